@@ -1,6 +1,6 @@
-"""Faults, which are internal errors of memplan: each is counted and logged by an id; the stack is logged once per id.
+"""Faults: internal errors of memplan. Each is logged and counted under an id, and its stack is logged once per id.
 
-The log has the question's name and the hash of the request's body, but no data of the caller.
+The log names the question and the hash of the request's body, but contains none of the caller's data.
 """
 
 from __future__ import annotations

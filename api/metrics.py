@@ -44,7 +44,7 @@ LOOKUP: ContextVar[str] = ContextVar("lookup", default="miss")
 
 
 class Metrics(Collector):
-    """Counters, and gauges that are set when they are read. No label has values that callers choose."""
+    """Counters, and gauges that are set when they are read; no label has values that callers choose."""
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
@@ -52,7 +52,7 @@ class Metrics(Collector):
         GCCollector(registry=registry)
         counter, histogram = partial(Counter, registry=registry), partial(Histogram, registry=registry)
         gauge = partial(Gauge, registry=registry)
-        # There are few combinations of labels, and creating one takes longer than counting, so cache each combination.
+        # Creating a combination of labels takes longer than counting, and there are few, so cache each combination.
         self._requests = cache(counter("memplan_requests", "Requests answered.", ("method", "route", "status")).labels)
         says = "From a request's first byte to its answer's last."
         timed = histogram("memplan_request_seconds", says, ("route",), buckets=_REQUEST_BUCKETS)
@@ -80,7 +80,7 @@ class Metrics(Collector):
         self._request_seconds(route).observe(seconds)
 
     def count_solve(self, result: SolveResult, solver: str, place: Place) -> None:
-        """Count a solve by requested solver, by the plan's solver, and by where it ran: on a server or a worker."""
+        """Count a solve by the requested solver, the plan's solver, and where it ran: on a server or a worker."""
         plan = result.plan
         made_by = (plan.solver or "none").partition(":")[0]
         self._solve_seconds(solver, made_by, place).observe(result.elapsed_s)
@@ -128,7 +128,7 @@ class Metrics(Collector):
             yield GaugeMetricFamily(name, says, value)
 
     def render(self, stored: JobCounts, now: Mapping[str, int]) -> bytes:
-        """Return all metrics in the text format of Prometheus; `now` has the gauges' values, by the names in _NOW."""
+        """Return all metrics in the text format of Prometheus; `now` has the gauges' values by their names in _NOW."""
         self._stored = stored
         for name, count in now.items():
             self._now[name].set(count)

@@ -1,4 +1,4 @@
-"""Options of a plan over HTTP: those of the search, and the format of the plan."""
+"""Options of a plan over HTTP: the options of the search, and the format of the plan."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _TINY = Problem.model_validate(
 
 
 class Readiness:
-    """A server's readiness checks; they run again when the last result is a few seconds old.
+    """A server's readiness checks, which run again when the last result is a few seconds old.
 
     `checks` maps a sentence to each check. The sentence states what the server cannot do if the check fails.
     """

@@ -23,7 +23,7 @@ from memplan.planner.errors import MemplanError
 
 
 class RefusalError(MemplanError):
-    """A request is refused for the reason that its sentence states."""
+    """The service refuses a request for the reason that the sentence states."""
 
     status: ClassVar[int]
 
@@ -32,7 +32,7 @@ class RefusalError(MemplanError):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The HTTP headers of the refusal."""
+        """The HTTP headers of the refusal, by name."""
         return {}
 
 
@@ -54,7 +54,7 @@ class ForbiddenError(RefusalError):
 
 
 class GoneError(RefusalError):
-    """A requested part of an object is no longer kept."""
+    """A requested part of an object was discarded."""
 
     status = 404
 
@@ -96,7 +96,7 @@ class FullError(_LaterError):
 
 
 class NoTurnError(FullError):
-    """No slot became free within the caller's time limit."""
+    """No slot became free within the caller's time limit, or none is expected to."""
 
 
 class UnavailableError(_LaterError):

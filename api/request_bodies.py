@@ -1,4 +1,4 @@
-"""Split request bodies into inputs (from JSON or files), options, and the terms of a job.
+"""Splitting of request bodies into inputs (from JSON or files), options, and the terms of a job.
 
 A body is a JSON object, the file of the first input, or a form with several files.
 """
@@ -93,7 +93,7 @@ class BodyShape:
     known: frozenset[str]
 
     def holds_first(self, name: str, value: object) -> bool:
-        """Return True if a field with an unknown name holds an object that looks like the first input."""
+        """Return True if a field with an unknown name contains an object that looks like the first input."""
         return isinstance(value, dict) and name not in self.own and not self.own.isdisjoint(value)
 
     def field_hint(self, name: str, value: object) -> str:
@@ -127,7 +127,7 @@ def body_shape(kind: str) -> BodyShape:
 
 
 def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]) -> BodyParts:
-    """Split a request body into its parts by its media type; raises InputError."""
+    """Return the parts of a request body, split by its media type; raises InputError."""
     first = shape.question.inputs[0]
     if media.startswith(FORM):
         return _split_form(shape, media, body)
@@ -179,7 +179,7 @@ def _is_foreign(body: bytes) -> bool:
 def _take_options(
     shape: BodyShape, content: dict[str, Any], kept: Collection[str], terms: Collection[str]
 ) -> BodyParts:
-    """Remove the options and terms from a body's fields and return them; options may be next to the inputs."""
+    """Return the options and terms, removed from a body's fields; options may be next to the inputs."""
     options = content.pop("options", {})
     if not isinstance(options, dict):
         raise OptionError(f"options: must be an object, got {excerpt(options)}", way=object_way("options"))
@@ -192,7 +192,7 @@ def _take_options(
 
 
 def _json_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object in a body; raises FormatError, which says what another body probably is."""
+    """Return the JSON object in a body; raises FormatError, which suggests what another body probably is."""
     try:
         return read_object(body)
     except FormatError:

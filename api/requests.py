@@ -1,6 +1,6 @@
 """Requests of questions: a body, its media type and a query string, parsed once into inputs and options.
 
-Every process parses a request in the same way, so that it can wait in a store and be answered by another machine.
+Every process parses a request in the same way, so a request can wait in a store and be answered by another machine.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class ParsedRequest:
 
     @property
     def question(self) -> Question[Any]:
-        """The question that the request asks."""
+        """The question that the request sends."""
         return QUESTIONS[self.kind]
 
     def drop_inputs(self) -> ParsedRequest:
@@ -114,7 +114,7 @@ class ParsedRequest:
 
     @property
     def is_plain_plan(self) -> bool:
-        """True for a request of one plan for one problem with pools and no other inputs, which the cache may answer."""
+        """True for a request of one plan for one problem with pools, without other inputs, which a cache may answer."""
         if self.kind != PLAN or self.is_foreign or self.fields.keys() | self.files.keys() != {"problem"}:
             return False
         problem = self.fields.get("problem")
@@ -187,12 +187,12 @@ def write_in(plan_format: str, plan: Plan, problem: Problem) -> bytes:
 
 
 def head_of(media: str, query: str) -> str:
-    """Return the head of a request, its media type and query string, which determine how its body is parsed."""
+    """Return a request's head: its media type and query string, which determine how the body is parsed."""
     return f"{media}\t{query}"
 
 
 def parse_request(kind: str, head: str, body: bytes, *, terms: Collection[str] = TERMS) -> ParsedRequest:
-    """Parse a question's request, check its options, and count its buffers, pools and pairs; raises InputError.
+    """Return a parsed request, with options checked, and buffers, pools and pairs counted; raises InputError.
 
     The inputs are not validated yet. Besides the inputs, a body may have the fields `terms`.
     """
@@ -262,9 +262,9 @@ def max_bytes(media: str, settings: Settings) -> int:
 
 
 def stated_time_limit_s(kind: str, head: str, body: bytes, settings: Settings) -> float:
-    """Return the time limit of an unparsed request, in seconds: the longest that its query and body seem to state.
+    """Return an unparsed request's time limit in seconds: the longest that its query and body seem to state.
 
-    Where they state none, the question's default holds. It is at most the server's maximum.
+    If they state none, the question's default applies. The result is at most the server's maximum.
     """
     found = list[float]()
     for data in (head.partition("\t")[2].encode(), body):
@@ -289,7 +289,7 @@ def check_time_limit(options: QuestionOptions, settings: Settings) -> None:
 def _read_options(
     shape: BodyShape, parts: BodyParts, asked: Mapping[str, Sequence[str]]
 ) -> tuple[QuestionOptions, WireValue | None]:
-    """Return a request's options, and its reading options if it gives any, else None; raises OptionError."""
+    """Return a request's options, and its reading options, or None if it has none; raises OptionError."""
     asked = query_values((shape.options, *([] if shape.reading is None else [shape.reading])), parts.options, asked)
     if of_body := [name for name in asked if name in shape.inputs]:
         raise OptionError(*(f"{name}: must be in the body" for name in of_body))
@@ -316,7 +316,7 @@ def query_values(
 
 
 def merged_options(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]) -> M:
-    """Return an option model filled from a body and a query; raises OptionError."""
+    """Return an option model with the values from a body and a query; raises OptionError."""
     lists = {name: values for name, values in asked.items() if takes_list(model, name)}
     texts = {name: values for name, values in asked.items() if name in model.model_fields and name not in lists}
     if repeated := [name for name, values in texts.items() if len(values) > 1]:

@@ -26,7 +26,7 @@ _OF_KUBERNETES = (f"{PREFIX}SERVICE_", f"{PREFIX}PORT")
 
 
 def _database_url(url: str) -> str:
-    """Return a valid database URL; raises PydanticCustomError otherwise."""
+    """Return a valid database URL; raises PydanticCustomError for an invalid one."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -44,7 +44,7 @@ def _database_url(url: str) -> str:
 
 
 def _secret_key(text: str) -> str:
-    """Return a key that is long enough and printable; raises PydanticCustomError otherwise."""
+    """Return a key that is long enough and printable; raises PydanticCustomError for any other key."""
     if len(text) < _LEAST_SECRET or not text.isascii() or not text.isprintable() or " " in text:
         raise PydanticCustomError("rule", f"must be at least {_LEAST_SECRET} visible ASCII characters")
     return text
@@ -63,11 +63,11 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, validate_default=True)
 
-    # These settings say where the service stores data.
+    # These settings determine where the service stores data.
     data_folder: Path = Field(default_factory=_users_data_folder)
     database_url: Annotated[str, AfterValidator(_database_url)] | None = Field(default=None, repr=False)
 
-    # These settings say how many processes and searches run at once.
+    # These settings determine how many processes and searches run at once.
     workers: int = Field(default_factory=processors, ge=0)
     solves: int = Field(default_factory=processors, ge=1)
     threads: int | None = Field(default=None, ge=1)
@@ -83,21 +83,21 @@ class Settings(BaseSettings):
     max_kept_bytes: int = Field(default=64 * 2**30, ge=0)
     max_kept_bytes_per_key: int | None = Field(default=None, ge=0)
 
-    # These settings say how long jobs are kept and whether plans are shared.
+    # These settings determine how long jobs are kept, and whether plans are shared.
     job_kept_s: float = Field(default=7 * 86400.0, gt=0)
     share_plans: bool = True
 
-    # These settings say which keys and hosts may use the service.
+    # These settings determine which keys and hosts may use the service.
     require_keys: bool | None = None
     hosts: str | None = None
     admin_key: Annotated[str, AfterValidator(_secret_key)] | None = Field(default=None, repr=False)
 
-    # This setting says how logs are written.
+    # This setting determines how logs are written.
     log_format: Literal["text", "json"] = "text"
 
     @property
     def has_secrets(self) -> bool:
-        """True if a setting is secret, in which case other processes must not read this one's memory."""
+        """True if a setting is secret, so that other processes must not read this process's memory."""
         return any(each is not None for each in (self.admin_key, self.database_url))
 
     @field_validator("data_folder")
@@ -111,14 +111,14 @@ class Settings(BaseSettings):
 
 
 def unknown_names(environment: Mapping[str, str]) -> list[str]:
-    """Return environment variables that have the prefix of settings but name none; they are probably misspelt."""
+    """Return environment variables with the prefix of settings that name no setting; they are probably misspelt."""
     names = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | {f"{PREFIX}{name}" for name in _OTHERS}
     named = (name for name in sorted(environment) if name.startswith(PREFIX) and name not in names)
     return [name for name in named if not name.startswith(_OF_KUBERNETES)]
 
 
 def read_settings(**given: Any) -> Settings:
-    """Return the settings, with those not given read from the environment; an OptionError names the variable."""
+    """Return the settings; those not given are read from the environment. An OptionError names the variable."""
     try:
         return Settings(**given)
     except ValidationError as error:

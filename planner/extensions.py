@@ -1,13 +1,14 @@
-"""Tables whose rows come from extensions, either part of memplan or of another installed distribution.
+"""Tables whose rows come from extensions, which are part of memplan or of another installed distribution.
 
 `memplan` registers the rows of its own extensions (`memplan.extensions.TABLES`). Another distribution adds a row to a
 table by an entry point of the group `memplan.TABLE`, such as `[project.entry-points."memplan.systems"]` with `foo =
-"memplan_foo:SYSTEM"`. memplan imports the row's module whenever it reads the table, so that module should be small. The
-tables have these rows. questions: a `memplan.questions.Row`. systems: a `memplan.planner.systems.System` with its
+"memplan_foo:SYSTEM"`. memplan imports the row's module whenever it reads the table, so that module should be small.
+
+The tables have these rows. questions: a `memplan.questions.Row`. systems: a `memplan.planner.systems.System` with its
 readers, planners and writers. planners: a `memplan.planner.systems.ReferencePlanner`. solvers: a
 `memplan.solvers.portfolio.registry.SolverRow`, which runs only if a caller names it, and whose proofs are not trusted.
-kinds: an `OffsetKind`, which becomes a field of buffers with the entry point's name. checkers: the word and function in
-`memplan.planner.verify.verifier.FIELD_RULES` for the kind of the same name.
+kinds: an `OffsetKind`, which becomes a field of buffers with the entry point's name. checkers: the rule's name and the
+function in `memplan.planner.verify.verifier.FIELD_RULES` for the kind of the same name.
 """
 
 import os
@@ -25,7 +26,7 @@ _own: dict[str, Callable[[], Mapping[str, Any]]] = {}
 
 
 class OffsetKind(NamedTuple):
-    """A constraint kind on single offsets: the type of its field, and the offsets that each value of it allows.
+    """A constraint kind that restricts each offset separately: its field's type, and the offsets that a value allows.
 
     `offsets` works as in `memplan.planner.model.constraints.kinds.ConstraintKind`. The modules of a kind and its
     checker must not import `memplan.planner.model` at their top, because that package imports the kinds.
@@ -36,19 +37,19 @@ class OffsetKind(NamedTuple):
 
 
 def register(tables: Mapping[str, Callable[[], Mapping[str, Any]]]) -> None:
-    """Register, per table, the function that returns the rows of memplan's own extensions."""
+    """Register, for each table, the function that returns the rows of memplan's own extensions."""
     _own.update(tables)
 
 
 def import_object(where: str) -> Any:
-    """Import the object that `module:name` denotes, and return it."""
+    """Return the imported object that a text `module:name` denotes."""
     module, name = where.split(":")
     return getattr(import_module(module), name)
 
 
 @cache
 def extensions(table: str) -> Mapping[str, Any]:
-    """Return the rows that extensions add to a table, by name; memplan's own rows win over others of equal name.
+    """Return a table's rows by name, from all extensions; memplan's own row replaces another row of equal name.
 
     If a row of another distribution cannot be imported, it is left out with a warning.
     """
@@ -71,8 +72,8 @@ def extensions(table: str) -> Mapping[str, Any]:
 def _entry_points() -> Mapping[str, list[tuple[str, str, str]]]:
     """Return memplan's entry points by group, each as (name, `module:attribute`, distribution and version).
 
-    The files are read directly, because `importlib.metadata` parses all distributions, which takes longer than most
-    plans.
+    The files are read directly, because `importlib.metadata` parses all distributions, which takes longer than making
+    most plans.
     """
     found: dict[str, list[tuple[str, str, str]]] = {}
     for whose, text in _entry_point_files():
@@ -89,12 +90,12 @@ def _entry_points() -> Mapping[str, list[tuple[str, str, str]]]:
 def _entry_point_files() -> Iterator[tuple[str, str]]:
     """Yield (name and version, text of entry_points.txt) for each distribution with entry points for memplan.
 
-    Of several distributions with one name, only the first on the import path counts.
+    If several distributions have the same name, only the first on the import path counts.
     """
     seen = set()
     for folder in dict.fromkeys(sys.path):
         with suppress(OSError), os.scandir(folder or ".") as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):  # readers are tried in sorted order
+            for entry in sorted(entries, key=lambda entry: entry.name):  # readers are tried in the order of their names
                 stem, _, kind = entry.name.rpartition(".")
                 if kind not in ("dist-info", "egg-info"):
                     continue

@@ -25,10 +25,11 @@ class FileReader(NamedTuple):
     """A file format of another system, and its reader.
 
     name: the name of the format. recognises: a function that returns True only for bytes that start like a file of this
-    format. where: the module with `read(data, options)`, and with `symbols(data)` if the reader has symbols. suffixes:
-    the suffixes of file names. package: a third-party package that parses the format and is slow to import.
-    has_symbols: True if sizes are computed from symbolic dimensions. options: the reading options of this format that
-    not all formats have. planner: the runtime's own planner, for files without a plan. program: `module:function` that
+    format. where: the module with `read(data, options)`, and with `symbols(data)` if the format has symbolic
+    dimensions.
+    suffixes: the suffixes of file names. package: a third-party package that parses the format and is slow to import.
+    has_symbols: True if sizes are computed from symbolic dimensions. options: the reading options that this format has
+    and some others lack. planner: the runtime's own planner, for files without a plan. program: `module:function` that
     reads a file's operations, if `read` returns lifetimes only. of: for a format of plans, the format of the model that
     the plan requires, read by `read_of(model, data, options)`.
     """
@@ -52,7 +53,7 @@ class ReferencePlanner:
     name: its name for `--solver`, which begins with `reference:`. summary: its method in a few words. source: the
     repository, version, file and function that it reproduces. where: `module:function`, a
     `memplan.solvers.reference.tensors.Planner`. can: the features of problems that it supports, in the terms of
-    `memplan.solvers.portfolio.registry`; problems with other features are refused. other_names: further names of it,
+    `memplan.solvers.portfolio.registry`; problems with other features are refused. other_names: its further names,
     separated by spaces.
     """
 
@@ -64,16 +65,17 @@ class ReferencePlanner:
     other_names: str = ""
 
     def load(self) -> Any:
-        """Import and return the planner's function."""
+        """Import the planner's function and return it."""
         return import_object(self.where)
 
 
 class System(NamedTuple):
     """A system: the files that it reads and writes, and its planners.
 
-    name: its name in `SYSTEMS`. title: its name for people. files: the files that are read, in words. readers: the
-    formats of these files. planners: its planners, reimplemented. writers: for each target of `memplan convert`, the
-    function that writes a verified layout. other_targets: for each target, further names of it, separated by spaces.
+    name: its name in `SYSTEMS`. title: its name for people. files: a description of the files that memplan reads.
+    readers: the formats of these files. planners: its planners, reimplemented. writers: for each target of `memplan
+    convert`, the function that writes a verified layout. other_targets: for each target, its further names, separated
+    by spaces.
     reorders: the function that writes a model with its operations in a new order. rewrites: the function that returns a
     model that can be written in parts, as cascades are: a `memplan.extensions.cascade.writing.ModelInParts`. arena: the
     module with the rules of its runtime's arena: a `memplan.planner.foreign.arena.ArenaRules`. deploys: the function
@@ -96,7 +98,7 @@ class System(NamedTuple):
 
 @cache
 def systems() -> tuple[System, ...]:
-    """Return the rows of all systems in order; those of extensions come last."""
+    """Return the rows of all systems, memplan's own systems first and those of extensions last."""
     return (*(import_module(where).SYSTEM for where in SYSTEMS.values()), *extensions("systems").values())
 
 
@@ -108,11 +110,11 @@ def file_readers() -> dict[str, FileReader]:
 
 @cache
 def reference_planners() -> dict[str, ReferencePlanner]:
-    """Return the planners of all systems, and those that extensions add, by name."""
+    """Return all planners by name: first those of systems, then the planners that extensions add."""
     planners = [planner for each in systems() for planner in each.planners]
     return {planner.name: planner for planner in (*planners, *extensions("planners").values())}
 
 
 def system_of(reader: str | None) -> System | None:
-    """Return the system whose files have the format `reader`; None if there is none."""
+    """Return the system whose files have the format `reader`; None if no system has that format."""
     return next((each for each in systems() if any(row.name == reader for row in each.readers)), None)

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 class Row(NamedTuple):
     """A row of the table of questions: the facts about a question that are known without importing it.
 
-    load: imports the question.
-    panel: the heading under which the list of commands shows it.
-    document: the page in `docs` that describes it.
-    former: for its former names, and names from other tools, the command that answers them now.
-    help: its sentence in the list of commands.
-    deprecated: the version that deprecated it and its replacement: "since 1.2, write `memplan plan --heaps`".
+    load: the function that imports the question.
+    panel: the heading under which the list of commands shows the question.
+    document: the page in `docs` that describes the question.
+    former: maps the question's former names, and names from other tools, to the commands that replace them.
+    help: the question's sentence in the list of commands.
+    deprecated: the version that deprecated it, and its replacement: "since 1.2, write `memplan plan --heaps`".
     """
 
     load: Callable[[], "Question[Any]"]
@@ -33,8 +33,8 @@ class Row(NamedTuple):
 class Command(NamedTuple):
     """A command that an extension adds.
 
-    load: imports the `click.Command` of a name, which may be a group of commands.
-    help, panel: its sentence in the list of commands and the heading above it; empty if a question's row has them.
+    load: the function that imports the `click.Command` of a name; it may be a group of commands.
+    help, panel: the command's sentence in the list of commands, and its heading; empty if a question's row has them.
     """
 
     load: Callable[[str], Any]
@@ -136,12 +136,12 @@ OWN_ROWS: Mapping[str, Row] = {
 
 @cache
 def question_rows() -> Mapping[str, Row]:
-    """Return the rows of all questions by name: those about buffers and pools, then those of extensions."""
+    """Return the rows of all questions by name: first questions about buffers and pools, then those of extensions."""
     return {**OWN_ROWS, **extensions("questions")}
 
 
 def load_search(name: str) -> Any:
-    """Return the function of a search that an extension adds, by the name of the search."""
+    """Return the search function with this name that an extension adds."""
     return import_object(extensions("searches")[name])
 
 

@@ -1,1 +1,1 @@
-"""Checks for build systems: compare a plan's memory use with budgets and with a baseline, and report the result."""
+"""Checks for build systems: comparison of a plan's memory use with budgets and a baseline, and reports of results."""

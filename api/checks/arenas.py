@@ -1,4 +1,4 @@
-"""The table of the memory that a runtime takes for several models, on several processors or boards."""
+"""The table of the memory that a runtime needs for several models, on several processors or boards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TEXTS = (0, 1, len(HEAD) - 1)
 
 
 def arena_rows(checks: Iterable[Check]) -> list[list[str]]:
-    """Return a row of texts for each check that has a runtime's arena, in the columns of `HEAD`; sizes are bytes."""
+    """Return a row of texts, in the columns of `HEAD`, for each check that has a runtime's arena; sizes are bytes."""
     return [_row(check) for check in checks if check.arena is not None]
 
 
@@ -30,7 +30,7 @@ def _row(check: Check) -> list[str]:
 
 
 def arena_lines(rows: Iterable[list[str]]) -> Iterable[str]:
-    """Yield the lines of a table with its head, in columns of equal width; numbers are at the right."""
+    """Yield the lines of a table with its heading, in columns of equal width; numbers are right-aligned."""
     table = [list(HEAD), *rows]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:

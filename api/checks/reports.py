@@ -1,4 +1,4 @@
-"""Write reports of checks as Markdown, SARIF, JUnit or JSON; the suffix of the report's file selects the format."""
+"""Reports of checks as Markdown, SARIF, JUnit or JSON; the suffix of the report's file selects the format."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_CAUSES = 20
 def markdown_report(*checks: Check) -> bytes:
     """Return a Markdown report: for each check a verdict, a table of pools, and causes for each pool that grew.
 
-    Where several checks are of processors or boards, a table of all arenas comes first.
+    If several checks are of processors or boards, a table of all arenas comes first.
     """
     rows = [list(map(_escape_markdown, row)) for row in arena_rows(check for check in checks if _target_of(check))]
     table = [f"## Arenas, in bytes\n\n{_markdown_table([list(HEAD), *rows])}"] if len(rows) > 1 else []
@@ -38,7 +38,7 @@ def _target_of(check: Check) -> str:
 
 
 def _title(check: Check) -> str:
-    """Return the name of what was checked, which is another one for each processor or board."""
+    """Return a check's title: its subject and, if the check is of a processor or board, the name of that."""
     return f"{check.subject} on {target}" if (target := _target_of(check)) else check.subject
 
 
@@ -78,7 +78,7 @@ def _pool_table(pools: Iterable[CheckedPool]) -> str:
 
 
 def _cause_table(pool: CheckedPool) -> str:
-    """Return a table of the buffers that made a pool's peak grow, below a sentence on its live bytes."""
+    """Return a Markdown table of the buffers that made a pool's peak grow, below a sentence on the live bytes."""
     causes, live = pool.causes or (), pool.live_set
     when = "" if live.time is None else f" at {live.time}"
     rows = [["buffer", "bytes more", "why", "size before", "size now"]]
@@ -98,7 +98,7 @@ def _markdown_table(rows: list[list[str]]) -> str:
 
 
 def _bytes_text(count: int | None) -> str:
-    """Return a number of bytes, also with a unit from 1 KiB on; empty for None."""
+    """Return a number of bytes as text, from 1 KiB on also with a larger unit; empty for None."""
     if count is None:
         return ""
     return f"{count:,}" if count < 1024 else f"{count:,} ({size_text(count)})"
@@ -125,7 +125,7 @@ def _sarif_run(check: Check) -> dict[str, Any]:
     driver = {"name": "memplan", "semanticVersion": __version__, "rules": rules}
     return {
         "tool": {"driver": driver},
-        # Code hosts keep runs with different ids apart, so give each check an id of its own: a build may check several.
+        # Code hosts keep runs with different ids apart, so give each check its own id: a build may check several.
         "automationDetails": {"id": f"memplan/{_title(check)}/"},
         "invocations": [{"executionSuccessful": True}],
         "columnKind": "unicodeCodePoints",
@@ -165,7 +165,7 @@ def _sarif_result(check: Check, failure: Failure, pool: CheckedPool | None) -> d
 
 
 def _subject_uri(subject: str) -> str:
-    """Return the URI of the checked file: relative for a relative path, and a `file://` URI for an absolute one."""
+    """Return the URI of the checked file: relative for a relative path, and a `file://` URI for an absolute path."""
     path = Path(subject)
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())
 
@@ -200,7 +200,7 @@ def _add_suite(root: ET.Element, check: Check) -> ET.Element:
 
 
 def _test_cases(check: Check) -> Iterator[tuple[str, Rule, Failure | None]]:
-    """Yield each test case of a check as (name, rule, failure); the failure is None if the check passes."""
+    """Yield each test case of a check as (name, rule, failure); the failure is None if the test case passes."""
     broken = {(failure.rule, failure.pool): failure for failure in check.failures}
     nothing = next((failure for failure in check.failures if failure.rule == "no-plan"), None)
     yield "there is a plan", "no-plan", nothing
@@ -225,7 +225,7 @@ REPORTS: Mapping[str, Callable[..., bytes]] = {
 
 
 def report_of_many(checks: Sequence[Check], ending: str) -> bytes:
-    """Return one report for all checks of a folder; its JSON form has `checks` and `passed`, true if all passed."""
+    """Return one report for all checks of a folder; in JSON it has `checks`, and `passed` if all checks passed."""
     if ending == ".json":
         return to_json({"passed": all(check.passed for check in checks), "checks": checks}) + b"\n"
     return REPORTS[ending](*checks)

@@ -1,4 +1,4 @@
-"""Add the files and flags of the current command line to suggested commands, so that they run as printed."""
+"""Completion of suggested commands with the current command line's files and flags, so that they run as printed."""
 
 import re
 import shlex
@@ -25,10 +25,9 @@ class QuestionCommand(SectionedCommand):
 
     answer: the function that runs a command line and returns the exit status.
     formats: the names of the formats in which the answer can be printed to standard output.
-    forms: the suffixes of output files that hold the answer in another format than JSON.
+    forms: the suffixes of output files that contain the answer in a format other than JSON.
     beside: the suffixes of extra output files, such as a page. A share of the time limit is reserved for writing them.
-    needs_plans: the suffixes of output files that show plans. With `--server` they are refused, as its answers lack
-    plans.
+    needs_plans: the suffixes of output files that show plans; refused with `--server`, whose answers lack plans.
     """
 
     def __init__(
@@ -49,8 +48,8 @@ class QuestionCommand(SectionedCommand):
 class CommandLine(NamedTuple):
     """The current command line: its command, and the value of each parameter by name.
 
-    `plain`: the values before a plan's reading options were restored; None if none were. `plan_hash`: the problem hash
-    of that plan. `keep`: a function that receives the answer in place of writing it.
+    `plain`: the values before a plan's reading options were restored; None if nothing was restored. `plan_hash`: the
+    problem hash of that plan. `keep`: a function that receives the answer instead of writing it.
     """
 
     command: QuestionCommand
@@ -74,11 +73,11 @@ class CommandLine(NamedTuple):
         return re.sub(_ADVISED, self._completed_command, text)
 
     def completed_error(self, error: InputError) -> InputError:
-        """Return a copy of an error in which every suggested command has its files and flags."""
+        """Return a copy of an error in which every suggested command has the current files and flags."""
         return type(error)(*(add_way(self.complete(rule), way) for rule, way in error.rules_with_ways(flag_text)))
 
     def set_files(self, files: Mapping[str, str | None]) -> str:
-        """Return the current command line with the paths of some inputs replaced, quoted in backticks."""
+        """Return the current command line as text in backticks, with the paths of some inputs replaced."""
         words = self._command_words(self.command.params, {**self.given, **files})
         return f"`memplan {shlex.join([self.question.name, *words])}`"
 
@@ -93,12 +92,12 @@ class CommandLine(NamedTuple):
         name = found[1]
         target, arguments = QUESTIONS.get(name), dict(self.given)
         own = next((each.name for each in self.question.inputs if each.from_file is not None), "")
-        # The word PLAN in advice stands for the plan's file on this command line, or for the input file with a plan.
+        # In advice, the word PLAN means the plan's file on this command line, or else the input file with a plan.
         plan = self.given.get("plan") or self.given.get(own)
         more = [plan if word == "PLAN" and plan else word for word in shlex.split(found[2])]
         if target is None:
             return found[0]
-        if "--output" in more:  # a suggested command with --output makes a new plan, so `keep` is dropped
+        if "--output" in more:  # --output makes a new plan, so drop `keep`
             arguments.pop("keep", None)
         parameters: Sequence[click.Parameter] = self.command.params
         if target is not self.question:
@@ -120,7 +119,7 @@ class CommandLine(NamedTuple):
 
 
 def _parameter_words(parameter: click.Parameter, value: Any) -> Iterator[str]:
-    """Yield the command-line words that set a parameter to a value: its flag, if it has one, and its value."""
+    """Yield the command-line words that set a parameter to a value: the flag, if it has one, and the value."""
     for one in value if isinstance(value, list) else [value]:
         if isinstance(parameter, click.Option):
             yield parameter.secondary_opts[0] if one is False else parameter.opts[0]
@@ -129,5 +128,5 @@ def _parameter_words(parameter: click.Parameter, value: Any) -> Iterator[str]:
 
 
 def flags_for(parameter: click.Parameter) -> set[str]:
-    """Return all spellings of an option's flag; an argument has none, so the result is empty."""
+    """Return all spellings of an option's flag; empty for an argument, which has no flag."""
     return {*parameter.opts, *parameter.secondary_opts} if isinstance(parameter, click.Option) else set()

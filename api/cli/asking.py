@@ -1,4 +1,4 @@
-"""The steps that answer a command line: read its files, answer its question, and write the answer."""
+"""The steps that answer a command line: reading its files, answering its question, and writing the answer."""
 
 import sys
 import threading
@@ -50,7 +50,7 @@ class Call:
     files: the path of each input's file, by the name of the input; None without a file.
     reader, values, options: the reader of the files, the values of the inputs, and the question's options.
     due: the deadline of the search, early enough to leave time for writing the files.
-    selection: the fields of the answer's JSON that are written to standard output; None for all.
+    selection: the fields of the answer's JSON that are written to standard output; None for all fields.
     opens: True if a page of the answer opens in a browser.
     limit_s, left_s: the time limit in seconds if one was given, and a function that returns the seconds left.
     cancelled: an event that Ctrl-C sets.
@@ -79,11 +79,11 @@ class Call:
 
     @property
     def outputs(self) -> Sequence[str]:
-        """The paths of the output files given by -o; empty for a command that has no such list."""
+        """The paths of the output files given by -o; empty for a command without a list of output files."""
         return self.flags.get("outputs") or ()
 
     def say(self, *texts: str) -> None:
-        """Print messages to standard error; the commands that they suggest get the current files and flags."""
+        """Print messages to standard error; commands that they suggest get the current files and flags."""
         for text in texts:
             print_message(f"memplan: {self.line.complete(text)}")
 
@@ -94,9 +94,9 @@ class Call:
         more_s: float = 0.0,
         noted: Sequence[Result] = (),
     ) -> Result:
-        """Run a function within the time limit. Shortly after the limit, abandon it and return the last interim answer.
+        """Return a function's result if it arrives within the time limit; else the last interim answer.
 
-        Raises OptionError if there is no interim answer yet.
+        Shortly after the limit, the function is abandoned. Raises OptionError if there is no interim answer yet.
         """
         draw = None if self.drawn is None else self.drawn.draw
         try:
@@ -111,7 +111,7 @@ class Call:
         return self.run_in_time(work, "the extra files", _WRITING_S)
 
     def change(self, **options: Any) -> None:
-        """Replace options of the question that the command's output files depend on."""
+        """Replace options of the question, because the command's output files require other values."""
         self.options = self.options.model_copy(update=options)
 
     def title(self, name: str | None = None) -> str:
@@ -124,7 +124,7 @@ class Call:
 
 
 def begin_call(line: CommandLine) -> Call:
-    """Read a command's flags, refuse output files that cannot be written, and start the clock; raises InputError."""
+    """Return the call that a command line starts, with its clock running; raises InputError for wrong flags."""
     question, arguments, formats = line.question, line.given, line.command.formats
     is_beside = refuse_files(line)
     selection, display = None, arguments["display"]
@@ -139,7 +139,7 @@ def begin_call(line: CommandLine) -> Call:
     plain = None if line.plain is None else options_given(ReadOptions, line.plain)
     reader = Reader(options_given(ReadOptions, said), plain=plain, plan_hash=line.plan_hash)
     paths = {each.name: arguments.get(each.name) for each in question.inputs if each.from_file is not None}
-    # The load time of importers does not depend on the user's files, so load importers before the clock starts.
+    # The load time of importers does not depend on the user's files, so load them before the clock starts.
     for path in filter(None, paths.values()):
         import_reader(path)
     # Reading the files counts toward the time limit, unless the search counts work instead of time.
@@ -152,21 +152,21 @@ def begin_call(line: CommandLine) -> Call:
 
 
 def read_call(line: CommandLine) -> Call:
-    """Start a command and read its input files within the time limit; raises InputError."""
+    """Return the started call of a command line after reading its input files in time; raises InputError."""
     call = begin_call(line)
     call.values = call.run_in_time(lambda: read_files(line, call.reader))
     return call
 
 
 def answer_of_call(call: Call) -> Any:
-    """Return the answer to the question of a started command; raises MemplanError."""
+    """Return the answer to a started command's question; raises MemplanError."""
     with call_control(call) as control:
         return answer_call(call, control)
 
 
 @contextmanager
 def call_control(call: Call, *, draws: bool = False) -> Iterator[Control]:
-    """Print the reader's warnings, and yield the search's control, whose event Ctrl-C sets.
+    """Print the reader's warnings, and yield the search's control; Ctrl-C sets its event, which stops the search.
 
     With `draws`, progress is one terminal line that is redrawn in place; without it, each event prints a line.
     """
@@ -192,7 +192,7 @@ def call_control(call: Call, *, draws: bool = False) -> Iterator[Control]:
 def answer_call(call: Call, control: Control) -> Any:
     """Return the answer, computed locally or by the service given as `--server`; raises MemplanError.
 
-    Work that overruns the time limit without checking the clock is abandoned; its last interim answer is returned.
+    A computation that overruns the time limit is abandoned; then the last interim answer is returned.
     """
     question, server = call.line.question, call.flags["server"]
 
@@ -212,7 +212,7 @@ def answer_call(call: Call, control: Control) -> Any:
 def write_answer(
     call: Call, answer: Any, forms: Writers = _NONE, *, is_written: bool = False, says_lines: bool = False
 ) -> None:
-    """Write an answer to the output files in the formats of their suffixes, and to standard output as a table or JSON.
+    """Write an answer to the output files, by the formats of their suffixes, and to standard output as table or JSON.
 
     With `is_written`, the command has written the answer already, and only selected fields are printed. With
     `says_lines`, the table's lines appear on standard error whenever standard output gets JSON.
@@ -268,7 +268,7 @@ class LineOutcome(NamedTuple):
 
 
 def run_apart(lines: Sequence[CommandLine], keep: Keep | None = None) -> Iterator[LineOutcome]:
-    """Run one command line per file, independently of each other, and yield each outcome; Ctrl-C ends the whole run.
+    """Run command lines, one per file, independently, and yield each outcome; Ctrl-C ends the whole run.
 
     The errors of a file are printed before its outcome is yielded. `keep` receives each answer; without it, the answers
     go to the output files of their command lines. With the flag `on`, the lines run on the cluster at that address.

@@ -1,4 +1,4 @@
-"""Find the extension that runs the command lines of several files on a cluster of other machines."""
+"""Look-up of the extension that runs the command lines of several files on a cluster of other machines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memplan.planner.extensions import extensions, import_object
 
 
 def runner_on(address: str) -> Callable[..., Iterator[Any]]:
-    """Return the function that runs command lines at a cluster's address; raises OptionError for an unknown scheme."""
+    """Return the function that runs command lines on the cluster at an address; raises OptionError if unknown."""
     clusters = extensions("clusters")
     if (row := clusters.get(address.partition("://")[0])) is None:
         forms = " or ".join(f"{scheme}://HOST:PORT" for scheme in clusters)

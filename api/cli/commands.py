@@ -14,7 +14,7 @@ from memplan.questions import OWN_ROWS, QUESTIONS, Command, Row, question_rows
 
 
 def _import_command(name: str) -> click.Command:
-    """Import and return a command of this package; raises LookupError for a name that it lacks."""
+    """Return a command of this package, which is imported here; raises LookupError for an unknown name."""
     found: click.Command
     if name == "plan":
         from memplan.api.cli.local.plan import plan as found
@@ -84,7 +84,7 @@ COMMANDS = {
 
 
 def extension_commands() -> dict[str, Command]:
-    """Return the commands, by name, that extensions add without a question."""
+    """Return, by name, the commands that extensions add without a question."""
     rows = extensions("commands")
     return {name: row for name, row in rows.items() if name not in COMMANDS and name not in question_rows()}
 
@@ -108,7 +108,7 @@ def find_command(arguments: Sequence[str]) -> RunnableCommand:
     If the first argument names no command, the result is the top-level group, which lists all commands.
     """
     name = arguments[0] if arguments else ""
-    is_own = name in COMMANDS or name in OWN_ROWS  # memplan's own commands are found without the tables of extensions
+    is_own = name in COMMANDS or name in OWN_ROWS  # find memplan's own commands without the tables of extensions
     if not is_own and name not in command_names():
         return RunnableCommand(command_group(command_names(), listing_entry), "memplan", arguments)
     command = make_command(name)
@@ -129,12 +129,12 @@ def command_group(names: Sequence[str], make: Callable[[str], click.Command]) ->
 
 
 def _command_row(name: str) -> Row | Command:
-    """Return the row of a command in the tables of commands, which has its help and panel."""
+    """Return the table row of a command, which has the command's help and panel."""
     return COMMANDS.get(name) or question_rows().get(name) or extension_commands()[name]
 
 
 def make_command(name: str) -> click.Command:
-    """Import and return the command of this name, which may be a group of subcommands."""
+    """Return the command of this name, imported here; it may be a group of subcommands."""
     if name in COMMANDS or name in _OF_QUESTIONS:
         return _import_command(name)
     if (row := extensions("commands").get(name)) is not None:
@@ -146,5 +146,5 @@ def make_command(name: str) -> click.Command:
 
 
 def listing_entry(name: str) -> SectionedCommand:
-    """Return a placeholder for the command list: it has the command's one-line help, but imports no command."""
+    """Return a placeholder for the list of commands, with a command's one-line help, without importing the command."""
     return SectionedCommand(name, help=_command_row(name).help)

@@ -1,4 +1,4 @@
-"""The spelling of option fields as flags of commands."""
+"""The spelling of option fields as command-line flags."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def flags_of(name: str) -> tuple[str, ...]:
 
 
 def flag_text(option: Option) -> str:
-    """Return an option as typed: flag and value; without a value, its name without dashes, to begin a sentence."""
+    """Return an option as typed: flag and value; without a value, the flag without dashes, to begin a sentence."""
     flag = flags_of(option.field)[0].partition("/")[0]
     if option.value is None:
         return flag.removeprefix("--")

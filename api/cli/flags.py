@@ -1,4 +1,4 @@
-"""Generate a command's flags from option models, and turn parsed flags back into options."""
+"""Generation of a command's flags from option models, and conversion of parsed flags to options."""
 
 from __future__ import annotations
 
@@ -63,23 +63,23 @@ PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 
 
 class Flag(click.Option):
-    """A command's flag with memplan's defaults: it shows its default value and its environment variable."""
+    """A command's flag with memplan's defaults: its help shows the default value and the environment variable."""
 
     def __init__(self, name: str, *spelled: str, **described: Any) -> None:
-        """Make a flag for a parameter, spelled `--name` by default; `described` is passed to click.Option."""
+        """Make a flag for a parameter, by default spelled `--name`; `described` is passed to click.Option."""
         described.setdefault("default", False if described.get("is_flag") else None)
         shown = {"show_default": True, "show_envvar": True}
         super().__init__((name, *(spelled or (f"--{name.replace('_', '-')}",))), **shown | described)
 
 
 class Argument(click.Argument):
-    """A positional argument of a command that also has a help text."""
+    """A positional argument of a command that, unlike click's own class, also has a help text."""
 
     def __init__(self, name: str, **described: Any) -> None:
-        """Make an argument for a parameter; `described` is passed to click.Argument, except `help`."""
+        """Make an argument for a parameter; `described` is passed to click.Argument, except for `help`."""
         about = described.pop("help", None)
         super().__init__((name,), **described)
-        self.help = about  # older versions of click refuse an argument with `help`, so set the help afterwards
+        self.help = about  # older click versions refuse `help`, so set it afterwards
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
         """Return the argument's name and help, as a row for the list of parameters."""
@@ -92,7 +92,7 @@ _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "m": 60.0, "min": 60.0, "
 def seconds(text: str | float) -> float:
     """Return the seconds of a duration such as `10`, `10s`, `500ms` or `2min`; raises BadParameter."""
     text = str(text)
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ") or text  # letters alone, such as `nan`, are left to float()
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ") or text  # leave letters alone, such as `nan`, to float()
     try:
         return float(number) * _SECONDS[text[len(number) :].strip()]
     except (ValueError, KeyError):
@@ -101,7 +101,7 @@ def seconds(text: str | float) -> float:
 
 
 def integer(text: str | int) -> int:
-    """Return the integer that a text spells; raises BadParameter."""
+    """Return the integer that a text spells; raises BadParameter if it spells none."""
     try:
         return int(text)
     except ValueError:
@@ -109,7 +109,7 @@ def integer(text: str | int) -> int:
 
 
 def number(text: str | float) -> float:
-    """Return the number that a text spells; raises BadParameter."""
+    """Return the number that a text spells; raises BadParameter if it spells none."""
     try:
         return float(text)
     except ValueError:
@@ -122,7 +122,7 @@ class RangeType(click.IntRange):
     name = "integer"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the integer that a text spells; fails with BadParameter if it is outside the range."""
+        """Return the integer that a text spells; raises BadParameter if it is outside the range."""
         found = integer(value)
         if self.min is not None and found < self.min:
             self.fail(f"must be at least {self.min}, got {excerpt(value)}", param, ctx)
@@ -137,7 +137,7 @@ def time_limit(what: str) -> Flag:
 
 
 def options_given(model: type[V], given: Mapping[str, Any]) -> V:
-    """Return the option model for the flags of a command; an OptionError names the wrong flag."""
+    """Return a command's options as a model, from its flags; an OptionError names the wrong flag."""
     values = {name: given[name] for name in model.model_fields if given.get(name) is not None}  # type: ignore[attr-defined]
     # Validation accepts exact types only, so convert lists to tuples first.
     listed = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
@@ -151,7 +151,7 @@ def options_given(model: type[V], given: Mapping[str, Any]) -> V:
 
 
 def flag_values(value: Any) -> Any:
-    """Return an option value as flags spell it: a mapping becomes texts NAME=VALUE, other values stay as they are."""
+    """Return an option value as flags spell it: a mapping as texts NAME=VALUE, any other value unchanged."""
     if not isinstance(value, Mapping):
         return value
     return [f"{name}={size_text(each)}" for name, each in value.items()]
@@ -166,7 +166,7 @@ def flag_of(name: str, about: FieldInfo) -> Flag:
     flags = flags_of(name)
     if origin is Literal:
         described["type"] = click.Choice([str(choice) for choice in get_args(kind)])
-        if name in ModelOptions.model_fields:  # problems refuse this option at any value, so leave the flag unset
+        if name in ModelOptions.model_fields:  # problems refuse any value of it, so leave the flag unset
             described["show_default"], default = str(default), None
     elif name.endswith("_s"):
         described |= {"type": seconds, "metavar": "SECONDS"}
@@ -218,7 +218,7 @@ PROVE = Flag(
     is_flag=True,
     help="Believe the service that a plan is the best, or that nothing fits, only with a certificate.",
 )
-# `main` removes --threads before click parses the line, so every command accepts the flag.
+# `main` removes --threads before click parses the command line, so every command accepts the flag.
 THREADS = Flag(
     "threads",
     type=RangeType(min=1),

@@ -23,7 +23,7 @@ class ExtraArguments(click.UsageError):
 
 
 class SectionedCommand(click.Command):
-    """A command whose help groups the options in panels; a flag given twice is an error unless it is repeatable."""
+    """A command whose help groups options in panels; repeating a flag is an error unless the flag is repeatable."""
 
     def __init__(self, name: str | None, *, panels: Mapping[str, str] = MappingProxyType({}), **described: Any) -> None:
         """Make a command; `panels` has the panel of each option, and `described` is passed to click.Command."""
@@ -31,7 +31,7 @@ class SectionedCommand(click.Command):
         self.panels = panels
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse a command line; raises OptionError for a repeated flag, of which click would keep the last value."""
+        """Return the arguments left after parsing; raises OptionError for a repeated flag, which click would accept."""
         given = [word.partition("=")[0] for word in args if word.startswith("-")]
         for row in self.params:
             flags = [flag for flag in given if flag in (*row.opts, *row.secondary_opts)]
@@ -45,10 +45,10 @@ class SectionedCommand(click.Command):
         return extra
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write nothing: `format_options` lists the arguments with the options."""
+        """Write nothing, because `format_options` lists the arguments together with the options."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the arguments, then the options without a panel, then each panel's options."""
+        """Write to the help text: the arguments, the options without a panel, then each panel's options."""
         _write_parameters(self, ctx, formatter, self.panels)
 
 
@@ -63,7 +63,7 @@ class SectionedGroup(click.Group):
         self.panels = panels
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, then each panel's commands, with the first paragraph of each command's help."""
+        """Write to the help text: the options, then each panel's commands with the first paragraph of their help."""
         _write_parameters(self, ctx, formatter, {})
         sections: dict[str, list[tuple[str, str]]] = {}
         for name, command in self.commands.items():

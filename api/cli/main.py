@@ -1,4 +1,4 @@
-"""Run the command `memplan`, and turn signals and errors into exit statuses."""
+"""The program `memplan`: it runs a command, and turns signals and errors into exit statuses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _exit_status(arguments)
     gc.disable()  # imports make no garbage, so collecting garbage during imports wastes time
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # pydantic would scan every package for plugins
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # OpenBLAS would start idle threads
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # stop OpenBLAS from starting idle threads
     status = _exit_status(arguments)
     gc.freeze()  # exit frees all memory anyway, so skip Python's final garbage collection
     if any(getattr(thread, "is_abandoned", False) for thread in threading.enumerate()):
@@ -47,7 +47,7 @@ def _exit_status(arguments: Sequence[str] | None) -> int:
 
 @contextmanager
 def _apply_threads(given: list[str]) -> Iterator[list[str]]:
-    """Remove `--threads` from a command line, and apply it as an environment variable while the block runs."""
+    """Yield a command line without `--threads`, which applies as an environment variable while the block runs."""
     k = next((k for k, word in enumerate(given) if word.partition("=")[0] == "--threads"), len(given))
     taken = given[k : k + 1] if "=" in "".join(given[k : k + 1]) else given[k : k + 2]
     number = taken[-1].rpartition("=")[2] if taken else ""
@@ -71,7 +71,7 @@ def _apply_threads(given: list[str]) -> Iterator[list[str]]:
 
 
 def _report_write_failure(error: OSError) -> int:
-    """Print that a standard stream cannot be written, and return the exit status for it."""
+    """Print that a standard stream cannot be written, and return the exit status for that error."""
     from memplan.api.cli.streams import print_message
 
     print_message(f"memplan: error: standard streams: {(error.strerror or str(error)).lower()}")
@@ -80,7 +80,7 @@ def _report_write_failure(error: OSError) -> int:
 
 def _run_command(given: list[str]) -> int:
     """Run the command that the first argument names, and return its exit status."""
-    # Import click only after `handle_signals`, so that Ctrl-C during the import ends the program without a traceback.
+    # Import click after `handle_signals`, so that Ctrl-C during the import ends the program without a traceback.
     from click import UsageError
 
     from memplan.api.cli.commands import find_command
@@ -99,7 +99,7 @@ def _run_command(given: list[str]) -> int:
         from memplan.api.cli.usage import leave_near_words, usage_hints
 
         leave_near_words(error)
-        with suppress(OSError):  # standard error may be closed as well as standard output
+        with suppress(OSError):  # standard error may be closed as well
             error.show()
         for hint in usage_hints(error, given):
             print_message(f"memplan: {hint}")
@@ -123,7 +123,7 @@ def _run_command(given: list[str]) -> int:
         name = given[0] if given else "memplan"
         print_message(f"memplan: error: {name}: {missing_package_text(package, _EXTRAS.get(name))}")
         return WRONG_INPUT
-    except OSError as error:  # click writes help texts itself, so a write may fail outside our streams
+    except OSError as error:  # click writes help texts itself, so this may be a failed write
         return _report_write_failure(error)
     except InterruptedRun:
         raise

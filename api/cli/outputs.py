@@ -1,4 +1,4 @@
-"""Check the output files of a command line before the work begins."""
+"""Checks of a command line's output files before the work begins."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _OF_CONVERT = (".c", ".h", ".ld", ".lp", ".tflite", ".pte", ".mlf", ".tar")
 
 
 def refuse_files(line: CommandLine) -> bool:
-    """Raise InputError for an output file that cannot be written; return True if any is an extra file."""
+    """Raise InputError for an output file that cannot be written; return True if there are extra files."""
     arguments, command = line.given, line.command
     suffixes = {"", ".json", *command.forms, *command.beside}
     files = [arguments.get(each.name) for each in line.question.inputs if each.from_file is not None]
-    more = arguments.get("more")  # `more` is a list of further files, or the value of an option of that name
+    more = arguments.get("more")  # `more` is a list of files, or an option's value
     files += [*(more if isinstance(more, list) else ()), arguments.get("budgets_file")]
     read = {os.path.realpath(path) for path in files if path is not None}
     outputs = arguments.get("outputs") or []

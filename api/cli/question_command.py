@@ -1,4 +1,4 @@
-"""Build the command of a question: inputs become arguments, options become flags, the question's help its help text."""
+"""The command of a question: its inputs become arguments, its options flags, and its help the help text."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
@@ -25,7 +25,7 @@ _FORMAT = (
 
 
 def _run_line(command: QuestionCommand, given: Mapping[str, Any]) -> int:
-    """Run the command of a question with click's parameter values, and return its exit status."""
+    """Run a question's command with click's parameter values, and return its exit status."""
     # click passes a repeatable flag as a tuple, so convert a tuple to a list, or to None if the flag is absent.
     values = {name: list(value) or None if isinstance(value, tuple) else value for name, value in given.items()}
     line = CommandLine(command, values)
@@ -46,7 +46,7 @@ def _command_help(question: Question[Any]) -> str:
 def _command_parameters(
     question: Question[Any], flags: Sequence[click.Parameter], formats: Sequence[str], suffixes: Collection[str]
 ) -> list[click.Parameter]:
-    """Return the arguments and flags of a question's command; `flags` are those beyond its options."""
+    """Return the arguments and flags of a question's command; `flags` are those that are not options."""
     files = [each for each in question.inputs if each.from_file is not None]
     inputs = {each.name for each in files}
     models = [question.options, *(each.reading for each in files if each.reading is not None)]
@@ -61,7 +61,7 @@ def _command_parameters(
         *(*flags, SERVER, THREADS, QUIET),
     ]
     # An input may share an option's name, as a schedule's target does, so only the input then gets the flag.
-    # Among parameters of one name, the last one is kept, so a command's own flag replaces the generated flag.
+    # Of parameters with one name, the last is kept, so a command's own flag replaces the generated flag.
     return list({parameter.name: parameter for parameter in parameters}.values())
 
 
@@ -73,7 +73,7 @@ def command_of(
     beside: Collection[str] = (),
     needs_plans: Collection[str] = (),
 ) -> Callable[[Callable[[CommandLine], int]], QuestionCommand]:
-    """Return a decorator that makes a function a question's command; `flags` replace generated flags of their names."""
+    """Return a decorator that makes a function a question's command; `flags` replace generated flags by name."""
 
     def decorate(answer: Callable[[CommandLine], int]) -> QuestionCommand:
         command: QuestionCommand = QuestionCommand(

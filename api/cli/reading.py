@@ -45,7 +45,7 @@ def parameters_of_inputs(question: Question[Any]) -> list[click.Parameter]:
 
 
 def read_files(line: CommandLine, reader: Reader) -> InputValues:
-    """Return the inputs read from files and texts; raises InputError, with a fix if two files were swapped."""
+    """Return the inputs read from files and texts; raises InputError, with a remedy if two files were swapped."""
     question, arguments = line.question, line.given
     try:
         return _read_in_turn(line, reader, arguments)
@@ -72,7 +72,7 @@ def _can_read(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> bo
 
 
 def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> InputValues:
-    """Read the inputs from files and texts in the question's order, and return them; raises InputError."""
+    """Return the inputs, read from files and texts in the question's order; raises InputError."""
     question = line.question
     if [given.get(each.name) for each in question.inputs if each.from_file is not None].count(STANDARD) > 1:
         raise OptionError("files: must read standard input at most once, got - twice")
@@ -105,22 +105,22 @@ def _accept_saved_file(line: CommandLine, each: Input[Any], path: str, error: Fi
     """Accept a missing file that this command will write later; raises FileError for every other missing file."""
     saved = line.given[f"save_{each.name}"]
     if saved is not None and Path(saved).resolve() == Path(path).resolve() and not Path(path).exists():
-        return  # the baseline file is missing because the first run of this command creates it
+        return  # this command's first run creates the baseline file
     way = line.set_files({each.name: None, f"save_{each.name}": path})
-    if not each.named_by_flag:  # an input given as an argument is a plan, not a baseline, so advise `memplan plan`
+    if not each.named_by_flag:  # an argument is a plan, not a baseline, so advise `memplan plan`
         way = f"`memplan plan {shlex.join([str(line.file), '-o', path])}`"
     raise FileError(f"{error}; make it with {way}") from None
 
 
 def restore_reading_options(line: CommandLine) -> CommandLine:
-    """Return a command line completed with the reading options that its plan recorded, and print these options."""
+    """Return a command line completed with the reading options that its plan recorded; print these options."""
     question, arguments, fields = line.question, line.given, dict[str, Any]()
     models = [question.options, *(each.reading for each in question.inputs if each.reading is not None)]
     if not any(issubclass(model, ReadOptions) for model in models):
         return line
     for path in (arguments.get(name) for name in OF_PLANS):
         if path is not None:
-            with contextlib.suppress(FileError):  # the later reading of the plan reports this file error
+            with contextlib.suppress(FileError):  # reading the plan later reports this file error
                 fields |= reading_of_plan(read_bytes(path))
     flags = {str(each.name): each for each in line.command.params if each.name in fields}
     unsaid = {

@@ -27,7 +27,7 @@ _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
 def show_plan(problem: Problem, plan: Plan, stream: TextIO, completed: Callable[[str], str] | None) -> None:
-    """Write the summary of a plan: status, peak, bound, pools, the buffers alive at each peak, advice, live bytes.
+    """Write a plan's summary: status, peak, bound, pools, buffers alive at each peak, advice, and live bytes.
 
     `completed` adds file names to the commands that the advice suggests; without it, no advice is written.
     """
@@ -51,7 +51,7 @@ def peak_lines(problem: Problem, plan: Plan) -> Iterator[str]:
 
 
 def _live_set_text(live: LiveSet, sizes: Mapping[Id, int], used: int) -> str:
-    """Return a pool's fullest time, the buffers live then, and the difference between the peak and their bytes."""
+    """Return a pool's fullest time, the buffers alive then, and the difference between the peak and their bytes."""
     when = "" if live.time is None else f", time {live.time}"
     text = ", ".join(f"{display_name(name)} ({sizes[name]:,})" for name in live.buffers[:_MEMBERS_TOLD])
     others = live.buffers[_MEMBERS_TOLD:]
@@ -73,7 +73,7 @@ def advice(problem: Problem, plan: Plan) -> Iterator[str]:
 
 
 def show_solvers(facts: Iterable[SolverFacts]) -> None:
-    """Print a table of memplan's solvers and one of the reference planners to standard error."""
+    """Print a table of memplan's solvers, and one of the reference planners, to standard error."""
     own, others = Table(box=None, pad_edge=False), Table(box=None, pad_edge=False)
     for heading in ("solver", "installed", "proves", "what it is", "cannot do"):
         own.add_column(heading)
@@ -128,7 +128,7 @@ def live_bytes_chart(loads: list[tuple[int, int]]) -> list[str]:
 
 
 def display_name(name: Id) -> str:
-    """Return a name for one terminal line: long names lose their middle, special characters are escaped in quotes."""
+    """Return a name for one terminal line: long names lose their middle, and unprintable ones are quoted."""
     text = str(name) if str(name).isprintable() else excerpt(name)
     return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME // 2]}...{text[3 - _LONGEST_NAME // 2 :]}"
 

@@ -1,4 +1,4 @@
-"""How a command ends: exit statuses, signal handlers, and the clock of its time limit."""
+"""The end of a command: exit statuses, signal handlers, and the clock of its time limit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class InterruptedRun(SystemExit):
 
 
 def handle_signal(_number: int, _frame: FrameType | None) -> None:
-    """Handle a signal: end the program with the exit status of an interrupt and without a traceback."""
+    """End the program on a signal, with the exit status of an interrupt and without a traceback."""
     raise InterruptedRun
 
 
@@ -57,7 +57,7 @@ def handle_signals(handler: Callable[[int, FrameType | None], Any]) -> Iterator[
 def seconds_left(limit_s: float) -> Callable[[], float]:
     """Return a function that returns the seconds left of a time limit that starts now.
 
-    The limit also leaves this process as much CPU time, so that it lasts longer in wall time on a busy machine.
+    The process also gets as much CPU time, so on a busy machine the limit lasts longer in wall time.
     """
     until, cpu_until = time.monotonic() + limit_s, time.process_time() + limit_s
     return lambda: max(until - time.monotonic(), cpu_until - time.process_time())

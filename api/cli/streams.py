@@ -43,9 +43,9 @@ class _CommandFiles:
 
 
 def begin_command(sent: Mapping[str, bytes] | None = None) -> Mapping[str, bytes]:
-    """Reset the record of files that an earlier command in this process has read and written.
+    """Forget the files that an earlier command in this process has read and written.
 
-    `sent` has the files of a command line from another machine, which may read these alone. Return the mapping that
+    `sent` has the files of a command line from another machine, which may read only these. Return the mapping that
     receives the output files of that command line.
     """
     _CommandFiles.files.clear()
@@ -56,14 +56,14 @@ def begin_command(sent: Mapping[str, bytes] | None = None) -> Mapping[str, bytes
 
 
 def say_written() -> None:
-    """Print the files that this command has written, and clear the list."""
+    """Print the names of the files that this command has written, and clear the list."""
     if _CommandFiles.written:
         print_message(f"memplan: wrote {', '.join(_CommandFiles.written)}")
         _CommandFiles.written.clear()
 
 
 def read_bytes(path: str) -> bytes:
-    """Return the bytes of a file; `-` is standard input, which is kept for further reads. Raises FileError."""
+    """Return the bytes of a file; `-` is standard input, whose bytes are kept for further reads. Raises FileError."""
     name = "standard input" if path == STANDARD else path
     with os_errors_named(name):
         if path != STANDARD:
@@ -83,7 +83,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def refuse_read(path: str) -> None:
-    """Raise FileError if this command has read the output file, under any name, since writing would overwrite it."""
+    """Raise FileError if this command has read the output file, under any name, because writing would overwrite it."""
     try:
         status = Path(path).stat()
     except (OSError, ValueError):  # the file does not exist yet, or the later write reports the error
@@ -93,7 +93,7 @@ def refuse_read(path: str) -> None:
 
 
 def read_as(path: str, reader: Callable[[bytes], T]) -> T:
-    """Apply a reader to the bytes of a file (`-`: standard input), and return its result; errors name the file."""
+    """Return a reader's result for the bytes of a file (`-`: standard input); errors name the file."""
     data = read_bytes(path)
     with prefix_file_name("standard input" if path == STANDARD else path, path):
         return reader(data)
@@ -127,7 +127,7 @@ def suffix_of(path: str) -> str:
 
 
 def refuse_unwritable(path: str | None) -> None:
-    """Raise FileError if an output file cannot be written, and create the folder for a path that ends in `/`."""
+    """Raise FileError if an output file cannot be written; for a path that ends in `/`, create the folder."""
     if path is None or path == STANDARD or _CommandFiles.sent is not None:
         return
     if suffix_of(path) == FOLDER:
@@ -150,7 +150,7 @@ def print_message(text: str) -> None:
 
 
 def warning_lines(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield one warning line per finding of a check."""
+    """Yield one warning line per finding of a reader or of lint."""
     for finding in findings:
         yield f"warning: {finding.rule}: {finding.message}"
 
@@ -207,6 +207,6 @@ class ProgressLine:
         self.terminal.flush()
 
     def erase(self) -> None:
-        """Erase the progress line, so that other output can follow in its place."""
+        """Erase the progress line, so that other output can take its place."""
         self.terminal.write(_ERASE)
         self.terminal.flush()

@@ -1,6 +1,6 @@
 """A blocking client of the service; for an event loop, use `memplan.api.client.http_async`.
 
-Methods are named after HTTP calls: `client.plan(problem)` sends `POST /v1/plan`, `client.order(graph)` `POST
+Methods are named after HTTP calls: `client.plan(problem)` sends `POST /v1/plan`, `client.order(graph)` sends `POST
 /v1/order`.
 """
 
@@ -34,7 +34,7 @@ class Client(AbstractContextManager["Client"]):
         self._stack.close()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return the blocking form of an AsyncClient method, also one named after a question; raises AttributeError."""
+        """Return the blocking form of an AsyncClient method or of a question's method; raises AttributeError."""
         method = getattr(self._client, name)
 
         @wraps(method)

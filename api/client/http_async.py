@@ -75,13 +75,13 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         await self._http.aclose()
 
     async def plan(self, problem: Problem, options: Options = NO_OPTIONS) -> Plan:
-        """Plan a problem by `POST /v1/plan`, and return the verified plan."""
+        """Return the verified plan of a problem, made by `POST /v1/plan`."""
         content, limit_s = write_body(_PLAN, {"problem": problem}, options), options.time_limit_s
         read = self._plan_reader(problem, is_plain=options.heaps is None)
         return await self._send(read, "POST", _PLAN.path, content=content, limit_s=limit_s)
 
     async def known_plan(self, problem: Problem) -> Plan | None:
-        """Return the best plan that the service knows for a problem, or None without one.
+        """Return the best plan that the service knows for a problem; None if it knows none.
 
         The call is `GET /v1/plans/{problem_hash}`; the problem itself is not sent.
         """
@@ -108,7 +108,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         return await self._send(read, "POST", question.path, content=content, limit_s=options.time_limit_s)
 
     async def proved(self, problem: Problem, plan: Plan, options: QuestionOptions = NO_OPTIONS) -> Plan:
-        """Return a plan whose claim is proved to the client by a lower bound, or by a certificate that it requests."""
+        """Return a plan whose claim a lower bound proves to the client, or else a certificate that it requests."""
         if plan.status not in ("optimal", "infeasible"):
             raise WrongAnswerError(f"plan: must be optimal or infeasible to be proved, got {plan.status}")
         if verdicts.claim_checks(problem, plan, None, None).get("status") is not None:
@@ -121,11 +121,11 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         return check_certificate(problem, plan, found.text)
 
     def _plan_reader(self, problem: Problem, is_plain: bool = True) -> Callable[[bytes], Plan]:
-        """Return a function that parses the bytes of a plan and verifies it for the problem."""
+        """Return a function that parses the bytes of a plan and verifies the plan for the problem."""
         return lambda data: check_plan(problem, read_plan(data, problem), is_plain)
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
-        """Return the method that asks the question of this name; raises AttributeError for an unknown name."""
+        """Return the method that sends the question of this name; raises AttributeError for an unknown name."""
         name_of_question = name.rstrip("_").replace("_", "-")
         if name_of_question not in QUESTIONS:
             raise AttributeError(f"client: has no method {name!r}")
@@ -149,17 +149,17 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         deadline_s: float | None = None,
         idempotency_key: str | None = None,
     ) -> RemoteJob:
-        """Submit a problem, or the inputs of the question `kind`, as a job; on return, the job is stored durably."""
+        """Submit a problem, or the inputs of the question `kind`, as a job; on return, the job is on disk."""
         asked = {"problem": question} if isinstance(question, Problem) else question
         content = write_body(QUESTIONS[kind], asked, options)
         params: dict[str, Any] = {"kind": kind, "priority": priority}
         if deadline_s is not None:
             params["deadline_s"] = deadline_s
-        again = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}  # this key stops a retry from making a new job
+        again = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}  # the key stops a retry from making a new job
         return await self._send_for_job("POST", _JOBS, content=content, params=params, headers=again)
 
     async def job(self, job_id: str) -> RemoteJob:
-        """Return a job by its id: `GET /v1/jobs/{id}`."""
+        """Return a job by its id (`GET /v1/jobs/{id}`)."""
         return await self._send_for_job("GET", f"{_JOBS}/{job_id}")
 
     async def jobs(self, /, **filters: str | int) -> AsyncIterator[RemoteJob]:
@@ -177,15 +177,15 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         return await self._fetch_if_found(self._plan_reader(problem), f"{_JOBS}/{job_id}/plan")
 
     async def job_result(self, job_id: str) -> Any:
-        """Return a job's best answer so far as parsed JSON; None without an answer."""
+        """Return a job's best answer so far as parsed JSON; None if it has no answer."""
         return await self._fetch_if_found(parse, f"{_JOBS}/{job_id}/result")
 
     async def cancel(self, job_id: str) -> RemoteJob:
-        """Cancel a job by `DELETE /v1/jobs/{id}`, and return it; its best plan so far is kept."""
+        """Cancel a job by `DELETE /v1/jobs/{id}`, and return the job; its best plan so far is kept."""
         return await self._send_for_job("DELETE", f"{_JOBS}/{job_id}")
 
     async def wait(self, job_id: str) -> RemoteJob:
-        """Wait until a job has ended, then return it."""
+        """Wait until a job has ended, then return the job."""
         async for _ in self.events(job_id):
             pass
         return await self.job(job_id)
@@ -304,7 +304,7 @@ async def _stream_lines(response: httpx.Response) -> AsyncIterator[str]:
 async def _wait_before_retry(error: ServiceError, until: float) -> None:
     """Wait before a request is repeated; raises the error instead if the wait would exceed the client's patience.
 
-    A random factor of 1 to 1.5 lengthens the wait, so that clients refused at one time do not retry at one time.
+    A random factor of 1 to 1.5 lengthens the wait, so that clients refused at the same time retry at different times.
     """
     left_s = until - time.monotonic()
     if error.retry_after_s > left_s:
@@ -317,7 +317,7 @@ async def _stream_events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent
     fields: dict[str, str] = {}
     async for line in lines:
         name, _, value = line.partition(":")
-        if name:  # a line with an empty name only keeps the connection alive, so skip that line
+        if name:  # an empty name only keeps the connection alive
             fields[name] = value.removeprefix(" ")
         elif not line and "data" in fields:
             data = from_json(escape_answer(fields["data"].encode(), b""))
@@ -326,7 +326,7 @@ async def _stream_events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent
 
 
 def _batch_result(line: bytes, problems: Sequence[Problem]) -> BatchResult:
-    """Parse a line of a batch's answer into its result; `_open_response` converts errors of malformed lines."""
+    """Return the result in a line of a batch's answer; `_open_response` converts errors of malformed lines."""
     content = parse(line)
     index = int(content["index"])
     if "error" in content:

@@ -1,4 +1,4 @@
-"""A client's checks of a service's answers: escape terminal control characters, and refute false claims."""
+"""A client's checks of a service's answers: terminal control characters are escaped, and false claims refuted."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _OBEYED = re.compile(rb"\\u|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae]|\xe2\x81[\xa6-\x
 
 
 def escape_answer(data: bytes, asked: bytes) -> bytes:
-    """Return a JSON answer with terminal control characters escaped, except in strings that the request contained."""
+    """Return a JSON answer with terminal control characters escaped, except in strings of the request `asked`."""
     return data if _OBEYED.search(data) is None else to_json(_escape_strings(from_json(data), asked))
 
 
 def _escape_strings(value: Any, asked: bytes) -> Any:
-    """Return a JSON value whose strings are escaped unless they are printable or in the request."""
+    """Return a JSON value with its strings escaped, unless they are printable or in the request."""
     if isinstance(value, str):
         return value if value.isprintable() or to_json(value) in asked else escape_controls(value)
     if isinstance(value, dict):

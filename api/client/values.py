@@ -34,7 +34,7 @@ class RefusedError(ServiceError):
 
 
 class BusyError(RefusedError):
-    """The service is overloaded or a component of it is unavailable; a retry may succeed."""
+    """The service is overloaded, or a component of it is unavailable; a retry may succeed."""
 
 
 class AwayError(ServiceError):
@@ -89,7 +89,7 @@ class JobPage(BaseModel):
 
 @dataclass(frozen=True)
 class RemoteEvent:
-    """An event of a job, of kind queued, started, better, progress, retried or finished, with details in `data`."""
+    """An event of a job, of kind queued, started, better, progress, retried or finished; `data` has its details."""
 
     seq: int
     kind: str

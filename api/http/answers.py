@@ -1,4 +1,4 @@
-"""The form in which a caller wants an answer: selected fields, a plan format, or a failure status for a bad result."""
+"""The form in which a caller wants an answer: selected fields, a plan format, or an error status for a bad result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WEIGHT = re.compile(r"[01](\.\d{0,3})?")
 
 @dataclass(frozen=True)
 class AnswerWishes:
-    """The requested form of an answer: selected fields, whether a bad result fails, and the other query parameters."""
+    """The requested form of an answer: selected fields, whether a bad result fails, and the remaining query."""
 
     query: str
     selection: Selection | None = None
@@ -38,9 +38,9 @@ class AnswerWishes:
 
     @classmethod
     def from_request(cls, request: Request, answer: type[Any]) -> AnswerWishes:
-        """Parse the requested form from a request's query; raises OptionError for fields that the answer lacks."""
+        """Return the form that a request's query asks for; raises OptionError for fields that the answer lacks."""
         query: str = request.scope["query_string"].decode("latin-1")
-        if not any(name in query for name in (FIELDS, FAIL)):  # usual queries name neither parameter, so skip parsing
+        if not any(name in query for name in (FIELDS, FAIL)):  # usual queries name neither, so skip parsing
             return cls(query)
         pairs = parse_qsl(query, keep_blank_values=True)
         selection = Selection.from_names(answer, [value for name, value in pairs if name == FIELDS])
@@ -84,7 +84,7 @@ def format_accepted(request: Request) -> str:
 
 
 def plan_response(content: bytes, status: str | None, plan_format: str) -> Response:
-    """Return the response for a written plan; without placements, its media type is JSON."""
+    """Return the response for a written plan; its media type is JSON if the plan has no placements."""
     media = PLAN_FORMATS[plan_format].media_type if status in ("optimal", "feasible") else JSON
     links = _link_header(status)
     return Response(content, media_type=media, headers={"Link": links} if links else None)
@@ -92,6 +92,6 @@ def plan_response(content: bytes, status: str | None, plan_format: str) -> Respo
 
 @cache
 def _link_header(status: str | None) -> str:
-    """Return the Link header for a plan's status: the calls that can prove or explain the plan."""
+    """Return the Link header for a plan's status, which names the calls that can prove or explain the plan."""
     rows = ((each.path, each.link) for each in QUESTIONS.values())
     return ", ".join(f'<{path}>; rel="{link.rel}"' for path, link in rows if link and status in link.statuses)

@@ -50,7 +50,7 @@ _WATCHED_AFTER_S = 0.01
 
 
 class Service:
-    """The shared state of a server. Only searches wait for slots, so that short work never waits for a search."""
+    """The shared state of a server. Only searches wait for slots, so short work never waits for a search."""
 
     store: Store
     workers: Workers
@@ -95,7 +95,7 @@ class Service:
             yield
 
     async def open(self, stack: AsyncExitStack) -> None:
-        """Open the service's resources and register their closing on the stack. Raises OptionError and StoreError."""
+        """Open the service's resources, and register their closing on the stack. Raises OptionError and StoreError."""
         settings = self.settings
         self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder, PATIENCE_S)
         stack.callback(self.store.close)
@@ -141,7 +141,7 @@ class Service:
     async def run_work(
         self, work: Callable[[], T], n_bytes: int, *, is_short: bool = True, deadline: Deadline | None = None
     ) -> T:
-        """Run a function that handles `n_bytes` bytes and does not search: here if it is short, else in a thread.
+        """Return the result of a function that handles `n_bytes` bytes without searching; long work runs in a thread.
 
         Soon after a given deadline, NotInTimeError is raised, and the function's result is discarded.
         """
@@ -158,8 +158,8 @@ class Service:
     ) -> T:
         """Return `function(body, *given)`, which parses a body; a child process parses a large body.
 
-        Large bodies are parsed one at a time. Raises InputError, NoTurnError if the parses ahead take longer than until
-        the deadline, and NotInTimeError if the parse itself does.
+        Large bodies are parsed one at a time. Raises InputError; NoTurnError if earlier parses last until the deadline;
+        and NotInTimeError if the parse itself does.
         """
         if len(body) <= LARGE_BYTES:
             return await self.run_work(partial(function, body, *given), len(body))
@@ -201,7 +201,7 @@ class Service:
 
 
 async def _watch_client(request: Request, cancelled: asyncio.Event) -> None:
-    """Wait for a client's disconnect, the only message that can follow a completely read body."""
+    """Wait for a client's disconnect, the only message that can follow a completely read body, and set the event."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     cancelled.set()

@@ -43,10 +43,8 @@ class KeyGate:
     """Checks the key of each request and returns the caller that it identifies; for one event loop.
 
     Keys read from the store are cached for two seconds. A revoked key therefore works for up to two seconds more, and
-    an id
-    tried before its key was added is refused for up to two seconds. Each process has its own quota of requests per
-    minute: a
-    token bucket with a steady refill.
+    an id tried before its key was added is refused for up to two seconds. Each process has its own quota of requests
+    per minute: a token bucket with a steady refill.
     """
 
     def __init__(
@@ -93,7 +91,7 @@ class KeyGate:
     def _check_page_origin(self, method: str, headers: Mapping[str, str]) -> None:
         """Raise ForbiddenError for a request that another site's page may have sent.
 
-        With `require_keys` false, a proxy may rewrite `Host`, so that it does not identify the page.
+        With `require_keys` false, a proxy may rewrite `Host`, so the header then does not identify the page.
         """
         host, origin, site = (headers.get(name) for name in ("host", "origin", "sec-fetch-site"))
         if not is_harmless(host, self._settings.hosts or ""):
@@ -108,7 +106,7 @@ class KeyGate:
             raise ForbiddenError(f"{name}: {rule}, got {excerpt(got)}")
 
     async def _find_key(self, key_id: str) -> Key | None:
-        """Return a key from the cache, or from the store if the cached answer is older than two seconds."""
+        """Return a key from the cache, or from the store if the cached entry is older than two seconds; or None."""
         key, read_at = self._kept.get(key_id, (None, 0.0))
         if key is None and self._clock() - self._unknown.get(key_id, -inf) < _KEPT_S:
             return None
@@ -138,7 +136,7 @@ class KeyGate:
 
 
 def _put_bounded(table: OrderedDict[str, Any], name: str, value: Any) -> None:
-    """Put a value into a table of bounded size, which then drops its oldest entries."""
+    """Put a value into a table of bounded size, and drop the table's oldest entries beyond that size."""
     table[name] = value
     while len(table) > _MOST_KEPT:
         table.popitem(last=False)
@@ -157,7 +155,7 @@ def look_up(keys: Keys, key_id: str) -> Key | None:
 
 @lru_cache(maxsize=64)
 def is_harmless(host: str | None, named: str = "") -> bool:
-    """Return True for a `Host` that another site's page cannot have: an address, localhost, or a name without a dot.
+    """Return True for a `Host` that another site cannot have: an address, localhost, or a name without a dot.
 
     `named` lists this server's other names, separated by commas.
     """

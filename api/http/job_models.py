@@ -36,7 +36,7 @@ Forget = Annotated[bool, Query(description="Remove a job that has ended, with al
 
 
 class Terms(WireValue):
-    """The terms of a job: higher priorities first, then older jobs; the deadline counts from submission."""
+    """The terms of a job: jobs of higher priority run first, then older jobs; the deadline counts from submission."""
 
     priority: Annotated[int, Field(ge=-100, le=100)] = 0
     deadline_s: Seconds | None = None
@@ -51,7 +51,7 @@ class JobChange(Value):
 
 
 def _time_text(seconds: object) -> object:
-    """Return a time, given as Unix seconds, in ISO 8601; any other value is returned unchanged."""
+    """Return a time, given as Unix seconds, in ISO 8601; return any other value unchanged."""
     if not isinstance(seconds, float | int):
         return seconds
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -122,6 +122,6 @@ def job_list(jobs: list[Job], query: JobQuery) -> JobList:
 
 
 def server_sent(event: StoredEvent) -> ServerSentEvent:
-    """Return a job's event as a server-sent event whose id, its number, serves as `Last-Event-ID`."""
+    """Return a job's event as a server-sent event, with its number as the id that `Last-Event-ID` sends back."""
     data = json.dumps({"at": _time_text(event.at), **event.data}, separators=(",", ":"))
     return ServerSentEvent(data, event=event.kind, id=str(event.seq), sep="\n")

@@ -40,7 +40,7 @@ _HEADERS_OF_HTTPS = (*_HEADERS, (b"strict-transport-security", b"max-age=3153600
 
 
 class Streams:
-    """The open streams, such as job events and batches: their number is limited, and one key may have half of them."""
+    """The open streams, such as job events and batches; their number is limited, and a key may have half of them."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.of_key = limit, Counter[str]()
@@ -95,7 +95,7 @@ class Questions:
 
 
 class Envelope:
-    """The outermost ASGI layer. It gives each request an id and a `body_share`, and each answer the id and headers.
+    """The outermost ASGI layer: each request gets an id and a `body_share`, and each answer the id and headers.
 
     A caller's short and plain `X-Request-ID` becomes the id. An internal error is answered by status 500 with the
     fault's id. A client that disconnects while it sends is not a fault. Logs have the status, not the content.

@@ -32,7 +32,7 @@ _PLAN_EXAMPLE = {"status": "optimal", "peak": 602112, "placements": [{"id": "con
 
 
 def _body_model(question: Question[Any]) -> type[BaseModel]:
-    """Return the model of a question's request body; for plans, it has the options that exist only over HTTP."""
+    """Return the model of a question's request body; for `plan`, with the options that exist only over HTTP."""
     model, shape = request_model(question), body_shape(question.name)
     if shape.options is question.options:
         return model
@@ -62,7 +62,7 @@ def _model_parameters(model: type[BaseModel], description: str = "") -> list[dic
 
 
 def _query_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a field in a query, where an object or array is a text such as batch=1,length=128."""
+    """Return a field's schema in a query, where objects and arrays are texts such as batch=1,length=128."""
     forms = schema.get("anyOf", [schema])
     scalars = [form for form in forms if form.get("type") not in ("array", "object")]
     return schema if len(scalars) == len(forms) else {"anyOf": [*scalars, {"type": "string"}], "title": schema["title"]}

@@ -1,4 +1,4 @@
-"""Let large request bodies be parsed one at a time, in order of arrival, within their time limits."""
+"""A queue in which large request bodies are parsed one at a time, in order of arrival, within their time limits."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _WEIGHT = 0.25
 
 
 class ParseQueue:
-    """The parses of large bodies of a server, for one event loop; only one runs at a time.
+    """The parses of a server's large bodies, for one event loop; only one parse runs at a time.
 
-    A body whose turn is expected after its deadline, by the bytes ahead of it and the speed of recent parses, is
-    refused on arrival.
+    A body is refused on arrival if its turn is expected after its deadline, judged by the bytes ahead of it and the
+    speed of recent parses.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class ParseQueue:
 
     @asynccontextmanager
     async def turn(self, n_bytes: int, deadline: Deadline) -> AsyncIterator[None]:
-        """Wait until no other body is parsed, and parse inside the block; raises NoTurnError and NotInTimeError."""
+        """Wait for this body's turn, so that the block can parse alone; raises NoTurnError and NotInTimeError."""
         if deadline.remaining_s <= 0:
             raise NotInTimeError("body: must arrive completely within its time limit")
         wait_s = self._ahead_bytes * self._byte_s

@@ -80,7 +80,7 @@ class ProblemDetails(BaseModel):
 def problem_details(
     status: int, sentences: tuple[str, ...], headers: Mapping[str, str] | None = None, hints: Sequence[str] = ()
 ) -> Response:
-    """Return an error response. Its JSON is pure ASCII, so that quoted texts of callers are safe."""
+    """Return an error response, whose JSON is pure ASCII, so that quoted texts of callers are safe."""
     content: dict[str, Any] = {
         "type": "about:blank",
         "title": _TITLES.get(status) or HTTPStatus(status).phrase,
@@ -121,7 +121,7 @@ def error_answer(error: Exception) -> Response | None:
         _LOG.error("%s", error)
         error = UnavailableError(NO_ROOM, _AFTER_LOSSES_S, (ROOM,))
     if isinstance(error, StoreError):
-        _LOG.error("%s", error)  # the error's text may name machines, so log that text and send callers another
+        _LOG.error("%s", error)  # the error's text may name machines, so log it, and send callers a different text
         error = UnavailableError("memplan: its store does not answer for now")
     if isinstance(error, LostWorkersError):
         error = UnavailableError(str(error), _AFTER_LOSSES_S)
@@ -131,7 +131,7 @@ def error_answer(error: Exception) -> Response | None:
 
 
 def refusal_response(request: Request, error: Exception) -> Response:
-    """Return the response to an error in REFUSED, and count and log its reason without data of the caller."""
+    """Return the response to an error in REFUSED; count and log its reason without data of the caller."""
     answer = error_answer(error)
     assert answer is not None
     reason = _CAPITALS.sub("-", type(error).__name__.removesuffix("Error")).lower()
@@ -149,7 +149,7 @@ def _known_names() -> frozenset[str]:
 
 
 def _subject_of(sentence: str) -> str:
-    """Return the field or option at the head of an error sentence; `other` if the head names none."""
+    """Return the field or option at the beginning of an error sentence; `other` if it names none."""
     path = sentence.partition(": ")[0]
     return next((name for name in reversed(re.findall(r"[\w-]+", path)) if name in _known_names()), "other")
 
@@ -169,7 +169,7 @@ async def _refuse_query(request: Request, error: Exception) -> Response:
 
 
 async def _answer_http_error(request: Request, error: Exception) -> Response:
-    """Return the response to an unknown path, method or job, with the probably intended one."""
+    """Return the response to an unknown path, method or job, with a suggestion of the intended one."""
     assert isinstance(error, HTTPException)
     path: str = request.scope["path"]
     shown_path = path if path.isprintable() and len(path) <= _PATH_SHOWN else excerpt(path)

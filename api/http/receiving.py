@@ -1,4 +1,4 @@
-"""Receive a request: check its media type, and read its body within limits on size, time and total memory.
+"""Receiving of a request: its media type is checked, and its body read within limits on size, time and memory.
 
 The memory that parsing needs is estimated while the body arrives. JSON such as `[{},{},...]`, which takes little space
 but much memory, is therefore refused before it is parsed.
@@ -51,7 +51,7 @@ class HeldBytes:
 
 @dataclass
 class HeldShare:
-    """One request's share of the held bytes."""
+    """One request's share of the bytes of unanswered bodies."""
 
     whole: HeldBytes
     key_id: str | None = None
@@ -95,7 +95,7 @@ class JsonGrowth:
 
 
 def _character_counts(text: bytes) -> list[int]:
-    """Return how many times each character of `_BYTES_OF` occurs in a text."""
+    """Return the number of occurrences in a text of each character of `_BYTES_OF`."""
     codes = np.frombuffer(text, np.uint8)
     return [int(np.count_nonzero(codes == character[0])) for character, _ in _BYTES_OF]
 
@@ -155,7 +155,7 @@ async def read_body(request: Request, limit: int, media: str = "") -> bytes:
 
 
 async def _discard_rest(stream: AsyncIterator[bytes]) -> None:
-    """Read and discard the rest of a body for a short time: a client that is still sending may miss the answer."""
+    """Read and discard the rest of a body for a short time, because a client that still sends may miss the answer."""
     with anyio.move_on_after(_DRAIN_S):
         async for _ in stream:
             pass

@@ -1,4 +1,4 @@
-"""Stopping a server: running searches end as soon as the signal arrives; uvicorn itself only waits for answers."""
+"""Stopping of a server: running searches end as soon as the signal arrives; uvicorn itself only waits for answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 @contextmanager
 def handle_stop(stop_work: Callable[[], None]) -> Iterator[None]:
-    """While the block runs, stop signals also call `stop_work` on the event loop; it is called at the end, too."""
+    """Let stop signals also call `stop_work` on the event loop while the block runs; the block's end calls it too."""
     loop = asyncio.get_running_loop()
     before: dict[int, Any] = {}
 

@@ -25,9 +25,9 @@ from memplan.questions.plan.reason import check_solver, refuse_own_planner
 
 
 def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: Mapping[str, Any]) -> Job:
-    """Return a job from the query and body of `POST /v1/jobs`; its `body` stays empty. Raises InputError.
+    """Return a job from the query and body of `POST /v1/jobs`, but leave its `body` empty. Raises InputError.
 
-    The job's deadline counts from now. `said` has the fields `key_id` and `idempotency_key`.
+    The job's deadline counts from now. `said` has the job's fields `key_id` and `idempotency_key`.
     """
     pairs = parse_qsl(query, keep_blank_values=True)
     own: dict[str, list[str]] = {}
@@ -64,7 +64,7 @@ def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: 
 
 
 def _job_subject(asked: ParsedRequest, body: bytes) -> Subject:
-    """Return the hash, name and size of a job's subject; its inputs are checked unless a worker process parses them."""
+    """Return the hash, name and size of a job's subject; inputs are checked unless a worker process parses them."""
     if asked.is_foreign:
         name = next((file.name for file in asked.files.values()), None)
         return Subject(f"sha256:{sha256(body).hexdigest()}", name, 0)

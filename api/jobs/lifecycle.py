@@ -26,7 +26,7 @@ _LOG = logging.getLogger("memplan")
 
 @asynccontextmanager
 async def open_jobs(store: Store, metrics: Metrics, settings: Settings, pool: ChildPool) -> AsyncIterator[Following]:
-    """Maintain and run jobs while the block runs, and yield their event feed; `settings.workers` jobs run at a time."""
+    """Maintain and run jobs, `settings.workers` at a time, while the block runs; yield their event feed."""
     following = Following(store)
     following.open()
     tending = asyncio.create_task(_maintain_always(store, metrics, settings))

@@ -53,7 +53,7 @@ class JobRun:
         self.cancelled.set()
 
     def run_job(self) -> State | None:
-        """Run the job and write its end state. Return that state, or None if the job did not end in this run."""
+        """Run the job and write its end state; return that state, or None if the job did not end in this run."""
         BODY.set(self.job.body)
         try:
             answer = self._work_answer()
@@ -96,13 +96,13 @@ class JobRun:
         return state if is_written else None
 
     def _release_job(self, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> State | None:
-        """Return the unfinished job to the queue together with its best answer so far."""
+        """Return the unfinished job to the queue, together with its best answer so far; the result is None."""
         if not self._is_lost:
             self._retry_write(lambda: self._store.leases.release(self.job, reason, best, counts=counts))
         return None
 
     def _write_reports(self, reports: list[dict[str, Any]], best: WorkAnswer | None) -> None:
-        """Write the child's new reports to the store; a lost lease ends the work."""
+        """Write the child's new reports to the store; a lost lease ends the run."""
         progress: list[tuple[dict[str, Any], float]] = []
         for facts in reports:
             elapsed_s = facts.pop("elapsed_s", time.monotonic() - self._began)

@@ -1,4 +1,4 @@
-"""Job workers: claim jobs from the store, run each in a child process, and write each end state once."""
+"""Job workers: they claim jobs from the store, run each in a child process, and write each end state once."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LEASE_S, _RENEW_S, _SEE_S = 15.0, 2.0, SEEN_S / 3
 
 
 class JobWorkers:
-    """The job workers of a process: at most `settings.workers` jobs of one key run at a time, and one of another key.
+    """A process's job workers: they run at most `settings.workers` jobs of one key, and one job of another key.
 
     One thread claims jobs and renews leases; each running job has a thread that waits for its child process.
     """
@@ -138,7 +138,7 @@ class JobWorkers:
         free = self._places - len(self._runs)
         if free <= 0:
             return False
-        # The worker that won the last race claims at once; all others first look for waiting jobs, which costs less.
+        # Only the winner of the last race claims at once; other workers first look for waiting jobs, which costs less.
         is_first = self._was_told and not self._late_s
         if not is_first and not self._store.leases.is_any_waiting():
             self._adapt_delay(came_late=True)
@@ -158,7 +158,7 @@ class JobWorkers:
         return bool(jobs)
 
     def _adapt_delay(self, *, came_late: bool) -> None:
-        """Adapt the delay after a notification. It grows while other workers win, so that few compete for each job."""
+        """Adapt the delay after a notification: it grows while other workers win, so that few compete for each job."""
         if came_late and self._was_told:
             self._late_s = min(_LATEST_S, 2.0 * self._late_s + _LATEST_S / 16)
         elif not came_late:
@@ -175,7 +175,7 @@ class JobWorkers:
             self._wake.set()
 
     def _renew(self) -> bool:
-        """Renew the leases of running jobs, end runs that lost theirs, and requeue jobs claimed without an answer."""
+        """Renew the leases of running jobs, end runs that lost theirs, and requeue jobs whose claim got no reply."""
         runs = list(self._runs)
         held = self._store.leases.renew(self.holder, [run.job for run in runs], self._lease_s)
         self._is_unsure = False

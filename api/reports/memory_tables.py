@@ -1,7 +1,7 @@
 """The two tables of Cadence's memory planning: the use of each memory, and the peak live bytes over all memories.
 
 Headings and layout are those of print_memory_planning_info (pytorch/executorch v1.5.1,
-backends/cadence/aot/memory_planning.py), so that programs that parse its tables can parse these.
+backends/cadence/aot/memory_planning.py), so that programs that parse its tables can also parse these.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ def peak_over_time(problem: Problem) -> tuple[int, int] | None:
     """Return the peak live bytes and the first time at which they occur; None if a buffer has no lifetime.
 
     Views share the bytes of their buffers, so each byte counts once, and the peak is at most the sum of the memories'
-    uses. It may be smaller than the use of a single memory that has holes, although the docstring in Cadence denies
-    that.
+    uses. It may be smaller than the use of a single memory that has holes, although Cadence's docstring denies that.
     """
     table = problem.buffers
     has_no_time = (table.first[1:] == table.first[:-1]) & (table.size > 0)

@@ -38,7 +38,7 @@ _BESIDE = 'fill="black" stroke="white" stroke-width="3" paint-order="stroke"'
 
 @dataclass(frozen=True)
 class _Box:
-    """One lifetime of a placed buffer: its row, its number among the buffer's lifetimes, its times and its offsets."""
+    """One lifetime of a placed buffer: its row, its number among the buffer's lifetimes, its times and offsets."""
 
     row: int
     lifetime: int
@@ -77,7 +77,7 @@ def draw(problem: Problem, plan: Plan) -> bytes:
 
 
 def _boxes_by_pool(problem: Problem, plan: Plan, span: tuple[int, int]) -> list[list[_Box]]:
-    """Return, for each pool, one box per lifetime of each buffer that the plan places in it."""
+    """Return, for each pool, one box per lifetime of each buffer that the plan places in the pool."""
     table, placements = problem.buffers, plan.placements
     boxes: list[list[_Box]] = [[] for _ in problem.pools]
     for name, q, offset in zip(placements.ids, placements.pool.tolist(), placements.offset.tolist(), strict=True):
@@ -110,12 +110,12 @@ class _Panel:
         return _TOP + max(_LEAST_PLOT, round(_HEADROOM * self.top * self.scale)) + _BOTTOM
 
     def x(self, time: int) -> float:
-        """Return the x coordinate of a time, in pixels."""
+        """Return the x coordinate of a time, in pixels from the left edge."""
         first, last = self.span
         return round(_LEFT + (_WIDTH - _LEFT - _RIGHT) * (time - first) / max(1, last - first), 2)
 
     def y(self, offset: int) -> float:
-        """Return the y coordinate of an offset, in pixels."""
+        """Return the y coordinate of an offset, in pixels from the top edge."""
         return round(self.height - _BOTTOM - self.scale * offset, 2)
 
     def lines(self) -> Iterator[str]:
@@ -146,7 +146,7 @@ class _Panel:
         return _escape(f"{name}: {size:,} bytes, alive [{box.start}, {box.end}), offset {box.low:,}")
 
     def _label_elements(self) -> Iterator[str]:
-        """Yield the labels of boxes with enough room; the largest buffers also get one shortened or outside the box."""
+        """Yield the labels of boxes with enough room; the largest buffers always get a label, shortened or outside."""
         areas = sorted(range(len(self.boxes)), key=lambda k: self.boxes[k].low - self.boxes[k].high)
         largest, written = set(areas[:_LARGEST]), list[tuple[float, float, float]]()
         for k in range(len(self.boxes)) if len(self.boxes) <= _LABELLED_AT_MOST else sorted(largest):
@@ -181,7 +181,7 @@ class _Panel:
         peak = "" if used is None else f": peak {used:,} bytes ({size_text(used)})"
         yield text_at(_LEFT, 18, f"{self.pool.name}{address}{peak}, {self.plan.status}", 'font-size="13"')
         yield f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="#888"/>'
-        least = 2 * _LINE / self.scale  # the least number of bytes between labels whose lines of text do not touch
+        least = 2 * _LINE / self.scale  # the fewest bytes between labels that do not touch
         step = 2 ** max(0, ceil(log2(max(self.top / 6, least))))
         for offset in range(0, self.top + 1, step):
             yield text_at(_LEFT - 6, self.y(offset) + 4, size_text(offset), 'text-anchor="end"')

@@ -21,7 +21,7 @@ class PlanFormat(NamedTuple):
 
 
 def write_plan(plan: Plan, problem: Problem, plan_format: str) -> bytes:
-    """Return a plan in one of the PLAN_FORMATS; as JSON if it has no placements and the format requires them."""
+    """Return a plan in one of the PLAN_FORMATS; as JSON if it lacks placements and the format requires them."""
     if plan_format not in FORMATS and plan.status not in ("optimal", "feasible"):
         plan_format = "json"
     return PLAN_FORMATS[plan_format].write(plan, problem)
@@ -41,9 +41,10 @@ def _triples_report(plan: Plan, problem: Problem) -> bytes:
 def _exir_report(plan: Plan, problem: Problem) -> bytes:
     """Return a plan in ExecuTorch's terms: memories count from 1, and 0 is the memory of constants.
 
-    `bufsizes` has an entry for memory 0 and is rounded up to alignments, as the runtime requires. Like Cadence's
-    function of that name, `peak_memory_usages_per_memory` has no such entry (though Cadence's docstring shows it) and
-    is not rounded. Specs that share bytes have the same `mem_obj_id` in their memory."""
+    `bufsizes` has an entry for memory 0 and is rounded up to alignments, as the runtime requires. Unlike that,
+    `peak_memory_usages_per_memory` is not rounded and has no such entry, as in Cadence's code (not its docstring).
+    Specs that share bytes have the same `mem_obj_id` in their memory.
+    """
     from memplan.api.reports.memory_tables import peak_over_time
 
     used = [pool.used or 0 for pool in plan.pools]
@@ -66,7 +67,7 @@ def _exir_specs(plan: Plan, problem: Problem) -> list[dict[str, int | str]]:
     memory = [problem.pool_index[str(row["pool"])] for row in rows]
     ends = [int(row["offset"]) + int(problem.buffers.size[problem.index[row["id"]]]) for row in rows]
     objects = [0] * len(rows)
-    reached: dict[int, tuple[int, int]] = {}  # for each memory: the number and the end of the current object
+    reached: dict[int, tuple[int, int]] = {}  # for each memory: (number, end) of the current object
     for k in sorted(range(len(rows)), key=lambda k: int(rows[k]["offset"])):
         number, end = reached.get(memory[k], (-1, 0))
         if number < 0 or int(rows[k]["offset"]) >= end:

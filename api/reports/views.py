@@ -14,7 +14,7 @@ from memplan.planner.model.problem import Problem
 
 @dataclass(frozen=True)
 class PlanOf:
-    """A plan that is valid for its problem, and the title that a page gives it."""
+    """A plan that is valid for its problem, and the title that a page gives the plan."""
 
     problem: Problem
     plan: Plan
@@ -45,6 +45,6 @@ class ChartAxis:
 
 
 def view(name: str) -> Callable[..., bytes]:
-    """Return the function that writes the named view."""
+    """Return the function that writes the view with this name."""
     found: Callable[..., bytes] = import_object(extensions("views")[name])
     return found

@@ -37,17 +37,16 @@ Sort = tuple[str, int]
 @dataclass(eq=False)
 class Seat:
     """A request for a slot, and the slot once it is granted; times are in seconds of the monotonic clock.
+
     caller: the id of the caller's key, which may not hold all slots.
-        caller: the key of the caller, which may not hold all slots.
-        due: the deadline; infinite for a request that is never refused.
-        sort: the question and the bit length of the body; None for a search for a plan.
-        least_s: the seconds needed for a first answer, estimated on arrival from recent requests of the sort.
-        can_end: True if there is an answer before the end. If others wait, `is_short` is set to make it end with that
-        answer.
-        has_answer: True if the caller already has an answer, so that the request may not start in an overbooked slot.
-        first_at: the time of the first answer.
-        is_beyond: True if the request started in an overbooked slot.
-        refusal: the error if the request was refused; set before `is_decided`.
+    due: the deadline; infinite for a request that is never refused.
+    sort: the question and the bit length of the body; None for a search for a plan.
+    least_s: the seconds needed for a first answer, estimated on arrival from recent requests of the sort.
+    can_end: True if there is an answer before the end; if others wait, `is_short` is set to end it with that answer.
+    has_answer: True if the caller already has an answer, so that the request may not start in an overbooked slot.
+    first_at: the time of the first answer.
+    is_beyond: True if the request started in an overbooked slot.
+    refusal: the error if the request was refused; set before `is_decided`.
     """
 
     caller: str | None
@@ -67,7 +66,7 @@ class Seat:
 
     @property
     def turn(self) -> float:
-        """The time by which the request should start: half of its time limit at most is spent waiting."""
+        """The time by which the request should start, so that at most half of its time limit is spent waiting."""
         return inf if self.due == inf else self.arrived + _OF_TIME * (self.due - self.arrived)
 
 
@@ -75,8 +74,8 @@ class AdmissionQueue:
     """A server's slots, for one event loop: `places` in total, at most `of_key` per key; `length` requests may wait.
 
     Requests start in the order in which half of their time limit is over, except those of a key at its maximum. A
-    request is refused on arrival if it would get no answer in time, according to recent requests of its sort and those
-    ahead of it.
+    request is refused on arrival if it would get no answer in time, judged by recent requests of its sort and the
+    requests ahead.
 
     A request that has waited for a quarter of its time signals the longest-running request without a signal to end
     soon. If it would still be late, or half of its time is over, it starts in an overbooked slot. It is refused only if
@@ -221,7 +220,7 @@ class AdmissionQueue:
         return not wish.is_light or self._is_below(MOST - 1, wish, [each for each in self._held if not each.is_beyond])
 
     def _is_below(self, times: int, wish: Seat, held: list[Seat]) -> bool:
-        """Return True if the slots held, in total and by the caller's key, are fewer than `times` their maximum."""
+        """Return True if the slots held, in total and by the caller's key, are below `times` their maximum numbers."""
         return len(held) < times * self.places and _caller_slot_count(held, wish.caller) < times * self._of_key
 
     def _is_over(self, wish: Seat) -> bool:
@@ -262,7 +261,7 @@ class AdmissionQueue:
         return max(0.0, its - now), True in late, False in late
 
     def _free_times(self, held: list[Seat], places: int, now: float) -> list[float]:
-        """Return, as a heap, when each slot is expected to be free; requests in overbooked slots free none."""
+        """Return, as a heap, the times at which slots are expected to be free; overbooked slots free none."""
         ends = [self._expected_end(place, now) for place in held] + [now] * (places - len(held))
         return sorted(ends)[len(ends) - places :]
 
@@ -277,7 +276,7 @@ class AdmissionQueue:
         return now + more_s if is_over else began + least_s + _END_S
 
     def _recent_times(self, sort: Sort) -> tuple[float, float]:
-        """Return the seconds until the first and the last answer of recent requests of a sort, decayed by age."""
+        """Return the seconds until the first and the last answer of a sort's recent requests, decayed by age."""
         if (measured := self._measured.get(sort)) is None:
             return self._usual_s, 0.0 if sort[1] <= _LIGHT_BITS else inf
         first_s, whole_s, at = measured
@@ -296,7 +295,7 @@ class AdmissionQueue:
 
 
 def _weighted_mean(old: float, new: float) -> float:
-    """Return the weighted mean of an old and a new measurement; an increase gets more weight than a decrease."""
+    """Return the weighted mean of an old and a new measurement; an increase weighs more than a decrease."""
     return new if old in (0.0, inf) else old + (new - old) * (0.5 if new > old else 0.25)
 
 

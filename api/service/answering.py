@@ -1,4 +1,4 @@
-"""Answer requests of questions: each waits for a slot, and a child process does the work."""
+"""Answers to requests of questions: each request waits for a slot, and a child process does the work."""
 
 from __future__ import annotations
 
@@ -87,8 +87,7 @@ class WorkService:
         cancelled: asyncio.Event,
         key_id: str | None = None,
     ) -> WorkAnswer:
-        """Return the plan of a problem so large that only a child process parses it; the search starts from the known
-        plan.
+        """Return the plan of a large problem, which a child process parses; the search starts from the known plan.
 
         Equal simultaneous requests share one search and its answer. With an infinite deadline, the time limit counts
         from the moment at which the request gets its slot.
@@ -114,7 +113,8 @@ class WorkService:
         key_id: str | None,
         cancelled: asyncio.Event,
     ) -> tuple[WorkAnswer, Lookup]:
-        """Plan a large problem in a child process from the stored plan, and store a better one."""
+        """Return the answer for a large problem, planned in a child process from the stored plan, and store a better
+        plan."""
         record = await self._cache.read_stored(problem_hash)
         carry_s, limit_s = _CARRY_S * len(request[2]), options.time_limit_s
         due, what = deadline.bring_forward(carry_s), (*request, record, plan_format)
@@ -128,7 +128,7 @@ class WorkService:
         return answer, "miss" if record is None else "started_from"
 
     async def _run_task(self, task: Task, place: Seat, cancelled: asyncio.Event, **heard: Any) -> WorkAnswer:
-        """Wait for a slot, run the task, and return its answer; a task whose child process is lost is run once more."""
+        """Wait for a slot, and return the task's answer; a task whose child process is lost is run once more."""
         if not await self._queue.wait_for_slot(place, cancelled):
             raise UnavailableError(f"{task.what}: was cancelled before it started")
         run = partial(self._workers.run, task, cancelled, place.is_short if place.can_end else None, **heard)
@@ -150,7 +150,7 @@ class _LargePlan:
         self.task = asyncio.create_task(work(self._over))
 
     async def answer(self, cancelled: asyncio.Event) -> tuple[WorkAnswer, Lookup]:
-        """Wait for the answer. After `cancelled` is set, the last remaining caller gets the best answer so far."""
+        """Return the search's answer. After `cancelled` is set, the last remaining caller gets the best one so far."""
         self._callers += 1
         leaving = asyncio.create_task(cancelled.wait())
         try:
@@ -164,14 +164,14 @@ class _LargePlan:
 
 
 def parse_for_child(body: bytes, kind: str, head: str, terms: tuple[str, ...] = ()) -> tuple[ParsedRequest, str | None]:
-    """Return a parsed request without its inputs, for another process; and for a plain plan, its problem's hash."""
+    """Return a parsed request without its inputs, for another process, and the problem's hash for a plain plan."""
     asked = parse_request(kind, head, body, terms=terms)
     is_plain = asked.is_plain_plan
     return asked.drop_inputs(), CompiledProblem.from_problem(asked.input_values()["problem"]).hash if is_plain else None
 
 
 def insert_old_plan(body: bytes, kind: str, head: str, plan_format: str, old: bytes) -> bytes:
-    """Return a request's body, complete with its options, in which the plan to keep replaces its hash."""
+    """Return a request's body, with all its options, in which the plan to keep replaces the plan's hash."""
     asked = parse_request(kind, head, body, terms=())
     reading = {} if asked.reading is None else asked.reading.model_dump(mode="json", exclude_unset=True)
     options = asked.options.model_dump(mode="json", exclude_defaults=True) | reading | {"format": plan_format}
@@ -206,7 +206,7 @@ def answer_request(
 def plan_apart(
     control: TaskControl, kind: str, head: str, body: bytes, record: StoredPlan | None, plan_format: str
 ) -> WorkAnswer:
-    """Answer with a plain plan in a format, searched in a child process from the cached plan; raises MemplanError."""
+    """Return a plain plan in a format, searched in a child process from the cached plan; raises MemplanError."""
     request = parse_request(kind, head, body, terms=OF_A_LINE)
 
     def work_answer(plan: Plan, problem: Problem) -> WorkAnswer:
@@ -223,7 +223,7 @@ def _plan_answer(
     before: bytes | None,
     write: Callable[[Plan, Problem], WorkAnswer],
 ) -> WorkAnswer:
-    """Answer with the cached plan if it is good enough; otherwise search, starting from the best plan so far."""
+    """Return the cached plan as answer if it is good enough; else search, starting from the best plan so far."""
     compiled, options = CompiledProblem.from_problem(request.input_values()["problem"]), request.options
     assert isinstance(options, Options)
 
@@ -244,7 +244,7 @@ def _plan_answer(
     start = result.plan if result is not None and result.plan.placements else None
     if before is not None:
         start = Plan.model_validate(from_json(before))
-    # Earlier plans depend on clocks, so a deterministic search must not start from an earlier plan.
+    # Earlier plans depend on clocks, so a deterministic search must not start from one.
     start = None if options.deterministic else start
     result = search(_reporting_control(control, work_answer), compiled.problem, options, start, compiled.instance)
     to_cache = CachedPlan.from_result(compiled, result, time_searched(result, options)) if is_usual else None
@@ -268,7 +268,7 @@ def _reporting_control(control: TaskControl, written_answer: Callable[[Plan], Wo
 
 
 def answered_apart(request: ParsedRequest, control: Control, n_bytes: int) -> WorkAnswer:
-    """Answer a parsed request; if it has a file of another system, do so in a forked process. Raises MemplanError."""
+    """Return the answer to a parsed request; a fork answers if it has another system's file. Raises MemplanError."""
     if not request.is_foreign:
         return answer_question(request, control)
     asked = Control(control.deadline.bring_forward(_ANSWER_S), control.cancelled)
@@ -276,7 +276,7 @@ def answered_apart(request: ParsedRequest, control: Control, n_bytes: int) -> Wo
 
 
 def answer_question(request: ParsedRequest, control: Control) -> WorkAnswer:
-    """Answer a parsed request in this process; raises MemplanError."""
+    """Return the answer to a parsed request, found in this process; raises MemplanError."""
     is_plan, note = request.kind == PLAN, control.note
     if note is not None:
         control = replace(control, note=lambda found: note(WorkAnswer(found[0], found[1], is_plan)))

@@ -1,9 +1,9 @@
-"""Plan problems for every caller: from the cache, by a quick search in this process, or in a child process.
+"""Planning for every caller: from the cache, by a quick search in this process, or in a child process.
 
 ```
 plan ──> cached? ──no──> is it searched for? ──no──> quick, in this process ──not proved──> queue ──> child
-          │ yes               │ yes: wait              │                                               │
-          └───────────────────┴──── plan, verified, of the caller's own problem <──────────────────────┘
+         │ yes               │ yes: wait              │                                               │
+         └───────────────────┴──── plan, verified, of the caller's own problem <──────────────────────┘
 ```
 """
 
@@ -104,7 +104,7 @@ class PlanService:
         return await self._run_brief(problem, partial(answer_of, result, problem, options, request.deadline))
 
     async def _cached_or_searched(self, request: PlanRequest, cancelled: asyncio.Event) -> SolveResult:
-        """Answer from the cache if its plan suffices; among equal requests, one searches and the others wait for it."""
+        """Return the cached plan if it suffices; among equal requests, one searches while the others wait for it."""
         problem, options, quick = request.problem, request.options, None
         key = problem.cache_name, options.time_limit_s, options.accept, options.seed
         if problem.is_small and key not in self._running and self._cache.is_new(problem):
@@ -147,7 +147,7 @@ class PlanService:
             self._running.pop(key).set()
 
     def _quick_search(self, request: PlanRequest) -> OneSearch | None:
-        """Prepare a quick search; None for a large problem, unless a child process would have too little time."""
+        """Return a prepared quick search; None for a large problem, unless a child would have too little time."""
         left_s, problem = request.deadline.remaining_s, request.problem
         is_large = len(problem.problem.buffers) > _QUICK_BUFFERS
         if is_large and left_s >= _min_child_s(problem):
@@ -160,7 +160,7 @@ class PlanService:
     async def _full_search(
         self, request: PlanRequest, cancelled: asyncio.Event, start: SolveResult | None, quick: OneSearch | None
     ) -> SolveResult:
-        """Search quickly, then in a child process from the best known plan; raises FullError if neither has a slot."""
+        """Search quickly, then in a child process from the best known plan; raises FullError if neither gets a slot."""
         best, began, tried_s = start, time.monotonic(), 0.0
         if quick is not None:
             with anyio.move_on_after(max(0.0, request.deadline.remaining_s)):
@@ -184,7 +184,7 @@ class PlanService:
             return replace(best, stop_reason="time_limit")  # an unproved plan is more useful than an error
 
     async def _add_quick_reason(self, request: PlanRequest, found: SolveResult | None) -> SolveResult | None:
-        """Add a quickly found explanation to a result if a lower bound shows that no plan fits."""
+        """Return a result with a quickly found explanation, if a lower bound shows that no plan fits."""
         problem, lack = request.problem, None if found is None or found.bound is None else found.bound.nothing_fits
         if found is None or lack is None or lack.by is not None:  # only a child process explains proofs by search
             return found
@@ -199,7 +199,7 @@ class PlanService:
     ) -> SolveResult:
         """Wait for a slot and search in a child process; a request cancelled while it waits gets the best plan so far.
 
-        `tried_s`: the seconds of the search here. If it found no plan, a child needs at least as much time.
+        `tried_s`: the seconds of the search here. If that search found no plan, a child needs at least as much time.
         """
         options, deadline = request.options, request.deadline
         has_answer = best is not None and bool(best.plan.placements)
@@ -225,7 +225,7 @@ class PlanService:
         return result
 
     async def _keep_better(self, request: PlanRequest, found: SolveResult) -> SolveResult:
-        """Keep a result in the cache if it is better than the known one, and return the better one."""
+        """Keep a result in the cache if it is better than the known one, and return the better of both."""
         problem, searched_s = request.problem, time_searched(found, request.options)
         if (
             cached := await self._run_brief(problem, partial(CachedPlan.from_result, problem, found, searched_s))
@@ -240,7 +240,7 @@ class PlanService:
         return replace(found, plan=again.plan, assignment=again.assignment, bound=again.bound)
 
     async def _find_cached(self, problem: CompiledProblem) -> tuple[CachedPlan | None, SolveResult | None]:
-        """Return the cached plan, and its result for this problem; (None, None) without a valid one."""
+        """Return the cached plan, and its result for this problem; (None, None) without a valid plan."""
         if (cached := await self._cache.find(problem)) is None:
             return None, None
         if (result := await self._run_brief(problem, partial(result_of, cached, problem))) is None:
@@ -249,7 +249,7 @@ class PlanService:
         return cached, result
 
     async def _run_brief(self, problem: CompiledProblem, work: Callable[[], T]) -> T:
-        """Run a short function and return its result: in a thread, unless the problem is small."""
+        """Return the result of a short function, which runs in a thread unless the problem is small."""
         return work() if problem.is_small else await to_thread.run_sync(work)
 
 
@@ -260,7 +260,7 @@ def _min_child_s(problem: CompiledProblem) -> float:
 
 
 def _is_enough(found: SolveResult) -> bool:
-    """Return True if a child process could not improve the result; an infeasible one needs a complete explanation."""
+    """Return True if a child process could not improve the result; an infeasible one needs a full explanation."""
     if found.plan.status != "infeasible":
         return found.stop_reason != "time_limit"
     why = found.plan.explanation
@@ -268,7 +268,7 @@ def _is_enough(found: SolveResult) -> bool:
 
 
 async def _wait_for_search(ended: asyncio.Event, cancelled: asyncio.Event, deadline: Deadline) -> StopReason | None:
-    """Wait for another request's search; return None once it ends, or why the wait ended before it."""
+    """Wait for another request's search; return None once it ends, or why the wait ended before the search."""
     waiting = {asyncio.create_task(event.wait()) for event in (ended, cancelled)}
     left_s = None if deadline.at == inf else max(0.0, deadline.remaining_s)
     try:
@@ -290,7 +290,7 @@ def answer_of(result: SolveResult, problem: CompiledProblem, options: Options, d
 
 
 def time_searched(result: SolveResult, options: SolveOptions) -> float:
-    """Return the seconds of search that the result is worth; the whole time limit if the work limit was reached."""
+    """Return the seconds of search behind a result; the whole time limit if the work limit was reached."""
     return options.time_limit_s if result.stop_reason == "work_limit" else result.elapsed_s
 
 
@@ -311,7 +311,7 @@ def reason_to_answer(
 
 
 def _is_accepted(plan: Plan, options: SolveOptions, problem: Problem) -> bool:
-    """Return True if the plan's gap is small enough for the option `accept`, or for the goal to fit."""
+    """Return True if the plan's gap is small enough for the option `accept`, or if any plan that fits is enough."""
     target = options.target()
     if target is None and problem.objective == "fit":
         target = Accept()

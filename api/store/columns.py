@@ -13,7 +13,7 @@ _LEVEL = 1
 
 
 class Json(TypeDecorator[Any]):
-    """A column of JSON as ASCII text, since PostgreSQL forbids NUL in text and limits the numbers of binary JSON."""
+    """A column of JSON as ASCII text, since PostgreSQL forbids NUL in text and limits numbers in binary JSON."""
 
     impl = Text
     cache_ok = True
@@ -43,10 +43,10 @@ class CompressedBytes(TypeDecorator[bytes]):
 
 
 def pack(value: bytes) -> bytes:
-    """Compress a value before its transaction begins, which keeps the transaction short; store it by `packed_value`."""
+    """Return a value compressed for `packed_value` before its transaction begins, which stays short."""
     return zlib.compress(value, _LEVEL)
 
 
 def packed_value(packed: bytes) -> ColumnElement[bytes]:
-    """Return an expression that stores compressed bytes in a column of CompressedBytes as they are."""
+    """Return an expression that stores already compressed bytes in a column of CompressedBytes."""
     return type_coerce(packed, LargeBinary)

@@ -48,7 +48,7 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.is_sqlite = engine.dialect.name == "sqlite"
-        # SQLite allows one writer, and waiting inside SQLite means polling, so threads of this process wait for a lock.
+        # SQLite allows one writer and would poll to wait, so threads of this process wait for a lock instead.
         self._writer = threading.Lock() if self.is_sqlite else nullcontext()
         self._reader = engine.execution_options(memplan_only_reads=True)
         self.disk = Disk(Path(str(engine.url.database)).absolute()) if self.is_sqlite else None
@@ -58,10 +58,10 @@ class Database:
 
     @classmethod
     def open(cls, url: str | None, folder: Path, connections: int = CONNECTIONS) -> Database:
-        """Open the database at `url`, or by default a file in `folder`, which is created; raises OptionError or
-        StoreError.
+        """Open the database at `url`, or by default a file in `folder`; raises OptionError or StoreError.
 
-        For PostgreSQL, at most `connections` connections are opened, besides one that listens for notifications.
+        A missing folder is created. For PostgreSQL, at most `connections` connections are opened, besides one that
+        listens for notifications.
         """
         address = URL.create("sqlite", database=str(folder / FILE)) if url is None else make_url(url)
         if address.get_backend_name() == "sqlite":
@@ -83,7 +83,7 @@ class Database:
             yield connection
 
     def use_reserve(self, work: Callable[[Connection], T]) -> T:
-        """Run a transaction that frees space, if the disk is full after releasing its reserve. Raises StoreError."""
+        """Return the result of a transaction that frees space; a full disk's reserve is released. Raises StoreError."""
         try:
             with self.writing() as connection:
                 return work(connection)
@@ -178,7 +178,7 @@ def _sqlite_engine(url: URL) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        # A transaction that read first fails to write after another's write, so a writer begins with BEGIN IMMEDIATE.
+        # A transaction that reads first cannot write after another's write, so a writer begins with BEGIN IMMEDIATE.
         only_reads = connection.get_execution_options().get("memplan_only_reads", False)
         connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")
 
@@ -186,7 +186,7 @@ def _sqlite_engine(url: URL) -> Engine:
 
 
 def _postgresql_engine(url: URL, connections: int) -> Engine:
-    """Return an engine for a PostgreSQL database in UTF-8; raises OptionError."""
+    """Return an engine for a PostgreSQL database in UTF-8; raises OptionError for a missing package or encoding."""
     if importlib.util.find_spec("psycopg") is None:
         raise OptionError("database_url: PostgreSQL needs psycopg: pip install 'memplan[postgres]'")
     from psycopg import OperationalError

@@ -17,7 +17,7 @@ _allocate = getattr(os, "posix_fallocate", lambda file, _start, size: os.write(f
 
 
 class Disk:
-    """The disk of an SQLite file, and the reserve: a file in the same folder that is removed when the disk is full."""
+    """The disk of an SQLite file, and the reserve: a file in its folder that is removed when the disk is full."""
 
     def __init__(self, file: Path) -> None:
         self._file, self._log = file, file.with_name(f"{file.name}-wal")
@@ -28,13 +28,13 @@ class Disk:
         return self._free_bytes + self._free_pages(connection)
 
     def room(self, connection: Connection) -> int:
-        """Return the bytes that one transaction can add, each written first to the log and later to the file."""
+        """Return the bytes that one transaction can add; each byte is written to the log, then to the file."""
         log = _file_size(self._log)
         low, high = sorted((self._free_pages(connection), log))
         return low + self._free_bytes if self._free_bytes <= high - low else (low + high + self._free_bytes) // 2
 
     def keep_reserve(self) -> None:
-        """Enlarge the reserve to its full size, or to the largest halving of it for which the disk has space."""
+        """Enlarge the reserve to its full size or, on a full disk, to a half, a quarter and so on of that size."""
         size, is_kept = RESERVE, False
         with suppress(OSError), os.fdopen(os.open(self._reserve, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
             while not is_kept and size > _file_size(self._reserve):
@@ -58,7 +58,7 @@ class Disk:
         return max(0, free - LEAST_ROOM - max(0, RESERVE - _file_size(self._reserve)))
 
     def _free_pages(self, connection: Connection) -> int:
-        """Return the bytes of the pages in the database file that hold no data."""
+        """Return the bytes of the database file's pages that contain no data."""
         pages, size = (
             connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("freelist_count", "page_size")
         )

@@ -49,8 +49,7 @@ class Job:
     idempotency_key: the key under which equal submissions become one job, prefixed with the id of the caller's API key.
     request_digest: the hash of the request, by which submissions are compared.
     attempts, lapses, failures: how often it was started, its worker died, and its child process gave no answer.
-    lease_holder, lease: the worker that runs it, and the number of its last claim; writes under an older claim are
-    refused.
+    lease_holder, lease: the worker that runs it, and the number of its last claim; writes of older claims are refused.
     head, body: its request; set when the job is submitted or claimed.
     answer: its best answer so far; set when the job is claimed.
     """
@@ -96,7 +95,7 @@ class WorkAnswer:
     status: the status of the plan or answer; None if it has none.
     is_plan: True for a plan, which can later be found by its hash.
     facts: the quality of the answer (such as its gap), for the last progress report of a job.
-    known: the improved cache entry of the problem; None if the cache stays as it is.
+    known: the improved cache entry of the problem; None if the cache stays unchanged.
     searched: the result of the search for the plan, without placements; None if the cache answered.
     """
 

@@ -22,7 +22,7 @@ class NotificationThread:
     """A thread that calls `wake` for each notification from PostgreSQL.
 
     `hears` is True once a notification that this process sent has arrived. With a pooler that changes the connection of
-    each transaction, none arrives, and workers must poll.
+    each transaction, no notification arrives, and workers must poll.
     """
 
     def __init__(self, database: Database, wake: Callable[[], object]) -> None:
@@ -49,7 +49,7 @@ class NotificationThread:
                 self._closing.wait(_AGAIN_S)
 
     def _listen_once(self) -> None:
-        """Call `wake` for each notification of one connection until it fails or the thread stops."""
+        """Call `wake` for each notification of one connection, until it fails or the thread stops."""
         pooled = self._database.engine.raw_connection()
         connection, own = pooled.driver_connection, secrets.token_hex(8)
         assert connection is not None

@@ -53,15 +53,16 @@ jobs = Table(
     Column("created_at", Double, nullable=False),
     Column("started_at", Double),
     Column("finished_at", Double),
-    Column("attempts", Integer, nullable=False),  # how often the job was started
-    Column("lapses", Integer, nullable=False),  # how often the job's worker died
-    Column("failures", Integer, nullable=False),  # how often the job's child process died or was late
+    Column("attempts", Integer, nullable=False),  # number of times the job was started
+    Column("lapses", Integer, nullable=False),  # number of times the job's worker died
+    Column("failures", Integer, nullable=False),  # number of times the job's child process died or was late
     Column("is_cancel_asked", Boolean, nullable=False),
     Column("idempotency_key", Text, unique=True),  # the caller's key, prefixed with the id of the API key
     Column("request_digest", Text),
     Column("lease_holder", Text),  # the id of the worker that runs the job
     Column("lease_until", Double),
-    Column("lease", Integer, nullable=False),  # how often the job was claimed; writes of earlier claims are refused
+    # number of times the job was claimed; writes of earlier claims are refused
+    Column("lease", Integer, nullable=False),
     Column("last_event", Integer, nullable=False),
     Column("progress", Json),
     Column("plan_status", Text),

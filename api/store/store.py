@@ -70,11 +70,11 @@ class Store:
                 return cls(database)
 
     async def run_in_thread(self, work: Callable[[], T]) -> T:
-        """Run a blocking operation of the store in a thread, and return its result; its errors are raised here."""
+        """Return the result of a blocking operation of the store, run in a thread; its errors are raised here."""
         return await to_thread.run_sync(work, limiter=self._threads)
 
     def start_listening(self, wake: Callable[[], object]) -> NotificationThread | None:
-        """Start a thread that calls `wake` for waiting jobs and cancellations; None for SQLite, which cannot notify."""
+        """Return a started thread that calls `wake` for waiting jobs and cancellations; None for SQLite."""
         return None if self._database.is_sqlite else NotificationThread(self._database, wake)
 
     def check(self) -> None:

@@ -28,7 +28,7 @@ def forget_changes(connection: Connection) -> None:
 
 
 def note_change(connection: Connection, kind: Kind, name: str | None, change: int) -> None:
-    """Collect a change of a total, to be written when this transaction ends; `name` is None for jobs without a key."""
+    """Collect a change of a total, written when this transaction ends; `name` is None for jobs without a key."""
     connection.info[_NOTED][kind, name or ""] += change
 
 

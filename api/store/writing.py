@@ -18,7 +18,7 @@ def time_in(connection: Connection) -> ColumnElement[float]:
     """Return an SQL expression for the database's current time in seconds; for SQLite, this machine's time."""
     if connection.dialect.name == "sqlite":
         return literal(time.time())
-    # PostgreSQL would evaluate clock_timestamp for each row and could not use an index, so use statement_timestamp.
+    # PostgreSQL cannot use an index for clock_timestamp, which it evaluates per row, so use statement_timestamp.
     return cast(extract("epoch", func.statement_timestamp()), Double)
 
 

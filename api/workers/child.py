@@ -36,7 +36,7 @@ _REPORT_EVERY_S, _RESULT_EVERY_S = 0.25, 1.0
 
 
 class _Reporter:
-    """A thread that sends a task's reports several times a second, together with its best result if one is watched."""
+    """A thread that sends a task's reports several times a second, and its best result if one is watched."""
 
     def __init__(self, send: Callable[[str, Any], None]) -> None:
         self._send = send

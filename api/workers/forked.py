@@ -1,4 +1,4 @@
-"""Read files of other systems in a fork of a child process, which starts quickly and has no other task.
+"""Reading of other systems' files in a fork of a child process, which starts quickly and has no other task.
 
 Whatever a file does to its reader, the child process survives. It receives the answer's bytes, or sentences about the
 faults, as JSON and never as a pickle.

@@ -32,7 +32,7 @@ class PlanSearch:
 def search(
     control: TaskControl, problem: Problem, options: SolveOptions, start: Plan | None, instance: Instance | None = None
 ) -> SolveResult:
-    """Search for a plan by the options' profile, and explain a failure to fit; this runs in a child process."""
+    """Return the result of a search by the options' profile, or why nothing fits; this runs in a child process."""
     profile = options.profile_of(problem)
     if problem.equal_use:
         result = _search_equal_pools(problem, options, control, start)

@@ -86,11 +86,10 @@ class ChildPool:
         is_short: threading.Event | None = None,
         noted: Callable[[], None] = lambda: None,
     ) -> Any:
-        """Run a task in a child process, and return its answer; the task's errors are raised in the calling thread.
+        """Return the answer of a task that a child process runs; its errors are raised in the calling thread.
 
         `report` receives new progress several times a second, and the best result if it is new. `noted` is called at
         the first interim answer. Once `is_short` is set, the task ends with its best answer as soon as it has one.
-
         Raises NotInTimeError if no answer arrives in time, UnavailableError if the task is cancelled before an answer
         or no child starts, TooMuchMemoryError, and LostWorkersError if the child died.
         """
@@ -197,7 +196,7 @@ class _Call:
             raise self._loss_error() from None
 
     def _is_over(self) -> bool:
-        """Ask the child to end early when that is due, once; return True when the child must be killed."""
+        """Request the child, once, to end early when that is due; return True when the child must be killed."""
         now = time.monotonic()
         if self._stops_at is None and self._cancelled.is_set():
             self._stops_at = now + _CANCEL_S
@@ -222,7 +221,7 @@ class _Call:
 
 
 def _reported_error(name: str, told: Sequence[tuple[str, str | None]]) -> errors.MemplanError:
-    """Return the error that a child reported, by the name of its class and its sentences."""
+    """Return the error that a child reported, from the name of its class and its sentences."""
     kinds: list[type[errors.MemplanError]] = [errors.MemplanError]
     for kind in kinds:  # the loop itself appends all subclasses of each class
         kinds += kind.__subclasses__()

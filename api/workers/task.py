@@ -39,7 +39,7 @@ class Task:
     limit_s: a time limit in seconds that counts from the start in a child; the deadline applies as well.
     grace_s: the seconds after the deadline until the child is killed.
     is_search: True if it can end early with the best answer so far at any time.
-    is_large: True if it takes much memory, which its child would not release; a new child replaces it afterwards.
+    is_large: True if it needs much memory, which its child would not release; a new child replaces it afterwards.
     """
 
     run: Callable[..., Any]
@@ -59,12 +59,12 @@ class Task:
 
 
 def apply_function(_control: Control, function: Callable[..., Any], *given: Any) -> Any:
-    """Return `function(*given)`; this adapts a function without a control to a task."""
+    """Return `function(*given)`, so that a function without a control can be a task."""
     return function(*given)
 
 
 def error_report(error: Exception) -> tuple[str, list[Any]]:
-    """Return the class name and sentences of an error, with remedies, for the parent; a fault's public part only."""
+    """Return an error's class name and sentences with remedies, for the parent; of a fault, only the public part."""
     if isinstance(error, MemoryError):
         error = TooMuchMemoryError()
     if is_fault(error):

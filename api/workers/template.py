@@ -61,7 +61,7 @@ class Template:
             self._end_process()
 
     def _request_fork(self, number: int, *pipes: int) -> int:
-        """Send a number to the template and return its answer; raises EOFError if it has died."""
+        """Send a number to the template and return its answer; raises EOFError if the template has died."""
         with self._asking:
             try:
                 if self._line is None:

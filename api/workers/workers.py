@@ -1,4 +1,4 @@
-"""Search and answer in child processes on behalf of an event loop; a lost search restarts from its best plan so far."""
+"""Searches and answers in child processes for an event loop; a lost search restarts from its best plan so far."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ class Workers:
         hear: Callable[[list[Any], Any], None] | None = None,
         noted: Callable[[], None] | None = None,
     ) -> Any:
-        """Run a task in a thread that waits for its child process; `cancelled` ends the task early (see ChildPool.run).
+        """Return the answer of a task, which a thread awaits from a child process; `cancelled` ends the task early.
 
-        `noted` is called at the first interim answer.
+        See `ChildPool.run`. `noted` is called at the first interim answer.
         """
         loop, over = asyncio.get_running_loop(), threading.Event()
 

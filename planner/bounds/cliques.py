@@ -1,4 +1,4 @@
-"""Heavy cliques of conflicting buffers: better bounds than live sets where conflicts or clearances are explicit."""
+"""Heavy cliques of conflicting buffers, which beat live sets as bounds if conflicts or clearances are explicit."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def clearance_bytes(instance: Instance, clique: I64, step: int = 1) -> int:
 def _conflict_neighbours(instance: Instance) -> list[set[int]] | None:
     """Return, for each buffer, the set of buffers that conflict with it; None if there are too many conflicts.
 
-    Conflicts of lifetimes are left out if they alone exceed the limit.
+    If only the conflicts of overlapping lifetimes exceed the limit, the sets contain explicit conflicts alone.
     """
     if len(instance.conflict) + 2 * len(instance.clear_pairs) > _EDGES_AT_MOST:
         return None
@@ -92,7 +92,7 @@ def _conflict_neighbours(instance: Instance) -> list[set[int]] | None:
         neighbours[j].add(i)
     order = np.argsort(instance.start, kind="stable")
     start, end, lifetime_buffer = instance.start[order], instance.end[order], instance.lifetime_buffer[order].tolist()
-    after = np.searchsorted(start, end).tolist()  # lifetime k overlaps lifetimes k + 1 .. after[k] - 1
+    after = np.searchsorted(start, end).tolist()  # so lifetime k overlaps the lifetimes k + 1 .. after[k] - 1
     if 2 * (sum(after) - sum(range(1, len(lifetime_buffer) + 1))) + len(instance.conflict) > _EDGES_AT_MOST:
         return neighbours
     for k, i in enumerate(lifetime_buffer):
@@ -104,9 +104,10 @@ def _conflict_neighbours(instance: Instance) -> list[set[int]] | None:
 
 
 def _maximum_cardinality_order(neighbours: list[set[int]]) -> list[int]:
-    """Return all buffers in maximum cardinality order: each next one has the most neighbours among its predecessors."""
+    """Return all buffers in maximum cardinality order: the next buffer always has the most ordered neighbours."""
     count = [0] * len(neighbours)
-    waiting: list[dict[int, None]] = [dict.fromkeys(range(len(neighbours)))]  # by the number of ordered neighbours
+    # waiting buffers, by number of ordered neighbours
+    waiting: list[dict[int, None]] = [dict.fromkeys(range(len(neighbours)))]
     order: list[int] = []
     while waiting:
         if not waiting[-1]:

@@ -1,8 +1,8 @@
 """Lower bounds on the bytes that simultaneously live buffers need, where some buffers may share bytes.
 
 A live set needs the sum of its buffers' sizes, with two exceptions. If two buffers may share an offset, the smaller one
-may lie inside the larger one. The members of a rigid group have fixed distances, so the group needs the union of their
-byte ranges.
+may be inside the larger one, so only the larger one counts. The members of a rigid group have fixed distances, so the
+group needs the union of their byte ranges.
 """
 
 from bisect import bisect_left
@@ -20,10 +20,9 @@ Spans = list[tuple[int, int]]
 
 
 class Demand(NamedTuple):
-    """The demand of live sets as a sum of terms, which are stored in arrays of equal length.
+    """The demand of live sets as a sum of terms, stored in arrays of equal length.
 
-    Term r adds `size[r]` units of buffer `lifetime_buffer[r]` to the live sets `start[r]` (inclusive) to `end[r]`
-    (exclusive).
+    Term r adds `size[r]` units of buffer `lifetime_buffer[r]` to the live sets from `start[r]` to `end[r]` (exclusive).
     """
 
     lifetime_buffer: I64
@@ -33,7 +32,7 @@ class Demand(NamedTuple):
 
     @classmethod
     def from_instance(cls, instance: Instance) -> "Demand":
-        """Return the terms of an instance: one per lifetime of a buffer that shares no bytes, pieces of all others."""
+        """Return the terms of an instance: one per lifetime of a buffer that shares no bytes, else one per piece."""
         lifetime_buffer, start, end = instance.lifetime_buffer, instance.start, instance.end
         if instance.features.isdisjoint({"relative", "sharing"}):
             return cls(lifetime_buffer, instance.size[lifetime_buffer], start, end)
@@ -58,13 +57,13 @@ class Demand(NamedTuple):
 
 
 def _live_set_ranges(instance: Instance, i: int) -> Spans:
-    """Return the half-open runs of live sets in which buffer `i` is alive."""
+    """Return the half-open ranges of consecutive live sets in which buffer `i` is alive."""
     rows = slice(int(instance.first[i]), int(instance.first[i + 1]))
     return list(zip(instance.start[rows].tolist(), instance.end[rows].tolist(), strict=True))
 
 
 def _counting_live_sets(instance: Instance, i: int) -> Iterator[tuple[int, int]]:
-    """Yield the runs of live sets in which buffer `i` counts, because no live larger buffer may contain its bytes.
+    """Yield the ranges of live sets in which buffer `i` counts, because no larger live buffer may contain its bytes.
 
     Of two buffers that may share bytes, the smaller one does not count, so all counted buffers use disjoint bytes.
     """
@@ -86,10 +85,10 @@ def _counting_live_sets(instance: Instance, i: int) -> Iterator[tuple[int, int]]
 def _rigid_group_terms(
     instance: Instance, members: list[int], alive: dict[int, Spans]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield rows (buffer, size, start, end), which are the terms for the union of a rigid group's byte ranges.
+    """Yield the demand terms (buffer, size, start, end) for the union of a rigid group's byte ranges.
 
-    The union is cut at all starts and ends of members. Each piece counts once wherever a member that covers it is
-    alive; its term names one such member.
+    The union is cut at the start and end of each member. Each piece counts once wherever a member that covers the piece
+    is alive; its term names one of these members.
     """
     low = {i: int(instance.distance[i]) for i in members}
     high = {i: low[i] + int(instance.size[i]) for i in members}
@@ -110,7 +109,7 @@ def _rigid_group_terms(
 class Reserve:
     """The reserved ranges of a pool, ascending and disjoint; each query takes logarithmic time in their number.
 
-    The values are Python integers, which cannot overflow.
+    Offsets are Python integers, which cannot overflow.
     """
 
     def __init__(self, ranges: list[tuple[int, int]]) -> None:
@@ -123,9 +122,9 @@ class Reserve:
     def free_below(self, end: int) -> int:
         """Return the number of unreserved bytes at offsets less than `end`."""
         k = bisect_left(self.lows, end)
-        # Inside a reserved range, end - before also subtracts reserved bytes above `end`, so take the maximum.
+        # Inside a reserved range, `end - before` also subtracts the reserved bytes above `end`, so take the maximum.
         return end if k == 0 else max(self.free[k - 1], end - self.before[k])
 
     def reach(self, amount: int) -> int:
-        """Return the smallest end offset below which `amount` bytes are free."""
+        """Return the smallest end offset below which `amount` units are not reserved."""
         return amount + self.before[bisect_left(self.free, amount)]

@@ -1,8 +1,8 @@
 """Lower bounds on the peak with their witnesses, and the live bytes over time.
 
-Buffers that are alive at the same time, or that conflict pairwise, use disjoint bytes of the pools that they may use,
-except for buffers that may share bytes (see `demand`). So the heaviest live set or clique bounds the peak. Aligned
-buffers occupy whole granules, which raises the bound; reserved ranges and pins raise the end offsets.
+Buffers that are alive at the same time, or that conflict pairwise, use disjoint bytes of their allowed pools, unless
+they may share bytes (see `demand`). So the heaviest live set or clique bounds the peak. Aligned buffers occupy whole
+granules, which raises the bound; reserved ranges and pinned buffers raise the end offsets.
 """
 
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ from memplan.planner.model.plan import ProofKind
 
 
 class Witness(NamedTuple):
-    """The reason for a bound or for infeasibility: buffers (by position) that are alive together at a time.
+    """The proof of a bound or of infeasibility: the positions of buffers that are alive together at a time.
 
-    With `kind` "clique", the buffers conflict pairwise and `time` is None. If they do not fit, `missing` is the number
-    of units that `pool` lacks. For a proof by search, `by` names the solvers.
+    With `kind` "clique", the buffers conflict pairwise and `time` is None. If the buffers do not fit, `missing` is the
+    number of units that `pool` lacks. For a proof by search, `by` names the solvers.
     """
 
     kind: ProofKind
@@ -36,7 +36,7 @@ class Witness(NamedTuple):
 class Bound(NamedTuple):
     """A lower bound: no assignment has a smaller `score`, or uses fewer than `total` units over all pools.
 
-    `nothing_fits` is the witness that no plan exists; None if one may exist.
+    `nothing_fits` is the witness that no valid plan exists; None if a plan may exist.
     """
 
     score: Score
@@ -45,7 +45,7 @@ class Bound(NamedTuple):
     nothing_fits: Witness | None = None
 
 
-# Rounding sizes up can change which live set ends highest, so try several heavy live sets.
+# Rounding sizes up can change which live set ends highest, so try several of the heaviest live sets.
 PEAKS_TRIED = 8
 GRIDS_TRIED = 4
 """The maximum number of alignments with a separate bound, besides their common divisor; as in bounds.hpp."""
@@ -61,14 +61,14 @@ def live_bytes(instance: Instance) -> list[tuple[int, int]]:
 
 
 def lower_bound(instance: Instance) -> Bound:
-    """Return the best lower bound from live sets, cliques, alignments, reserved ranges and pins.
+    """Return the best lower bound from live sets, cliques, alignments, reserved ranges and pinned buffers.
 
-    For each set of pools that buffers are confined to, the time is linear in the numbers of pools and lifetimes.
+    For each set of pools to which buffers are confined, the time is linear in the numbers of pools and lifetimes.
     """
     demand = Demand.from_instance(instance)
     packings = [_LiveSetPacking(instance, demand, grid) for grid in _offset_grids(instance)]
     plain = packings[0]
-    # A buffer that fits into no pool is already listed in the instance, so the witness needs no buffers.
+    # The instance lists each buffer that fits into no pool, so the witness needs no buffers.
     lacks = [Witness("capacity")] if instance.unplaceable else (packing.overflow() for packing in packings)
     nothing_fits = next(filter(None, lacks), None)
     # A clique bounds the peak only if its buffers can neither share bytes nor be spread over several pools.
@@ -84,7 +84,7 @@ def lower_bound(instance: Instance) -> Bound:
         if clique is not None:
             candidates += [packing.clique_end(clique) for packing in packings]
         end, why = max(candidates, key=lambda pair: pair[0])
-        # Bytes above this pool's bound must be in earlier pools, so limit the pool's free space to the bound.
+        # Bytes above this pool's bound must be in earlier pools, so count the pool's free units only up to the bound.
         for packing in packings if q > 0 else ():
             packing.limit(q, end)
         ends.append(end)
@@ -101,7 +101,7 @@ def lower_bound(instance: Instance) -> Bound:
 
 
 def _min_cost(instance: Instance) -> float:
-    """Return the cost with each buffer in its cheapest allowed pool, rounded in the way of objective.total_cost."""
+    """Return the cost with each buffer in its cheapest allowed pool, rounded as in `objective.total_cost`."""
     prices = np.array([pool.cost for pool in instance.pools])
     cheapest = np.where(instance.allowed, prices[:, None], np.inf).min(axis=0, initial=np.inf)
     return cost_of((sum(instance.traffic[cheapest == price].tolist()), price) for price in sorted({*prices.tolist()}))
@@ -116,7 +116,7 @@ class _OffsetGrid(NamedTuple):
 
 
 def _offset_grids(instance: Instance) -> list[_OffsetGrid]:
-    """Return the grid of all offsets, and one grid per common alignment.
+    """Return the grid of all offsets, and one coarser grid per common alignment.
 
     With rigid groups, only the grid of all offsets is valid, because whole granules of a group's members may overlap.
     """
@@ -143,13 +143,13 @@ def _largest_congruent_grid(instance: Instance, step: int) -> _OffsetGrid:
 
 
 def _single_buffer_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
-    """Return the smallest end, per pool, that a single buffer forces: a pinned one, or one with no other pool."""
+    """Return, by pool, the smallest end that one buffer forces (pinned, or without another pool), and its witness."""
     is_confined = instance.allowed.sum(axis=0) == 1
     ends: dict[int, tuple[int, Witness]] = {}
     for q, is_allowed in enumerate(instance.allowed):
         here = np.flatnonzero(is_allowed & is_confined)
         if len(here):
-            # The checker of a witness does not know ranges of allowed offsets, so ignore these ranges here.
+            # The checker of a witness does not know allowed ranges of offsets, so the bound ignores these ranges.
             ranged = instance.is_ranged[instance.anchor[here]]
             low = instance.lowest[q, here]
             end = np.where(ranged, low % instance.alignment[q, here], low) + instance.size[here]
@@ -163,18 +163,18 @@ def _single_buffer_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
 class _PoolGroup:
     """A set of pools to which some buffers are confined, and the heaviest live sets of these buffers.
 
-    `load`: the largest load of a live set. `free`: the number of free units in these pools for the buffers, each pool
-    counted up to its capacity or current limit.
+    `load`: the largest sum of a live set, in units. `free`: the free units in these pools, each counted up to the
+    pool's capacity or current limit.
     """
 
     pools: list[int]
     load: int
-    live_sets: list[tuple[int, I64]]  # for each live set: its time, and the demand terms of its confined buffers
+    live_sets: list[tuple[int, I64]]  # for each live set, its time and the demand terms of its confined buffers
     free: int
 
 
 class _LiveSetPacking:
-    """The bound from live sets for the buffers on one offset grid, with sizes rounded up to whole granules."""
+    """The lower bound from live sets of the buffers on one grid of offsets, with sizes rounded up to whole granules."""
 
     def __init__(self, instance: Instance, demand: Demand, grid: _OffsetGrid) -> None:
         self.instance, self.demand, self.grid, self.granule = instance, demand, grid, grid.granule
@@ -198,7 +198,7 @@ class _LiveSetPacking:
         self.largest_load = max((group.load for group in self.groups), default=0)
 
     def _confining_pool_sets(self) -> list[list[int]]:
-        """Return the sets of pools to which some buffers are confined, including the set of all pools."""
+        """Return the sets of pools to which some buffers are confined, and the set of all pools, as pool positions."""
         p = len(self.instance.pools)
         everything = list(range(p))
         # The bits of an int64 encode a set of pools, so at most 62 pools are supported.
@@ -220,7 +220,7 @@ class _LiveSetPacking:
         free = sum(self.free[q] for q in pools)
         if len(load) == 0:
             return _PoolGroup(pools, 0, [], free)
-        # The topmost buffer's rounding waste does not count, so the heaviest live set may not end highest: try several.
+        # The topmost buffer's rounding does not count, so a lighter live set may end higher: try several.
         tried = np.argsort(np.negative(load), kind="stable")[:PEAKS_TRIED] if self.granule > 1 else [load.argmax()]
         live_sets = []
         for t in map(int, tried):
@@ -229,7 +229,7 @@ class _LiveSetPacking:
         return _PoolGroup(pools, int(load.max()), live_sets, free)
 
     def _grid_distance(self, q: int, offset: int) -> int:
-        """Return the distance from the grid's first offset to its first one in pool `q` that is at least `offset`."""
+        """Return the distance from the grid's first offset to its lowest offset in pool `q` at or above `offset`."""
         return max(0, -(-(offset - self.grid.shift[q]) // self.granule) * self.granule)
 
     def _free_bytes(self, q: int, end: int) -> int:
@@ -237,7 +237,7 @@ class _LiveSetPacking:
         return self.reserves[q].free_below(self._grid_distance(q, end))
 
     def overflow(self) -> Witness | None:
-        """Return the witness of a live set that exceeds the pools to which it is confined; None if all fit."""
+        """Return the witness of a live set that exceeds the pools to which it is confined; None if all of them fit."""
         for group in self.groups:
             if group.load > group.free:
                 when, rows = group.live_sets[0]
@@ -252,7 +252,7 @@ class _LiveSetPacking:
             group.free -= less
 
     def min_end(self, q: int) -> tuple[int, Witness]:
-        """Return the smallest end of pool `q`, and its witness, while all other pools are filled to their limits."""
+        """Return the smallest end of pool `q`, with its witness, if all other pools are filled up to their limits."""
         best, why = 0, Witness("empty")
         for group in self.groups_of[q]:
             for when, rows in group.live_sets:
@@ -263,11 +263,11 @@ class _LiveSetPacking:
         return best, why
 
     def _buffers_of_terms(self, rows: I64) -> tuple[int, ...]:
-        """Return the buffers of some demand terms, in ascending order."""
+        """Return the positions of the buffers of some demand terms, in ascending order."""
         return tuple(sorted(set(self.demand.lifetime_buffer[rows].tolist())))
 
     def _least_end(self, q: int, size: I64, waste: I64, elsewhere: int = 0) -> int:
-        """Return the smallest end of pool `q` if it holds all bytes of disjoint buffers except `elsewhere` bytes."""
+        """Return the smallest end of pool `q` if it contains all but `elsewhere` units of disjoint buffers."""
         amount = sum(size.tolist()) - elsewhere
         return self.grid.shift[q] + self.reserves[q].reach(amount) - int(waste.max(initial=0)) if amount > 0 else 0
 

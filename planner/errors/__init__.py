@@ -45,9 +45,9 @@ _MOST_BITS = 4096
 
 
 class Option(NamedTuple):
-    """An option mentioned in an error sentence, by its field in requests; each entrance writes it in its own syntax.
+    """An option that an error sentence mentions, by its field in requests; each entrance writes it in its own syntax.
 
-    Without a value, the option itself is meant; with an empty value, any value of the option.
+    If `value` is None, the option itself is meant; if it is empty, any value of the option.
     """
 
     field: str
@@ -58,7 +58,7 @@ class Option(NamedTuple):
 
 
 class Way(str):
-    """The remedy for a broken rule, which says what the caller can do. It is the last part of a sentence."""
+    """The remedy for a broken rule: what the caller can do. It is the last part of an error sentence."""
 
     __slots__ = ()
 
@@ -79,7 +79,7 @@ class MemplanError(Exception):
 class InputError(MemplanError):
     """The caller's input is wrong; `sentences` has one sentence per broken rule, in the syntax of requests.
 
-    `way` is the remedy for all sentences that have none.
+    The argument `way` is the remedy for all sentences without their own.
     """
 
     def __init__(self, *said: Sentence, way: str | None = None) -> None:
@@ -88,7 +88,7 @@ class InputError(MemplanError):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The sentences without remedies, one per broken rule."""
+        """The error sentences without remedies, one per broken rule."""
         return tuple(rule for rule, _ in self.rules_with_ways(str))
 
     @property
@@ -97,21 +97,21 @@ class InputError(MemplanError):
         return list(dict.fromkeys(way for _, way in self.rules_with_ways(str) if way is not None))
 
     def rules_with_ways(self, option: Callable[[Option], str]) -> Iterator[tuple[str, str | None]]:
-        """Yield each sentence with its remedy or None; `option` writes the options within the sentence."""
+        """Yield each sentence with its remedy, or None; the function `option` converts a sentence's options to text."""
         for each in self.said:
             parts = (each,) if isinstance(each, str) else each
             texts = (option(part) if isinstance(part, Option) else part for part in parts if not isinstance(part, Way))
             yield "".join(texts), next((part for part in parts if isinstance(part, Way)), None)
 
     def sentences_in_syntax(self, option: Callable[[Option], str]) -> Iterator[str]:
-        """Yield each sentence, with its remedy in brackets where that occurs first; `option` writes the options."""
+        """Yield each sentence, and its remedy in brackets unless already given; `option` converts options to text."""
         ways = set[str | None]({None})
         for sentence, way in self.rules_with_ways(option):
             yield sentence if way in ways else f"{sentence} ({way})"
             ways.add(way)
 
     def prefix_place(self, place: str, write: Callable[[str], str] = str, beside: str = "") -> Self:
-        """Return the error with `place` put before each sentence, unless it begins with the option named `beside`."""
+        """Return the error with `place` before each sentence that does not begin with the option `beside`."""
         option = Option(beside)
         return type(self)(
             *(each if each[:1] == (option,) else prefix_sentence(place, each, write) for each in self.said)
@@ -119,18 +119,18 @@ class InputError(MemplanError):
 
     @cached_property
     def __notes__(self) -> list[str]:  # type: ignore[override]  # BaseException declares a list, not a property
-        """The remedies for the broken rules, which Python prints below the error."""
+        """The remedies for the broken rules; Python prints these notes below the error."""
         return self.ways
 
     def prefix_name(self, name: str) -> Self:
-        """Return the error with `name` put before each sentence that begins with a rule, such as "must be"."""
+        """Return the error with `name` before each sentence that begins with a rule, such as "must be"."""
         rules = ("must ", "cannot ", "needs ")
         places = (f"{name}: " if sentence.startswith(rules) else "" for sentence in self.sentences)
         return type(self)(*(prefix_sentence(place, each) for place, each in zip(places, self.said, strict=True)))
 
 
 def prefix_sentence(place: str, sentence: Sentence, write: Callable[[str], str] = str) -> Sentence:
-    """Return a sentence with `place` put before it; `write` converts the texts of the sentence."""
+    """Return a sentence with `place` before it; `write` converts the sentence's texts, but not its options."""
     if isinstance(sentence, str):
         return place + write(sentence)
     return place, *(part if isinstance(part, Option | Way) else write(part) for part in sentence)
@@ -166,7 +166,7 @@ class SolverFailedError(OptionError):
 
 
 class TimeOverError(OptionError):
-    """The time limit is too short for any answer; the sentence states how far the work had come."""
+    """The time limit is too short for any answer; the sentence states how far the computation had come."""
 
 
 class FileError(InputError):
@@ -174,11 +174,11 @@ class FileError(InputError):
 
 
 class UnbuiltError(MemplanError, ImportError):
-    """The compiled core is missing from the package, or cannot be loaded on this machine."""
+    """The compiled core is missing from the package, or this machine cannot load it."""
 
 
 class ReaderFaultError(MemplanError):
-    """A reader failed with an unexpected exception, which is a fault of memplan; the message has the line of code."""
+    """A reader failed with an unexpected exception, which is a fault of memplan; the message names the line of code."""
 
 
 class InvalidPlanError(MemplanError):
@@ -193,9 +193,9 @@ Break = tuple[Location, Sentence]
 
 
 def raise_rules(*breaks: Break, way: str | None = None) -> NoReturn:
-    """Raise a ValidationError with one error per broken rule; called within pydantic validators.
+    """Raise a ValidationError with one error per broken rule; for use within pydantic validators.
 
-    `way` is the remedy for every rule that has none.
+    `way` is the remedy for every rule without its own.
     """
     details: list[InitErrorDetails] = [
         {
@@ -210,7 +210,7 @@ def raise_rules(*breaks: Break, way: str | None = None) -> NoReturn:
 
 
 def sentence_of_error(fault: Mapping[str, Any]) -> Sentence:
-    """Return the sentence, with its remedy, of an error that a validator of memplan raised."""
+    """Return the sentence, with its remedy, of an error that one of memplan's pydantic validators raised."""
     return add_way(fault["msg"], fault.get("ctx", {}).get("way"))
 
 
@@ -224,28 +224,28 @@ OTHER_KIND = "another version wrote it, or it is of another kind: export it agai
 
 
 def unique_rule(got: str, first: str) -> Sentence:
-    """Return the error sentence for a name `got` that an earlier object, at `first`, already has."""
+    """Return the error sentence for a repeated name `got` that the earlier object at `first` already has."""
     return add_way(f"must be unique, got {got} again (first {first})", "give each a name of its own, or leave one out")
 
 
 def duplicate_rule(got: str, first: str) -> Sentence:
-    """Return the error sentence for a name `got` that occurs twice in its list, first at `first`."""
+    """Return the error sentence for a name `got` that its list contains twice, first at `first`."""
     return add_way(f"must be named once, got {got} again (first at {first})", ONE_OF_THEM)
 
 
 def buffer_name_rule(name: object, rule: str = "must be the id of a buffer") -> Sentence:
-    """Return the error sentence for a name that is not a buffer's id, or that breaks another `rule` about buffers."""
+    """Return the error sentence for a name that is not a buffer's id, or that breaks another `rule` on buffers."""
     return add_way(f"{rule}, got {excerpt(name)}", "name another one of the buffers, or leave it out")
 
 
 def count_text(number: int, noun: str) -> str:
-    """Return a count with its noun in the right number: `1 buffer`, `2,000 buffers`."""
+    """Return a count with its noun in the singular or plural: `1 buffer`, `2,000 buffers`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def excerpt(value: object) -> str:
-    """Return a value as JSON on one line, truncated to 60 characters."""
-    if isinstance(value, int) and value.bit_length() > _MOST_BITS:  # Python refuses or is slow to print long integers
+    """Return a value as JSON on one line, cut to at most 60 characters."""
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:  # Python prints long integers slowly or not at all
         return f"{'-' if value < 0 else ''}{abs(value) >> (value.bit_length() - 64):#x}... of {value.bit_length()} bits"
     if isinstance(value, bytes):
         value = value.decode(errors="backslashreplace")
@@ -253,7 +253,7 @@ def excerpt(value: object) -> str:
 
     try:
         text = json.dumps(value, ensure_ascii=False)
-        if not text.isprintable():  # control characters are not printable, so escape them
+        if not text.isprintable():  # JSON may contain control characters, so escape them
             text = json.dumps(value)
     except (TypeError, ValueError):
         text = _repr_or_type(value)
@@ -261,15 +261,15 @@ def excerpt(value: object) -> str:
 
 
 def escape_controls(text: str) -> str:
-    """Return a text from outside with its unprintable characters escaped, so that it cannot control a terminal."""
+    """Return a text from outside with unprintable characters escaped, so that the text cannot control a terminal."""
     return text if text.isprintable() else "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 
 
 def _repr_or_type(value: object) -> str:
-    """Return a value's repr, or the name of its type if Python cannot write its digits."""
+    """Return a value's repr, or the name of its type if the value has an integer with too many digits to print."""
     try:
         return repr(value)
-    except ValueError:  # Python refuses to print a nested integer with too many digits
+    except ValueError:  # Python refuses to print an integer with too many digits, even within another value
         return type(value).__name__
 
 
@@ -291,7 +291,7 @@ def _value_sentence(rule: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def _list_hint(error: Mapping[str, Any]) -> str:
-    """Return a hint to write the value as a list; empty for an entry that is itself in a list."""
+    """Return a hint how to write the value as a list; empty if the value is itself an entry of a list."""
     if error["loc"][-1:] in (("budgets",), ("capacity",)) and isinstance(error["input"], Mapping) and error["input"]:
         return f" (did you mean {[f'{name}={size}' for name, size in error['input'].items()]}?)".replace("'", '"')
     return "" if error["loc"] and isinstance(error["loc"][-1], int) else list_hint(error["input"])
@@ -300,7 +300,7 @@ def _list_hint(error: Mapping[str, Any]) -> str:
 def _choice_sentence(error: Mapping[str, Any]) -> str:
     """Return the sentence that lists the allowed values and suggests the one most similar to the given value."""
     text = _value_sentence("must be {expected}")(error)
-    is_version = error["loc"][-1:] == ("format",)  # a similar version number is no useful guess
+    is_version = error["loc"][-1:] == ("format",)  # a similar version number is a useless guess
     choices = () if is_version else re.findall(r"'([^']*)'", error["ctx"]["expected"])
     near = closest_word(str(error["input"]), choices, cutoff=0.75)
     return text if near is None else f"{text} (did you mean {near}?)"
@@ -345,7 +345,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def _object_way(error: Mapping[str, Any]) -> str | None:
-    """Return how to write the object that an error's location requires, such as a row of a list; None if unknown."""
+    """Return how to write the object (such as a row of a list) that an error's location requires; None if unknown."""
     names = [step for step in error["loc"] if isinstance(step, str)]
     return object_way(names[-1] if names else "")
 
@@ -365,13 +365,13 @@ _WAYS: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
 
 
 def sentences(error: ValidationError, root: Location = (), fields: Collection[str] = ()) -> tuple[Sentence, ...]:
-    """Return the sentences for a pydantic error; `root` is prefixed to each location, `fields` are the known fields."""
+    """Return the sentences for a pydantic error; `root` is put before each location, `fields` are all known fields."""
     rows = ((path_of(entry["loc"]), text) for entry, text in _errors_with_sentences(error, fields, root))
     return tuple(prefix_sentence(f"{path}: ", text) if path else text for path, text in rows)
 
 
 def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> tuple[Sentence, ...]:
-    """Return the sentences for a pydantic error about options; each includes the option's default or description."""
+    """Return the sentences for a pydantic error about options, each with the option's default or description."""
     said = list[Sentence]()
     for entry, sentence in _errors_with_sentences(error):
         path, name = path_of(entry["loc"]), str(entry["loc"][0]) if entry["loc"] else ""
@@ -387,7 +387,7 @@ def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> 
 
 
 def _default_or_purpose(about: Any) -> str:
-    """Return an option's default in brackets, or else its description; empty without either."""
+    """Return an option's default in brackets, or its description if it has no default; empty if it has neither."""
     default = about.get_default(call_default_factory=True)
     if default not in (None, (), {}, ...):
         return f" (the default is {default})"
@@ -405,7 +405,7 @@ def _errors_with_sentences(
         if kind == "rule":
             yield entry, sentence_of_error(entry)
             continue
-        if kind == "extra_forbidden":  # report an unknown field once, however many rows have the field
+        if kind == "extra_forbidden":  # report an unknown field once, however many rows contain it
             field = tuple(step for step in entry["loc"] if isinstance(step, str))
             rows_with[field] = rows_with.get(field, 0) + 1
             if rows_with[field] == 1:
@@ -416,4 +416,4 @@ def _errors_with_sentences(
         text += value_hint(entry["loc"], text)
         yield entry, add_way(text, None if text.endswith(")") or kind not in _WAYS else _WAYS[kind](entry))
     if len(faults) > MAX_SHOWN:
-        yield {"loc": (), "type": "rule"}, "and more"  # validators stop early, so the number of faults is unknown
+        yield {"loc": (), "type": "rule"}, "and more"  # validators stop early, so the total is unknown

@@ -1,4 +1,4 @@
-"""Suggestions for unknown words: from a table of words that other tools use, else by similarity to known words."""
+"""Suggestions for unknown words: from a table of words that other tools use, or else the most similar known word."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3}
 
 @cache
 def word_table(of: str) -> OtherWords:
-    """Return a table of other_words.toml: synonyms for the fields of the list `of` ("" for a problem).
+    """Return a table of other_words.toml: synonyms for the fields of rows of the list `of` ("" for a problem).
 
-    The other tables are `options` (names of flags), `values`, `attributes`, `required`, `examples` and `objects`.
+    Other names of tables are `options` (names of flags), `values`, `attributes`, `required`, `examples` and `objects`.
     """
     from tomllib import loads
 
@@ -32,7 +32,7 @@ def word_table(of: str) -> OtherWords:
 
 
 def closest_word(word: str, words: Iterable[str], others: OtherWords | None = None, cutoff: float = 0.6) -> str | None:
-    """Return the known word that `word` most likely means; None if none is similar.
+    """Return the known word that `word` most likely means; None if no known word is similar.
 
     `others` maps known words to synonyms; `cutoff` is the minimum similarity, from 0 to 1.
     """
@@ -56,7 +56,7 @@ def register_fields(of: str, *models: Any) -> None:
 
 
 def closest_field(of: str, word: str) -> str | None:
-    """Return the field that `word` most likely means in rows of the list `of`, or in problems if `of` is ""."""
+    """Return the field that `word` most likely means in rows of the list `of`, or in a problem if `of` is empty."""
     return closest_word(word, KNOWN_FIELDS[of], word_table(of), cutoff=0.75)
 
 
@@ -78,7 +78,7 @@ def unknown_field(location: Sequence[str | int], fields: Collection[str]) -> tup
 
 
 def unknown_option(word: str, options: Collection[str]) -> str:
-    """Return the error sentence for an unknown option, with the most likely option or a list of all options."""
+    """Return the error sentence for an unknown option; it suggests the most likely option or else lists all options."""
     if word == "fields":
         return "is not a known field (`fields` belongs in the query, as ?fields=status,peak)"
     fields = {field.replace("_", "-").removesuffix("-s").removesuffix("s"): field for field in options}
@@ -94,7 +94,7 @@ def unknown_option(word: str, options: Collection[str]) -> str:
 
 
 def value_hint(location: Sequence[str | int], said: str) -> str:
-    """Return a hint in brackets about valid values of a field; empty if the sentence `said` already suggests one."""
+    """Return a hint in brackets about a field's valid values; empty if the sentence `said` already suggests one."""
     examples = word_table("examples")
     *of, field = ["", *(step for step in location if isinstance(step, str))]
     field = f"{of[-1]}.{field}" if of and f"{of[-1]}.{field}" in examples else field
@@ -102,18 +102,18 @@ def value_hint(location: Sequence[str | int], said: str) -> str:
         return ' (its range, as {"min": 1, "max": 64})'
     if field not in examples or (field in ("name", "size", "to") and len(location) < 3) or "did you mean" in said:
         return ""
-    if field == "format" and "/" not in said:  # `format` is an option of the command here, not a file's format
+    if field == "format" and "/" not in said:  # `format` is here an option of the command, not a file's format
         return ""
     return f" ({examples[field].partition('; ')[0] if said == 'is required' else examples[field]})"
 
 
 def object_way(name: str) -> str | None:
-    """Return how to write an object of the list or field `name`; "" denotes the whole file."""
+    """Return how to write an object of the list or field `name` ("" for the whole file), as text; None if unknown."""
     return word_table("objects").get(name)
 
 
 def byte_count_hint(value: object) -> str:
-    """Return a suggestion for a value such as "4KiB": the number of bytes it most likely means; empty if unclear."""
+    """Return a hint with the number of bytes that a value such as "4KiB" most likely means; empty if unclear."""
     if isinstance(value, float) and value.is_integer():
         return f" (did you mean {value:.0f}?)"
     if isinstance(value, str) and re.fullmatch(_OTHER_NUMBER, value.strip()):
@@ -128,7 +128,7 @@ def byte_count_hint(value: object) -> str:
 
 
 def list_hint(value: object, key: str = "name") -> str:
-    """Return a suggestion that writes a text or an object as a list; empty for any other value."""
+    """Return a hint that writes a text or an object as a list; empty for any other value."""
     from json import dumps
 
     if isinstance(value, str):

@@ -27,23 +27,23 @@ PACKAGES: Mapping[str, tuple[str, ...]] = {
 
 
 class MissingPackageError(OptionError):
-    """An option needs a package that is not installed; the message includes the command that installs it."""
+    """An option needs a package that is not installed; the message includes the command to install the package."""
 
 
 def install_line(package: str) -> str:
-    """Return the pip command that installs a package: as an extra of memplan if one includes it, else by itself."""
+    """Return the pip command that installs a package, as an extra of memplan if an extra includes the package."""
     extra = next((extra for extra, packages in PACKAGES.items() if package in packages), None)
     return f"pip install {package}" if extra is None else f"pip install 'memplan[{extra}]'"
 
 
 def missing_package_text(package: str, extra: str | None = None) -> str:
-    """Return the end of a sentence about a missing package: the pip command that installs it, or `extra` if given."""
+    """Return the end of a sentence about a missing package: the pip command that installs it, or the given `extra`."""
     line = install_line(package) if extra is None else f"pip install 'memplan[{extra}]'"
     return f"needs {package}, which is not installed: {line}"
 
 
 def require_packages(subject: str, packages: Iterable[str]) -> None:
-    """Raise MissingPackageError, whose message begins with `subject`, if one of the packages is missing."""
+    """Raise MissingPackageError, with a message that begins with `subject`, if one of the packages is missing."""
     for package in packages:
         if not is_installed(package):
             raise MissingPackageError(f"{subject} {missing_package_text(package)}")

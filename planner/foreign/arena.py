@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 class ModelArena:
     """The arena, in bytes, that a runtime needs for a model: `head` for tensors and scratch, `tail` for lasting data.
 
-    `least`: the smallest arena in which the model starts. It may exceed head + tail, because data needed only while the
-    runtime plans its tensors, at most `temporary` bytes, takes space too. `unknown`: the operators whose kernels may
-    need an unknown number of bytes. `said`: the operators whose scratch the user states. `target`: the processor for
-    which the numbers hold. `flash`: the size of the model itself. `scratch`: the largest part of the
-    head, in bytes, that the scratch of one kernel takes.
+    `least`: the smallest arena in which the model starts. It may exceed head + tail, because the runtime needs up to
+    `temporary` further bytes while it plans its tensors. `unknown`: the operators whose kernels may need an unknown
+    number of bytes. `said`: the operators whose scratch bytes the user states. `target`: the processor for which the
+    numbers are valid. `flash`: the size of the model itself. `scratch`: the most bytes of the head that one kernel uses
+    as scratch.
     """
 
     head: int
@@ -45,7 +45,7 @@ class ModelArena:
         return self.head + self.tail
 
     def is_smaller(self, other: ModelArena) -> bool:
-        """Return True if this arena uses fewer bytes than another one, and does not need more to start."""
+        """Return True if this arena uses fewer bytes than another one, and does not need more bytes to start."""
         return self.used < other.used and self.least <= other.least
 
     def __str__(self) -> str:
@@ -58,19 +58,19 @@ class ModelArena:
 
 
 class ArenaRules(Protocol):
-    """The interface of a module with the rules of a runtime's arena; it also runs the runtime where it is installed."""
+    """The interface of a module with the rules of a runtime's arena, which can also run an installed runtime."""
 
     def arena_of(self, data: bytes, options: ModelOptions | None = None) -> ModelArena:
         """Return the arena of a model for the kernels and the processor that the options name."""
 
     def form_options(self, given: bytes, form: bytes, options: ModelOptions | None) -> ModelOptions | None:
-        """Return the options for another form of a model, in which single operators have other numbers.
+        """Return the options for another form of a model, in which operators have different numbers.
 
-        Raises OptionError if an operator that the options name is not in the form.
+        Raises OptionError if the form lacks an operator that the options name.
         """
 
     def runtime_verdict(self, data: bytes, options: ModelOptions | None = None) -> str:
-        """Run a model in its least arena by the installed runtime, and return the outcome as part of a sentence."""
+        """Run a model in its smallest arena by the installed runtime, and return the outcome as part of a sentence."""
 
     def compare_forms(
         self, given: bytes, form: bytes, options: ModelOptions | None = None, limit_s: float = ...
@@ -78,16 +78,16 @@ class ArenaRules(Protocol):
         """Return whether a rewritten form of a model computes the same as the original, and the runtime's outcome as
         text.
 
-        Each model runs in its least arena. The first value is None if `limit_s` seconds were too short to decide.
+        Each model runs in its smallest arena. The first value is None if `limit_s` seconds were too short to decide.
         """
 
 
 def rules_of(data: bytes) -> ArenaRules | None:
-    """Return the arena rules for a model's file; None if its system has no arena."""
+    """Return the arena rules of the system that a model's file belongs to; None if that system has no arena."""
     system = system_of(detect(data))
     return None if system is None or system.arena is None else cast(ArenaRules, import_module(system.arena))
 
 
 def scratch_flags(operators: Iterable[str], size: str) -> str:
-    """Return `--scratch` flags that set `size` for operators; a name with a space is no operator, and is skipped."""
+    """Return `--scratch` flags that set `size` for operators; a name with a space is not an operator and is skipped."""
     return " ".join(f"--scratch {shlex.quote(f'{name}={size}')}" for name in operators if " " not in name)

@@ -19,11 +19,11 @@ _LONGEST = 100
 def identifiers(names: Iterable[int | str]) -> tuple[str, ...]:
     """Return a unique identifier of letters, digits and underscores for each name; it may begin with a digit.
 
-    Valid names stay as they are. Other names that would become equal get numbers, except the first.
+    Valid names are unchanged. Of other names that would become equal, all but the first get numbers.
     """
     names = tuple(names)
     plain_names = [_FOREIGN.sub("_", str(name))[:_LONGEST] for name in names]
-    # Valid names stay unchanged, so all changed names must differ from the valid ones.
+    # Valid names are unchanged, so every changed name must differ from all valid names.
     unchanged = {plain for name, plain in zip(names, plain_names, strict=True) if name == plain}
     taken: set[str] = set()
     last: Counter[str] = Counter()
@@ -44,7 +44,7 @@ def prefix_of(stem: str) -> str:
 
 
 def include_of(stem: str) -> str:
-    """Return the #include line of the header; raises OptionError for a file name that C cannot include."""
+    """Return the #include line of the header; raises OptionError if C cannot include a file of this name."""
     if not stem.isprintable() or '"' in stem or "\\" in stem:
         raise OptionError(f"output: must have a name that C can include, got {excerpt(stem)}")
     return f'#include "{stem}.h"\n'
@@ -57,17 +57,17 @@ def origin_sentence(problem: Problem) -> str:
 
 
 def comment_text(value: object) -> str:
-    """Return a value as text that cannot end a comment of C or of a linker script."""
+    """Return a value as text that cannot begin or end a comment in C or in a linker script."""
     return excerpt(value).replace("*/", "* /").replace("/*", "/ *")
 
 
 def constant(value: int) -> str:
-    """Return an unsigned C constant; its type becomes the first of unsigned int, long and long long that fits it."""
+    """Return an unsigned C constant; C gives it the smallest unsigned type, from int on, that can represent it."""
     return f"{value}u"
 
 
 def add_include_guard(header: str, prefix: str) -> str:
-    """Return a header that can be included repeatedly, and from C++."""
+    """Return a header with an include guard and C linkage, so that it can be included repeatedly, and from C++."""
     guard = f"{prefix.upper()}_H"
     body = f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{header}\n#ifdef __cplusplus\n}}\n#endif\n'
     return f"#ifndef {guard}\n#define {guard}\n\n{body}\n#endif\n"

@@ -1,6 +1,6 @@
 """The results of readers, and the conversion of their unexpected exceptions into errors about the file.
 
-If a reader fails on unexpected bytes, the fault is memplan's, and every entrance reports it as such. Files with
+If a reader fails on unexpected bytes, the fault is memplan's, and every entrance reports it as memplan's. Files with
 lifetimes only, such as compilers' dumps, have no operations.
 """
 
@@ -38,7 +38,6 @@ class OpenSizesError(FormatError):
     """Dimensions of a model have unknown sizes.
 
     rule: a sentence that names these dimensions, without a remedy.
-
     dims: for each name, an example of a size or of a whole shape; a negative length in a shape is unknown.
     """
 
@@ -56,10 +55,10 @@ _PROPOSED = (1, 64, 512)
 def add_size_advice(
     error: OpenSizesError, options: ModelOptions, read: Callable[[ModelOptions], ImportedProblem]
 ) -> FormatError:
-    """Return the error about unknown sizes, with sizes for which the model can be read, or why none of them works.
+    """Return the error about unknown sizes, with sizes that make the model readable, or why no tried size does.
 
-    `read` reads the model with given options. The advice includes names that become required only once others are
-    given.
+    `read` reads the model with given options. The advice includes names that become required only once other names have
+    sizes.
     """
     refusal: InputError | None = None
     for size in _PROPOSED:
@@ -83,7 +82,7 @@ def add_size_advice(
 
 @contextmanager
 def stranger_bytes() -> Iterator[None]:
-    """Turn an unexpected exception of a reader in the block into ReaderFaultError; memplan's errors pass unchanged."""
+    """Turn a reader's unexpected exception in the block into ReaderFaultError; memplan's own errors pass unchanged."""
     try:
         yield
     except MemplanError:
@@ -92,14 +91,14 @@ def stranger_bytes() -> Iterator[None]:
         raise FormatError("must not be nested deeper than its reader can follow") from error
     except MemoryError as error:
         raise FormatError("needs more memory for reading than the machine has") from error
-    except ModuleNotFoundError:  # the caller reports which extra is missing
+    except ModuleNotFoundError:  # pass it on, since the caller reports which extra is missing
         raise
     except Exception as error:
         raise reader_fault(error) from error
 
 
 def reader_fault(error: Exception) -> ReaderFaultError:
-    """Return the error for a reader's unexpected exception: its type, and memplan's last line in the traceback."""
+    """Return the error for a reader's unexpected exception; it names the exception and memplan's failing line."""
     reason = f" {excerpt(error.args[0])}" if isinstance(error, KeyError) and error.args else ""
     sentence = f"{type(error).__name__}{reason} at {place_of(error)}"
     fault = ReaderFaultError(f"cannot be read, by a fault of memplan; please report {sentence}")
@@ -108,7 +107,7 @@ def reader_fault(error: Exception) -> ReaderFaultError:
 
 
 def place_of(error: BaseException) -> str:
-    """Return the file and line of the last traceback entry outside site-packages; "unknown" without a traceback."""
+    """Return the file and line of the traceback's last entry outside site-packages; "unknown" without a traceback."""
     lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     if not lines:
         return "unknown"
@@ -142,8 +141,8 @@ class ImportedProblem:
     own_problem: the problem of that plan, if its pools differ from those of `problem`.
     planner_peak: a function that returns the peak of the runtime's own planner if it uses facts that the problem lacks.
     beside: the bytes that the runtime allocates in addition to the plan, according to the file.
-    kept: the bytes that the runtime keeps for the model itself on the processor `target`, if that is named.
-    unknown: the parts whose bytes are unknown.
+    kept: the bytes that the runtime keeps for the model itself on the processor `target`, if a processor is named.
+    unknown: the parts of the program whose bytes are unknown.
     """
 
     source: Problem | Callable[[], Problem]
@@ -168,12 +167,12 @@ class ImportedProblem:
 
     @property
     def solved_problem(self) -> Problem:
-        """The problem that `own_plan` solves."""
+        """The problem that the file's own plan (`own_plan`) solves."""
         return self.problem if self.own_problem is None else self.own_problem
 
     @property
     def names(self) -> ProgramNames:
-        """The names that a program gives to buffers and times; empty if the file has lifetimes only."""
+        """The names that a program gives to buffers and time steps; empty if the file has lifetimes only."""
         return NO_NAMES
 
     @property
@@ -189,21 +188,21 @@ class ImportedProblem:
     def problem_in_place(self, spared: Sequence[str]) -> Problem:
         """Return the problem in which operations write outputs over inputs, except over the buffers `spared`.
 
-        Raises OptionError here, since a file with lifetimes only has no operations.
+        Raises OptionError in this class, since a file with lifetimes only has no operations.
         """
         rule = "must be given only for files with operations, got a file with lifetimes only"
         raise OptionError.from_rule("in_place", rule, way="leave it out")
 
     @property
     def has_unknown_scratch(self) -> bool:
-        """True if kernels need scratch bytes that no plan includes, so that a device's total is unknown."""
+        """True if kernels need scratch bytes that the plan does not include, so that a device's total is unknown."""
         return any(warning.is_unknown for warning in self.warnings)
 
 
 def plan_of_offsets(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
-    """Return a plan with these offsets, each buffer in the first pool it may use; None if an offset is missing.
+    """Return a plan with these offsets, each buffer in its first allowed pool; None if an offset is missing or invalid.
 
-    An alias without an offset gets the offset that its buffer's offset implies.
+    An alias without an offset gets the offset that its root buffer's offset implies.
     """
     table, rows = problem.buffers, []
     for i, name in enumerate(table.ids):
@@ -221,11 +220,11 @@ def plan_of_offsets(problem: Problem, offsets: Mapping[int | str, int]) -> Plan 
 
 
 def constants_finding(sizes: Iterable[int], computing: str, others: str, *, is_all: bool = False) -> list[Finding]:
-    """Return a finding, if any, about values that depend on constants alone and are therefore in no plan.
+    """Return a finding, if any, about values that depend on constants alone and are therefore not in the plan.
 
     `computing` describes runtimes that compute these values once before the first run; `others` describes runtimes that
-    compute them in every run. Less than 1,024 bytes are not reported unless `is_all`, when the program computes nothing
-    else.
+    compute them in every run. Fewer than 1,024 bytes are reported only with `is_all`, which means that the program
+    computes nothing else.
     """
     sizes_ = list(sizes)
     if sum(sizes_) < (1 if is_all else _NOTABLE_BYTES):
@@ -235,7 +234,7 @@ def constants_finding(sizes: Iterable[int], computing: str, others: str, *, is_a
 
 
 def element_count(dims: Iterable[int]) -> int:
-    """Return the product of sizes; multiplication stops as soon as the product exceeds any real memory."""
+    """Return the product of sizes; multiplication stops once the product exceeds any real memory."""
     sizes, count = list(dims), 1
     for size in sizes:
         count *= size
@@ -247,7 +246,7 @@ def element_count(dims: Iterable[int]) -> int:
 def packed_bytes(what: str, elements: int, bits: int, alignment: int) -> int:
     """Return the bytes of `elements` packed elements of `bits` bits each, rounded up to the alignment.
 
-    Raises FormatError about the object `what` for more than MAX_BYTES.
+    Raises FormatError about the object `what` if the size exceeds MAX_BYTES.
     """
     size = (elements * bits + 7) // 8
     size = (size + alignment - 1) // alignment * alignment
@@ -257,7 +256,7 @@ def packed_bytes(what: str, elements: int, bits: int, alignment: int) -> int:
 
 
 def refuse_dims(options: ModelOptions, what: str) -> None:
-    """Raise OptionError if sizes of dimensions are given for models (`what`) that do not name any."""
+    """Raise OptionError if sizes of dimensions are given for models (`what`) whose dimensions have no names."""
     if options.dims:
         raise OptionError.from_rule(
             "dims", f"must not be given, as {what} name no dimensions, got {excerpt(next(iter(options.dims)))}"
@@ -267,7 +266,7 @@ def refuse_dims(options: ModelOptions, what: str) -> None:
 def size_of(what: str, size: int, options: ModelOptions) -> int:
     """Return a size in bytes, rounded up to the alignment option; raises FormatError for a size out of range.
 
-    Without the option, the size is not rounded: compilers, too, count the last buffer without padding.
+    Without the option, the size is not rounded, because compilers also count the last buffer without padding.
     """
     if options.alignment is not None:
         size = -(-size // options.alignment) * options.alignment
@@ -288,5 +287,5 @@ def align_buffers(table: BufferTable, options: ModelOptions) -> BufferTable:
 
 
 def problem_of_rows(rows: Iterable[Mapping[str, Any]], pools: Iterable[str], name: str | None = None) -> Problem:
-    """Return the problem that has these rows as buffers and these pools without sizes; raises ProblemError."""
+    """Return the problem with these rows as buffers and with these pools, which have no sizes; raises ProblemError."""
     return Problem.model_validate({"name": name, "buffers": tuple(rows), "pools": [Pool(name=pool) for pool in pools]})

@@ -1,4 +1,4 @@
-"""A verified plan in the form that exporters use: pools and buffers with offsets, each with a C name."""
+"""A verified plan in the form that exporters use: pools, and buffers with offsets, each with a C name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlacedBuffer:
-    """A buffer of a layout.
+    """A buffer of a layout, with its placement.
 
     `pool` is the position of its pool in the layout; `name` follows the prefix in the buffer's C names.
     """
@@ -38,8 +38,8 @@ class PlacedBuffer:
 class PlacedPool:
     """A pool of a layout, with its C name and its used bytes (`extent`), counted from the pool's start.
 
-    If the pool's first byte has an address that is a multiple of `alignment`, then every alignment, page and bank rule
-    holds as it does at address 0.
+    If the address of the pool's first byte is a multiple of `alignment`, then all alignment, page and bank rules hold
+    as they do at address 0.
     """
 
     pool: Pool
@@ -54,13 +54,13 @@ class PlacedPool:
 
     @property
     def is_of_cpu(self) -> bool:
-        """True if C can allocate the pool: its device is unset or the CPU, by name or by DLPack's number."""
+        """True if C can allocate the pool, because its device is unset or the CPU, by name or by DLPack's number."""
         device = self.pool.device
         return device in (None, 1) or str(device).lower().partition(":")[0] == "cpu"
 
     @property
     def exceeds_c_alignment(self) -> bool:
-        """True if the alignments that C can express, powers of two, are not enough for the pool."""
+        """True if the pool needs an alignment that C cannot express, because C knows only powers of two."""
         return self.pool.base_address % self.alignment != 0 or self.alignment.bit_count() != 1
 
 
@@ -86,11 +86,11 @@ class VerifiedLayout:
         return tuple(pool for q, pool in enumerate(self.pools) if q in used)
 
     def split_into_regions(self) -> VerifiedLayout:
-        """Return the layout with each pool that has an address split at its reserved ranges.
+        """Return the layout in which each pool with an address is split at its reserved ranges.
 
-        Each stretch between two reserved ranges becomes a separate pool whose offsets count from its start. The first
-        stretch in use keeps the pool's name; the others are numbered. Raises FormatError if addresses of two pools
-        overlap.
+        Each byte range between two reserved ranges becomes a separate pool whose offsets count from its start. The
+        first range in use keeps the pool's name, and further ranges are numbered. Raises FormatError if addresses of
+        two pools overlap.
         """
         pools: list[PlacedPool] = []
         moved = list(self.buffers)
@@ -161,7 +161,7 @@ def lay_out(
 
 
 def _refuse_shared_addresses(pools: Sequence[PlacedPool]) -> None:
-    """Raise FormatError if the addresses of two pools of one device overlap."""
+    """Raise FormatError if the addresses of two pools on the same device overlap."""
     for low, high in permutations(pools, 2):
         end = low.pool.base_address + (low.extent if low.pool.size is None else low.pool.size)
         if low.pool.device == high.pool.device and low.pool.base_address <= high.pool.base_address < end:
@@ -170,7 +170,7 @@ def _refuse_shared_addresses(pools: Sequence[PlacedPool]) -> None:
 
 
 def _unreserved_ranges(pool: Pool) -> tuple[tuple[int, int | None], ...]:
-    """Return a pool's ranges between its reserved ranges, ascending; the last end is None for an unlimited pool."""
+    """Return a pool's byte ranges between its reserved ranges, ascending; an unlimited pool's last end is None."""
     stretches: list[tuple[int, int | None]] = []
     low = 0
     for offset, size in sorted(pool.reserved):
@@ -183,7 +183,7 @@ def _unreserved_ranges(pool: Pool) -> tuple[tuple[int, int | None], ...]:
 
 
 def _part_of_pool(whole: PlacedPool, low: int, high: int | None, extent: int) -> PlacedPool:
-    """Return a pool's byte range from `low` to `high` as a pool."""
+    """Return a pool's byte range from `low` to `high` as a separate pool."""
     if low == 0 and high == whole.pool.size:
         return whole
     fields = {"size": None if high is None else high - low, "reserved": ()}
@@ -193,7 +193,7 @@ def _part_of_pool(whole: PlacedPool, low: int, high: int | None, extent: int) ->
 
 
 def _placed_buffers(problem: Problem, plan: Plan) -> tuple[PlacedBuffer, ...]:
-    """Return the placements of a plan, in the problem's order, with a C name for each buffer."""
+    """Return the placed buffers of a plan, in the problem's order, with a C name for each."""
     table = problem.buffers
     places = {row.id: (problem.pool_index[row.pool], row.offset) for row in plan.placements}
     sizes, alignments = table.size.tolist(), table.alignment.tolist()
@@ -209,7 +209,7 @@ def _extent(buffers: Sequence[PlacedBuffer], q: int) -> int:
 
 
 def _common_alignment(problem: Problem, buffers: Sequence[PlacedBuffer], q: int) -> int:
-    """Return the least common multiple of the alignments, pages and bank sizes that apply in pool `q`."""
+    """Return the least common multiple of the alignments, page sizes and bank sizes that apply in pool `q`."""
     pool = problem.pools[q]
     steps = {buffer.alignment for buffer in buffers if buffer.pool == q}
     steps |= {page for i, page in problem.buffers.rules["no_cross"].items() if buffers[i].pool == q}

@@ -16,13 +16,13 @@ _DEVICES = {"cpu": _CPU, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm"
 
 
 def write_triples(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return a JSON list with (id, pool, offset) for every buffer."""
+    """Return a JSON file with an array [id, pool, offset] for every buffer."""
     names = [pool.pool.name for pool in layout.pools]
     return _json_file([[buffer.id, names[buffer.pool], buffer.offset] for buffer in layout.buffers])
 
 
 def write_executorch(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return (mem_id, mem_offset) of every buffer and the memories' sizes, in the numbering of ExecuTorch.
+    """Return a JSON file with (mem_id, mem_offset) of every buffer and the memories' sizes, as ExecuTorch numbers them.
 
     Memories count from 1, because 0 is for constants. Sizes are rounded up to each pool's alignment, as Cadence's
     runtime requires.
@@ -36,11 +36,11 @@ def write_executorch(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def write_mlf(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return the part `memory` of TVM's Model Library Format, version 7, as a complete `metadata.json`.
+    """Return the section `memory` of TVM's Model Library Format, version 7, as a complete `metadata.json`.
 
-    A plan has neither operators nor constants, so inputs and outputs are in the workspaces, one per device. A pool
-    without a device is on the CPU; a device unknown to TVM becomes an extension. Beyond TVM's own fields, the file has
-    `pools`, and the pool and byte offset of each storage, as TVM's planner of pools writes them.
+    A plan has neither operators nor constants, so inputs and outputs count as workspace, with one workspace per device.
+    A pool without a device is on the CPU; a device unknown to TVM becomes an extension. Beyond TVM's own fields, the
+    file has `pools`, and the pool and byte offset of each storage, as TVM's planner of pools writes them.
     """
     devices = [_device_kind(pool.pool.device) for pool in layout.pools]
     main = [
@@ -79,7 +79,7 @@ def write_mlf(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _device_kind(device: int | str | None) -> int:
-    """Return the number of a device's kind; a name may end in the device's number, as in `cuda:1`."""
+    """Return DLPack's number of a device's kind; a device's name may end in its own number, as in `cuda:1`."""
     if isinstance(device, int):
         return device
     return _CPU if device is None else _DEVICES.get(device.lower().partition(":")[0], _EXTENSION)

@@ -1,4 +1,4 @@
-"""The options for reading models of other systems, and their syntax as text."""
+"""The options for reading models of other systems, and the options' syntax as text."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ Size = int | tuple[int, ...]
 
 
 def size_text(size: Size) -> str:
-    """Return a size or shape in the syntax of `--dim`; a shape of one dimension ends with a comma."""
+    """Return a size or shape in the syntax of the flag `--dim`; a shape with one dimension ends with a comma."""
     if isinstance(size, int):
         return str(size)
     return ",".join(str(abs(each)) for each in size) + "," * (len(size) < _SEVERAL)
@@ -40,7 +40,7 @@ def _sizes_by_name(value: object, info: ValidationInfo) -> object:
         name, _, text = str(entry).rpartition("=")
         is_shape = is_dim and "," in text
         if name and not is_dim:
-            with suppress(ValueError):  # the check below reports a wrong size
+            with suppress(ValueError):  # keep a wrong size as it is, since the check below reports it
                 text = str(parse_size(text))
         sizes = text.removesuffix(",").split(",") if is_shape and text != "," else [text] * (text != ",")
         if not name or not all(one.isascii() and one.isdecimal() and len(one) <= _DIGITS for one in sizes):
@@ -55,7 +55,7 @@ def _sizes_by_name(value: object, info: ValidationInfo) -> object:
 
 
 def _validated_size(value: object) -> object:
-    """Return a valid size, or a whole shape as a tuple; raises PydanticCustomError otherwise."""
+    """Return a valid size, or a whole shape as a tuple; raises PydanticCustomError for any other value."""
     sizes = value if isinstance(value, (list, tuple)) else (value,)
     if not all(type(one) is int and 0 <= one <= MAX_BYTES for one in sizes):
         rule = "must be a size of at least 0, or a list of the sizes of a shape, got {shown}"
@@ -72,7 +72,7 @@ _NUMBER: dict[str, Any] = {"type": "integer", "minimum": 0}
 _Sizes = Annotated[
     int | tuple[int, ...],
     PlainValidator(_validated_size),
-    PlainSerializer(lambda size: size),  # pydantic's default serializer warns about lists
+    PlainSerializer(lambda size: size),  # pydantic's default serializer warns about lists, so use a plain one
     WithJsonSchema({"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER}]}),
 ]
 SizesByName = Annotated[Mapping[Name, _Sizes], BeforeValidator(_sizes_by_name)]
@@ -80,13 +80,14 @@ ByName = Annotated[dict[Name, Bytes], BeforeValidator(_sizes_by_name)]
 
 
 class ModelOptions(WireValue):
-    """The options for reading a model, on every entrance; all but the alignment may only be given for models.
+    """The options for reading a model, on every entrance; all but the alignment may be given only for models.
 
-    Every buffer is aligned to `alignment` bytes, and its size rounded up to it; without, to the alignment of the
-    model's runtime. A view is an alias of its source where that is proved safe, or else, and where `views` says
-    `separate`, a buffer of its own. `dims` are the sizes of dimensions that the model only names, or whole shapes of
-    inputs, by name; `scratch` the bytes that kernels require while they run, by operator or by an output of one.
-    `target` and `kernels` are the processor that the runtime is built for, and the kernels that it is linked with.
+    Every buffer is aligned to `alignment` bytes and its size rounded up to a multiple; by default, to the alignment of
+    the model's runtime. A view is an alias of its source if that is proved safe. Otherwise, or if `views` is
+    `separate`, it is a separate buffer. `dims` has the sizes of dimensions that the model only names, or whole shapes
+    of inputs, by name. `scratch` has the bytes that kernels need while they run, by operator or by an operator's
+    output. `target` is the processor for which the runtime is built, and `kernels` names the kernels with which it is
+    linked.
     """
 
     dims: SizesByName = Field(
@@ -133,12 +134,12 @@ class ModelOptions(WireValue):
         return cast("dict[str, int]", self.dims)
 
     def is_set(self, name: str) -> bool:
-        """Return True if an option differs from its default; defaults that generated clients send do not count."""
+        """Return True if an option differs from its default, because generated clients also send defaults."""
         default = ModelOptions.model_fields[name].get_default(call_default_factory=True)
         return bool(getattr(self, name) != default)
 
     def refuse_for_models(self) -> None:
-        """Raise OptionError if an option for models is given for a file that is not a model."""
+        """Raise OptionError if an option for models was given, although the file is not a model."""
         if wrong := {name: getattr(self, name) for name in _FOR_MODELS if self.is_set(name)}:
             rule = f"must be given for models only ({', '.join(file_readers())})"  # file_readers() imports all systems
             raise OptionError(

@@ -1,4 +1,4 @@
-"""The names that a file gives to buffers and times: those of a program, or the names of models in JSON."""
+"""The names that a file gives to buffers and time steps: a program's names, or the names of models in JSON."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _DEFAULT_OPTIONS = ModelOptions()
 
 
 def names_in(data: bytes, name: str | None, problem: Problem, options: ModelOptions = _DEFAULT_OPTIONS) -> ProgramNames:
-    """Return the names that a file gives to a problem's buffers; none if the file has a different problem.
+    """Return the names that a file gives to a problem's buffers; empty if the file has a different problem.
 
-    The problem's pools may differ from the file's; `options` are those with which the file is read.
+    The problem's pools may differ from the file's; `options` are those for reading the file.
     """
     if importers.detect(data, name) is None and b'"functions"' not in data and b'"models"' not in data:
         return NO_NAMES
@@ -29,7 +29,7 @@ def names_in(data: bytes, name: str | None, problem: Problem, options: ModelOpti
 
 
 def names_of_imported(data: bytes, imported: ImportedProblem | None) -> ProgramNames:
-    """Return the names in a file that was read before: those of a program, or the names of models in JSON."""
+    """Return the names in an already imported file: a program's names, or the names of models in JSON."""
     if imported is not None:
         return imported.names
     if b'"models"' not in data or formats.detect(data, None) != "json":

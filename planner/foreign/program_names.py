@@ -1,4 +1,4 @@
-"""The names that programs give to a plan: operations and loops over time, and each buffer's role and type."""
+"""The names that programs give to a plan: of operations and loops over time, and of each buffer's role and type."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NO_NAMES = ProgramNames()
 
 
 def names_of_models(application: Application) -> ProgramNames:
-    """Return names for an application: each model as a range of time steps, and the model of each buffer."""
+    """Return the names of an application (several models): each model's time range, and each buffer's model."""
     spans = (Span("model", name, *times) for name, times in times_of_models(application).items())
     own = [name for name, model in application.models.items() for _ in range(len(model.buffers))]
     return ProgramNames(spans=tuple(spans), models=own)

@@ -1,6 +1,6 @@
 """JSON accepted in place of a problem: operations in memplan's format, or several models that share pools.
 
-An extension reads the operations: the row `read-operations` of the table `searches`.
+An extension reads the operations; it is the row `read-operations` of the table `searches`.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ TOO_MANY = "must have at most {most} statements and buffers after all calls are 
 
 
 def read_operations(value: object) -> ImportedProblem:
-    """Return the operations in a parsed JSON value, with their problem; raises OperationsError."""
+    """Return the operations in a parsed JSON value, with their problem; raises OperationsError for a broken rule."""
     program: ImportedProblem = import_object(extensions("searches")["read-operations"])(value)
     return program
 
 
 def poses_a_problem(value: object) -> bool:
-    """Return True for a JSON object from which a problem follows: operations, or several models that share pools."""
+    """Return True for a JSON object that implies a problem: operations, or several models that share pools."""
     return isinstance(value, dict) and "buffers" not in value and ("functions" in value or "models" in value)
 
 
 def problem_from(value: dict[str, Any]) -> tuple[Problem, ImportedProblem | None]:
-    """Return the problem of operations or of several models; and the operations, else None. Raises InputError."""
+    """Return the problem of operations or of several models, and the imported operations or None. Raises InputError."""
     if "functions" in value:
         program = read_operations(value)
         return program.problem, program

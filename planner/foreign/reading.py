@@ -1,7 +1,7 @@
-"""Reading models and dumps of other systems: from a file's bytes to a problem, with one module per format.
+"""Reading of other systems' models and dumps: from a file's bytes to a problem, with one module per format.
 
-No function opens a file. A format's parser, which is an extra, is imported only by the function that needs it.
-Unreadable bytes raise InputError.
+No function opens a file. Some parsers are extras, so each is imported only by the function that needs it. Unreadable
+bytes raise InputError.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _format_of_name(name: str | None) -> str | None:
 
 
 def import_reader(name: str | None) -> None:
-    """Import the reader for files with this name's suffix, and the package that it needs if it is installed."""
+    """Import the reader for files with this name's suffix, and the package that the reader needs, if installed."""
     if (name or "").lower().endswith(minimalloc_csv.SUFFIX):
         return
     if (format_name := _format_of_name(name)) is not None:
@@ -63,10 +63,10 @@ def import_reader(name: str | None) -> None:
 def read_problem(
     data: bytes, name: str | None = None, options: ModelOptions | None = None, interval: Interval | None = None
 ) -> tuple[Problem, ImportedProblem | None]:
-    """Return the problem in a file's bytes, and the imported model or operations, else None; raises InputError.
+    """Return the problem in a file's bytes, and the imported model or operations, or None; raises InputError.
 
     A file is a problem, a model or dump of another system, or operations in memplan's format. `options` apply to
-    models, and `interval` to a problem that does not state its own.
+    models, and `interval` to a problem that does not state whether its ends are inclusive.
     """
     if detect(data, name) is not None:
         imported = read_model(data, name, options)
@@ -85,7 +85,7 @@ def read_problem(
 
 
 def read_model(data: bytes, name: str | None = None, options: ModelOptions | None = None) -> ImportedProblem:
-    """Return the model in a file's bytes; the file's name is only a hint. Raises InputError."""
+    """Return the model in a file's bytes; the file's name only helps to detect the format. Raises InputError."""
     format_name = detect(data, name)
     if format_name is None:
         refuse_unknown(data)
@@ -98,7 +98,7 @@ def read_model(data: bytes, name: str | None = None, options: ModelOptions | Non
 
 
 def refuse_foreign_options(format_name: str, options: ModelOptions) -> None:
-    """Raise OptionError if an option is given that the reader of this format does not have."""
+    """Raise OptionError if a given option is not one that the reader of this format accepts."""
     readers = file_readers()
     for name in sorted(frozenset[str]().union(*(row.options for row in readers.values()))):
         if name in readers[format_name].options or not options.is_set(name):
@@ -109,7 +109,7 @@ def refuse_foreign_options(format_name: str, options: ModelOptions) -> None:
 
 
 def model_of_plan(data: bytes) -> str | None:
-    """Return the format of the model that a plan's file requires for reading; None if it needs no model."""
+    """Return the format of the model without which a plan's file cannot be read; None if it needs no model."""
     kind = detect(data)
     return None if kind is None else file_readers()[kind].of
 
@@ -123,7 +123,7 @@ def read_plan_as(data: bytes, model: bytes, options: ModelOptions) -> ImportedPr
 
 
 def _add_idle_views(model: ImportedProblem, options: ModelOptions) -> ImportedProblem:
-    """Return the model with a finding if the option `views` was given although the file has no views."""
+    """Return the model, with a finding if the option `views` was given although the file has no views."""
     if not options.is_set("views") or model.views.apart or model.views.aliases:
         return model
     finding = Finding("no-effect", "views: the file has no views to keep apart, so the option has no effect", ())

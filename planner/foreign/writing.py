@@ -20,6 +20,6 @@ EXPORTERS: Mapping[str, str] = {target: where for each in systems() for target, 
 
 
 def export(target: str, layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return the files of a plan for a target, by suffix; raises FormatError."""
+    """Return the files of a plan for a target, as bytes by suffix; raises FormatError."""
     files: Mapping[str, bytes] = import_object(EXPORTERS[target])(layout, stem)
     return files

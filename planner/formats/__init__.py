@@ -17,7 +17,7 @@ from memplan.planner.model.problem import Problem
 
 
 class Format(Protocol):
-    """The interface of a format's module; `SUFFIX` is its files' suffix, and `MEDIA_TYPE` its type over HTTP."""
+    """The interface of a format's module: `SUFFIX` is its files' suffix, and `MEDIA_TYPE` their type over HTTP."""
 
     SUFFIX: str
     MEDIA_TYPE: str
@@ -26,16 +26,16 @@ class Format(Protocol):
         """Return True if the bytes start like a file of this format."""
 
     def read_problem(self, data: bytes, interval: Interval | None = None, /) -> Problem:
-        """Return the problem; `interval` applies if the file does not state whether ends are inclusive."""
+        """Return the problem in a file; `interval` applies if the file does not state whether ends are inclusive."""
 
     def write_problem(self, problem: Problem, /) -> bytes:
         """Return a problem as bytes; raises FormatError if the format cannot express it completely."""
 
     def read_plan(self, data: bytes, problem: Problem, /) -> Plan:
-        """Return a plan for the problem; the plan is not verified."""
+        """Return the plan in a file for the problem; the plan is not verified."""
 
     def write_plan(self, plan: Plan, problem: Problem, /) -> bytes:
-        """Return a plan of the problem as bytes."""
+        """Return a plan of `problem` as bytes."""
 
 
 FORMATS: Mapping[str, Format] = {"json": memplan_json, "csv": minimalloc_csv}
@@ -48,17 +48,17 @@ def is_own(data: bytes) -> bool:
 
 
 def read_problem(data: bytes, name: str | None = None, interval: Interval | None = None) -> Problem:
-    """Return the problem in a file's bytes; the file's name is only a hint."""
+    """Return the problem in a file's bytes; the file's name only helps to detect the format."""
     return FORMATS[detect(data, name)].read_problem(data, interval)
 
 
 def read_plan(data: bytes, problem: Problem, name: str | None = None) -> Plan:
-    """Return the plan for `problem` in a file's bytes; the file's name is only a hint."""
+    """Return the plan for `problem` in a file's bytes; the file's name only helps to detect the format."""
     return FORMATS[detect(data, name)].read_plan(data, problem)
 
 
 def detect(data: bytes, name: str | None = None) -> str:
-    """Return the name of a file's format, by its content or else its suffix; raises FormatError."""
+    """Return the name of a file's format, by its content or else its suffix; raises FormatError if it is unknown."""
     for format_name, module in FORMATS.items():
         if module.recognises(data):
             return format_name
@@ -67,7 +67,7 @@ def detect(data: bytes, name: str | None = None) -> str:
 
 
 def format_of_name(name: str) -> str:
-    """Return the name of the format that a file name's suffix denotes; raises FormatError."""
+    """Return the name of the format that a file name's suffix denotes; raises FormatError if none matches."""
     by_name = _format_of_suffix(name)
     if by_name is None:
         raise FormatError(f"must end in {' or '.join(module.SUFFIX for module in FORMATS.values())}")

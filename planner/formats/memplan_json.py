@@ -40,12 +40,12 @@ _WAYS = {
 
 
 def is_own(data: bytes) -> bool:
-    """Return True if the bytes start a JSON object whose first key is one of memplan's."""
+    """Return True if the bytes start with a JSON object whose first key is one of memplan's."""
     return re.match(_OWN, data) is not None
 
 
 def recognises(data: bytes) -> bool:
-    """Return True if the bytes start a JSON object or list."""
+    """Return True if the bytes start with a JSON object or list."""
     return data.removeprefix(_BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"[")
 
 
@@ -72,9 +72,9 @@ def parse(data: bytes) -> Any:
         )
         raise FormatError(f"must be JSON: {error}{found}", way=way) from None
     # The parser drops duplicate keys, so the value then has fewer colons than the text, unless colons are escaped.
-    # In most files, the keys of the problem, of objects beside the problem and of its rows account for all colons.
+    # In most files, all colons belong to keys of the problem, of its rows, or of objects beside the problem.
     keys = _key_count(value) if isinstance(value, dict) else -1
-    # Parsing with a hook that detects duplicate keys is slow, so use the hook only for texts that may have one.
+    # A hook can detect duplicate keys but is slow, so use the hook only for texts that may have duplicates.
     if b"\\" in data or (data.count(b":") != keys and data.count(b":") != to_json(value).count(b":")):
         import json
 
@@ -83,7 +83,7 @@ def parse(data: bytes) -> Any:
 
 
 def _failure_text(text: str, error: str) -> str:
-    """Return the text around a syntax error's position, and a hint about the likely mistake."""
+    """Return the text around a syntax error's position, followed by a hint about the likely mistake."""
     at = re.search(r"line (\d+) column (\d+)", error)
     line, place = "".join(text.splitlines()[int(at[1]) - 1 :][:1]) if at else "", int(at[2]) if at else 0
     near = line[max(0, place - 20) : place + 20].strip()
@@ -94,7 +94,7 @@ def _failure_text(text: str, error: str) -> str:
 
 
 def _likely_mistake(text: str, error: str, word: str) -> str:
-    """Return a hint about the likely cause of a syntax error at `word`; empty without a good guess."""
+    """Return a hint about the likely cause of a JSON syntax error at `word`; empty if there is no good guess."""
     if error.startswith("EOF"):
         return " (is it cut short? a bracket is not closed)"
     if "key must be a string" in error or "'" in text.lstrip()[:3]:
@@ -110,14 +110,14 @@ def _likely_mistake(text: str, error: str, word: str) -> str:
 
 
 def _key_count(value: dict[str, Any]) -> int:
-    """Return the number of keys in an object, in objects that are its values, and in objects within their lists."""
+    """Return the number of keys in an object, in the objects among its values, and in the objects in their lists."""
     parts = [value, *[part for part in value.values() if type(part) is dict]]
     lists = [rows for part in parts for rows in part.values() if type(rows) is list]
     return sum(map(len, parts)) + sum([sum(map(len, rows)) for rows in lists if set(map(type, rows)) == {dict}])
 
 
 def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> None:
-    """Raise FormatError if an object has the same key twice."""
+    """Raise FormatError if an object's (key, value) pairs have the same key twice."""
     if len(dict(pairs)) == len(pairs):
         return
     seen: set[str] = set()
@@ -130,7 +130,7 @@ def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> None:
 
 
 def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
-    """Return the problem in a JSON text, which may also contain its plan; raises FormatError or ProblemError.
+    """Return the problem in a JSON text, which may also contain a plan for it; raises FormatError or ProblemError.
 
     `interval` applies to a problem that does not state whether its ends are inclusive.
     """
@@ -144,7 +144,7 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
 
 
 def write_problem(problem: Problem) -> bytes:
-    """Return the JSON of a problem without absent and default values; an `interval` that was given is written."""
+    """Return the JSON of a problem without absent and default values; an `interval` is kept if it was given."""
     written = problem.model_dump_json(exclude_defaults=True)
     if "interval" in problem.model_fields_set:
         written = f'{{"interval":"{problem.interval}",{written[1:]}'
@@ -152,20 +152,20 @@ def write_problem(problem: Problem) -> bytes:
 
 
 def read_plan(data: bytes, problem: Problem) -> Plan:
-    """Return the plan in a JSON text; raises FormatError or PlanError. `problem` is unused: JSON has all names."""
+    """Return the plan in a JSON text, which has all names, so `problem` is unused; raises FormatError or PlanError."""
     value = parse(data)
     refuse_unless_plan(value)
     return Plan.model_validate(value)
 
 
 def write_plan(plan: Plan, problem: Problem) -> bytes:
-    """Return the JSON of a plan; absent facts are null, but a few fields are left out when they are empty."""
+    """Return the JSON of a plan; absent facts are null, except for a few fields that are omitted when empty."""
     table = plan.placements
     pools = [f',"pool":{name},"offset":' for name in _json_names(table.pool_names)]
     rows = zip(_json_names(table.ids), map(pools.__getitem__, table.pool.tolist()), table.offset.tolist(), strict=True)
     placements = ",".join([f'{{"id":{name}{pool}{offset}}}' for name, pool, offset in rows])
-    # Write the placements here, because pydantic takes twice as long.
-    # All other texts have their quotes escaped, so the key to replace occurs exactly once.
+    # pydantic takes twice as long to write placements, so write them here.
+    # The quotes of all other texts are escaped, so the key to replace occurs exactly once.
     unsaid = {
         name
         for name in ("profile", "weighted", "cost_limit", "options", "read_with", "findings", "heaps")
@@ -186,7 +186,7 @@ def _json_names(names: Sequence[int | str]) -> list[int | str]:
 def _json_value(value: Any, left_out: Container[str] = ()) -> Any:
     """Return a value with its models converted to JSON objects, without the fields in `left_out`.
 
-    pydantic's serializer would do the same, but building it takes longer than solving a small problem.
+    pydantic's serializer would do the same, but building the serializer takes longer than solving a small problem.
     """
     kind: type[object] = type(value)
     if kind in _PLAIN:
@@ -203,7 +203,7 @@ def _json_value(value: Any, left_out: Container[str] = ()) -> Any:
 
 
 def refuse_unless_problem(value: object) -> None:
-    """Raise FormatError if a document is of a known kind other than a problem."""
+    """Raise FormatError if a JSON document is recognised as something other than a problem."""
     if isinstance(value, list):
         raise FormatError('must be an object, {"buffers": [...]}, got a list')
     if isinstance(value, Mapping) and ("buffers" not in value or "symbols" in value):
@@ -213,12 +213,12 @@ def refuse_unless_problem(value: object) -> None:
 
 
 def are_offsets(value: Mapping[Any, Any]) -> bool:
-    """Return True for an object that maps buffers to offsets, which is not a complete plan."""
+    """Return True for an object that maps buffers to offsets, which is less than a complete plan."""
     return bool(value) and "placements" not in value and all(isinstance(offset, int) for offset in value.values())
 
 
 def refuse_unless_plan(value: object) -> None:
-    """Raise FormatError if a document is of a known kind other than a plan."""
+    """Raise FormatError if a JSON document is recognised as something other than a plan."""
     if isinstance(value, Mapping) and "placements" not in value:
         reads = "a list of offsets, which `memplan verify PROBLEM FILE` reads"
         offsets = reads if are_offsets(value) else _document_kind(value)
@@ -228,19 +228,19 @@ def refuse_unless_plan(value: object) -> None:
 
 
 def refuse_unless_operations(value: object) -> None:
-    """Raise FormatError if a document is of a known kind other than operations."""
+    """Raise FormatError if a JSON document is recognised as something other than operations."""
     if isinstance(value, Mapping) and "functions" not in value:
         _refuse_other_kind(value, "operations, which have functions")
 
 
 def refuse_unless_graph(value: object) -> None:
-    """Raise FormatError if a document is of a known kind other than a graph of operations."""
+    """Raise FormatError if a JSON document is recognised as something other than a graph of operations."""
     if isinstance(value, Mapping) and "ops" not in value:
         _refuse_other_kind(value, "a model, operations, or a graph of operations, which has ops")
 
 
 def _refuse_other_kind(value: Mapping[str, Any], wanted: str) -> None:
-    """Raise FormatError if a document's kind is known; `wanted` describes the expected kind."""
+    """Raise FormatError if a JSON document's kind is known, and so not the kind that `wanted` describes."""
     is_problem = "buffers" in value
     kind = (
         "a problem, which has no operations and which `memplan plan FILE` reads"

@@ -1,10 +1,10 @@
 """Tables of buffers in CSV, `id,lower,upper,size[,alignment[,offset]]`, as google/minimalloc reads and writes them.
 
-Lifetimes whose end is in the column `upper` are half-open; those with a column `end` are closed, as in that project's
-converter. memplan writes half-open lifetimes, and reads ids as strings. The table of a problem has one pool, and a
-non-empty `offset` pins its buffer. In the table of a plan, `offset` is the buffer's offset, and with several pools the
-column `pool` names its pool; further columns are ignored, as is omnimalloc's column `kind`. `page_table` reads tables
-with more columns.
+Lifetimes are half-open if their end is in the column `upper`, and closed if it is in the column `end`, as in that
+project's converter. memplan writes half-open lifetimes, and reads ids as strings. The table of a problem has one pool,
+and a non-empty `offset` pins its buffer. In the table of a plan, `offset` is the buffer's offset, and the column `pool`
+names its pool if there are several. Further columns, such as omnimalloc's column `kind`, are ignored. The module
+`page_table` reads tables with more columns.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ _PLACED = _PLAN._replace(
 
 
 def is_own(data: bytes) -> bool:
-    """Return True if the first line has a column id, and all its columns are known in these tables."""
+    """Return True if the first line has a column `id`, and all its columns are known in these tables."""
     names = set(first_line(data))
     return "id" in names and names <= _PLACED.fields.keys() | _PLAN.fields.keys()
 
@@ -85,7 +85,7 @@ def recognises(data: bytes) -> bool:
 
 
 def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
-    """Return the problem in a table.
+    """Return the problem in a CSV table.
 
     Raises FormatError, or ProblemError with the line and column of each wrong cell. Without `interval`, the name of the
     column of ends decides whether ends are inclusive.
@@ -99,7 +99,7 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
 
 
 def table_of(sheet: Sheet) -> BufferTable:
-    """Return the buffers in a table of problem columns; raises ProblemError with the lines of wrong cells."""
+    """Return the buffers in a problem's CSV table; raises ProblemError with the lines of wrong cells."""
     ids = sheet.texts["id"]
     _refuse_repeated_ids(sheet, ids)
     try:
@@ -112,7 +112,7 @@ def table_of(sheet: Sheet) -> BufferTable:
 
 
 def _exclusive_ends(sheet: Sheet) -> I64:
-    """Return exclusive ends for a table of inclusive ends; raises ProblemError for a time without a successor."""
+    """Return exclusive ends for a table of inclusive ends; raises ProblemError for an end that cannot be raised."""
     start, last = sheet.numbers["start"], sheet.numbers["end"]
     breaks: list[Break] = [
         (i, "end", rule)
@@ -129,7 +129,7 @@ def _refuse_repeated_ids(sheet: Sheet, ids: Sequence[str]) -> None:
     breaks: list[Break] = [
         (i, "id", unique_rule(repr(ids[i]), f"on line {sheet.lines[first]}")) for first, i in repeated_positions(ids)
     ]
-    # Several empty ids are also repeated ids, so report them as empty instead.
+    # Several empty ids would also count as repeated ids, so report them as empty instead.
     if not all(ids):
         breaks = [(i, "id", _EMPTY) for i, name in enumerate(ids) if not name]
     if breaks:
@@ -142,7 +142,7 @@ def _break_of_location(location: tuple[int | str, ...], rule: Sentence) -> Break
 
 
 def read_plan(data: bytes, problem: Problem) -> Plan:
-    """Return the plan in a table; ids are compared as strings. Raises FormatError or PlanError."""
+    """Return the plan in a CSV table; ids are compared as strings. Raises FormatError or PlanError."""
     if "placed" in first_line(data):
         sheet = read_sheet(data, _PLACED, PlanError)
         rows = np.flatnonzero(sheet.numbers["offset"] != ABSENT)
@@ -182,7 +182,7 @@ def _ids_by_text(problem: Problem) -> dict[str, int | str]:
 
 
 def write_problem(problem: Problem) -> bytes:
-    """Return a problem as a table; raises FormatError if a table cannot express it."""
+    """Return a problem as a CSV table; raises FormatError if a table cannot express the problem."""
     beyond = _inexpressible_fields(problem)
     if beyond:
         raise FormatError(*(f"{where}: cannot be written to a table" for where in beyond[:MAX_SHOWN]))
@@ -194,7 +194,7 @@ def write_problem(problem: Problem) -> bytes:
 
 
 def _inexpressible_fields(problem: Problem) -> list[str]:
-    """Return the paths of fields that a table cannot express and whose loss would change the problem.
+    """Return the paths of fields that a CSV table cannot express and whose loss would change the problem.
 
     Names may be lost, and so may traffic that the objective does not count.
     """
@@ -215,9 +215,9 @@ def _inexpressible_fields(problem: Problem) -> list[str]:
 
 
 def write_plan(plan: Plan, problem: Problem) -> bytes:
-    """Return a plan as a table: the problem's rows with offsets, and with pool names if there are several pools.
+    """Return a plan as a CSV table: the problem's rows with offsets, and with pool names if there are several pools.
 
-    A buffer with several lifetimes gets the span from its first to its last; without lifetimes, the cells are empty.
+    A buffer's cells have its first start and its last end; they are empty for a buffer without lifetimes.
     """
     placements = plan.placements
     rows = np.array([problem.index[name] for name in placements.ids], dtype=np.int64)
@@ -229,7 +229,7 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
 
 
 def _table_columns(problem: Problem, rows: I64) -> dict[str, Sequence[int | str]]:
-    """Return the columns of a table for some of the problem's rows, without offsets."""
+    """Return the columns, by heading, of a CSV table for some of the problem's rows, without offsets."""
     table = problem.buffers
     _ids_by_text(problem)
     counts = np.diff(table.first)
@@ -244,15 +244,15 @@ def _table_columns(problem: Problem, rows: I64) -> dict[str, Sequence[int | str]
         "upper": [time if timed else "" for time, timed in zip(upper[rows].tolist(), is_timed, strict=True)],
         "size": table.size[rows].tolist(),
     }
-    # Like google/minimalloc, write the column `alignment` only if a buffer has an alignment.
+    # Write the column `alignment` only if a buffer has an alignment, as google/minimalloc does.
     if (table.alignment != 1).any():
         columns["alignment"] = table.alignment[rows].tolist()
     return columns
 
 
 def _csv_bytes(columns: Mapping[str, Sequence[int | str]]) -> bytes:
-    """Return columns as a CSV file with a heading."""
-    # Readers end a row at a carriage return, but Python's writer does not quote carriage returns, so quote everything.
+    """Return columns as the bytes of a CSV file with a heading."""
+    # Readers end a row at a carriage return, which Python's writer does not quote, so quote all cells.
     has_returns = any("\r" in str(name) for name in columns["id"])
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if has_returns else csv.QUOTE_MINIMAL)

@@ -1,4 +1,4 @@
-"""Recognition of files that memplan cannot read, given in place of a problem, a plan or a model.
+"""Recognition of files that memplan cannot read but that a caller gives as a problem, a plan or a model.
 
 A file is recognised by its first bytes, by the names in its archive, or by the suffix of its name.
 """
@@ -161,7 +161,7 @@ _ARCHIVES: tuple[tuple[str, str, str], ...] = (
 
 
 def refuse_other_files(data: bytes, name: str | None = None) -> None:
-    """Raise FormatError, with a remedy, for an empty file or one of a known kind that memplan cannot read."""
+    """Raise FormatError, with a remedy, for an empty file or a file of a known kind that memplan cannot read."""
     if not data.strip():
         raise FormatError("must not be empty", way="is it cut short, or still to be written? Make or fetch it again")
     kind = foreign_kind(data, name)
@@ -170,7 +170,7 @@ def refuse_other_files(data: bytes, name: str | None = None) -> None:
 
 
 def refuse_unknown(data: bytes) -> NoReturn:
-    """Raise FormatError, which lists the readable formats, for a file of an unknown kind."""
+    """Raise FormatError for a file of an unknown kind; the message lists the readable formats."""
     kinds = ", ".join(each.title for each in systems() if each.files)
     read = f"problems and plans of memplan (.json, .csv), and files of {kinds}"
     raise FormatError(
@@ -180,7 +180,7 @@ def refuse_unknown(data: bytes) -> NoReturn:
 
 
 def foreign_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None:
-    """Return (kind, remedy) for a file that memplan cannot read; None if its kind is unknown."""
+    """Return (kind, remedy) for a file that memplan recognises but cannot read; None if its kind is unknown."""
     for beginning, what, instead in _BEGINNINGS:
         if data.startswith(beginning):
             return what, instead
@@ -211,9 +211,9 @@ def foreign_kind(data: bytes, name: str | None = None) -> tuple[str, str] | None
 
 
 def begins_with_description(data: bytes) -> bool:
-    """Return True if the bytes start with two Protocol Buffers messages, the first of which is a version.
+    """Return True if the bytes start with two Protocol Buffers fields: a version number, then a message.
 
-    SavedModel and Core ML files start so; in ONNX, a string follows the version.
+    SavedModel and Core ML files start with these fields; in ONNX, a string follows the version.
     """
     if data[:1] != b"\x08" or data[2:3] != b"\x12":
         return False
@@ -222,7 +222,7 @@ def begins_with_description(data: bytes) -> bool:
 
 
 def begins_with_nodes(data: bytes) -> bool:
-    """Return True if the bytes start with two messages that each begin with a name, like nodes of TensorFlow.
+    """Return True if the bytes start with two messages that each begin with a name, as nodes of TensorFlow graphs do.
 
     An HloProto starts with only one such message.
     """
@@ -239,7 +239,7 @@ def _varint_end(data: bytes, at: int) -> int:
 
 
 def _archive_kind(data: bytes) -> tuple[str, str]:
-    """Return (kind, remedy) for a ZIP archive, by the names of its members."""
+    """Return (kind, remedy) for a ZIP archive, derived from the names of its members."""
     import zipfile
 
     try:

@@ -1,8 +1,8 @@
 """CSV tables that the page saves: a whole problem, together with the placements of its plan.
 
-The columns are those of `minimalloc_csv` and `gaps` (the times between a buffer's lifetimes, as in `4-6 8-9`,
-half-open), `alias_of`, `alias_offset`, and `rest` (the row's other fields, as JSON). The row without an id has the
-problem's other fields. The columns `placed` and `pool` belong to the plan, not to the problem.
+The columns are those of `minimalloc_csv` and four more: `gaps`, `alias_of`, `alias_offset` and `rest`. `gaps` has the
+half-open times between a buffer's lifetimes, as in `4-6 8-9`; `rest` has the row's other fields as JSON. The row
+without an id has the problem's other fields. The columns `placed` and `pool` belong to the plan, not to the problem.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _GAP = r"(-?[0-9]{1,30})-(-?[0-9]{1,30})"
 
 
 def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
-    """Return the problem in a table; raises FormatError, or ProblemError with line and column of wrong cells."""
+    """Return the problem in a CSV table; raises FormatError, or ProblemError with line and column of wrong cells."""
     sheet = read_sheet(data, LAYOUT, ProblemError)
     value: dict[str, Any] = {} if interval is None else {"interval": interval}
     rows = []
@@ -45,7 +45,7 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
 
 
 def remove_formula_guard(cell: str) -> str:
-    """Return a cell without the quote that the page puts before a text that spreadsheets would run as a formula."""
+    """Return a cell without the quote that the page puts before texts that spreadsheets would run as formulas."""
     return cell[1:] if re.match(_GUARDED, cell) else cell
 
 
@@ -68,12 +68,12 @@ def _buffer_fields(sheet: Sheet, k: int, row: Mapping[str, Any]) -> Iterator[tup
 
 
 def _integer_or_text(cell: str) -> int | str:
-    """Return a cell's integer, or its text if it has none, which the validation of the problem then refuses."""
+    """Return a cell's integer, or its text if it is not an integer, which the problem's validation then refuses."""
     return int(cell) if re.fullmatch(_INTEGER, cell.strip()) else cell[:MAX_SHOWN]
 
 
 def _other_fields(sheet: Sheet, k: int, cell: str) -> dict[str, Any]:
-    """Return the JSON object in the cell `rest` of row `k`; raises ProblemError for any other value."""
+    """Return the JSON object in the cell `rest` of row `k`; raises ProblemError if its value is not an object."""
     value = parse(cell.encode())
     if not isinstance(value, dict):
         raise ProblemError(f"{sheet.cell(k, 'rest')}: must be an object, got {excerpt(value)}")

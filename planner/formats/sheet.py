@@ -42,13 +42,13 @@ Break = tuple[int, str, Sentence]
 
 
 class Layout(NamedTuple):
-    """The columns that a table may have.
+    """The columns that a CSV table may have.
 
-    fields: the field of each column name.
-    required, texts: the columns that must exist, and the fields that are read as text.
-    numbers: the fields that are read as integers, each with the value of an empty cell, or None if none may be empty.
-    If
-    that value is ABSENT, a cell must not contain the same number.
+    fields: the field that each column name denotes.
+    required: the names of columns that must exist.
+    texts: the fields that are read as text.
+    numbers: the fields that are read as integers, each with the value of an empty cell; None means that no cell may be
+    empty. If that value is ABSENT, no cell may contain the same number.
     """
 
     fields: Mapping[str, str]
@@ -59,7 +59,7 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """The cells of a table by field: texts as lists, numbers as arrays; `headings` has the columns' names by field."""
+    """The cells of a table by field, as lists of texts or arrays of numbers; `headings` has the fields' columns."""
 
     data: bytes
     n_rows: int
@@ -69,7 +69,7 @@ class Sheet:
 
     @cached_property
     def lines(self) -> list[int]:
-        """The line, counted from 1, on which each row ends; only errors need it, so the file is read again for it."""
+        """The line number, from 1, on which each row ends; only errors need it, so the data is then read again."""
         reader, rows = _nonblank_rows(self.data)
         return list(islice((reader.line_num for _ in rows), 1, 1 + self.n_rows))
 
@@ -78,7 +78,7 @@ class Sheet:
         return f"line {self.lines[row]}, column {self.headings[field]!r}"
 
     def sentences(self, breaks: Sequence[Break]) -> tuple[Sentence, ...]:
-        """Return the sentences about wrong cells in file order, limited to the number that one error carries."""
+        """Return the error sentences about wrong cells in file order, at most as many as one error carries."""
         columns = list(self.headings)
         in_order = sorted(breaks, key=lambda found: (found[0], columns.index(found[1])))
         lines = [prefix_sentence(f"{self.cell(row, field)}: ", rule) for row, field, rule in in_order[:MAX_SHOWN]]
@@ -86,7 +86,7 @@ class Sheet:
 
 
 def first_line(data: bytes) -> list[str]:
-    """Return the cells of the first line without surrounding spaces; empty if the data is not a table."""
+    """Return the cells of the first line without surrounding spaces; empty if the bytes are not a table."""
     # A file of another kind may be one line of gigabytes, so examine only the first 1,000 bytes.
     line = data.lstrip(b"\xef\xbb\xbf\r\n")[:1000].splitlines()[:1]
     try:
@@ -96,7 +96,7 @@ def first_line(data: bytes) -> list[str]:
 
 
 def read_sheet(data: bytes, layout: Layout, kind: type[InputError]) -> Sheet:
-    """Return the cells of a table; raises FormatError for a wrong layout, and the class `kind` for wrong cells."""
+    """Return the cells of a CSV table; raises FormatError for a wrong layout, and the class `kind` for wrong cells."""
     chunks = _row_chunks(data)
     headings = _validated_headings(next(chunks), layout)
     texts: dict[str, list[str]] = {field: [] for field in layout.texts if field in headings}
@@ -122,13 +122,13 @@ def read_sheet(data: bytes, layout: Layout, kind: type[InputError]) -> Sheet:
 
 
 def _nonblank_rows(data: bytes) -> "tuple[Reader, Iterator[list[str]]]":
-    """Return a CSV reader, which knows its current line, and an iterator over its non-blank rows."""
+    """Return a CSV reader, which counts the lines that it reads, and an iterator over its non-blank rows."""
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""), strict=True)
     return reader, (row for row in reader if len(row) > 1 or "".join(row).strip())
 
 
 def _row_chunks(data: bytes) -> Iterator[list[list[str]]]:
-    """Yield the first row alone, then lists of rows; raises FormatError if a row's width differs from the first's."""
+    """Yield the first row alone, then lists of rows; raises FormatError if a row is not as wide as the first row."""
     reader, rows = _nonblank_rows(data)
     try:
         first = list(islice(rows, 1))
@@ -156,7 +156,7 @@ def _ragged_row_sentence(data: bytes, width: int) -> str:
 
 
 def _validated_headings(first: list[list[str]], layout: Layout) -> dict[str, str]:
-    """Return the file's column names by field, in file order; raises FormatError for a wrong heading."""
+    """Return the table's column names by field, in the table's order; raises FormatError for a wrong heading."""
     columns: dict[str, str] = {}
     names = [cell.strip() for row in first for cell in row]
     for name in names:
@@ -174,7 +174,7 @@ def _validated_headings(first: list[list[str]], layout: Layout) -> dict[str, str
 
 
 def _column_sentence(name: str, names: Sequence[str], layout: Layout) -> str:
-    """Return the error sentence for an unknown column, with the known columns and the likeliest one."""
+    """Return the error sentence for an unknown column, with the known columns and the most likely one."""
     where, required = f"first line, column {_cell_excerpt(name)}", ",".join(layout.required)
     if name.startswith("#"):
         return f"{where}: must name a column, as tables have no comments (leave them out): {required}"

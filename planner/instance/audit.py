@@ -11,7 +11,7 @@ from memplan.planner.verify.violation import Violation, false_claim
 
 
 def refuse_other_plan(problem: Problem, plan: Plan) -> None:
-    """Raise PlanError if a plan places none of the problem's buffers, or uses none of its pools: it is another's."""
+    """Raise PlanError if a plan belongs to another problem: it places no buffer, or uses no pool, of this problem."""
     placed, pools = plan.placements.ids, {use.name: use for use in plan.pools}
     used = [plan.placements.pool_names[k] for k in sorted(set(plan.placements.pool.tolist()))]
     if used and problem.pool_index.keys().isdisjoint(used):
@@ -29,8 +29,8 @@ def refuse_other_plan(problem: Problem, plan: Plan) -> None:
 def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
     """Return all violations of a plan; empty for a valid plan.
 
-    Placements must obey the problem's rules, and the plan's claims must be true: the problem's hash, peak, used bytes,
-    gap, cost, shared offsets and bank clashes, the status, and the lower bound as far as the buffers named in its proof
+    Placements must obey the problem's rules. The plan's claims must be true: the problem's hash, peak, used bytes, gap,
+    cost, shared offsets and bank clashes, the status, and the lower bound as far as the buffers named in its proof
     imply it. Proofs by search or by engines are not repeated. At most 1,000 violations of each kind are listed.
     """
     violations = verifier.verify(problem, plan)

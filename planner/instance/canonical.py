@@ -52,7 +52,7 @@ _WITHOUT_WORD = "pages"
 
 
 def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 | None = None) -> str:
-    """Return `sha256:...` of everything in a problem that affects its best plans.
+    """Return the problem's hash, `sha256:...`, which covers everything that affects its best plans.
 
     `instance`, the compiled problem, and `order`, its canonical order, are computed unless they are given.
     """
@@ -72,13 +72,13 @@ def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 
 
 
 def _encode(part: npt.NDArray[np.generic]) -> bytes:
-    """Return the hashed bytes of an array: its type, shape and data."""
+    """Return the bytes by which an array is hashed: its type, shape and data."""
     return f"{part.dtype.str}{part.shape}".encode() + part.tobytes()
 
 
 def canonical_order(instance: Instance) -> I64:
-    """Return an instance's buffers, (n,), in an order that depends only on their content; ties go by position."""
-    if instance.is_plain:  # the columns come in the same order as in `numbers`
+    """Return an instance's buffers, (n,), in an order that depends only on their content; ties keep the given order."""
+    if instance.is_plain:  # mix the columns in the same order as `requirement_columns`
         both = _mixed_colours(np.zeros((2, len(instance)), dtype=np.uint64), np.stack((instance.size, instance.start)))
         own, lifetimes = _mixed_colours(both, np.stack((instance.pin, instance.end)))
         own = _mixed_colours(_mixed_colours(own, instance.alignment[0]), instance.lowest[0])
@@ -99,7 +99,7 @@ def canonical_order(instance: Instance) -> I64:
 
 
 def _neighbour_sums(relation: Neighbours | Groups, values: U64) -> U64:
-    """Return, for each buffer, the sum of mixed values of its neighbours or of the other members of its group."""
+    """Return, for each buffer, the sum of mixed values of its neighbours, or of the other members of its group."""
     if isinstance(relation, Groups):
         total = np.zeros_like(values)
         np.add.at(total, relation.name, values)
@@ -109,11 +109,11 @@ def _neighbour_sums(relation: Neighbours | Groups, values: U64) -> U64:
 
 
 def _refine_colours(ties: list[Neighbours | Groups], colour: U64) -> U64:
-    """Refine colours by those of neighbours until only interchangeable buffers have equal colours.
+    """Refine colours by the neighbours' colours until only interchangeable buffers have equal colours.
 
-    If other buffers still have equal colours, one of them gets a new colour, and all are refined again. Where the
-    problem is symmetric in these buffers, any choice gives the same result (colour refinement with individualization,
-    as in nauty).
+    If non-interchangeable buffers still have equal colours, one of them gets a new colour, and all are refined again.
+    Where the problem is symmetric in these buffers, any choice gives the same result (colour refinement with
+    individualization, as in nauty).
     """
     looks = sum(len(tie.name if isinstance(tie, Groups) else tie.neighbour) for tie in ties)
     rounds = max(4, _EXAMINED_AT_MOST // (len(colour) + looks))
@@ -122,7 +122,7 @@ def _refine_colours(ties: list[Neighbours | Groups], colour: U64) -> U64:
         for tie in ties:
             colour = _mixed_colours(colour, _neighbour_sums(tie, colour))
         n_colours = len(unique_values(colour))
-        # This round distinguished no further buffers, so one ambiguous buffer gets a new colour.
+        # If a round distinguished no further buffers, one ambiguous buffer gets a new colour.
         if n_colours == kinds:
             chosen = _ambiguous_buffer(ties, colour)
             if chosen is None:
@@ -133,10 +133,10 @@ def _refine_colours(ties: list[Neighbours | Groups], colour: U64) -> U64:
 
 
 def _ambiguous_buffer(ties: list[Neighbours | Groups], colour: U64) -> int | None:
-    """Return a buffer that is not interchangeable with all buffers of its colour; None if there is none.
+    """Return a buffer that is not interchangeable with all buffers of its colour; None if all are interchangeable.
 
     Buffers of one colour are interchangeable if they have the same neighbours of other colours, and if each is a
-    neighbour of all others of its colour or of none.
+    neighbour either of all others of its colour or of none.
     """
     name = _mixed_colours(np.zeros(len(colour), dtype=np.uint64), np.arange(len(colour)))
     order = np.argsort(colour, kind="stable")
@@ -145,7 +145,7 @@ def _ambiguous_buffer(ties: list[Neighbours | Groups], colour: U64) -> int | Non
     for tie in ties:
         without = _neighbour_sums(tie, name)
         differ = np.ones(len(starts), dtype=np.bool_)
-        # A buffer is not its own neighbour, so interchangeable clique members need their own names for equal sums.
+        # A buffer is not its own neighbour, so add its own name: only then do clique members have equal sums.
         for neighbours in (without, without + name):
             mine = neighbours[order]
             differ &= np.minimum.reduceat(mine, starts) != np.maximum.reduceat(mine, starts)
@@ -181,7 +181,7 @@ def _content_arrays(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.g
 
 
 def _plain_content(instance: Instance, order: I64) -> Iterator[bytes]:
-    """Yield the bytes of `_content_arrays` for a plain instance; most of them depend only on the number of buffers."""
+    """Yield the bytes of `_content_arrays` for a plain instance; most depend only on the number of buffers."""
     n = len(instance)
     head, zeros, ones, pins, after = _plain_columns(n) if n <= _FEW else _plain_columns.__wrapped__(n)
     rows = np.stack((instance.size, instance.alignment[0], instance.start, instance.end))[:, order]
@@ -202,8 +202,8 @@ def _plain_columns(n: int) -> tuple[bytes, bytes, bytes, bytes, bytes]:
 def _encoded_capacities(instance: Instance) -> list[int]:
     """Return the capacity of each pool, in units, for the hash; -1 if no best plan reaches the pool's end.
 
-    A pool without a size ends with the address space, which no unit divides, so that end is hashed only if it can
-    matter.
+    A pool without a size ends with the address space, whose size is not a multiple of the unit; that end is hashed only
+    if plans can reach it.
     """
     is_encoded = all(pool.is_limited for pool in instance.pools) or _reachable_offset(instance) * instance.unit >= _FAR
     return [pool.capacity if pool.is_limited or is_encoded else -1 for pool in instance.pools]
@@ -212,8 +212,8 @@ def _encoded_capacities(instance: Instance) -> list[int]:
 def _reachable_offset(instance: Instance) -> float:
     """Return an offset, in units, that some best plan does not exceed even with unlimited memory.
 
-    Above the last pin and the last barred or reserved range, buffers of any plan can move down by a common multiple of
-    all alignments, pages and banks into an empty stretch of twice that length.
+    Above the last pinned buffer and the last forbidden or reserved range, buffers of any plan can move down by a common
+    multiple of all alignments, pages and banks into an empty range of twice that length.
     """
     steps = distinct_values(instance.alignment) if "alignment" in instance.features else [1]
     if "pages" in instance.features:
@@ -233,7 +233,7 @@ def _reachable_offset(instance: Instance) -> float:
 
 
 def _relation_arrays(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
-    """Yield the relations between buffers, each preceded by the name of its feature."""
+    """Yield the arrays of relations between buffers, each preceded by the name of its feature."""
     wordless = {ALWAYS, *PLAIN, _WITHOUT_WORD}
     for name, column in counting_columns(instance.features).items():
         values = getattr(instance, name)
@@ -266,29 +266,29 @@ def _encoded_word(word: str | tuple[str, ...]) -> npt.NDArray[np.uint8]:
 
 
 def _adjacency_columns(first: I64, neighbour: I64, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
-    """Yield each buffer's number of neighbours, then all neighbours, both in canonical order."""
+    """Yield each buffer's number of neighbours, then all neighbours; both arrays are in canonical order."""
     rows, counts = _gather_rows(first, order)
     yield counts.astype("<i8")
-    # Sort single numbers, n * first + second, because sorting pairs by two keys is much slower.
+    # Sorting pairs by two keys is much slower, so sort single numbers n * first + second.
     pairs = np.repeat(len(order) * np.arange(len(order)), counts) + rank[neighbour[rows]]
     yield (np.sort(pairs) % len(order)).astype("<i8")
 
 
 def _gather_rows(first: I64, order: I64) -> tuple[I64, I64]:
-    """Return the entry positions of the lists `first[i]:first[i + 1]`, taken in the given order, and their lengths."""
+    """Return the positions of the entries of lists `first[i]:first[i + 1]` in the given order, and the lengths."""
     counts = np.diff(first)[order]
     skipped = np.cumsum(counts) - counts
     return np.repeat(first[order] - skipped, counts) + np.arange(int(counts.sum())), counts
 
 
 def _list_sums(values: U64, first: I64) -> U64:
-    """Return the sum, modulo 2^64, of each list `values[first[i]:first[i + 1]]`."""
+    """Return the sum, modulo 2^64, of each list `values[first[i]:first[i + 1]]`, (n,)."""
     total = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(values, dtype=np.uint64)))
     return total[first[1:]] - total[first[:-1]]
 
 
 def _mixed_colours(colour: U64, values: npt.NDArray[np.int64] | U64) -> U64:
-    """Mix values into colours by splitmix64, so that different values almost never yield equal colours."""
+    """Return the colours mixed with values by splitmix64, so that different values almost never get equal colours."""
     mixed = colour * _SPLITMIX64[0]
     mixed += values.view(np.uint64)
     mixed ^= mixed >> _SPLITMIX64[1]

@@ -1,7 +1,7 @@
 """Declarations of an instance's columns.
 
-Sub-instances, units, the canonical form and symmetry are derived from these declarations, so that each of them handles
-a new column correctly.
+Sub-instances, units, the canonical form and symmetry are derived from these declarations, so they handle a new column
+correctly without further code.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ ALWAYS, NEVER = "always", "never"
 
 
 class Axis(Enum):
-    """The axis of a column's entries, for an instance with `n` buffers, `m` lifetimes and `p` pools."""
+    """The axis of a column's entries in an instance with `n` buffers, `m` lifetimes and `p` pools."""
 
     WHOLE = "one value for the instance"
     POOL = "p values, a tuple"
@@ -33,7 +33,7 @@ class Axis(Enum):
 
 
 class Holds(Enum):
-    """The kind of value in a column."""
+    """The meaning of a column's values: numbers, positions of buffers, or groups of buffers."""
 
     NUMBERS = "values of any other kind"
     BUFFERS = "positions of buffers, numbered again in a part"
@@ -41,7 +41,7 @@ class Holds(Enum):
 
 
 class Scale(Enum):
-    """How a column is converted from bytes to units."""
+    """The rule by which a column is converted from bytes to units."""
 
     NONE = "not in bytes"
     EXACT = "bytes that the unit divides"
@@ -54,8 +54,8 @@ class Column(NamedTuple):
     """The declaration of a column.
 
     counts: the feature with which the column affects the best plans.
-    along: another column: the START of the lists for LIST and LIFETIME, the pairs for PAIR.
-    free: the value for a buffer without requirements; in GROUPS, such a buffer is a group by itself.
+    along: the column with the starts of the lists (for LIST and LIFETIME) or with the pairs (for PAIR).
+    free: the value for a buffer without requirements; in GROUPS, such a buffer is a separate group.
     """
 
     axis: Axis
@@ -82,7 +82,7 @@ def default_column(column: Column, n: int, pools: int) -> npt.NDArray[Any]:
 def common_unit(declared: Mapping[str, Column], values: Mapping[str, Any], more: Iterable[I64]) -> int:
     """Return the largest unit, in bytes, that divides all offsets of some best plan.
 
-    `more` are further numbers of bytes that the unit must divide. If buffers are moved down as far as possible, offsets
+    `more` has further numbers of bytes that the unit must divide. If buffers are moved down as far as possible, offsets
     are sums of sizes, distances, clearances, ends of reserved ranges and lowest offsets, rounded up to alignments and
     to borders of pages and banks. A number divides these offsets if it divides all summands, and divides each alignment
     or is a multiple of it.
@@ -108,14 +108,14 @@ def distinct_values(values: I64) -> list[int]:
 
 
 def scale_column(column: Column, values: Any, unit: int) -> Any:
-    """Return a column in units as a read-only array; `values`, in bytes, are copied only if they change."""
+    """Return a column converted to units as a read-only array; `values`, in bytes, are copied only if they change."""
     if column.scale is Scale.MOST:
         if unit > 1 and int(values.min(initial=I64_MAX)) < I64_MAX:
             values = np.where(values == I64_MAX, I64_MAX, values // unit)
     elif unit > 1 and column.scale is not Scale.NONE:
         scaled = values // unit
         if column.scale is Scale.STEP:
-            # An alignment that divides the unit holds for every whole number of units, so replace it by 1.
+            # Whole numbers of units satisfy every alignment that divides the unit, so replace such an alignment by 1.
             scaled[unit % values == 0] = 1
         elif column.scale is Scale.OPTIONAL:
             scaled[values == ABSENT] = ABSENT

@@ -83,7 +83,7 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
 def _compiled_pools(
     problem: Problem, places: LegalPlaces, banks: list[tuple[int, int]], unit: int
 ) -> tuple[CompiledPool, ...]:
-    """Return the pools in units; `banks` has the width and shift of each pool's banks in bytes."""
+    """Return the pools of an instance, in units; `banks` has the width and shift of each pool's banks in bytes."""
     return tuple(
         CompiledPool(
             pool.name,
@@ -101,12 +101,13 @@ def _compiled_pools(
 def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> PlacementTable:
     """Return the placements, in bytes and in the problem's order, for an assignment of an instance's buffers.
 
-    Aliases are placed inside their buffers. Zero-size buffers are placed where they raise no peak, if possible.
+    Aliases are placed inside their containing buffers. Zero-size buffers are placed where they raise no peak, if
+    possible.
     """
     table = problem.buffers
     pools, offsets = np.zeros(len(table), dtype=np.int64), np.zeros(len(table), dtype=np.int64)
     pools[instance.source], offsets[instance.source] = pool, offset * instance.unit
-    # No instance has zero-size buffers (decision 004), but a plan must place them, so place them here.
+    # Instances leave out zero-size buffers (decision 004), but a plan must place them, so place them here.
     empty = (table.size == 0).nonzero()[0]
     if len(empty) and len(empty := empty[families(problem)[empty] == empty]):
         ends = np.array(used_ends(instance, pool, offset)) * instance.unit
@@ -121,16 +122,15 @@ def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> Placem
 
 
 def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple[I64, I64]:
-    """Place zero-size buffers in the first pool whose peak does not rise, or else as low as possible; return the
-    places.
+    """Return (pool, offset) of zero-size buffers: the first pool whose peak does not rise, or else the lowest offset.
 
-    A colocation group gets the pool of its other buffers (`home`; ABSENT if none is placed), or else the pool in which
-    its highest end is lowest.
+    A colocation group must stay in one pool. It gets the pool of its other buffers (`home`; ABSENT if none is placed),
+    or else the pool in which its highest end is lowest.
     """
     offset = places.lowest[:, empty]
     rank = np.where(offset <= used[:, None], 0, 1 + offset.astype(np.float64))
     rank[~places.allowed[:, empty]] = np.inf
-    # If other members of a colocation group have bytes, the zero-size members must go into the same pool.
+    # If a colocation group also has non-empty members, its zero-size members must go into their pool.
     rank[(home >= 0) & (np.arange(len(rank))[:, None] != home)] = np.inf
     colocation = first_of_equals(places.colocation[empty])
     worst = np.zeros_like(rank.T)
@@ -140,13 +140,13 @@ def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple
 
 
 def _page_columns(problem: Problem, places: LegalPlaces) -> dict[str, I64]:
-    """Return the columns `page` and `page_shift` in bytes; 0 without a page rule or in a pool that is not allowed."""
+    """Return the columns `page` and `page_shift` in bytes; 0 without a page rule or in a forbidden pool."""
     page, base = np.where(places.allowed, places.page, 0), np.array([pool.base_address for pool in problem.pools])
     return {"page": page, "page_shift": np.where(page > 0, base[:, None] % np.maximum(page, 1), 0)}
 
 
 def _barred_columns(number: I64, ranges: Sequence[Ranges], unit: int) -> dict[str, Any]:
-    """Return the columns `barred` and `barred_ranges` in units, with the sets of ranges in ascending order."""
+    """Return the columns `barred` and `barred_ranges` in units, with the distinct sets of ranges in ascending order."""
     scaled = [merge_ranges((-(-low // unit), high // unit) for low, high in rows) for rows in ranges]
     kinds = sorted({scaled[k] for k in set(number.ravel().tolist()) - {ABSENT}} - {()})
     numbers = np.array([*(kinds.index(rows) if rows in kinds else ABSENT for rows in scaled), ABSENT])
@@ -157,7 +157,7 @@ def _barred_columns(number: I64, ranges: Sequence[Ranges], unit: int) -> dict[st
 
 
 def _family_traffic(problem: Problem) -> I64:
-    """Return each buffer's traffic including its aliases, in bytes, at most 2^63 - 1; zero-size buffers count 0."""
+    """Return each buffer's traffic with its aliases, in bytes, at most 2^63 - 1; 0 for zero-size buffers."""
     table = problem.buffers
     traffic = np.where(table.size == 0, 0, np.where(table.traffic >= 0, table.traffic, table.size))
     for i, (root, _) in problem.roots.items() if table.aliases else ():
@@ -166,9 +166,9 @@ def _family_traffic(problem: Problem) -> I64:
 
 
 def _merged_lifetimes(table: BufferTable, home: I64, n: int) -> tuple[I64, I64, I64]:
-    """Return the kept buffers' lifetimes as columns (buffer, start, end), sorted, with touching ones merged.
+    """Return the kept buffers' lifetimes as sorted columns (buffer, start, end), with touching lifetimes merged.
 
-    `home` is, for each buffer, the position of the kept buffer that contains it; `n` is the number of kept buffers.
+    `home` has, for each buffer, the position of the kept buffer that contains it; `n` is the number of kept buffers.
     """
     counts = np.diff(table.first)
     if n == len(home) == len(table.start) and (counts == 1).all():
@@ -191,8 +191,7 @@ def _merged_lifetimes(table: BufferTable, home: I64, n: int) -> tuple[I64, I64, 
 
 
 def _live_set_columns(lifetime_buffer: I64, start: I64, end: I64, n: int) -> tuple[I64, I64, I64, I64]:
-    """Return (first lifetime of each buffer, first live set of each lifetime, end live set of each, times of live
-    sets).
+    """Return each buffer's first lifetime, each lifetime's first and end live set, and each live set's time.
 
     The lifetimes of the `n` buffers must be sorted by buffer. The arrays have n + 1, m, m, and as many entries as there
     are live sets.

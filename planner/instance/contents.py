@@ -19,7 +19,7 @@ U64 = npt.NDArray[np.uint64]
 
 
 def traffic_unit(instance: Instance) -> int:
-    """Return the greatest common divisor of all traffic; dividing costs by it leaves the best plans unchanged.
+    """Return the greatest common divisor of all traffic; best plans stay the same if costs are divided by it.
 
     If pairs of buffers have prices, which are not divided, the result is 1.
     """
@@ -34,7 +34,7 @@ def counting_columns(features: frozenset[str]) -> Mapping[str, Column]:
 
 @cache
 def _number_columns_by_axis(features: frozenset[str]) -> list[tuple[Axis, list[str]]]:
-    """Return the names of the numeric columns that affect best plans, grouped in runs of columns with one axis."""
+    """Return, by axis, the names of the numeric columns that affect best plans, in runs of adjacent declarations."""
     names = [
         (column.axis, name) for name, column in counting_columns(features).items() if column.holds is Holds.NUMBERS
     ]
@@ -43,20 +43,20 @@ def _number_columns_by_axis(features: frozenset[str]) -> list[tuple[Axis, list[s
 
 
 def requirement_columns(instance: Instance) -> Iterator[I64]:
-    """Yield the requirements of single buffers, except lifetimes, as arrays of n entries, one pool after another."""
+    """Yield the requirements of each buffer, except lifetimes, as arrays of n entries, one pool after another."""
     for axis, names in _number_columns_by_axis(instance.features):
         if axis is Axis.BUFFER:
             for name in names:
                 values = getattr(instance, name)
                 yield values // traffic_unit(instance) if name == "traffic" else values
         elif axis is Axis.POOL_AND_BUFFER:
-            # In a pool that a buffer may not use, count the buffer's requirements as 0, which no alignment equals.
+            # In a pool that a buffer may not use, write its requirements as 0, which no alignment equals.
             masked = [np.where(instance.allowed, getattr(instance, name), 0) for name in names]
             yield from (values[q] for q in range(len(instance.pools)) for values in masked)
 
 
 class Neighbours(NamedTuple):
-    """Symmetric neighbour lists: list i is neighbour[first[i]:first[i + 1]], whose entries may have weights."""
+    """Symmetric lists of neighbours: list i is neighbour[first[i]:first[i + 1]], whose entries may have weights."""
 
     first: I64
     neighbour: I64
@@ -64,7 +64,7 @@ class Neighbours(NamedTuple):
 
     @property
     def has_others(self) -> Bool:
-        """True for each buffer that has a neighbour, (n,)."""
+        """(n,): True for each buffer that has a neighbour."""
         return np.diff(self.first) > 0
 
 
@@ -75,12 +75,12 @@ class Groups(NamedTuple):
 
     @property
     def has_others(self) -> Bool:
-        """True for each buffer that shares its group with another one, (n,)."""
+        """(n,): True for each buffer that shares its group with another buffer."""
         return np.bincount(self.name, minlength=len(self.name))[self.name] > 1
 
 
 def relations(instance: Instance) -> list[Neighbours | Groups]:
-    """Return the relations between buffers, except lifetimes: first lists and pairs, then groups."""
+    """Return the relations between buffers, except lifetimes: lists, then pairs with weights, then groups."""
     pairs: list[Neighbours] = []
     groups: list[Groups] = []
     for name, column in counting_columns(instance.features).items():
@@ -95,14 +95,14 @@ def relations(instance: Instance) -> list[Neighbours | Groups]:
 
 
 def weights(instance: Instance, pairs: str) -> F64 | I64:
-    """Return the weights that belong to the rows of the pair column `pairs`."""
+    """Return the column of weights that belong to the rows of the pair column `pairs`."""
     beside = (name for name, column in COLUMNS.items() if column.along == pairs and name != pairs)
     weights_column: F64 | I64 = getattr(instance, next(beside))
     return weights_column
 
 
 def _symmetric_neighbours(pairs: I64, weight: F64 | I64, n: int) -> Neighbours:
-    """Return weighted pairs as neighbour lists in which each pair occurs in both directions."""
+    """Return weighted pairs as lists of neighbours, in which each pair occurs in both directions."""
     rows = np.concatenate((pairs, pairs[:, ::-1]))
     order = np.lexsort(rows.T[::-1])
     first = np.searchsorted(rows[order, 0], np.arange(n + 1))

@@ -1,8 +1,8 @@
 """The instance of a problem: int64 columns and live sets, the only input of solvers.
 
 `memplan.planner.instance.compile` creates it. Aliases are merged into the buffers that contain them, and zero-size
-buffers are left out. Bytes are counted in units: the largest number of bytes that divides all relevant ones, so that
-searches work with small numbers.
+buffers are left out. Bytes are counted in units of the largest number that divides all relevant bytes, so that searches
+work with small numbers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ found.
 class CompiledPool(NamedTuple):
     """A pool in units: no end offset may exceed `capacity`; `reserved` has disjoint ascending rows (start, end).
 
-    If `bank` is not 0, the byte at offset o is in bank (o + bank_shift) // bank. `cost` is the cost of moving one byte.
+    If `bank` is not 0, the unit at offset o is in bank (o + bank_shift) // bank. `cost` is the cost of moving one byte.
     """
 
     name: str
@@ -43,12 +43,10 @@ class CompiledPool(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PricedPairs:
-    """Pairs of buffers with a price that a plan pays if both use common bytes, or a common bank, of one pool.
+    """Pairs of buffers with a price, which a plan pays if both use common bytes, or a common bank, of one pool.
 
     rows: (k, 2), the positions of each pair's buffers, the lower one first.
-
     price: (k,), the price of each pair.
-
     by_bank: (k,), True if a common bank incurs the price, False if common bytes do.
     """
 
@@ -62,35 +60,36 @@ class PricedPairs:
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A problem in the form for solvers: `n` buffers, `m` lifetimes, `p` pools; all sizes and offsets count `unit`s.
+    """A problem in the form for solvers: `n` buffers, `m` lifetimes, `p` pools; sizes and offsets are in `unit`s.
 
     Time is divided into live sets, the maximal sets of simultaneously live buffers, numbered in time order. Lifetime
     `k` of buffer `i`, for `k` in `first[i]:first[i + 1]`, spans the live sets `start[k]:end[k]`, half-open. Buffers
     conflict if they share a live set, or if one is in the other's (symmetric) list
     `conflict[conflict_first[i]:conflict_first[i + 1]]`.
 
-    Buffer `i` may use pool `q` only if `allowed[q, i]`, at offsets lowest[q, i] + k * alignment[q, i], k >= 0, up to
-    highest[q, i], which is I64_MAX if only the pool's capacity limits them (in other pools these are 0, 1 and I64_MAX).
-    If page[q, i] is not 0, the buffer lies in one page: (o + page_shift[q, i]) % page[q, i] + size[i] <= page[q, i].
-    Its offset must be outside the half-open ranges barred_ranges[barred[q, i]], (k, 2), ascending and disjoint; ABSENT
-    means that there are none. `pin[i]` is the only offset that a pin allows, then equal to its lowest and highest; or
-    ABSENT. `source[i]` is its position in the problem. `traffic[i]` is in bytes, including its aliases.
+    Buffer `i` may use pool `q` only if `allowed[q, i]`. Its offsets there are lowest[q, i] + k * alignment[q, i], k >=
+    0, up to highest[q, i], which is I64_MAX if only the pool's capacity limits them. In other pools, these three
+    columns are 0, 1 and I64_MAX. If page[q, i] is not 0, the buffer is inside one page: (o + page_shift[q, i]) %
+    page[q, i] + size[i] <= page[q, i]. Its offset must be outside the half-open ranges barred_ranges[barred[q, i]], (k,
+    2), ascending and disjoint; ABSENT means that it has none. `pin[i]` is the only offset of a pinned buffer, equal to
+    its lowest and highest; ABSENT for other buffers. `source[i]` is the buffer's position in the problem. `traffic[i]`
+    is in bytes, including its aliases.
 
-    Rigid groups: buffer `i` lies distance[i] above buffer anchor[i], the lowest of its group, in the same pool. The
+    Rigid groups: buffer `i` starts distance[i] above buffer anchor[i], the lowest of its group, in the same pool. The
     anchor of a buffer outside all groups is the buffer itself. Members of a group never conflict with each other.
     `allowed`, `alignment`, `lowest`, `highest` and `pin` of each member combine the requirements of all members; pages,
     capacities, barred and reserved ranges apply to each member separately.
 
     Buffers in the (symmetric) lists `share` are alive together, but may have the same offset. Buffers in the lists
     `bank_with` must not touch a common bank, whatever their lifetimes. If costs are minimised, row (i, j) of
-    `soft_pairs`, i < j, costs soft_weight[k] if both touch a common bank, and a row of `reuse_pairs`, never alive
-    together, costs reuse_price[k] if both use common bytes; `priced_pairs` has all of these. If both buffers of
-    clear_pairs[k], i < j, which are never in one rigid group, use one pool, at least clearance[k] lies between them,
-    whatever their lifetimes. colocation[i] is the first of the buffers that must be in one pool with `i`, including its
-    rigid group. offset_group[i] is the first of the buffers that must have i's offset in other pools. `has_equal_use`
-    says that all pools count as used up to the same end; neither of these two is supported by a solver, as such
-    problems are planned as one pool. `live_set_time` is a time of the problem at which a whole live set is alive.
-    `unplaceable` are the positions, in the problem, of buffers that fit into no pool even alone.
+    `soft_pairs`, i < j, costs soft_weight[k] if both touch a common bank. A row of `reuse_pairs`, whose buffers are
+    never alive together, costs reuse_price[k] if both use common bytes. `priced_pairs` has both kinds of pairs. If both
+    buffers of clear_pairs[k], i < j, which are never in one rigid group, use one pool, at least clearance[k] units
+    between them stay free, whatever their lifetimes. colocation[i] is the first of the buffers that must be in one pool
+    with `i`, including its rigid group. offset_group[i] is the first of the buffers that must have i's offset in other
+    pools. With `has_equal_use`, all pools count as used up to the same end. No solver supports these last two columns,
+    because such problems are planned as one pool. `live_set_time` is a time of the problem at which a whole live set is
+    alive. `unplaceable` has the positions, in the problem, of buffers that fit into no pool even alone.
 
     Each field's annotation declares its column; the columns that affect best plans are hashed in this order.
     """
@@ -143,25 +142,25 @@ class Instance:
         return len(self.live_set_time)
 
     def __getstate__(self) -> dict[str, object]:
-        """Return a copy of the fields for pickling; another thread may cache a property at the same time."""
+        """Return a copy of the fields for pickling, because another thread may cache a property at the same time."""
         return dict(vars(self))
 
     @cached_property
     def lifetime_buffer(self) -> I64:
-        """The buffer of each lifetime, (m,)."""
+        """(m,): the buffer of each lifetime."""
         number = np.arange(len(self.size))
         return freeze(number if self.has_one_lifetime_each else np.repeat(number, np.diff(self.first)))
 
     @cached_property
     def has_one_lifetime_each(self) -> bool:
-        """True if each buffer has exactly one lifetime, so that buffers and lifetimes have the same positions."""
+        """True if each buffer has exactly one lifetime, so that buffer `i` has lifetime `i`."""
         return len(self.start) == len(self.size) and "holes" not in self.features
 
     @cached_property
     def is_ranged(self) -> Bool:
-        """True for each buffer that a rule keeps away from the bottom or the top of a pool, (n,).
+        """(n,): True for each buffer that a rule keeps away from the bottom or the top of a pool.
 
-        It is False for pinned buffers, and for all members of a rigid group but the anchor.
+        It is False for pinned buffers, and for the members of a rigid group other than the anchor.
         """
         is_cut = self.allowed & ((self.highest < I64_MAX) | (self.lowest >= self.alignment))
         is_ranged: Bool = is_cut.any(axis=0) & (self.pin < 0) & (self.anchor == np.arange(len(self)))
@@ -169,19 +168,19 @@ class Instance:
 
     @cached_property
     def features(self) -> frozenset[str]:
-        """The features that a solver must support for this instance: keys of PLAIN and CONSTRAINTS."""
+        """The names of the features that a solver must support for this instance: keys of PLAIN and CONSTRAINTS."""
         return frozenset(word for word, is_there in (*PLAIN.items(), *CONSTRAINTS.items()) if is_there(self))
 
     @cached_property
     def priced_pairs(self) -> PricedPairs:
-        """The pairs with a price: first the weighted bank pairs, then the reuse pairs."""
+        """The pairs with a price: first the weighted pairs of banks, then the `reuse` pairs."""
         rows, price = (self.soft_pairs, self.reuse_pairs), (self.soft_weight, self.reuse_price)
         by_bank = np.arange(len(rows[0]) + len(rows[1])) < len(rows[0])
         return PricedPairs(np.concatenate(rows), np.concatenate(price), by_bank)
 
     @property
     def is_cost_alone(self) -> bool:
-        """True if only costs are compared, not peaks: sharing bytes has a price, and there are too many buffers."""
+        """True if only costs are compared, not peaks, because sharing bytes has a price and there are many buffers."""
         return self.objective == "cost" and len(self.reuse_pairs) > 0 and len(self) > FEW
 
     @cached_property
@@ -193,11 +192,10 @@ class Instance:
 
     @cached_property
     def is_small_numbered(self) -> bool:
-        """True if int64 cannot overflow: sizes and waste, added to any lowest offset or reserved range, stay below
-        2^61.
+        """True if int64 cannot overflow, because all sizes, waste and fixed offsets together are below 2^61 units.
 
         Waste is the number of units that alignments, pages, banks, clearances and distances in rigid groups may leave
-        free.
+        free. Fixed offsets are those of lowest offsets and of reserved and barred ranges.
         """
         waste = (
             self.alignment.max(axis=0, initial=1).sum(dtype=np.float64) if "alignment" in self.features else len(self)
@@ -209,12 +207,12 @@ class Instance:
 
     @cached_property
     def fixed_end(self) -> int:
-        """The offset, in units, above which no pin, lowest offset, and no barred or reserved range has an effect."""
+        """The offset, in units, above which no pin, lowest offset, barred range or reserved range has an effect."""
         ranges = (*(pool.reserved for pool in self.pools), *self.barred_ranges, self.lowest)
         return max(int(rows.max(initial=0)) for rows in ranges)
 
     def barred_to(self, i: int, q: int) -> list[tuple[int, int]]:
-        """Return the ranges that must not contain the offset of buffer `i` in pool `q`."""
+        """Return the half-open ranges that must not contain the offset of buffer `i` in pool `q`."""
         number = self.barred[q, i]
         return [] if number == ABSENT else [(low, high) for low, high in self.barred_ranges[number].tolist()]
 
@@ -233,12 +231,12 @@ class Instance:
         return 2 * float(self.clearance.sum(dtype=np.float64))
 
     def live_set_members(self, live_set: int) -> I64:
-        """Return the buffers of a live set, in ascending order."""
+        """Return the positions of a live set's buffers, in ascending order."""
         alive = (self.start <= live_set) & (live_set < self.end)
         return self.lifetime_buffer[alive]
 
     def loads(self, weight: npt.NDArray[np.generic] | None = None) -> npt.NDArray[np.generic]:
-        """Return, for each live set, the sum of its buffers' sizes in units, or of the weights given for buffers.
+        """Return, for each live set, the sum of its buffers' sizes in units, or of the buffers' `weight` if given.
 
         The sums are int64 if that cannot overflow, else Python integers in an object array.
         """
@@ -246,9 +244,9 @@ class Instance:
         return self.live_set_sums(self.start, self.end, values[self.lifetime_buffer])
 
     def live_set_sums(self, start: I64, end: I64, weight: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-        """Return, for each live set, the sum of weights (k,) over the half-open ranges that contain it.
+        """Return, for each live set, the sum of the weights (k,) of all half-open ranges that contain it.
 
-        The ranges are `start[r]` to `end[r]`; the result has the type that `load` returns.
+        Range r has the live sets `start[r]` to `end[r]`; the sums have the same type as those of `loads`.
         """
         kind = np.dtype(np.int64) if self.is_small_numbered else np.dtype(object)
         change = np.zeros(len(self.live_set_time) + 1, dtype=kind)

@@ -1,4 +1,4 @@
-"""Legal pools and offsets of single buffers with their aliases, from all pins, alignments and constraint kinds.
+"""Legal pools and offsets of each buffer with its aliases, from all pins, alignments and constraint kinds.
 
 In each pool, a buffer may have the offsets from `lowest` to `highest` in steps of its alignment, except those in its
 barred ranges, and those at which it would cross a page border or overlap a reserved range. Searches, bounds and proofs
@@ -22,7 +22,7 @@ from memplan.planner.model.problem import ADDRESS_SPACE, Pool, Problem
 
 
 def families(problem: Problem) -> I64:
-    """Return, for each buffer, the position of the buffer that contains it, or its own position if no alias."""
+    """Return, for each buffer, the position of its root: the outermost buffer that contains it, or itself."""
     family = np.arange(len(problem.buffers))
     for i, (root, _) in problem.roots.items() if problem.buffers.aliases else ():
         family[i] = root
@@ -35,11 +35,11 @@ EVERYWHERE: Ranges = OffsetRule().intervals
 
 
 class LegalPlaces(NamedTuple):
-    """The pools and offsets, in bytes, that each buffer of a problem may have; aliases count with their buffers.
+    """The pools and offsets, in bytes, that each buffer of a problem may have; an alias counts with its root buffer.
 
     `allowed`, `alignment`, `lowest`, `highest` and `pin` mean the same as in an instance; all but `pin` have the shape
     (pools, buffers). So does `page`, the size of pages whose borders a buffer must not cross, or 0. barred[q, i] is the
-    index in `barred_ranges` of the ranges that must not contain the buffer's offset, or ABSENT. `colocation` is, for
+    index in `barred_ranges` of the ranges that must not contain the buffer's offset, or ABSENT. `colocation` has, for
     each buffer, the first of the buffers that must be in one pool with it.
     """
 
@@ -55,18 +55,18 @@ class LegalPlaces(NamedTuple):
     colocation: I64
 
     def restrict(self, kept: I64) -> Self:
-        """Return the rows of the `kept` buffers (ascending); groups are still named by positions in the problem."""
-        # Kernels require contiguous rows, which `take` makes and indexing does not.
+        """Return the rows of the `kept` buffers (ascending positions); groups still name positions in the problem."""
+        # Kernels require contiguous rows, so use `take`, because indexing would not return such rows.
         columns = [name for name in self._fields if name in COLUMNS and name != "barred_ranges"]
         return self._replace(**{name: getattr(self, name).take(kept, axis=-1) for name in columns})
 
 
 def legal_places(problem: Problem) -> LegalPlaces:
-    """Return the legal pools and offsets of each buffer, regardless of all other buffers."""
+    """Return the legal pools and offsets of each buffer, regardless of where other buffers are."""
     table, pools = problem.buffers, problem.pools
     bound = _bound_buffers(problem) if table.aliases or table.rules["relative"] else {}
     rules = offset_rules(problem)
-    # Usually no rule restricts ranges, so compute the limits only once, for all pools.
+    # Usually no rule restricts ranges of offsets, so compute the limits only once for all pools.
     ranged = [[(i, rule.intervals) for i, rule in mine if rule.intervals != EVERYWHERE] for mine in rules]
     ends = [_offset_limits(problem, bound, mine) for mine in (ranged if any(ranged) else ranged[:1])] * len(pools)
     is_joined = table.rules["relative"] or problem.together
@@ -117,7 +117,7 @@ def legal_places(problem: Problem) -> LegalPlaces:
 
 
 def _bound_buffers(problem: Problem) -> Mapping[int, tuple[int, int]]:
-    """Return (leading buffer, distance above it in bytes) for each alias and each member of a rigid group.
+    """Return (leader, distance above it in bytes) for each alias and each member of a rigid group.
 
     The leader of a rigid group is its lowest member, also for that member itself. An alias has the leader of the buffer
     that contains it.
@@ -162,12 +162,12 @@ def _barred_ranges(problem: Problem, ranged: Sequence[tuple[int, Ranges]]) -> di
 
 
 def merge_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Return the fewest half-open ranges that cover the same integers, ascending, without empty ones."""
+    """Return the fewest half-open ranges that cover the same integers, ascending; empty ranges are dropped."""
     return tuple(merge_spans((low, high) for low, high in ranges if low < high))
 
 
 def _first_outside(ranges: Ranges, at: int, step: int) -> int:
-    """Return the first offset at + k * step, k >= 0, that lies outside all ranges; at most I64_MAX."""
+    """Return the first offset at + k * step, k >= 0, outside all ranges; at most I64_MAX."""
     for low, high in ranges:
         if low <= at < high:
             at = high + (at - high) % step
@@ -175,7 +175,7 @@ def _first_outside(ranges: Ranges, at: int, step: int) -> int:
 
 
 def _pinned_mask(problem: Problem, bound: Mapping[int, tuple[int, int]]) -> Bool:
-    """Return True for each buffer that is pinned itself, or through a buffer with which it has the same leader."""
+    """Return True for each buffer that is pinned, itself or through an alias or a member of its rigid group."""
     is_pinned: Bool = problem.buffers.offset >= 0
     for i, (lead, _) in bound.items():
         is_pinned[lead] |= is_pinned[i]
@@ -185,9 +185,9 @@ def _pinned_mask(problem: Problem, bound: Mapping[int, tuple[int, int]]) -> Bool
 
 
 def _grid_span(least: I64, most: I64, step: I64, start: I64) -> tuple[I64, I64]:
-    """Return the first and last offset of the form start + k * step, k >= 0, between `least` and `most`.
+    """Return the first and last offset between `least` and `most` of the form start + k * step, k >= 0.
 
-    If there is none, the first exceeds the last; the first is I64_MAX if it would overflow int64.
+    If no offset has this form, the first exceeds the last; the first is I64_MAX if it would overflow int64.
     """
     waste = (start - least) % step
     first = np.where(least <= start, start, np.where(waste > I64_MAX - least, I64_MAX, least + waste))
@@ -207,13 +207,13 @@ def last_end(pool: Pool) -> int:
 
 
 def _fits_pages(size: int, page: int, address: int, step: int | None) -> bool:
-    """Return True if a buffer crosses no page border at some `address` + k * `step`; for step None, at k = 0."""
+    """Return True if a buffer crosses no page border at some `address` + k * `step`; with step None, k must be 0."""
     least = address % (page if step is None else gcd(step, page))
     return least + size <= page
 
 
 def _may_use_pool(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: Pool) -> Bool:
-    """Return True for each buffer that may use a pool, as far as pool names decide, with all buffers of its leader."""
+    """Return True for each buffer that may use a pool by name, together with all buffers at a fixed distance."""
     table = problem.buffers
     is_open = [not names or pool.name in names for names in table.pool_choices]
     may_use = np.array(is_open, dtype=np.bool_)[table.pool_choice]
@@ -241,7 +241,7 @@ def _congruences(
     conditions = [(i, rules[which[i]]) for i in {*bound, *(i for i, _ in steps)}]
     for i, (step, start) in (*conditions, *((i, (rule.step, rule.remainder)) for i, rule in steps)):
         lead, distance = bound.get(i, (i, 0))
-        if step > 1:  # an alignment of 1 restricts nothing
+        if step > 1:  # an alignment of 1 restricts nothing, so skip it
             joint[lead] = _combined_congruence(joint.get(lead, (1, 0)), (step, start - distance))
     for lead, rule in joint.items():
         alignment[lead], residue[lead] = _int64_congruence(rule)
@@ -251,7 +251,7 @@ def _congruences(
 
 
 def _meets_ranges(pin: I64, size: I64, ranges: I64) -> Bool:
-    """Return True for each non-empty buffer, pinned at `pin`, that overlaps one of the disjoint ascending ranges."""
+    """Return True for each non-empty buffer at offset `pin` that overlaps one of the disjoint ascending ranges."""
     # If the first range that ends above the pin does not overlap the buffer, no later range does.
     first = np.searchsorted(ranges[:, 1], pin, side="right")
     lows = np.append(ranges[:, 0], I64_MAX)
@@ -259,7 +259,7 @@ def _meets_ranges(pin: I64, size: I64, ranges: I64) -> Bool:
 
 
 def _congruence(value: int, pool: Pool) -> tuple[int, int]:
-    """Return (m, r): offset o satisfies the alignment `value` and the pool's alignment if and only if o = r mod m."""
+    """Return (m, r) such that offset o has the alignment `value` and that of the pool if and only if o = r mod m."""
     step = lcm(value, pool.alignment)
     return step, -pool.base_address % step
 
@@ -269,7 +269,7 @@ def _combined_congruence(first: tuple[int, int] | None, second: tuple[int, int])
     if first is None:
         return None
     (a, r), (b, s) = first, second
-    if a > I64_MAX:  # only offset r can fit in int64, so m need not grow
+    if a > I64_MAX:  # only the offset r can fit in int64, so m need not grow
         return first if (r - s) % b == 0 else None
     shared = gcd(a, b)
     if (s - r) % shared:
@@ -279,6 +279,6 @@ def _combined_congruence(first: tuple[int, int] | None, second: tuple[int, int])
 
 
 def _int64_congruence(rule: tuple[int, int] | None) -> tuple[int, int]:
-    """Return a congruence in int64 for offsets below 2^63 - 1; r = 2^63 - 1 means that no offset satisfies it."""
+    """Return a congruence (m, r) in int64 for offsets below 2^63 - 1; r = 2^63 - 1 means that no offset is valid."""
     step, start = rule or (1, I64_MAX)
     return min(step, I64_MAX), min(start, I64_MAX)

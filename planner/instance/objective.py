@@ -19,7 +19,7 @@ them."""
 
 
 def used_ends(instance: Instance, pool: I64, offset: I64) -> list[int]:
-    """Return the largest end offset in each pool, in units; 0 for an empty pool."""
+    """Return each pool's largest end offset, in units; 0 for an empty pool."""
     ends = offset + instance.size
     if len(instance.pools) == 1:
         return [int(ends.max(initial=0))]
@@ -29,7 +29,7 @@ def used_ends(instance: Instance, pool: I64, offset: I64) -> list[int]:
 
 
 def score(instance: Instance, pool: I64, offset: I64) -> Score:
-    """Return the score of an assignment: each buffer has a pool `pool[i]` and an offset `offset[i]` in units."""
+    """Return the score of an assignment, which puts buffer i into pool `pool[i]` at `offset[i]` units."""
     peaks = tuple(reversed(used_ends(instance, pool, offset)))
     return (total_cost(instance, pool, offset), *peaks) if instance.objective == "cost" else peaks
 
@@ -37,7 +37,7 @@ def score(instance: Instance, pool: I64, offset: I64) -> Score:
 def total_cost(instance: Instance, pool: I64, offset: I64) -> float:
     """Return the cost of an assignment, computed exactly and rounded down once.
 
-    It is the sum over all buffers of traffic (bytes) times the pool's cost, plus the prices of the pairs that meet.
+    The cost is the sum of traffic (bytes) times the pool's cost, plus the prices of pairs with common bytes or banks.
     """
     weights = instance.priced_pairs.price[cost_mask(instance, pool, offset)]
     traffic = (sum(instance.traffic[pool == q].tolist()) for q in range(len(instance.pools)))
@@ -60,7 +60,7 @@ def rounded_down(exact: Fraction) -> float:
 
 
 def cost_mask(instance: Instance, pool: I64, offset: I64) -> Bool:
-    """Return, (k,), True for each priced pair that uses common bytes or, for a bank price, touches a common bank."""
+    """Return (k,): True for each priced pair that uses common bytes or, for a price of banks, touches a common bank."""
     priced = instance.priced_pairs
     if len(priced) == 0:
         return np.zeros(0, dtype=np.bool_)
@@ -76,5 +76,5 @@ def cost_mask(instance: Instance, pool: I64, offset: I64) -> Bool:
 
 
 def reaches(instance: Instance, value: Score, bound: Score) -> bool:
-    """Return True if a score is at most a bound; if only costs count, peaks are not compared."""
+    """Return True if a score is at most a bound; peaks are ignored if only costs are compared."""
     return value[0] <= bound[0] if instance.is_cost_alone else value <= bound

@@ -16,7 +16,7 @@ IdPairs = tuple[tuple[int | str, int | str], ...]
 
 
 def shared_pairs(problem: Problem, instance: Instance, placements: PlacementTable) -> IdPairs:
-    """Return the pairs of `may_share` that have one offset while both are alive, in the problem's order.
+    """Return the `may_share` pairs that have one offset while both are alive, in the problem's order.
 
     The placements must be in the order of the problem's buffers.
     """
@@ -32,7 +32,7 @@ def shared_pairs(problem: Problem, instance: Instance, placements: PlacementTabl
 
 
 def bank_clashes(problem: Problem, placements: PlacementTable) -> IdPairs:
-    """Return the pairs within weighted `bank` entries that touch a common bank, in the problem's order.
+    """Return the pairs of weighted `bank` entries that touch a common bank, in the problem's order.
 
     The placements must be in the order of the problem's buffers. An alias counts as the buffer that contains it.
     """
@@ -50,7 +50,7 @@ def bank_clashes(problem: Problem, placements: PlacementTable) -> IdPairs:
 
 
 def reused_pairs(problem: Problem, instance: Instance, placements: PlacementTable) -> tuple[Reused, ...]:
-    """Return the pairs of `reuse` that share bytes in a plan, each with its cost and the order of use it implies.
+    """Return the `reuse` pairs that share bytes in a plan, each with its cost and the implied order of use.
 
     The placements must be in the order of the problem's buffers. A pair in two entries is returned twice.
     """
@@ -74,26 +74,26 @@ def reused_pairs(problem: Problem, instance: Instance, placements: PlacementTabl
 
 
 def _live_set_starts(instance: Instance) -> list[int]:
-    """Return the first live set of each buffer; for a buffer without lifetimes, the number of live sets."""
+    """Return each buffer's first live set; the number of all live sets for a buffer without lifetimes."""
     births = np.full(len(instance), instance.n_live_sets)
     np.minimum.at(births, instance.lifetime_buffer, instance.start)
     return list(births.tolist())
 
 
 def _live_set_ends(instance: Instance) -> list[int]:
-    """Return, for each buffer, the number after its last live set; 0 without lifetimes."""
+    """Return, for each buffer, the number of its last live set plus 1; 0 for a buffer without lifetimes."""
     deaths = np.zeros(len(instance), dtype=np.int64)
     np.maximum.at(deaths, instance.lifetime_buffer, instance.end)
     return list(deaths.tolist())
 
 
 def _touched_banks(problem: Problem, placements: PlacementTable, rows: I64) -> tuple[Bool, U64, U64]:
-    """Return, for each buffer in `rows`, whether it touches a bank, its first bank, and its last bank."""
+    """Return, for each buffer in `rows`: whether it touches a bank, its first bank, and its last bank."""
     pools = [problem.pools[problem.pool_index[name]] for name in placements.pool_names]
     width = np.array([pool.bank_size or 0 for pool in pools], dtype=np.uint64)[placements.pool[rows]]
     base = np.array([pool.base_address for pool in pools], dtype=np.uint64)[placements.pool[rows]]
     size = problem.buffers.size[rows].astype(np.uint64)
     touches = (width > 0) & (size > 0)
     width, size = np.maximum(width, np.uint64(1)), np.maximum(size, np.uint64(1))
-    low = placements.offset[rows].astype(np.uint64) + base  # addresses stay below 2^64
+    low = placements.offset[rows].astype(np.uint64) + base  # addresses stay below 2^64, so uint64 suffices
     return touches, low // width, (low + size - np.uint64(1)) // width

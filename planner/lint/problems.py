@@ -1,4 +1,4 @@
-"""The rules of lint for problems; each rule yields findings about legal parts that are probably unintended."""
+"""The lint rules for problems; each rule yields findings about legal parts that are probably unintended."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LEAST_DOUBLED = 16
 
 
 def lint(problem: Problem) -> tuple[Finding, ...]:
-    """Return the findings about a problem, at most MAX_LISTED per rule; takes O(m log m) time for m lifetimes."""
+    """Return lint findings about a problem, at most MAX_LISTED per rule, in O(m log m) time for m lifetimes."""
     table, pools = problem.buffers, problem.pools
     stated = {
         "buffers": True,
@@ -43,7 +43,7 @@ def lint(problem: Problem) -> tuple[Finding, ...]:
 
 
 def _report_all_pinned(problem: Problem) -> Iterator[Finding]:
-    """Report that all buffers are pinned, as if a plan had been written as a problem: nothing remains to be planned."""
+    """Report that all buffers are pinned, so that nothing is left to plan, as if a plan had been given as a problem."""
     table = problem.buffers
     free = (table.offset == ABSENT) & (table.size > 0)
     free[list(table.aliases)] = False
@@ -55,7 +55,7 @@ def _report_all_pinned(problem: Problem) -> Iterator[Finding]:
 
 
 def _report_directed_conflicts(problem: Problem) -> Iterator[Finding]:
-    """Report that some conflicts appear in both directions, as in adjacency lists, but others in one direction only."""
+    """Report that some conflicts are listed in both directions, as in adjacency lists, but others in only one."""
     first, second = _conflict_positions(problem)
     n = len(problem.buffers)
     directed, turned = unique_values((first * n + second)[first != second]), second * n + first
@@ -78,7 +78,7 @@ def _report_self_conflicts(problem: Problem) -> Iterator[Finding]:
 
 
 def _conflict_positions(problem: Problem) -> I64:
-    """Return two rows: the positions of the first buffers of all conflicts, and those of the second buffers."""
+    """Return an array (2, k): the positions of the first and of the second buffer of each conflict."""
     names = chain.from_iterable(problem.conflicts)
     return np.fromiter(map(problem.index.__getitem__, names), np.int64, 2 * len(problem.conflicts)).reshape(-1, 2).T
 
@@ -95,7 +95,7 @@ def _report_unconstrained_buffers(problem: Problem) -> Iterator[Finding]:
 
 
 def _report_oversized_buffers(problem: Problem) -> Iterator[Finding]:
-    """Report buffers that exceed each allowed pool, measured from the pool's first aligned offset."""
+    """Report buffers that are larger than each allowed pool, counted from the pool's first aligned offset."""
     table, pools = problem.buffers, problem.pools
     kinds, kind = np.unique(np.stack((table.pool_choice, table.alignment)), axis=1, return_inverse=True)
     allowed = [[pools[problem.pool_index[name]] for name in names] or pools for names in table.pool_choices]
@@ -139,7 +139,7 @@ def _report_reserved_past_end(problem: Problem) -> Iterator[Finding]:
 
 
 def _report_inclusive_ends(problem: Problem) -> Iterator[Finding]:
-    """Report that ends look inclusive, unless the problem states its `interval`."""
+    """Report that the lifetimes' ends look inclusive, unless the problem states its `interval`."""
     if "interval" in problem.model_fields_set:
         return
     handovers, births = handovers_of(problem.buffers.start, problem.buffers.end)
@@ -153,7 +153,7 @@ def _report_inclusive_ends(problem: Problem) -> Iterator[Finding]:
 
 
 def inclusive_end_findings(problem: Problem, data: bytes) -> Iterator[Finding]:
-    """Report that the CSV column `end`, whose ends are inclusive, raises the peak live bytes over exclusive ends.
+    """Report that inclusive ends, which the CSV column `end` implies, raise the peak live bytes.
 
     If exclusive ends would leave a buffer without a lifetime, the ends are certainly inclusive, and nothing is
     reported.
@@ -171,22 +171,22 @@ def inclusive_end_findings(problem: Problem, data: bytes) -> Iterator[Finding]:
 
 
 def _peak_live_bytes(table: BufferTable, end: I64) -> int:
-    """Return the peak live bytes if the lifetimes end at `end` (exclusive)."""
+    """Return the peak live bytes of buffers whose lifetimes have the exclusive ends `end`."""
     times, change = np.concatenate([end, table.start]), np.concatenate([-table.size, table.size])
     return int(np.cumsum(change[np.argsort(times, kind="stable")]).max(initial=0))
 
 
 def _report_doubled_rows(problem: Problem) -> Iterator[Finding]:
-    """Report that over half of the buffers equal another one except for the id; in real problems at most 41 % do."""
+    """Report that over half of the buffers equal another one except for the id; in real problems, at most 41 % do."""
     table = problem.buffers
-    if table.has_one_lifetime_each:  # after sorting, n equal rows make n - 1 pairs of equal neighbours
+    if table.has_one_lifetime_each:  # n equal rows sort into n - 1 equal neighbours
         mixed = np.sort((table.start * _STIR + table.end) * _STIR + table.size)
         if 4 * np.count_nonzero(mixed[1:] == mixed[:-1]) <= len(table):
             return
     plain = np.flatnonzero((np.diff(table.first) == 1) & (table.size > 0))
     if table.aliases:
         plain = plain[~np.isin(plain, np.array([*table.aliases], dtype=np.int64))]
-    # Weights of equal size are alive all the time and have a stated traffic, so do not count them as suspicious.
+    # Weights are alive all the time, have a stated traffic and are often equal, so do not count them as suspicious.
     at = table.first[plain]
     is_weight = (table.start[at] == table.start.min(initial=0)) & (table.end[at] == table.end.max(initial=0))
     plain = plain[~(is_weight & (table.traffic[plain] != ABSENT))]
@@ -210,14 +210,14 @@ def _number_columns(table: BufferTable) -> tuple[I64, ...]:
 
 
 def _report_overlapping_lifetimes(problem: Problem) -> Iterator[Finding]:
-    """Report overlapping lifetimes of one buffer."""
+    """Report buffers with overlapping lifetimes."""
     table = problem.buffers
     if (np.diff(table.first) <= 1).all():
         return
     buffer_of = np.repeat(np.arange(len(table)), np.diff(table.first))
     order = np.lexsort((table.start, buffer_of))
     mine, start, end = buffer_of[order], table.start[order], table.end[order]
-    # If two lifetimes of a buffer overlap, then also two consecutive ones, sorted by start, so compare only neighbours.
+    # If two lifetimes of a buffer overlap, so do two consecutive ones sorted by start, so compare only neighbours.
     for k in np.flatnonzero((mine[1:] == mine[:-1]) & (start[1:] < end[:-1])).tolist():
         name = table.ids[int(mine[k])]
         pair = f"[{start[k]}, {end[k]}) and [{start[k + 1]}, {end[k + 1]})"
@@ -229,7 +229,7 @@ def _report_overlapping_lifetimes(problem: Problem) -> Iterator[Finding]:
 
 
 def _report_colliding_pins(problem: Problem) -> Iterator[Finding]:
-    """Report pinned buffers whose pins already break a rule, so that no plan can be valid."""
+    """Report pinned buffers that break a rule at their pinned offsets, so that no plan can be valid."""
     from memplan.planner.verify.overlaps import no_two_share_bytes
     from memplan.planner.verify.placed import PlacedBuffers
     from memplan.planner.verify.verifier import check_places

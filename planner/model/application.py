@@ -28,9 +28,10 @@ Names = Annotated[tuple[Name, ...], BeforeValidator(tuple_from_list)]
 
 
 class Held(Value):
-    """A buffer that outlives its model, `"asr/logits"`, until a buffer of another one begins, `"lm/embed"`.
+    """A buffer that outlives its model, such as `asr/logits`, until a buffer of another model begins: `lm/embed`.
 
-    `until` a model alone is to its end. `through` are the models that may run between; by default, all that may.
+    If `until` names only a model, the buffer lives until that model ends. `through` has the models that may run in
+    between; by default, all models that may.
     """
 
     buffer: Name
@@ -39,11 +40,11 @@ class Held(Value):
 
 
 class Application(Value):
-    """Models, each a problem, in the same pools.
+    """Several models, each a problem, that share pools.
 
-    Two models run in turns unless they are in one entry of `together`. Where there is `after` instead, from a model to
-    those that are over before it begins, all run together that it does not order. Buffers are named `model/id`, those
-    that are `persistent` are alive all the time.
+    Two models run one after the other unless an entry of `together` names both. If `after` is given instead, it maps a
+    model to the models that end before it begins, and models that it does not order may run at the same time. Buffers
+    are named `model/id`; the buffers in `persistent` are alive all the time.
     """
 
     format: Literal["memplan/1"] | None = None
@@ -58,7 +59,7 @@ class Application(Value):
 
     @model_validator(mode="after")
     def _has_consistent_names(self) -> Application:
-        """Raise ValidationError if a name is unknown or fields contradict each other."""
+        """Return the application; raises ValidationError if a name is unknown or fields contradict each other."""
         breaks: list[Break] = []
         groups: list[tuple[Location, tuple[str, ...]]] = [
             (("together", k), group) for k, group in enumerate(self.together)
@@ -116,19 +117,19 @@ class Application(Value):
         return problem_of(self)
 
     def plan_of(self, model: str, plan: Plan) -> Plan:
-        """Return the part of a joint plan that concerns one model, with the model's own buffer ids."""
+        """Return one model's part of a joint plan, with the model's own buffer ids."""
         ids = self.models[model].buffers.ids
         rows = [{**dict(plan.placement(qualified_name(model, own))), "id": own} for own in ids]
         return Plan.model_validate({"placements": rows})
 
 
 def qualified_name(model: str, name: int | str) -> str:
-    """Return the id of a model's buffer in the joint problem."""
+    """Return the id that a model's buffer has in the joint problem, such as `asr/logits`."""
     return f"{model}/{name}"
 
 
 def problem_of(application: Application) -> Problem:
-    """Return the joint problem of an application's models; raises ProblemError."""
+    """Return the joint problem of an application's models; raises ProblemError if it would have too many pairs."""
     models = application.models
     before = None if application.after is None else _transitive_order(application.after)
     beside = _concurrent_models(application, before)
@@ -139,7 +140,7 @@ def problem_of(application: Application) -> Problem:
         for i, own in enumerate(model.buffers.ids):
             row = {k: v for k, v in model.buffers.fields(i).items() if k not in ("start", "end", "lifetimes")}
             row["id"] = qualified_name(name, own)
-            if own_lives := merge_spans(lives[qualified_name(name, own)]):  # an alias may have no lifetime of its own
+            if own_lives := merge_spans(lives[qualified_name(name, own)]):  # an alias may lack its own lifetime
                 row["lifetimes"] = own_lives
             if row.get("alias_of") is not None:
                 row["alias_of"] = qualified_name(name, row["alias_of"])
@@ -174,17 +175,17 @@ def problem_of(application: Application) -> Problem:
     objective = application.objective or first.objective
     plain_fields = {key: value for key, value in fields.items() if value}
     if not any(map(_looks_inclusive, models.values())):
-        plain_fields["interval"] = "half-open"  # otherwise, consecutive models could look like closed intervals
+        plain_fields["interval"] = "half-open"  # without this, consecutive models could look like closed intervals
     return Problem(name=application.name, buffers=rows, conflicts=pairs, objective=objective, **plain_fields)
 
 
 def _looks_inclusive(model: Problem) -> bool:
-    """Return True if a model's ends look inclusive although it does not state its `interval`."""
+    """Return True if a model's ends look inclusive, although the model does not state its `interval`."""
     return "interval" not in model.model_fields_set and len(handovers_of(model.buffers.start, model.buffers.end)[0]) > 0
 
 
 def times_of_models(application: Application) -> dict[str, tuple[int, int]]:
-    """Return the time range, (start, end), of each model in the joint problem."""
+    """Return each model's time range (start, end) in the joint problem, by the model's name."""
     spans, _ = _model_ranges(application.models)
     return {name: (at, at + end - start) for name, (at, start, end) in spans.items()}
 
@@ -194,7 +195,7 @@ Stretch = tuple[int, int, int]
 
 
 def _model_ranges(models: Mapping[str, Problem]) -> tuple[dict[str, Stretch], int]:
-    """Return the consecutive time ranges of the models, and their total length."""
+    """Return the models' consecutive time ranges in the joint problem, and the total length."""
     spans, at = dict[str, Stretch](), 0
     for name, model in models.items():
         start, end = (int(model.buffers.start.min()), int(model.buffers.end.max())) if len(model.buffers) else (0, 1)
@@ -220,7 +221,7 @@ def _transitive_order(after: Mapping[str, Sequence[str]]) -> dict[str, set[str]]
 
 
 def _concurrent_models(application: Application, before: Mapping[str, set[str]] | None) -> dict[str, set[str]]:
-    """Return, for each model, the models that may run at the same time."""
+    """Return, for each model, the names of the models that may run at the same time."""
     models = application.models
     if before is None:
         groups = [pair for group in application.together for pair in combinations(group, 2)]
@@ -238,7 +239,7 @@ def _concurrent_models(application: Application, before: Mapping[str, set[str]] 
 def _models_between(
     application: Application, each: Held, before: Mapping[str, set[str]] | None
 ) -> tuple[str, str, list[str]]:
-    """Return the model that holds a buffer, the model that reads it, and all models that may run between them."""
+    """Return the model that makes a held buffer, the model that reads it, and all models that may run between them."""
     maker, reader = each.buffer.partition("/")[0], each.until.partition("/")[0]
     others = [name for name in application.models if name not in (maker, reader)]
     if each.through is not None:
@@ -279,7 +280,7 @@ def _joint_lifetimes(
 def _concurrent_pairs(
     application: Application, beside: Mapping[str, set[str]], before: Mapping[str, set[str]] | None
 ) -> list[tuple[str, str]]:
-    """Return the buffer pairs that may be alive together in a run although their joint lifetimes are disjoint."""
+    """Return the pairs of buffers that may be alive together in a run, although their joint lifetimes are disjoint."""
     own = {
         name: [
             qualified_name(name, i)

@@ -1,4 +1,4 @@
-"""The table that stores a problem's buffers as columns; `placement_table` does the same for a plan's placements.
+"""The table that stores a problem's buffers as columns; `placement_table` has the table of a plan's placements.
 
 A table is a sequence of rows, stored as int64 columns. A million rows take a few hundred megabytes, and solvers read
 the columns without conversion.
@@ -41,7 +41,7 @@ _BUFFERS = TypeAdapter(list[Buffer], config=ConfigDict(defer_build=True))
 
 
 def column(values: npt.ArrayLike) -> I64:
-    """Return values as a read-only int64 array; an array that already is one is not copied."""
+    """Return values as a read-only int64 array; a read-only int64 array is returned without a copy."""
     if isinstance(values, np.ndarray) and values.dtype == np.int64:
         flags = values.flags
         if flags.owndata and flags.c_contiguous and not flags.writeable:
@@ -52,18 +52,18 @@ def column(values: npt.ArrayLike) -> I64:
 
 
 def freeze(values: Array) -> Array:
-    """Make an array read-only, and return it; no writable view of it may exist."""
+    """Make an array read-only and return it; the caller must not keep a writable view of it."""
     values.setflags(write=False)
     return values
 
 
 @dataclass(frozen=True, eq=False)
 class BufferTable(Columns[Buffer]):
-    """Buffers as columns. Row `i` is alive in each time range `start[k]:end[k]` for `k` in `first[i]:first[i + 1]`.
+    """Buffers as columns. Row `i` is alive in the time ranges `start[k]:end[k]` for `k` in `first[i]:first[i + 1]`.
 
     `offset`, `traffic` and `hint` are ABSENT if not given. `pool_choice` indexes `pool_choices`, whose entry 0, the
     empty tuple, allows any pool. `aliases` maps a row to (id of the buffer that contains it, bytes from that buffer's
-    start). Fields of Buffer that few rows have are in `rules`: it maps each of RARE_FIELDS to the rows that have it,
+    start). Fields that few buffers have are in `rules`: it maps each of RARE_FIELDS to the rows that have the field,
     with their values (numbers, tuples of names, or for objects the tuples of their fields).
     """
 
@@ -98,7 +98,7 @@ class BufferTable(Columns[Buffer]):
         alignment: npt.ArrayLike | None = None,
         offset: npt.ArrayLike | None = None,
     ) -> BufferTable:
-        """Return the table of buffers with one lifetime each; `offset` is ABSENT for a buffer without a pin.
+        """Return the table of buffers with one lifetime each; `offset` is ABSENT for a buffer that is not pinned.
 
         Raises pydantic.ValidationError with the same locations and sentences as the validation of rows.
         """
@@ -133,7 +133,7 @@ class BufferTable(Columns[Buffer]):
         return list(zip(self.start[rows].tolist(), self.end[rows].tolist(), strict=True))
 
     def fields(self, i: int) -> dict[str, Any]:
-        """Return the fields of row `i` as in JSON, without absent and default values."""
+        """Return the fields of row `i` under their JSON names, without absent and default values."""
         row: dict[str, Any] = {"id": self.ids[i], "size": int(self.size[i])}
         low, high = int(self.first[i]), int(self.first[i + 1])
         if high - low == 1:
@@ -184,7 +184,7 @@ class _Builder:
         self.blocks: list[tuple[I64, I64]] = []
 
     def add(self, rows: Iterable[Buffer]) -> None:
-        """Append a chunk of buffers, which must be valid."""
+        """Append a chunk of valid buffers to the table."""
         rules = list(RARE_FIELDS.items())
         for row in rows:
             choice = self.choices.setdefault(row.pools or (), len(self.choices))
@@ -210,7 +210,7 @@ class _Builder:
         self._pack_numbers()
 
     def _pack_numbers(self) -> None:
-        """Convert the collected numbers to arrays, which take less memory."""
+        """Convert the collected numbers to arrays, which need less memory."""
         self.blocks.append(
             (
                 np.array(self.numbers, dtype=np.int64).reshape(-1, 6),
@@ -249,7 +249,7 @@ def parse_buffers(value: object) -> BufferTable:
     if not isinstance(value, (list, tuple)):
         raise PydanticCustomError("rule", "must be a list, got {it}", {"it": excerpt(value) + list_hint(value, "id")})
     if (plain := plain_columns(value)) is not None:
-        with suppress(OverflowError, ValidationError):  # the row-wise validation below reports every error
+        with suppress(OverflowError, ValidationError):  # the row-wise validation below reports all errors
             return BufferTable.from_columns(*plain)
     builder = _Builder()
 
@@ -272,7 +272,7 @@ def _default_columns(n: int) -> tuple[I64, I64, I64, I64]:
 
 
 def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64) -> None:
-    """Raise pydantic.ValidationError, with Buffer's own sentences, for values that break a rule of Buffer."""
+    """Raise pydantic.ValidationError, with the sentences of Buffer, if values break a rule of Buffer."""
     breaks: list[Break] = []
     for name, values, lowest, least in (
         ("size", size, 0, 0),

@@ -1,4 +1,4 @@
-"""The base class of the read-only tables that store buffers and placements as columns."""
+"""The base class of the read-only tables, which store buffers and placements as columns."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Number = TypeVar("Number", bound=np.generic)
 
 def unique_values(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     """Return the distinct values in ascending order."""
-    # Sorting a million distinct values takes 0.06 s, but np.unique, which hashes the values, takes 1.2 s.
+    # Sorting a million distinct values takes 0.06 s, but np.unique, which hashes them, takes 1.2 s, so sort.
     ordered: npt.NDArray[Number] = np.sort(values, axis=None)
     unique: npt.NDArray[Number] = ordered[np.append(True, ordered[1:] != ordered[:-1])[: ordered.size]]
     return unique
 
 
 def repeated_positions(ids: Sequence[int | str]) -> list[tuple[int, int]]:
-    """Return (first position, later position) for every repetition of an id."""
+    """Return the pairs of positions (first, later) for every repetition of an id."""
     if len(set(ids)) == len(ids):
         return []
     seen: dict[int | str, int] = {}
@@ -41,7 +41,7 @@ def repeated_positions(ids: Sequence[int | str]) -> list[tuple[int, int]]:
 
 
 class Columns(Sequence[Row]):
-    """A frozen dataclass of columns, one of which is `ids`; it is also the sequence of its rows.
+    """A sequence of rows that are stored as a frozen dataclass of columns, one of which is `ids`.
 
     A deep copy of a table is the table itself; a table restored from a pickle is read-only again.
     """
@@ -78,7 +78,7 @@ class Columns(Sequence[Row]):
     def __repr__(self) -> str:
         return short_repr(self)
 
-    if not TYPE_CHECKING:  # type checkers must not see __getattr__, which would accept any name
+    if not TYPE_CHECKING:  # hide __getattr__ from type checkers, for which it would make any name valid
 
         def __getattr__(self, name: str) -> Any:
             if hasattr(list, name) and not name.startswith("_"):
@@ -88,12 +88,12 @@ class Columns(Sequence[Row]):
 
 
 def _picklable_column(value: Any) -> Any:
-    """Return a column whose mappings, including nested ones, are dicts, which can be pickled."""
+    """Return a column with its mappings, including nested ones, as dicts, because these can be pickled."""
     return {key: _picklable_column(entry) for key, entry in value.items()} if isinstance(value, Mapping) else value
 
 
 def read_only(value: Any) -> Any:
-    """Return a dict, and all dicts inside it, as read-only mappings; values of other types unchanged."""
+    """Return a dict, and all dicts inside it, as read-only mappings; return values of other types unchanged."""
     if not isinstance(value, dict):
         return value
     return MappingProxyType({key: read_only(entry) for key, entry in value.items()})
@@ -113,7 +113,7 @@ _FIELDS = ("id", "size", "start", "end")
 def plain_columns(rows: Sequence[Any]) -> tuple[tuple[Any, ...], ...] | None:
     """Return the columns id, size, start, end, and alignment if present, of plain JSON rows; None for other rows.
 
-    All rows must have exactly these fields, with ids and integers of the right types.
+    Rows are plain if all have exactly these fields, with ids and integers of the right types.
     """
     first = rows[0] if rows else None
     if not isinstance(first, dict) or set(map(type, rows)) != {dict} or set(map(len, rows)) != {len(first)}:

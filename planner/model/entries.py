@@ -1,4 +1,4 @@
-"""The entries of a problem that name several buffers, of any constraint kind: pairs, groups and objects."""
+"""The entries of a problem that name several buffers, for all constraint kinds: pairs, groups and objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIELDS = tuple(name for name, field in ProblemFields.model_fields.items() if fie
 
 
 def entries_of(problem: ProblemFields) -> Mapping[str, tuple[Entry, ...]]:
-    """Return the non-empty lists of entries, by field."""
+    """Return the problem's non-empty lists of entries, by field name."""
     return {name: entries for name in FIELDS if (entries := getattr(problem, name))}
 
 
@@ -24,12 +24,12 @@ def entry_ids(entry: Entry) -> tuple[Id, ...]:
 
 
 def forbids(entry: Entry) -> bool:
-    """Return True if an entry is a hard rule; False if it has a price instead."""
+    """Return True if an entry is a hard rule; False if breaking it only has a price."""
     return not isinstance(entry, ReuseCost) and getattr(entry, "weight", None) is None
 
 
 def restrict_entry(entry: Entry, kept: Container[Id]) -> Entry | None:
-    """Return an entry restricted to the buffers in `kept`, or None if fewer than two of them remain."""
+    """Return an entry restricted to the buffers in `kept`, or None if fewer than two of its buffers remain."""
     if isinstance(entry, ReuseCost):
         return entry.restrict(kept)
     ids = entry_ids(entry)
@@ -42,7 +42,7 @@ def restrict_entry(entry: Entry, kept: Container[Id]) -> Entry | None:
 
 
 def entries_among(problem: ProblemFields, kept: Container[Id]) -> dict[str, tuple[Entry, ...]]:
-    """Return the entries restricted to the buffers in `kept`, by field."""
+    """Return all entries restricted to the buffers in `kept`, by field; entries with fewer than two are dropped."""
     return {
         name: tuple(rest for entry in entries if (rest := restrict_entry(entry, kept)) is not None)
         for name, entries in entries_of(problem).items()

@@ -1,4 +1,4 @@
-"""Lifetimes as intervals: inclusive ends converted to half-open ones, and overlapping intervals merged."""
+"""Lifetimes as intervals: conversion of inclusive ends to half-open ones, and merging of overlapping intervals."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Interval = Literal["half-open", "closed"]
 def half_open(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a problem's fields with closed lifetimes converted to half-open ones.
 
-    Only integer ends are converted; other ends are reported by later checks. Raises ValidationError if a lifetime ends
-    before it starts, or if the buffers are a table, which is already half-open.
+    Only integer ends are converted; later checks report other ends. Raises ValidationError if a lifetime ends before it
+    starts, or if the buffers are a table, which is already half-open.
     """
     rows = fields.get("buffers")
     if not isinstance(rows, (list, tuple)) or not all(isinstance(row, Mapping | Buffer) for row in rows):
@@ -46,7 +46,7 @@ def half_open(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def handovers_of(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
-    """Return suspicious handover times, and the number of birth times; the former only if they are frequent.
+    """Return suspicious handover times, and the number of birth times; no handover times unless they are frequent.
 
     A handover is a time t at which buffers are born while everything older is dead, the last of it since t or t - 1. It
     is rare, because an operation's outputs and inputs are alive together, but usual if inclusive ends are read as
@@ -63,7 +63,7 @@ def handovers_of(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> tu
 
 
 def closed_rule(start: int, last: int) -> str | None:
-    """Return the error sentence for an invalid closed lifetime; None if it is valid."""
+    """Return the error sentence for an invalid closed lifetime; None if the lifetime is valid."""
     if last < start:
         return f"must be at least start ({start}), as ends are inclusive, got {last}"
     if last >= MAX_TIME:
@@ -81,12 +81,12 @@ def _is_pair(value: object) -> bool:
 
 
 def _exclusive_pair(pair: Any) -> Any:
-    """Return a pair of times with its end one later; any other value unchanged."""
+    """Return a pair of times with its end increased by 1; any other value unchanged."""
     return [pair[0], pair[1] + 1] if _is_pair(pair) else pair
 
 
 def _closed_breaks(where: Location, start: object, last: int) -> Iterator[Break]:
-    """Yield a broken rule if a closed lifetime is invalid."""
+    """Yield a broken rule at the location `where` if a closed lifetime is invalid."""
     rule = closed_rule(start if isinstance(start, int) else last, last)
     if rule is not None:
         yield where, rule

@@ -45,7 +45,7 @@ class ObjectBuffer(Value):
 
     @property
     def sides(self) -> tuple[int, int]:
-        """The width and height; a buffer of bytes has its size as width, and height 1."""
+        """The width and height of a texture; for a buffer of bytes, its size and 1."""
         return (self.size or 0, 1) if self.width is None or self.height is None else (self.width, self.height)
 
 
@@ -78,19 +78,19 @@ class ObjectsProblem(Value):
         return self
 
     def sides(self, i: int) -> tuple[int, int]:
-        """Return the width and height of buffer `i`; the size of a buffer of bytes is rounded up to the alignment."""
+        """Return the width and height of buffer `i`; for a buffer of bytes, the aligned size and 1."""
         width, height = self.buffers[i].sides
         return (-(-width // self.alignment) * self.alignment, 1) if self.buffers[i].width is None else (width, height)
 
     def group(self, i: int) -> tuple[bool, str | None]:
-        """Return the sharing key of buffer `i`; only buffers with equal keys may share an object."""
+        """Return the sharing key (texture or not, kind) of buffer `i`; buffers share objects only if keys are equal."""
         return self.buffers[i].width is not None, self.buffers[i].kind
 
 
 def objects_from_problem(problem: Problem) -> ObjectsProblem:
     """Convert a problem with pools to a problem of shared objects; raises ProblemError if that is impossible.
 
-    An alias shares its buffer's object, so their lifetimes together must be without a hole.
+    An alias shares the object of its root buffer, so their lifetimes together must be without a hole.
     """
     table, spans = problem.buffers, dict[int, list[tuple[int, int]]]()
     for i in range(len(table)):
@@ -123,7 +123,7 @@ class SharedObject(Value):
 
     @property
     def amount(self) -> int:
-        """The bytes of an object, or the texels of a texture."""
+        """The size of an object: its bytes, or the texels of a texture."""
         return self.size if self.size is not None else (self.width or 0) * (self.height or 0)
 
 

@@ -1,4 +1,4 @@
-"""Validation of long lists and wide objects in parts, so that only about as many errors are built as are shown.
+"""Validation of long lists and wide objects in parts, so that few more errors are built than are shown.
 
 An error takes a kilobyte and some microseconds, but two bytes of a request body can cause one.
 """
@@ -21,7 +21,7 @@ _MOST_FIELDS = 64
 
 
 def validate_in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    """Validate a JSON list in parts until there are more errors than are shown; return it as a tuple."""
+    """Validate a JSON list in parts until there are more errors than are shown; return the list as a tuple."""
     if isinstance(value, list):
         value = tuple(value)
     if not isinstance(value, tuple):
@@ -35,7 +35,7 @@ def validate_in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
 
 
 def part_by_part(value: Sequence[Any], size: int, validate: Callable[[Any], object], title: str) -> None:
-    """Validate a list in parts of `size` entries until more errors are found than are shown; raises ValidationError."""
+    """Validate a list in parts of `size` entries until more errors exist than are shown; raises ValidationError."""
     errors: list[InitErrorDetails] = []
     for low in range(0, len(value), size):
         try:
@@ -63,7 +63,7 @@ def entries_in_parts(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
 
 
 def _check_width(entries: Iterable[tuple[Any, Any]]) -> None:
-    """Raise ValidationError if an entry has more fields than any object of the wire format."""
+    """Raise ValidationError if an entry has more fields than any object of the wire format has."""
     wide = ((place, len(entry)) for place, entry in entries if type(entry) is dict and len(entry) > _MOST_FIELDS)
     errors: list[InitErrorDetails] = []
     for place, count in islice(wide, MAX_SHOWN + 1):
@@ -74,7 +74,7 @@ def _check_width(entries: Iterable[tuple[Any, Any]]) -> None:
 
 
 def drop_unknown_fields(value: Any, known: Mapping[str, FieldInfo]) -> Any:
-    """Return an object that keeps only as many unknown fields as one error can show."""
+    """Return an object with only as many of its unknown fields as one error can show."""
     if type(value) is not dict or len(value) <= _MOST_FIELDS:
         return value
     others = islice((name for name in value if name not in known), MAX_SHOWN + 1)
@@ -83,9 +83,9 @@ def drop_unknown_fields(value: Any, known: Mapping[str, FieldInfo]) -> Any:
 
 
 def _shift_errors(error: ValidationError, low: int) -> Iterator[InitErrorDetails]:
-    """Yield the errors of a part that begins at row `low`, with positions in the whole list."""
+    """Yield the errors of the part that begins at row `low`, with positions in the whole list."""
     for entry in error.errors(include_url=False):
-        if not entry["loc"]:  # all rows of the part are wrong, so it, not the list, is "too short"
+        if not entry["loc"]:  # all rows of the part are wrong, so skip the error that the part is "too short"
             continue
         index, *rest = entry["loc"]
         kind: Any = entry["type"]

@@ -28,7 +28,7 @@ class PlacementTable(Columns[Placement]):
 
     @classmethod
     def from_rows(cls, rows: Iterable[Placement]) -> PlacementTable:
-        """Return the table of these placements, with pools numbered in the order of first occurrence."""
+        """Return the table of these placements; pools are numbered in the order of their first occurrence."""
         names: dict[str, int] = {}
         rows = tuple(rows)
         pool = [names.setdefault(row.pool, len(names)) for row in rows]
@@ -45,7 +45,7 @@ class PlacementTable(Columns[Placement]):
 
     @cached_property
     def row_of(self) -> Mapping[int | str, int]:
-        """The row of each buffer's placement, by the buffer's id; the first row if it is placed repeatedly."""
+        """The row of each buffer's placement, by the buffer's id; the first row if a buffer is placed repeatedly."""
         return {name: row for row, name in reversed(list(enumerate(self.ids)))}
 
     def rows(self) -> list[dict[str, int | str]]:

@@ -32,7 +32,7 @@ Ids = Annotated[tuple[Id, ...], WrapValidator(validate_in_parts)]
 
 
 def _finding_from_json(value: object) -> object:
-    """Return the finding that a JSON object represents; any other value unchanged."""
+    """Return the finding that a JSON object represents; return any other value unchanged."""
     if isinstance(value, dict) and value.keys() <= _FINDING and all(type(value.get(key)) is str for key in _SAID):
         buffers = value.get("buffers", ())
         if isinstance(buffers, list | tuple) and {*map(type, buffers)} <= {int, str}:
@@ -87,7 +87,7 @@ class CertificateFacts(PlanValue):
 
 
 class Certified(PlanValue):
-    """A part of a plan that may have a certificate; without one, the field is left out."""
+    """A part of a plan that may have a certificate; without one, JSON omits the field `certificate`."""
 
     certificate: CertificateFacts | None = Field(None, exclude_if=lambda facts: facts is None)
 
@@ -105,7 +105,7 @@ class Proof(Certified):
 
     @property
     def prover(self) -> str:
-        """The solvers that proved the bound, or else the kind of the bound."""
+        """The names of the solvers that proved the bound, or else the bound's kind."""
         return self.by or self.kind
 
 
@@ -328,13 +328,13 @@ class Plan(PlanValue):
         return next((display(problem, self) for display in _DISPLAYS), None)
 
 
-# Keep problems outside their plans, so that comparisons, copies, pickles and files of plans do not depend on problems.
+# Keep problems outside their plans, so that comparisons, copies and pickles of plans do not depend on problems.
 _PROBLEMS: "dict[int, Problem]" = {}
 _DISPLAYS: "list[Callable[[Problem, object], str | None]]" = []
 
 
 def attach_problem(plan: P, problem: "Problem") -> P:
-    """Remember the problem of a plan for `problem_of`, and return the plan."""
+    """Remember a plan's problem, so that `problem_of` finds it, and return the plan."""
     if id(plan) not in _PROBLEMS:
         weakref.finalize(plan, _PROBLEMS.pop, id(plan), None).atexit = False
     _PROBLEMS[id(plan)] = problem
@@ -347,5 +347,5 @@ def show_with(display: "Callable[[Problem, object], str | None]") -> None:
 
 
 def problem_of(plan: object) -> "Problem | None":
-    """Return the problem of a plan; None if the plan was only read from JSON."""
+    """Return the problem of a plan; None if it is unknown, as for a plan read from JSON."""
     return _PROBLEMS.get(id(plan))

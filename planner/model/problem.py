@@ -33,7 +33,7 @@ class Problem(ProblemFields):
     although they are alive together. The buffers of each entry of `together` are in one pool.
     """
 
-    if TYPE_CHECKING:  # callers pass rows, but pydantic's own signature requires a table
+    if TYPE_CHECKING:  # show type checkers that callers pass rows, because pydantic's signature requires a table
 
         def __init__(self, *, buffers: Sequence[Buffer | Mapping[str, Any]], **fields: Any) -> None: ...
 
@@ -48,7 +48,7 @@ class Problem(ProblemFields):
         try:
             return cls.model_construct(buffers=buffers, **header)._check_parts()
         except ValidationError:
-            return cls(buffers=buffers, **header)  # the constructor raises the same errors as ProblemError
+            return cls(buffers=buffers, **header)  # the constructor raises the same errors, but as ProblemError
 
     def with_capacity(self, capacity: int | Mapping[str, int]) -> "Problem":
         """Return the problem with a new size for its only pool, or for the named pools; raises ProblemError.
@@ -124,7 +124,7 @@ class Problem(ProblemFields):
                     )
 
     def _ambiguous_pins(self) -> Iterator[Break]:
-        """Yield a broken rule for each pinned buffer that may use several pools."""
+        """Yield a broken rule for each pinned buffer that may use several pools, so that its pool is ambiguous."""
         choices = self.buffers.pool_choices
         for i in (self.buffers.offset >= 0).nonzero()[0].tolist():
             names = set(choices[int(self.buffers.pool_choice[i])] or self.pool_index)
@@ -134,7 +134,7 @@ class Problem(ProblemFields):
                 yield ("buffers", i, "offset"), rule
 
     def _pools_at_one_address(self) -> Iterator[Break]:
-        """Yield a broken rule for each two pools of a device that share addresses which neither of them reserves."""
+        """Yield a broken rule for each two pools of a device that share addresses which neither pool reserves."""
         spans = sorted(
             (pool.base_address, pool.base_address + (ADDRESS_SPACE if pool.size is None else pool.size), q)
             for q, pool in enumerate(self.pools)
@@ -162,7 +162,7 @@ class Problem(ProblemFields):
 
 
 def _has_address_0(pool: Pool) -> bool:
-    """Return True if a caller stated a pool's address; programs that write all fields write 0 for no address."""
+    """Return True if a caller stated a pool's address; if all fields are set, 0 may mean no address."""
     return "base_address" in pool.model_fields_set and len(pool.model_fields_set) < len(Pool.model_fields)
 
 
@@ -177,14 +177,14 @@ def profile_of(problem: Problem, profile: Profile | None) -> Profile | None:
 
 
 def replace_fields(problem: Problem, **fields: Any) -> Problem:
-    """Return the problem with some fields replaced and validated again; raises ProblemError."""
+    """Return the problem with some fields replaced, validated again; raises ProblemError."""
     return Problem.model_validate({name: getattr(problem, name) for name in problem.model_fields_set} | fields)
 
 
 def replace_profile(problem: Problem, profile: Profile | None) -> Problem:
     """Return the problem with a profile's objective: `peak` for `size`, `cost` for the others, unchanged for None.
 
-    If all pools have the same cost, moving a byte costs 0 in the first pool, 1 in the second, and so on.
+    If all pools have the same cost, moving a byte then costs 0 in the first pool, 1 in the second, and so on.
     """
     if profile is None or (profile == "size" and problem.objective == "peak"):
         return problem

@@ -1,4 +1,4 @@
-"""The fields of a problem, and look-ups of its buffers and pools, before the rules between them are checked.
+"""The fields of a problem, and look-ups of its buffers and pools; rules between fields are checked elsewhere.
 
 A rigid group is a set of buffers that `relative` keeps at fixed distances.
 """
@@ -32,10 +32,10 @@ Roots = Mapping[int, tuple[int, int]]
 def rigid_groups(relatives: Relatives, index: Mapping[Id, int], roots: Roots) -> Mapping[int, tuple[int, int]]:
     """Return (lowest buffer of the group, distance above it in bytes) for each buffer in a rigid group.
 
-    The lowest buffer itself is included, with distance 0; of several, the first one counts. An alias is in no group, as
-    the buffer that contains it represents it. References must not form a cycle.
+    The lowest buffer itself is included, with distance 0; of several lowest buffers, the first one counts. An alias is
+    in no group, because the buffer that contains it represents it. References must not form a cycle.
     """
-    above: dict[int, tuple[int, int]] = {}  # for each buffer: (end of its chain, bytes above the end)
+    above: dict[int, tuple[int, int]] = {}  # for each buffer: (chain's end, bytes above that end)
     for i in relatives:
         path = []
         while i in relatives and i not in above:
@@ -74,7 +74,7 @@ PEAK_THEN_COST = ("peak", "cost")
 
 
 def _validated_objective(value: Any, _: ValidatorFunctionWrapHandler) -> Any:
-    """Return a valid objective; raises PydanticCustomError, with the likeliest valid one, for any other value."""
+    """Return a valid objective; raises PydanticCustomError, with the most likely valid one, for any other value."""
     value = tuple_from_list(value)
     if value == PEAK_THEN_COST or (isinstance(value, str) and value in ("peak", "fit", "cost")):
         return value
@@ -199,7 +199,7 @@ class ProblemFields(Value):
         return {pool.name: i for i, pool in enumerate(self.pools)}
 
     def target(self, i: int) -> tuple[int, int]:
-        """Return the reference of `relative` buffer `i`: (a buffer that is no alias, bytes above its start)."""
+        """Return the reference of `relative` buffer `i`: (a buffer that is not an alias, bytes above its start)."""
         return target(self.buffers.rules["relative"][i], self.index, self.roots)
 
     def allowed_pools(self, i: int) -> tuple[int, ...]:
@@ -211,7 +211,7 @@ class ProblemFields(Value):
 
     @cached_property
     def roots(self) -> Mapping[int, tuple[int, int]]:
-        """For each alias, by position: (position of the outermost buffer that contains it, bytes from its start)."""
+        """For each alias, by position: (position of the outermost buffer that contains it, bytes from that start)."""
         roots: dict[int, tuple[int, int]] = {}
         for i in self.buffers.aliases:
             path = []
@@ -226,7 +226,7 @@ class ProblemFields(Value):
 
     @cached_property
     def rigid_leads(self) -> Mapping[int, tuple[int, int]]:
-        """For each buffer in a rigid group, by position: (the group's lowest buffer, distance above it in bytes)."""
+        """For each buffer in a rigid group, by position: (the group's lowest buffer, bytes above that start)."""
         return (
             rigid_groups(self.buffers.rules["relative"], self.index, self.roots)
             if self.buffers.rules["relative"]

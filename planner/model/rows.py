@@ -1,4 +1,4 @@
-"""The rows of the wire format, a problem's buffer and a plan's placement, and their base classes."""
+"""The rows of the wire format (a problem's buffer and a plan's placement) and their base classes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -61,7 +61,7 @@ def _validated_id(value: object) -> int | str:
 
 
 def tuple_from_list(value: Any) -> Any:
-    """Return a JSON list as a tuple, for fields that require a tuple; any other value unchanged."""
+    """Return a JSON list as a tuple, for fields that require a tuple; return any other value unchanged."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -89,26 +89,26 @@ class WireValue(BaseModel):
 
         @classmethod
         def model_validate(cls, obj: Any, **options: Any) -> "WireValue":
-            """Return the value of a mapping; for many unknown fields, the error names only some of them."""
+            """Return the value of a mapping; if it has many unknown fields, the error names only some of them."""
             return super().model_validate(drop_unknown_fields(obj, cls.model_fields), **options)
 
         def __getattr__(self, name: str) -> Any:
-            """Raise AttributeError, with the attribute that was probably meant."""
-            fields, is_own = type(self).model_fields, name.startswith("_")  # pydantic looks up private names often
+            """Raise AttributeError, with a suggestion of the attribute that was probably meant."""
+            fields, is_own = type(self).model_fields, name.startswith("_")  # pydantic often looks up private names
             hint = "" if is_own else did_you_mean(name, fields, word_table("attributes"), 0.75)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
 
 class Value(WireValue):
-    """A part of a problem or of a plan. Building a wrong one raises `error`, one sentence a broken rule.
+    """The base class of the parts of problems and plans; invalid values raise `error`, one sentence per broken rule.
 
-    Where the wire format has integers, those of numpy are taken as well. `repr` names the fields that are no defaults,
-    and of long ones only how many entries they have.
+    Integers of numpy are accepted where the wire format has integers. `repr` omits fields with default values, and
+    shows only the number of entries of long sequences.
     """
 
     error: ClassVar[type[InputError]] = ProblemError
 
-    if not TYPE_CHECKING:  # type checkers must see pydantic's signatures instead
+    if not TYPE_CHECKING:  # type checkers must see pydantic's signatures instead, so hide these methods
 
         def __init__(self, /, *given: Any, **fields: Any) -> None:
             if given:
@@ -132,7 +132,7 @@ class Value(WireValue):
 
         @classmethod
         def model_validate(cls, obj: Any, **options: Any) -> "Value":
-            """Return the value for an object or a mapping; raises InputError."""
+            """Return the value for an object or a mapping; raises the class's `error`, an InputError."""
             try:
                 return super().model_validate(obj, **options)
             except ValidationError as error:
@@ -140,7 +140,7 @@ class Value(WireValue):
 
         @classmethod
         def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> "Value":
-            """Return the value for a JSON text; raises InputError."""
+            """Return the value for a JSON text; raises the class's `error`, an InputError."""
             try:
                 return super().model_validate_json(json_data, **options)
             except ValidationError as error:
@@ -148,7 +148,7 @@ class Value(WireValue):
 
     @classmethod
     def _validate_again(cls, error: ValidationError, validate: Callable[[Any], Any], value: Any) -> Any:
-        """Validate again with numpy integers converted to Python integers, and return the value; raises InputError."""
+        """Return the value, validated again with numpy integers converted to Python integers; raises an InputError."""
         if any(isinstance(fault["input"], np.integer) for fault in error.errors(include_url=False)):
             try:
                 return validate(_plain_integers(value))
@@ -168,7 +168,7 @@ class Value(WireValue):
 
 
 def _plain_integers(value: Any) -> Any:
-    """Return a value with numpy integers, also those in dicts and lists, converted to Python integers."""
+    """Return a value with all numpy integers in it, also within dicts and lists, converted to Python integers."""
     if isinstance(value, np.integer):
         return int(value)
     if isinstance(value, dict):
@@ -177,14 +177,14 @@ def _plain_integers(value: Any) -> Any:
 
 
 def short_repr(value: object) -> str:
-    """Return the repr of a value; for a sequence of more than five entries, only their number."""
+    """Return a value's repr; for a sequence of more than five entries, only the number of entries."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"<{len(value)} entries>" if len(value) > 5 else repr(list(value))
     return repr(value)
 
 
 class PlanValue(Value):
-    """A part of a plan."""
+    """The base class of the parts of a plan; invalid values raise PlanError."""
 
     error = PlanError
 
@@ -243,7 +243,7 @@ class Buffer(Value):
         return self
 
     def _broken_rules(self) -> list[Break]:
-        """Return the rules that the buffer breaks by itself."""
+        """Return the rules that the buffer breaks regardless of all other parts of the problem."""
         breaks: list[Break] = []
         if self.start is not None or self.end is not None:
             if self.lifetimes is not None:
@@ -272,7 +272,7 @@ class Buffer(Value):
 
     @property
     def intervals(self) -> tuple[tuple[int, int], ...]:
-        """The half-open lifetimes of the buffer, as given."""
+        """The buffer's half-open lifetimes, in the given order."""
         if self.start is not None and self.end is not None:
             return ((self.start, self.end),)
         return self.lifetimes or ()

@@ -45,7 +45,7 @@ def parse_size(text: str) -> int:
 
 
 def _parsed_bytes(value: Any) -> Any:
-    """Return the number of bytes that a text such as 24GiB denotes; any other value unchanged."""
+    """Return the number of bytes that a text such as 24GiB denotes; return any other value unchanged."""
     try:
         return parse_size(value) if isinstance(value, str) else value
     except ValueError as error:
@@ -57,7 +57,7 @@ Size = Annotated[Bytes, BeforeValidator(_parsed_bytes, json_schema_input_type=in
 
 
 def _size_hint(match: re.Match[str] | None, text: str) -> str:
-    """Return a hint at the intended size if the case or name of the unit is wrong; empty without a good guess."""
+    """Return a hint at the size that was probably meant, such as with another unit; empty without a good guess."""
     if match is None:
         if number := byte_count_hint(text):
             return number
@@ -72,7 +72,7 @@ def _size_hint(match: re.Match[str] | None, text: str) -> str:
 
 
 def size_text(size: int) -> str:
-    """Return a size in the largest binary unit that it reaches: `1.5 MiB`, `12 B`."""
+    """Return a size in the largest binary unit that does not exceed it: `1.5 MiB`, `12 B`."""
     value, chosen = float(size), "B"
     for unit, factor in _BINARY.items():
         if 2048 * size >= 2047 * factor:  # 1023.5 of the smaller unit would round to 1024, so use this unit
@@ -81,7 +81,7 @@ def size_text(size: int) -> str:
 
 
 def set_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
-    """Return the problem with new pool sizes: `SIZE` for the only pool, or `NAME=SIZE` for each.
+    """Return the problem with new pool sizes, given as `SIZE` for the only pool, or as `NAME=SIZE` for each.
 
     If the problem names no pools, as in tables, the names define its pools in order of preference. A size may be
     `unlimited`, and may be followed by the pool's base address, as in `sram=128KiB@0x20000000`. Raises OptionError.
@@ -150,23 +150,23 @@ _PART = r"(?a)([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(%?)"
 
 
 def share_of(text: str) -> float | None:
-    """Return the share that a text such as 10% or 0.1 denotes; None for any other text."""
+    """Return the share, as a number, that a text such as 10% or 0.1 denotes; None for any other text."""
     match = re.fullmatch(_PART, text.strip())
     return None if match is None else float(match[1]) / (100 if match[2] else 1)
 
 
 def gap_text(gap: float | None) -> str:
-    """Return a gap as a percentage, rounded up, so that a positive gap is never shown as 0."""
+    """Return a gap as a percentage rounded up, so that a positive gap never appears as 0."""
     return "unknown" if gap is None else f"{ceil(Fraction(repr(float(gap))) * 10_000) / 100:.2f}%"
 
 
 def rule_error(rule: str) -> PydanticCustomError:
-    """Return the pydantic error for a value that breaks a rule."""
+    """Return a pydantic error whose message is the sentence of a broken rule."""
     return PydanticCustomError("rule", "{rule}", {"rule": rule})
 
 
 def _parsed_ratio(value: object) -> object:
-    """Return a text such as +10% as a multiple of the multiplications of layer-by-layer execution."""
+    """Return a limit such as +10% as a multiple (1.1) of the multiplications of layer-by-layer execution."""
     if not isinstance(value, str):
         return value
     text = value.strip()

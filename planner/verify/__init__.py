@@ -1,1 +1,1 @@
-"""The verifier, which checks all rules on plans from the problem alone."""
+"""The verifier, which checks plans against all rules from the problem alone, without code of the solvers."""

@@ -24,7 +24,7 @@ from memplan.planner.verify.violation import Violation, false_claim
 
 
 def claims_without_placements(problem: Problem, plan: Plan) -> Iterator[Violation]:
-    """Yield a violation for each claim about placements in a plan without placements."""
+    """Yield a violation for each claim about placements that a plan makes although it has no placements."""
     made: dict[str, object] = {"peak": plan.peak, "gap": plan.gap, "cost": plan.cost, "proof": plan.proof}
     made |= {f"pools[{k}].used": pool.used for k, pool in enumerate(plan.pools)}
     for name, claim in made.items():
@@ -38,7 +38,7 @@ def claims_without_placements(problem: Problem, plan: Plan) -> Iterator[Violatio
 
 
 def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield a violation for each claim, including the status, that the placements contradict; None claims nothing."""
+    """Yield a violation for each claim, including the status, that the placements contradict; None is not a claim."""
     used = pool_uses(problem, placed)
     peak = sum(used.values())
     if plan.status in ("infeasible", "unknown"):
@@ -70,7 +70,7 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
 
 
 def _claims_of_cost(plan: Plan, cost: float) -> Iterator[Violation]:
-    """Yield a violation for each wrong claim about the cost, its lower bound and its limit."""
+    """Yield a violation for each false claim about the cost, its lower bound and its limit."""
     if plan.cost is not None and not isclose(plan.cost, cost, rel_tol=1e-9):
         yield false_claim("cost", f"{cost}, the sum of traffic x cost and of prices of pairs", plan.cost)
     least, most = plan.cost_lower_bound, plan.cost_limit
@@ -84,7 +84,7 @@ def _claims_of_cost(plan: Plan, cost: float) -> Iterator[Violation]:
 
 
 def _claims_of_weights(plan: Plan, weighted: WeightedUse, used: dict[str, int]) -> Iterator[Violation]:
-    """Yield a violation for each wrong claim about the weighted sum of the pools' use."""
+    """Yield a violation for each false claim about the weighted sum of the pools' used bytes."""
     if unknown := weighted.weights.keys() - used.keys():
         yield false_claim("weighted.weights", "pools of the problem", min(unknown))
     truth = fsum(weight * used.get(name, 0) for name, weight in weighted.weights.items())
@@ -98,7 +98,7 @@ def _claims_of_weights(plan: Plan, weighted: WeightedUse, used: dict[str, int]) 
 
 
 def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield a violation for each wrong list of pairs, whatever their order; a missing list claims nothing."""
+    """Yield a violation for each wrong list of shared or clashing pairs, in any order; absent lists claim nothing."""
     truths = {"shared": (plan.shared, pairs_that_share), "bank_clashes": (plan.bank_clashes, pairs_that_clash)}
     for name, (claim, truth) in truths.items():
         if name in plan.model_fields_set:
@@ -129,12 +129,12 @@ def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: floa
 
 
 def _is_cost_alone(problem: Problem, plan: Plan) -> bool:
-    """Return True if optimality concerns the cost only, because pairs that share bytes have a price."""
+    """Return True if a claim of optimality covers only the cost, because pairs that share bytes have a price."""
     return problem.objective == "cost" and bool(problem.reuse) and plan.profile is None
 
 
 def _goals_with_bounds(problem: Problem, plan: Plan, used: dict[str, int]) -> list[tuple[float, float | None]]:
-    """Return the value and the claimed bound (or None) of each goal, in order of precedence."""
+    """Return each goal's value and claimed bound (or None), in order of the goals' precedence."""
     bounds = {pool.name: pool.lower_bound for pool in plan.pools}
     ends = [(used[pool.name], bounds.get(pool.name)) for pool in reversed(problem.pools)]
     if plan.weighted is not None:
@@ -148,7 +148,7 @@ def _goals_with_bounds(problem: Problem, plan: Plan, used: dict[str, int]) -> li
 
 
 def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iterator[Violation]:
-    """Yield a violation for each wrong claim about pools: names, sizes, used bytes and bounds."""
+    """Yield a violation for each false claim about pools: names, sizes, used bytes and bounds."""
     yield from _names_of_pools(problem, plan)
     for k, pool in enumerate(plan.pools):
         mine = used.get(pool.name)
@@ -177,7 +177,7 @@ def _names_of_pools(problem: Problem, plan: Plan) -> Iterator[Violation]:
 
 
 def _total_cost(problem: Problem, placed: PlacedBuffers) -> float:
-    """Return the cost of a plan: the sum of traffic times its pool's cost, plus the prices of pairs that meet."""
+    """Return a plan's cost: the sum of traffic times its pool's cost, plus the prices of all pairs that meet."""
     table = problem.buffers
     prices = np.array([pool.cost for pool in problem.pools])
     moved = np.where(table.traffic >= 0, table.traffic, table.size)
@@ -211,7 +211,7 @@ def costly_pairs(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id
 
 
 def _sharing_pairs(problem: Problem, placed: PlacedBuffers) -> set[frozenset[int]]:
-    """Return the `reuse` pairs that share bytes of one pool, as positions of root buffers."""
+    """Return the `reuse` pairs that share bytes of one pool, as sets of positions of their root buffers."""
     partners: dict[int, set[int]] = defaultdict(set)
     for a, b in chain.from_iterable(row.pairs for row in problem.reuse):
         i, j = placed.root_of(a), placed.root_of(b)
@@ -233,7 +233,7 @@ def _sharing_pairs(problem: Problem, placed: PlacedBuffers) -> set[frozenset[int
 
 
 def _times_alive(problem: Problem, placed: PlacedBuffers, buffers: set[int]) -> dict[int, Times]:
-    """Return the lifetimes of the given buffers, each including those of its aliases."""
+    """Return the lifetimes of the given buffers, each together with the lifetimes of its aliases."""
     times: dict[int, Times] = {i: [] for i in buffers}
     if buffers:
         table, home = problem.buffers, placed.lifetime_root
@@ -243,7 +243,7 @@ def _times_alive(problem: Problem, placed: PlacedBuffers, buffers: set[int]) -> 
 
 
 def claims_of_reuse(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield a violation for each wrong claim about reused pairs: a wrong pair, cost or order.
+    """Yield a violation for each false claim about `reuse` pairs: a wrong pair, cost or order of use.
 
     If costs are not minimised, no pair may be listed; a plan without a cost need not list any.
     """

@@ -16,7 +16,7 @@ Interval = tuple[int, int]
 
 
 def live_bounds(problem: Problem, plan: Plan) -> tuple[list[int], int]:
-    """Return a lower bound on each pool's use, assuming the plan's use of later pools, and one on the sum of uses.
+    """Return a lower bound on each pool's use, given the plan's use of later pools, and one on the sum of all uses.
 
     A pool must hold the live bytes that may not be in another pool, and all live bytes that it may hold minus the
     capacity of the other pools. Buffers that may share bytes, such as members of a rigid group, are not counted.
@@ -49,7 +49,7 @@ def live_bounds(problem: Problem, plan: Plan) -> tuple[list[int], int]:
 
 
 def _used_or_capacity(problem: Problem, plan: Plan) -> list[float]:
-    """Return each pool's use as the plan states it, or else its capacity."""
+    """Return each pool's used bytes as the plan states them, or else the pool's capacity."""
     used = {use.name: use.used for use in plan.pools if use.used is not None}
     return [used.get(pool.name, _capacity(problem, q)) for q, pool in enumerate(problem.pools)]
 
@@ -65,7 +65,7 @@ def _peak_live_bytes(size: Sequence[int], lives: dict[int, list[Interval]], chos
     for i in chosen:
         end = None
         for start, until in sorted(lives[i]):
-            begin = start if end is None else max(start, end)  # lifetimes of one buffer may overlap
+            begin = start if end is None else max(start, end)  # lifetimes of one buffer may overlap; count a time once
             if begin < until:
                 change[begin] = change.get(begin, 0) + size[i]
                 change[until] = change.get(until, 0) - size[i]

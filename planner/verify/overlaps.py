@@ -24,7 +24,7 @@ _CHUNK = 65_536
 
 
 def no_two_share_bytes(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield a violation for each pair that shares bytes while both are alive, or despite an explicit conflict."""
+    """Yield a violation for each pair of buffers that share bytes while both are alive, or despite a conflict."""
     seen: set[tuple[int, int]] = set()
     for q in range(len(problem.pools)):
         lives = _Lives.from_pool(problem, placed, q)
@@ -49,7 +49,7 @@ class _Lives(NamedTuple):
 
     @classmethod
     def from_pool(cls, problem: Problem, placed: PlacedBuffers, q: int) -> _Lives:
-        """Return the lifetimes in pool `q`; those of an alias count for its root."""
+        """Return the lifetimes in pool `q`; an alias's lifetimes belong to its root buffer."""
         table, lifetime_buffer = problem.buffers, placed.lifetime_root
         rows = np.flatnonzero((placed.pool[lifetime_buffer] == q) & (table.size[lifetime_buffer] > 0))
         lifetime_buffer = lifetime_buffer[rows]
@@ -62,17 +62,17 @@ class _Lives(NamedTuple):
         )
 
     def lie_apart(self) -> bool:
-        """Return True if no two buffers share bytes at any time, which is true of most plans and quickly decided.
+        """Return True if no two buffers share bytes at any time, which is the usual case and quickly decided.
 
         A lifetime with its offsets is a rectangle. A sweep over time keeps a sorted list of the live buffers; a sweep
-        over offsets keeps one of the buffers that contain an offset at any time. The sweep with the shorter list is
-        faster: n rectangles that fill their frame yield a mean length of at most sqrt(n) for one of the two.
+        over offsets keeps a list of the buffers at the current offset. The sweep with the shorter list is faster: n
+        rectangles that fill their frame yield a mean length of at most sqrt(n) for one of the two sweeps.
         """
-        if (self.low > self.high).any():  # another check reports negative offsets
+        if (self.low > self.high).any():  # another check reports negative offsets, so skip the sweep
             return False
         if len(self.start) <= _FEW:
             return no_pair_meets(self.start, self.end, self.low, self.high)
-        # Of two possible sweeps, the one with the shorter list is faster (decision 053).
+        # Of two possible sweeps, over time or over offsets, the one with the shorter list is faster (decision 053).
         if _mean_overlap_count(self.start, self.end) <= _mean_overlap_count(self.low, self.high):
             return _are_disjoint_by_sweep(self.start, self.end, self.low, self.high)
         return _are_disjoint_by_sweep(self.low, self.high, self.start, self.end)
@@ -100,9 +100,9 @@ def no_pair_meets(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> 
 
 
 def _are_disjoint_by_sweep(start: Numbers, end: Numbers, low: Numbers, high: Numbers) -> bool:
-    """Return True if no two non-empty rectangles overlap, by a sweep over their ranges `start` to `end`."""
+    """Return True if no two non-empty rectangles overlap, by a sweep over their sides `start` to `end`."""
     n = len(start)
-    # A stable sort with ends listed first keeps ranges that merely touch from overlapping.
+    # In a stable sort, ends come first at equal points, so ranges that merely touch do not overlap.
     order = np.argsort(np.concatenate((end, start)), kind="stable")
     lows: list[int] = []
     highs: list[int] = []
@@ -125,7 +125,7 @@ def _are_disjoint_by_sweep(start: Numbers, end: Numbers, low: Numbers, high: Num
 class _Layer:
     """A set of live buffers that share no bytes with each other.
 
-    Such buffers have the same order by start and by end offset, so a new buffer can overlap only its neighbours in that
+    Their order by start offset equals that by end offset, so a new buffer can overlap only its neighbours in that
     order.
     """
 
@@ -148,13 +148,13 @@ class _Layer:
         self.apart.insert(at, i)
 
     def remove(self, i: int) -> None:
-        """Remove a buffer of the layer, whose lifetime has ended."""
+        """Remove a buffer, whose lifetime has ended, from the layer."""
         at = bisect(self.lows, self.low[i]) - 1
         del self.lows[at], self.apart[at]
 
 
 class _LiveBuffers:
-    """The live buffers of one pool, each in the first layer in which it shares no bytes with another buffer.
+    """The live buffers of one pool, each in the first layer where it shares no bytes with another buffer.
 
     In a valid plan, one layer holds all buffers, except members of rigid groups and `may_share` pairs, which may share
     bytes.
@@ -185,7 +185,7 @@ class _LiveBuffers:
 
 
 class _SharingRights:
-    """The pairs of buffers that may share bytes while both are alive."""
+    """The pairs of buffers that may share bytes although both are alive."""
 
     def __init__(self, problem: Problem, placed: PlacedBuffers) -> None:
         self.placed = placed
@@ -200,7 +200,7 @@ class _SharingRights:
 def _overlapping_pairs(
     problem: Problem, placed: PlacedBuffers, lives: _Lives
 ) -> Iterator[tuple[int, int, tuple[int, int]]]:
-    """Yield the pairs (i < j) of one pool that share bytes while both are alive, with their common time range.
+    """Yield the pairs (i < j) of one pool that share bytes while both are alive, with the first common time range.
 
     The method is a sweep over time. A buffer counts together with its aliases, whose overlapping lifetimes are treated
     as one.
@@ -236,7 +236,7 @@ def _overlapping_pairs(
 
 
 def _sharing_conflicts(problem: Problem, placed: PlacedBuffers) -> list[tuple[int, int]]:
-    """Return the pairs (i < j) in explicit conflict that share bytes."""
+    """Return the pairs (i < j) of root buffers that share bytes although they conflict explicitly."""
     ends = map(placed.row.__getitem__, chain.from_iterable(problem.conflicts))
     pairs = placed.root[np.fromiter(ends, np.int64, 2 * len(problem.conflicts)).reshape(-1, 2)]
     i, j = pairs.min(axis=1), pairs.max(axis=1)
@@ -250,7 +250,7 @@ def _sharing_conflicts(problem: Problem, placed: PlacedBuffers) -> list[tuple[in
 def _sharing_violation(
     problem: Problem, placed: PlacedBuffers, i: int, j: int, time: tuple[int, int] | None
 ) -> Violation:
-    """Return the violation for two buffers that share bytes, with the byte range and the time range."""
+    """Return the violation for two buffers that share bytes, with the common range of bytes and of time."""
     first, second = problem.buffers.ids[i], problem.buffers.ids[j]
     low = max(int(placed.offset[i]), int(placed.offset[j]))
     high = min(int(placed.end[i]), int(placed.end[j]))

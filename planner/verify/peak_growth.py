@@ -74,7 +74,7 @@ class Occupancy:
 
     @cached_property
     def live_set(self) -> LiveSet:
-        """The live set at the first time of the peak live bytes."""
+        """The live set at the first time at which the live bytes peak."""
         loads = self._live_bytes_by_time(self.sizes)
         time = max(loads, key=lambda when: loads[when]) if loads else None
         names = self.buffers_at(time)
@@ -86,10 +86,10 @@ class Occupancy:
         return tuple(sorted(names, key=lambda name: -self.sizes[name]))
 
     def similar_time(self, now: Occupancy, names: Collection[Id]) -> int | None:
-        """Return the time at which most live bytes are of the named buffers; None if there are no times.
+        """Return the time at which the named buffers have the most live bytes; None if there are no times.
 
         Among these buffers, those that live longer in `now` count last, since the longer lifetime itself explains them.
-        Among equal times, the one with the fewest live bytes wins.
+        Of equal times, the one with the fewest live bytes in total wins.
         """
         stable = {name for name in names if name in self.alive and now.duration(name) <= self.duration(name)}
         firm, shared, everything = map(self._live_bytes_by_time, (stable, frozenset(names), self.sizes))
@@ -100,7 +100,7 @@ class Occupancy:
         return sum(end - start for start, end in self.alive[name])
 
     def _live_bytes_by_time(self, names: Collection[Id]) -> dict[int, int]:
-        """Return the live bytes of the named buffers at every time at which a lifetime starts or ends."""
+        """Return the live bytes of the named buffers at every time at which a lifetime starts or ends, by time."""
         change: defaultdict[int, int] = defaultdict(int)
         for name, spans in self.alive.items():
             size = self.sizes[name] if name in names else 0
@@ -112,7 +112,7 @@ class Occupancy:
 
 
 def occupancies(problem: Problem, plan: Plan) -> dict[str, Occupancy]:
-    """Return the contents of each pool of a problem under a valid plan, by the pool's name."""
+    """Return each pool's contents (buffers, lifetimes, used bytes) under a valid plan, by the pool's name."""
     buffers, places = problem.buffers, plan.placements
     pool_of = {name: places.pool_names[pool] for name, pool in zip(places.ids, places.pool.tolist(), strict=True)}
     spans: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -129,7 +129,7 @@ def occupancies(problem: Problem, plan: Plan) -> dict[str, Occupancy]:
 
 
 def peak_growth(now: Occupancy, then: Occupancy, elsewhere: Mapping[Id, int]) -> PeakGrowth:
-    """Return the growth of a pool's peak; `elsewhere` has the sizes of buffers that were in other pools before."""
+    """Return the growth of a pool's peak; `elsewhere` has the old sizes of buffers that were in other pools."""
     peak = now.live_set
     time = then.similar_time(now, peak.buffers)
     before = frozenset(then.buffers_at(time))
@@ -153,7 +153,7 @@ def growths(now: Mapping[str, Occupancy], then: Mapping[str, Occupancy]) -> dict
 
 
 def _growth_cause(name: Id, now: Occupancy, then: Occupancy, was_there: bool, elsewhere: Mapping[Id, int]) -> Cause:
-    """Return the reason why a buffer is alive at the new peak with its present size."""
+    """Return the cause that explains why a buffer is alive at the new peak with its present size."""
     size = now.sizes[name]
     if was_there:
         more = size - then.sizes[name]

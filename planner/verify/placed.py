@@ -17,7 +17,7 @@ from memplan.planner.model.problem import MAX_BYTES, Problem
 
 @dataclass(frozen=True, eq=False)
 class PlacedBuffers:
-    """The pool and offset of each buffer, in the problem's order.
+    """Each buffer's pool and offset, in the problem's order.
 
     `pool` is ABSENT for a buffer that is in none of the problem's pools.
     """
@@ -63,7 +63,7 @@ class PlacedBuffers:
         return _followed_links(len(self.problem.buffers), self._positions_of(self.problem.buffers.aliases))
 
     def required_and_actual(self, i: int, j: int, distance: int) -> tuple[str, str] | None:
-        """Return, as texts, where `i` must be (`distance` above `j`) and where it is; None if these are equal."""
+        """Return, as texts, where buffer `i` must be (`distance` above `j`) and where it is; None if it is there."""
         if self.pool[i] < 0 or self.pool[j] < 0:
             return None
         wanted = int(self.offset[j]) + distance
@@ -78,7 +78,7 @@ class PlacedBuffers:
 
     @cached_property
     def group(self) -> tuple[I64, I64]:
-        """Two arrays: each buffer's group of fixed distances, and its bytes above the group's reference point."""
+        """Two arrays: each buffer's rigid group, and its bytes above the group's reference point."""
         root, above = self.root_distances
         named = self._positions_of(self.problem.buffers.rules["relative"])
         # A distance beyond int64 fits into no pool, so capping the distance changes no verdict.

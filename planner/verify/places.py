@@ -1,4 +1,4 @@
-"""How low each buffer of a valid plan could be placed if it moved alone, and which buffer is below it.
+"""The lowest offset to which each buffer of a valid plan could move alone, and the buffer below it.
 
 The rules are those of the verifier. A buffer moves together with its aliases. A pinned buffer, or one at a fixed
 distance from another buffer, does not move.
@@ -45,10 +45,9 @@ class LowestPlaces:
 
     lowest: the lowest offset that obeys all rules; ABSENT if none was found.
     under: the buffer's support, which is the highest-ending buffer below it that it must not overlap; ABSENT at the
-    bottom of
-    the pool.
+    bottom of the pool.
     idle: the number of bytes between the buffer and its support.
-    over: the next such buffer above it, or ABSENT.
+    over: the next buffer above that it must not overlap; ABSENT if there is none.
     """
 
     lowest: I64
@@ -57,7 +56,7 @@ class LowestPlaces:
     over: I64
 
     def tower(self, i: int) -> list[int]:
-        """Return a buffer, its support, the support's support, and so on down to the bottom."""
+        """Return a buffer, its support (the buffer below), the support's support, and so on down to the bottom."""
         tower = [i]
         while (i := int(self.under[i])) >= 0:
             tower.append(i)
@@ -65,7 +64,7 @@ class LowestPlaces:
 
 
 def lowest_places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOST_PAIRS) -> LowestPlaces | None:
-    """Return the lowest places of a valid plan's buffers; None if more than `most_pairs` pairs had to be compared.
+    """Return the lowest offsets of a valid plan's buffers; None if more than `most_pairs` pairs had to be compared.
 
     The result is also None if the problem has a pair rule that is unknown to this module.
     """
@@ -82,7 +81,7 @@ def lowest_places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOS
     lowest = np.where(lowest[root] < 0, ABSENT, lowest[root] + distance)
     moved = np.where(lowest < 0, placed.offset, lowest).astype(np.int64)
     for broken in check_places(problem, PlacedBuffers(problem, placed.pool, moved)):
-        if broken.first is not None:  # the lowest offset breaks a rule that this module does not know
+        if broken.first is not None:  # this module does not know the broken rule
             lowest[placed.row[broken.first]] = ABSENT
     return LowestPlaces(lowest, under[root], idle[root], over[root])
 
@@ -128,19 +127,19 @@ def _comparable_pairs(
 
 
 def _unordered_pair_keys(i: I64, j: I64, n: int) -> I64:
-    """Return one number for each pair of different buffers, independent of the order within the pair."""
+    """Return one number per pair of different buffers, which is independent of the order within the pair."""
     apart = i != j
     return np.asarray(np.minimum(i, j)[apart] * n + np.maximum(i, j)[apart])
 
 
 def _pair_keys(problem: Problem, placed: PlacedBuffers, names: Any) -> I64:
-    """Return the numbers of those named pairs that are in one pool and both have bytes."""
+    """Return the pair numbers of those named pairs whose buffers are in one pool and both have bytes."""
     pairs = _pairs_in_one_pool(problem, placed, names)
     return _unordered_pair_keys(pairs[:, 0], pairs[:, 1], len(problem.buffers))
 
 
 def _pairs_in_one_pool(problem: Problem, placed: PlacedBuffers, names: Any) -> I64:
-    """Return the roots of those named pairs that are in one pool and both have bytes."""
+    """Return the root buffers of those named pairs that are in one pool and both have bytes, (k, 2)."""
     row, size = placed.row, problem.buffers.size
     pairs = placed.root[np.array([[row[a], row[b]] for a, b in names], dtype=np.int64).reshape(-1, 2)]
     pool = placed.pool[pairs]
@@ -149,14 +148,14 @@ def _pairs_in_one_pool(problem: Problem, placed: PlacedBuffers, names: Any) -> I
 
 
 def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I64, I64, I64]:
-    """Return, for each root, its support, the number of free bytes above the support, and the next buffer above."""
+    """Return, for each root buffer: the buffer below, the free bytes between them, and the next buffer above."""
     n, end = len(problem.buffers), placed.end.astype(np.int64)
     under, over, top = np.full(n, ABSENT), np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
     i, j = pairs.T
     below = end[j] <= placed.offset[i]
     order = np.argsort(end[j[below]], kind="stable")
     low, high = i[below][order], j[below][order]
-    under[low], top[low] = high, end[high]  # numpy keeps the last of several assignments to one entry
+    under[low], top[low] = high, end[high]  # numpy keeps the last of equal entries: the highest end
     above = placed.offset[j] >= end[i]
     order = np.argsort(-placed.offset[j[above]], kind="stable")
     over[i[above][order]] = j[above][order]
@@ -171,7 +170,7 @@ def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I6
 
 
 def _min_offsets(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt.NDArray[np.bool_], banked: I64) -> I64:
-    """Return the lowest offset of each root; ABSENT if none was found."""
+    """Return the lowest legal offset of each root buffer; ABSENT if none was found."""
     table, pools = problem.buffers, problem.pools
     size, pool, offset, end = (values.tolist() for values in (table.size, placed.pool, placed.offset, placed.end))
     taken: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -214,7 +213,7 @@ def _lowest_free_offset(grid: Congruence, border: Border, ranges: list[tuple[int
 
 
 def _fixed_mask(problem: Problem, placed: PlacedBuffers) -> npt.NDArray[np.bool_]:
-    """Return True for each root that is pinned, possibly by an alias, or at a fixed distance from another buffer."""
+    """Return True for each root buffer that is pinned (perhaps by an alias) or tied by a fixed distance."""
     table = problem.buffers
     fixed = np.zeros(len(table), dtype=np.bool_)
     fixed[placed.root[np.flatnonzero(table.offset != ABSENT)]] = True

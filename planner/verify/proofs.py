@@ -101,10 +101,10 @@ def _false_witnesses(
 
 
 def _unseparated_pair(problem: Problem, placed: PlacedBuffers, named: I64) -> tuple[int, ...]:
-    """Return two named buffers that neither lifetimes nor `conflicts` separate; empty if there are none."""
+    """Return two named buffers that neither lifetimes nor `conflicts` keep disjoint; empty if there are none."""
     table = problem.buffers
     rows = np.flatnonzero(np.isin(placed.lifetime_root, named))
-    # A forged plan could exhaust memory by the table of all pairs, so accept larger witnesses unchecked.
+    # For a forged plan, the table of all pairs could exhaust memory, so accept larger witnesses unchecked.
     if len(rows) > _LIFETIMES_COMPARED or len(named) > _LIFETIMES_COMPARED:
         return ()
     apart = np.eye(len(named), dtype=np.bool_)
@@ -122,7 +122,7 @@ def _unseparated_pair(problem: Problem, placed: PlacedBuffers, named: I64) -> tu
 
 
 def _min_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: I64) -> int:
-    """Return the smallest possible end of the only pool if it holds all buffers that a proof names."""
+    """Return the smallest possible end of the only pool if it contains all buffers that a proof names."""
     size = problem.buffers.size
     if kind == "pinned":
         return _pinned_offsets(problem, placed, int(named[0]))[0] + int(size[named[0]])
@@ -166,7 +166,7 @@ def _clearance_bytes(problem: Problem, placed: PlacedBuffers, named: I64, step: 
 
 
 def _covered_bytes(problem: Problem, placed: PlacedBuffers, named: I64) -> list[int]:
-    """Return, for each group of fixed distances, the number of bytes that its named buffers cover."""
+    """Return, for each rigid group, the number of bytes that its named buffers cover."""
     group, above = (values[named].tolist() for values in placed.group)
     rows = sorted(zip(group, above, problem.buffers.size[named].tolist(), strict=True))
     covered: dict[int, int] = {}
@@ -210,7 +210,7 @@ def _common_grids(problem: Problem, placed: PlacedBuffers, named: I64) -> Iterat
 
 
 def _congruences(problem: Problem, placed: PlacedBuffers, named: I64) -> set[Congruence]:
-    """Return the distinct congruences of the named buffers' offsets."""
+    """Return the distinct congruences (modulus, remainder) that the named buffers' offsets obey."""
     table, pool = problem.buffers, problem.pools[0]
     if table.rules["relative"] or table.aliases or table.rules["offset_mod"]:
         return {congruence(rules) for rules in rules_of(problem, placed, named).values()}
@@ -219,7 +219,7 @@ def _congruences(problem: Problem, placed: PlacedBuffers, named: I64) -> set[Con
 
 
 def rules_of(problem: Problem, placed: PlacedBuffers, named: I64) -> dict[int, list[Congruence]]:
-    """Return, for each named buffer, all congruences of its offset, including those of buffers tied to it."""
+    """Return, for each named buffer, all congruences of its offset, including those of buffers at a fixed distance."""
     table, (group, above) = problem.buffers, placed.group
     of_group = {int(group[i]): int(i) for i in named}
     rules: dict[int, list[Congruence]] = {int(i): [] for i in named}
@@ -234,7 +234,7 @@ def rules_of(problem: Problem, placed: PlacedBuffers, named: I64) -> dict[int, l
 
 
 def congruence(rules: Iterable[Congruence]) -> Congruence:
-    """Return the conjunction of congruences, which must not contradict each other."""
+    """Return the single congruence that is equivalent to several ones, which must not contradict each other."""
     step, rest = 1, 0
     for modulus, remainder in rules:
         shared = gcd(step, modulus)
@@ -245,14 +245,14 @@ def congruence(rules: Iterable[Congruence]) -> Congruence:
 
 
 def _pinned_offsets(problem: Problem, placed: PlacedBuffers, i: int) -> list[int]:
-    """Return the offsets that pins require of buffer `i`: its own pin, and those of buffers at a fixed distance."""
+    """Return the offsets of buffer `i` that pins require: its own pin, and those of buffers at a fixed distance."""
     group, above = placed.group
     tied = np.flatnonzero((group == group[i]) & (problem.buffers.offset != ABSENT)).tolist()
     return [int(problem.buffers.offset[j]) - int(above[j]) + int(above[i]) for j in tied]
 
 
 def _lowest_offset(problem: Problem, placed: PlacedBuffers, i: int) -> int:
-    """Return the lowest offset of buffer `i` at which no buffer at a fixed distance starts below 0."""
+    """Return the lowest legal offset of buffer `i` at which no buffer at a fixed distance starts below 0."""
     group, above = placed.group
     lowest = int(above[i]) - int(above[group == group[i]].min())
     step, rest = congruence(rules_of(problem, placed, np.array([i]))[i])

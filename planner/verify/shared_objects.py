@@ -1,4 +1,4 @@
-"""The verifier of shared objects, which delegates to the verifier of plans."""
+"""The verifier of shared objects, which converts them to a plan for the verifier of plans."""
 
 from collections.abc import Iterator
 

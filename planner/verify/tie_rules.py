@@ -20,7 +20,7 @@ PairRule = Callable[[Problem, PlacedBuffers], Iterator[Violation]]
 
 
 def relatives_lie_where_they_must(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield a violation for each buffer that is not at its required distance from its target."""
+    """Yield a violation for each `relative` buffer that is not at its required distance from the reference buffer."""
     ids = problem.buffers.ids
     for i, (name, distance) in problem.buffers.rules["relative"].items():
         if rule := placed.required_and_actual(i, placed.row[name], distance):
@@ -70,7 +70,7 @@ def pairs_kept_clear(
 
 
 def clearances_are_kept(field: str, problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield a violation for each pair of buffers closer together than the clearance that a field requires."""
+    """Yield a violation for each pair of buffers that are closer than the clearance that a field requires."""
     for a, b, i, j, free in pairs_kept_clear(problem, placed, (field,)):
         low, high = sorted((i, j), key=lambda row: int(placed.offset[row]))
         is_near = int(placed.offset[high]) < int(placed.end[low]) + free
@@ -80,7 +80,7 @@ def clearances_are_kept(field: str, problem: Problem, placed: PlacedBuffers) -> 
 
 
 def offsets_are_equal(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield a violation for each buffer whose offset differs from that of the first buffer in its set."""
+    """Yield a violation for each buffer whose offset differs from that of the first buffer in its `same_offset` set."""
     for names in problem.same_offset:
         offsets = [int(placed.offset[placed.row[name]]) for name in names]
         for name, offset in zip(names, offsets, strict=True):
@@ -101,7 +101,7 @@ def pools_hold_equal_use(problem: Problem, placed: PlacedBuffers) -> Iterator[Vi
 
 
 def pool_uses(problem: Problem, placed: PlacedBuffers) -> dict[str, int]:
-    """Return each pool's use: its largest end offset, or with `equal_use` the largest over all pools."""
+    """Return each pool's use in bytes: its largest end offset, or with `equal_use` the largest over all pools."""
     ends = np.where(problem.buffers.size > 0, placed.end, np.uint64(0))
     used = {pool.name: int(ends[placed.pool == q].max(initial=0)) for q, pool in enumerate(problem.pools)}
     return dict.fromkeys(used, max(used.values())) if problem.equal_use else used
@@ -117,7 +117,7 @@ PAIR_RULES: Mapping[str, PairRule] = {
 
 
 def common_bank_mask(problem: Problem, placed: PlacedBuffers, pairs: Iterable[tuple[Id, Id]]) -> npt.NDArray[np.bool_]:
-    """Return True for each pair that touches a common bank of its pool; an alias counts as its whole root."""
+    """Return True for each pair that touches a common bank of its pool; an alias counts as its whole root buffer."""
     rows = np.array([[placed.root_of(name) for name in pair] for pair in pairs], dtype=np.int64).reshape(-1, 2)
     is_common = np.zeros(len(rows), dtype=np.bool_)
     size = problem.buffers.size
@@ -134,7 +134,7 @@ def common_bank_mask(problem: Problem, placed: PlacedBuffers, pairs: Iterable[tu
 
 
 def weighted_clashes(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id, Id], float]]:
-    """Return the pairs, with their costs, that touch a common bank although a weight makes that cost something."""
+    """Return the weighted pairs that touch a common bank, each with the cost of doing so."""
     pairs = [
         (pair, use.weight) for use in problem.bank if use.weight is not None for pair in combinations(use.buffers, 2)
     ]
@@ -142,12 +142,12 @@ def weighted_clashes(problem: Problem, placed: PlacedBuffers) -> list[tuple[tupl
 
 
 def pairs_that_clash(problem: Problem, placed: PlacedBuffers) -> list[tuple[Id, Id]]:
-    """Return the weighted pairs that touch a common bank, once per entry that names them."""
+    """Return the weighted pairs that touch a common bank, once per `bank` entry that names them."""
     return [pair for pair, _ in weighted_clashes(problem, placed)]
 
 
 def pairs_that_share(problem: Problem, placed: PlacedBuffers) -> list[tuple[Id, Id]]:
-    """Return the non-empty `may_share` pairs at one offset of one pool while both are alive."""
+    """Return the non-empty `may_share` pairs that have one offset of one pool while both are alive."""
     table = problem.buffers
     rows = [(placed.root_of(a), placed.root_of(b)) for a, b in problem.may_share]
     alive: dict[int, list[tuple[int, int]]] = {i: [] for pair in rows for i in pair}

@@ -58,7 +58,7 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
 
 
 def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterator[Violation]:
-    """Yield the violations of each further plan, and one for each plan that differs too little from earlier ones."""
+    """Yield the violations of each further plan, and one for each plan that differs too little from earlier plans."""
     before = [_costly_pairs(problem, plan)]
     for k, other in enumerate(others.plans):
         for violation in verify(problem, other):
@@ -83,7 +83,7 @@ def _costly_pairs(problem: Problem, plan: Plan) -> set[frozenset[int]]:
 
 
 def _limit_list(violations: Iterable[Violation]) -> list[Violation]:
-    """Return at most MAX_LISTED violations; if there are more, one further violation states that."""
+    """Return at most MAX_LISTED violations; if there are more, a last violation states that some are missing."""
     listed = list(islice(violations, MAX_LISTED + 1))
     if len(listed) > MAX_LISTED:
         listed[-1] = Violation("not-all-listed", f"only {MAX_LISTED} violations of this kind are listed")
@@ -115,7 +115,7 @@ def _incomplete_placements(problem: Problem, placements: PlacementTable) -> Iter
 
 
 def check_places(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield the violations of rules on single placements, for buffers that are in a pool."""
+    """Yield the violations of rules that concern one placement, for all buffers that are in a pool."""
     for q, pool in enumerate(problem.pools):
         here = np.flatnonzero(placed.pool == q)
         for rule, bad, sentence in _pool_rule_breaks(problem, pool, here, placed):
@@ -138,14 +138,14 @@ def check_places(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]
 
 
 def _page_border_sentence(page: int, offset: int, size: int, pool: Pool) -> str | None:
-    """Return the error sentence for a buffer that crosses a page border; None if it does not."""
+    """Return the error sentence for a buffer that crosses a page border; None if the buffer does not."""
     if (pool.base_address + offset) % page + size <= page:
         return None
     return f"must not cross a multiple of {page} among its addresses, got offset {offset} of {excerpt(pool.name)}"
 
 
 def _remainder_sentence(rule: tuple[int, int], offset: int, size: int, pool: Pool) -> str | None:
-    """Return the error sentence for an offset with a wrong remainder; None if it is right."""
+    """Return the error sentence for an offset with a wrong remainder; None if the remainder is right."""
     modulus, remainder = rule
     if offset % modulus == remainder:
         return None
@@ -163,7 +163,7 @@ FIELD_RULES: Mapping[str, tuple[str, Callable[[Any, int, int, Pool], str | None]
 def _pool_rule_breaks(
     problem: Problem, pool: Pool, here: I64, placed: PlacedBuffers
 ) -> Iterator[tuple[str, npt.NDArray[np.bool_], str]]:
-    """Yield, for each rule about a pool, its word, a mask of the buffers `here` that break it, and a sentence."""
+    """Yield, for each rule about a pool, its name, a mask of the buffers `here` that break it, and a sentence."""
     table = problem.buffers
     offset, end = placed.offset[here], placed.end[here]
     if len(table.pool_choices) > 1:
@@ -185,7 +185,7 @@ def _pool_rule_breaks(
     ranges = sorted((low, low + width) for low, width in pool.reserved if width > 0)
     if ranges:
         lows, highs = np.array(ranges, dtype=np.uint64).T
-        # In order of starts, only the range at which the largest end so far first exceeds the offset can overlap first.
+        # In order of starts, the first range to overlap can only be where the largest end so far exceeds the offset.
         first = np.searchsorted(np.maximum.accumulate(highs), offset.astype(np.uint64), side="right")
         low = np.append(lows, np.uint64(2**64 - 1))[first]
         yield "reserved-range", (table.size[here] > 0) & (low < end), "must keep out of reserved ranges"

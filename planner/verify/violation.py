@@ -1,4 +1,4 @@
-"""Violations, by which the verifier reports broken rules; the check of a rule defines the rule's word."""
+"""Violations, by which the verifier reports broken rules; each check defines the name of its rule."""
 
 from dataclasses import dataclass
 

@@ -22,7 +22,7 @@ from memplan.solvers.certificates.certify import TIME_LIMIT_S, Certificate, add_
 from memplan.solvers.certificates.certify import certify as certificate_of
 from memplan.solvers.portfolio.solve import solve
 
-_MOST_TOLD = 10  # the maximum number of violations that an error lists
+_MOST_TOLD = 10  # at most this many violations are listed in an error
 _VERIPB: Any = veripb
 """Typed as Any because the checkers have no annotations: users read and run them without memplan."""
 
@@ -65,7 +65,7 @@ def certify(
         refuse_other_plan(problem, plan)
     if plan is not None and (violations := verify(problem, plan)):
         raise PlanError(*(f"plan: {violation.message}" for violation in violations[:_MOST_TOLD]))
-    all_s = running.remaining_s  # read the clock only once, so that both shares add up to the whole
+    all_s = running.remaining_s  # read the clock only once, so that both shares add up to the whole time
     proof_s = min(options.proof_s, all_s / 2)
     if plan is None:
         plan = solve(
@@ -82,15 +82,13 @@ def certify(
 def certify_plan(
     problem: Problem, plan: Plan, file: str, time_limit_s: float, cancelled: threading.Event
 ) -> tuple[Plan, Certificate]:
-    """Certify a plan: return the plan with a reference to the certificate in `file`, and the certificate.
-
-    If nothing is proved, the text of the certificate is empty and the plan refers to no file."""
+    """Return the plan with a reference to its certificate in `file`, and the certificate; empty if unproved."""
     certificate = certificate_of(problem, plan, time_limit_s=time_limit_s, cancelled=cancelled)
     return add_certificate(plan, certificate, file if certificate.text else None), certificate
 
 
 def veripb_files(problem: Problem, found: CertificateAnswer) -> tuple[str, str]:
-    """Return a certified claim as an OPB formula and a VeriPB proof; raises OptionError if it cannot be translated."""
+    """Return a certified claim as (OPB formula, VeriPB proof); raises OptionError if it cannot be translated."""
     try:
         formula, proof = _VERIPB.translate(write_problem(problem).decode(), found.text, found.buffers)
     except _VERIPB.NotCoveredError as error:
@@ -99,7 +97,7 @@ def veripb_files(problem: Problem, found: CertificateAnswer) -> tuple[str, str]:
 
 
 def certificate_lines(found: CertificateAnswer) -> Iterator[str]:
-    """Yield the text lines of the answer: the claim and how it is proved, or why there is no certificate."""
+    """Yield the text lines of the answer: the claim and its proof, or why there is no certificate."""
     if found.reason is not None:
         yield f"no certificate: {found.reason}"
         return

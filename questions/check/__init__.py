@@ -1,1 +1,1 @@
-"""The question `check`: compare a plan with budgets and a baseline, and list the differences between plans."""
+"""The question `check`: compares a plan with budgets and a baseline, and lists the differences between plans."""

@@ -1,4 +1,4 @@
-"""Compare a runtime's arena, its total memory for a model file, with the budget of its pool."""
+"""Comparison of a runtime's arena (its total memory for a model) with the budget of its pool."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class RuntimeArena(Answer):
 
     @property
     def text(self) -> str:
-        """The arena as a phrase, with its sizes in bytes and the operators that are not known."""
+        """The arena as a phrase, with its sizes in bytes and the operators with unknown memory."""
         return str(ModelArena(self.head, self.tail, self.least, self.unknown, self.temporary, self.target, self.said))
 
 
 def failure_of_kernels(arena: RuntimeArena) -> list[Failure]:
-    """Return a failure if a model uses several pools and has kernels with unknown memory needs."""
+    """Return a failure if a model uses several pools and has kernels whose memory is unknown; else an empty list."""
     message = f"of several pools, none holds {arena.runtime}'s arena alone; {_unknown_sentence(arena)}"
     return [Failure(rule="unknown-arena", pool=None, message=message)] if arena.unknown else []
 
@@ -62,7 +62,7 @@ def _unknown_sentence(arena: RuntimeArena) -> str:
 
 
 def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failure]:
-    """Return a failure if the arena exceeds the pool's budget, or may exceed it because kernels are unknown."""
+    """Return a failure if the arena exceeds its pool's budget, or may exceed it because of unknown kernels."""
     if arena.least <= budget and not arena.unknown:
         return []
     if arena.least <= budget:
@@ -86,7 +86,7 @@ def _read_arena(value: Any) -> RuntimeArena:
 
 
 def _arena_of_program(program: ImportedProblem, head: int, flash: int) -> RuntimeArena:
-    """Return the memory of an ExecuTorch program on a processor, of which each of three parts is aligned."""
+    """Return the memory of an ExecuTorch program on a processor; each of its three parts is rounded up by itself."""
     parts = (head, program.kept, program.beside)
     return RuntimeArena(
         runtime="ExecuTorch",

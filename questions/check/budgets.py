@@ -18,14 +18,14 @@ _MOST_PERCENT = 1_000_000
 
 @dataclass(frozen=True)
 class Tolerance:
-    """The growth in bytes that a pool is allowed: a fixed number of bytes plus a fraction of its baseline use."""
+    """The allowed growth of a pool in bytes: a fixed number of bytes plus a fraction of its use in the baseline."""
 
     bytes: int = 0
     part: Fraction = Fraction(0)
 
     @classmethod
     def from_text(cls, text: str) -> Tolerance:
-        """Parse a tolerance such as `2%`, `512` or `1KiB`; raises OptionError."""
+        """Return the tolerance that a text such as `2%`, `512` or `1KiB` denotes; raises OptionError."""
         try:
             if not text.endswith("%"):
                 return cls(bytes=parse_size(text))
@@ -44,10 +44,10 @@ class Tolerance:
 
 
 def read_budgets(texts: Sequence[str], problem: Problem) -> tuple[Problem, dict[str, int]]:
-    """Parse budgets, `SIZE` for the only pool or `NAME=SIZE`; return the problem with its pools and bytes by pool.
+    """Return the problem with its pools, and the bytes by pool, from budgets `SIZE` or `NAME=SIZE`.
 
-    If the problem does not name its pools, several budgets define the pools in order of preference, without sizes. The
-    single budget `unlimited` stands for no budget. Raises OptionError.
+    `SIZE` is for the only pool. If the problem does not name its pools, several budgets define the pools in order of
+    preference, without sizes. The single budget `unlimited` means no budget. Raises OptionError.
     """
     if tuple(texts) == (UNLIMITED,):
         return problem, {}
@@ -67,7 +67,7 @@ def read_budgets(texts: Sequence[str], problem: Problem) -> tuple[Problem, dict[
 
 
 def limit_pools(problem: Problem, budgets: Mapping[str, int]) -> Problem:
-    """Return the problem with each pool's size lowered to its budget."""
+    """Return the problem with each pool's size lowered to its budget, if the budget is smaller."""
     limits = []
     for pool in problem.pools:
         sizes = [size for size in (pool.size, budgets.get(pool.name)) if size is not None]
@@ -77,7 +77,7 @@ def limit_pools(problem: Problem, budgets: Mapping[str, int]) -> Problem:
 
 
 class PlanOne(Protocol):
-    """A function that plans a problem within a share (0 to 1) of the remaining time."""
+    """The type of a function that plans a problem within a share (0 to 1) of the remaining time."""
 
     def __call__(self, problem: Problem, /, *, share: float) -> Plan:
         """Return a plan of the problem, made in this share of the remaining time."""
@@ -87,8 +87,8 @@ def plan_within(problem: Problem, budgets: Mapping[str, int], plan_one: PlanOne)
     """Return a plan within the budgets if one is found, else a plan that shows the excess over each budget.
 
     The first plan ignores the budgets, so that its lower bounds hold for the problem itself. A second plan, with the
-    budgets as pool sizes and half of the time, is made only if the first exceeds a budget and the objective is not the
-    peak of a single pool.
+    budgets as pool sizes and half of the time, is made only if the first plan exceeds a budget and the objective is not
+    the peak of a single pool.
     """
     is_once = not budgets or (len(problem.pools) == 1 and problem.objective == "peak")
     plan = plan_one(problem, share=1 if is_once else 0.5)
@@ -103,7 +103,7 @@ def _is_over(plan: Plan, budgets: Mapping[str, int]) -> bool:
 
 
 def _plan_for_problem(plan: Plan, problem: Problem) -> Plan:
-    """Return a plan made for the smaller pools as a plan of the problem, without claims proved only for those pools."""
+    """Return a plan for smaller pools as a plan of the problem, without claims that hold only in those pools."""
     pools = tuple(
         use.model_copy(update={"size": pool.size, "lower_bound": None})
         for use, pool in zip(plan.pools, problem.pools, strict=True)

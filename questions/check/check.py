@@ -117,7 +117,7 @@ def check(
     if problem is not None and plan is not None and (violations := verify(problem, plan)):
         raise PlanError(f"plan: must be valid, got {violations[0].rule}: {violations[0].message}")
     is_limited = problem is not None and any(pool.size is not None for pool in problem.pools)
-    is_arena_asked = arena is not None and bool(arena.target)  # a check of the arena needs no budget
+    is_arena_asked = arena is not None and bool(arena.target)  # the arena can be checked without a budget
     if not options.budgets and baseline is None and not is_limited and not is_arena_asked:
         raise OptionError(("check: must be given a budget or a baseline: ", Option("budgets", "256KiB")))
     has_difference = then is not None and (options.differences or options.unmoved)
@@ -143,7 +143,7 @@ def check(
         making = running.reserve(min(_MOST_KEPT * running.remaining_s, row_s * len(problem.buffers)))
         chosen = PlanOptions(**options.fields("time_limit_s", "deterministic", "profile"))
         if running.note is not None:
-            with suppress(OptionError):  # the greedy solver may not support the problem's constraints
+            with suppress(OptionError):  # the greedy solver may not support some constraint kinds
                 greedy = _make_plan(problem, budgets, chosen.model_copy(update={"solver": "greedy"}), making)
                 running.note(report_on(greedy))
         plan = _make_plan(problem, budgets, chosen, making)
@@ -152,7 +152,7 @@ def check(
 
 
 def _make_plan(problem: Problem, budgets: Mapping[str, int], chosen: PlanOptions, making: Control) -> Plan:
-    """Return a plan within the budgets, without reporting progress."""
+    """Return a plan within the budgets, made without reporting progress."""
     quiet = replace(making, report=ignore_report, note=None)
 
     def plan_in_share(problem: Problem, /, *, share: float) -> Plan:
@@ -162,12 +162,12 @@ def _make_plan(problem: Problem, budgets: Mapping[str, int], chosen: PlanOptions
 
 
 def _checked_baseline(found: Baseline, now: Problem | None, options: CheckOptions) -> Baseline:
-    """Return the baseline, checked against the current problem unless only placements are compared."""
+    """Return the baseline, checked against the current problem unless its differences were requested."""
     return found if now is None or options.differences else checked_baseline(found, now)
 
 
 def _add_difference(found: Check, difference: Difference, options: CheckOptions) -> Check:
-    """Return the check with its difference from the baseline, and a failure if option `unmoved` is violated."""
+    """Return the check with its difference from the baseline, and a failure if the option `unmoved` is violated."""
     failures = found.failures
     if options.unmoved and (difference.moved or difference.added or difference.removed):
         counts = f"{len(difference.moved):,} moved, {len(difference.added):,} came, {len(difference.removed):,} went"
@@ -208,7 +208,7 @@ def check_plan(
 
 
 def _placement_changes(now: PlacementTable, then: PlacementTable) -> PlacementChanges:
-    """Count the buffers that stayed, moved, appeared and disappeared between two tables of placements."""
+    """Return the numbers of buffers that stayed, moved, appeared and disappeared between two placement tables."""
     places, before = _places_by_id(now), _places_by_id(then)
     both = places.keys() & before.keys()
     same = sum(places[name] == before[name] for name in both)
@@ -222,7 +222,7 @@ def _places_by_id(table: PlacementTable) -> dict[int | str, tuple[str, int]]:
 
 
 def unreadable_model_check(subject: str, sentences: Iterable[str]) -> Check:
-    """Return a failed check for a model that could not be read, with the sentences that say why."""
+    """Return the failed check of a model that could not be read; `sentences` say why."""
     failure = Failure(rule="unread", pool=None, message="; ".join(sentences))
     plan = Plan(status="unknown")
     return Check.from_fields(plan, passed=False, subject=subject, failures=(failure,), pools=(), placements=None)
@@ -261,7 +261,7 @@ _BASELINE = Input(
 
 
 def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues) -> Problem | None:
-    """Return the problem in a file; if the file also has a plan, store the plan in the reader's `own_plan`."""
+    """Return the problem in a file; a plan in the same file is stored in the reader as `own_plan`."""
     if (planned := baseline_in_json(data)) is None:
         return reader.problem(data, name)
     reader.own_plan = planned.plan
@@ -272,7 +272,7 @@ _BEFORE = {"placements": [row | {"offset": 64 - row["offset"]} for row in EXAMPL
 
 
 def _refutation(values: InputValues, answer: Check) -> str | None:
-    """Return how the answer's plan violates the problem with the pools that budgets define; None if it is valid."""
+    """Return how the answer's plan violates the problem with the pools of the budgets; None if the plan is valid."""
     problem = values.get("problem")
     pooled = read_budgets(values["options"].budgets, problem)[0] if isinstance(problem, Problem) else None
     return plan_refuted({**values, "problem": pooled}, answer)

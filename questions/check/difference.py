@@ -1,4 +1,4 @@
-"""The difference between two plans: buffers added, removed, changed and moved (with the reason), and peak growth."""
+"""The difference between two plans: buffers added, removed, changed and moved (with reasons), and peak growth."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ _OF_KEPT = ("least_moves", "least", "proved", "peak_without_keeping", "eps")
 
 
 def difference_of(before: Baseline, after: Baseline, is_over: Callable[[], bool] = lambda: False) -> Difference:
-    """Compare two plans, each with its problem if known; buffers are matched by id.
+    """Return the difference between two plans, each with its problem if known; buffers are matched by id.
 
     Once `is_over()` is true, the remaining moves get the reason `unknown`. Zero-size buffers and aliases count neither
     as moved nor as stayed, since an alias follows the buffer that contains it.
@@ -146,14 +146,14 @@ def _known_peak(plan: Plan, used: Mapping[str, int]) -> int | None:
 
 
 def _pool_uses(plan: Plan, problem: Problem | None) -> dict[str, int]:
-    """Return the bytes used in each pool: computed from the placements, or the plan's claim if sizes are unknown."""
+    """Return the bytes used by pool, computed from the placements, or as the plan claims if sizes are unknown."""
     if problem is None or not len(plan.placements):
         return {pool.name: pool.used for pool in plan.pools if pool.used is not None}
     return pool_uses(problem, PlacedBuffers.from_placements(problem, plan.placements))
 
 
 def _can_move(problem: Problem | None, name: Id) -> bool:
-    """True if a buffer exists in the problem, has a size above 0 and is not an alias, or if the problem is unknown."""
+    """Return True if a buffer of the problem has bytes and is not an alias; also True if the problem is unknown."""
     if problem is None:
         return True
     i = problem.index.get(name)
@@ -161,7 +161,7 @@ def _can_move(problem: Problem | None, name: Id) -> bool:
 
 
 def _changed_values(old: Problem, new: Problem, of: Callable[[Problem, int], Value]) -> Iterator[dict[str, Any]]:
-    """Yield the id, old value and new value for each buffer common to both problems whose value changed."""
+    """Yield the id, old value and new value of each buffer in both problems whose value `of` changed."""
     for i, name in enumerate(new.buffers.ids):
         j = old.index.get(name)
         if j is not None and (before := of(old, j)) != (after := of(new, i)):
@@ -230,7 +230,7 @@ def _growth_by_pool(before: Baseline, after: Baseline) -> dict[str, PoolGrowth] 
 
 
 def lines_of_difference(found: Difference) -> Iterator[str]:
-    """Yield the text lines of a difference, one for each fact."""
+    """Yield the text lines of a difference between two plans, one line for each fact."""
     before, after = (f"{peak:,}" if peak is not None else "unknown" for peak in (found.peak_before, found.peak))
     change = ""
     if found.peak is not None and found.peak_before is not None:

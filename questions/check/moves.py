@@ -1,4 +1,4 @@
-"""Reasons of moves: why a new plan does not keep the pool and offset of a buffer in the old plan."""
+"""Reasons for moves: why a new plan does not keep a buffer's pool and offset in the old plan."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ uses; `free`, the old place is free; `unknown`, the problem is unknown."""
 def _time_envelopes(problem: Problem) -> tuple[I64, I64]:
     """Return, as arrays (n,), the first start and the last end of each buffer together with its aliases.
 
-    The span is unbounded for a buffer without lifetimes and for a buffer listed in `conflicts`.
+    Both are unbounded for a buffer without lifetimes and for a buffer named in `conflicts`.
     """
     table, roots = problem.buffers, problem.roots
     root = np.array([roots.get(i, (i, 0))[0] for i in range(len(table))], dtype=np.int64)
@@ -40,7 +40,7 @@ def _time_envelopes(problem: Problem) -> tuple[I64, I64]:
 
 
 class MoveReasons:
-    """Explain moves: for each buffer, why the new plan does not keep its old pool and offset."""
+    """Explains moves: for each buffer, why the new plan does not keep its old pool and offset."""
 
     def __init__(self, problem: Problem, old: Plan, after: PlacementTable) -> None:
         self.problem = problem
@@ -58,7 +58,7 @@ class MoveReasons:
         self.listed = {frozenset(map(now.root_of, pair)) for pair in problem.conflicts}
 
     def reason_of(self, i: int) -> tuple[Reason, str]:
-        """Return the reason why a buffer moved, as a keyword and as a sentence."""
+        """Return the reason why buffer `i` moved, as a keyword and as a sentence."""
         problem, old = self.problem, self.old
         if i in old.must_move:
             return "rule", old.must_move[i]
@@ -79,7 +79,7 @@ class MoveReasons:
         return "free", "its old place is free"
 
     def _occupant(self, i: int, q: int, offset: int) -> Id | None:
-        """Return the first conflicting buffer that now occupies part of buffer `i`'s old place, or None."""
+        """Return the first conflicting buffer that now occupies bytes of buffer `i`'s old place; None if none does."""
         high = offset + int(self.problem.buffers.size[i])
         is_near = (self.pool == q) & (self.low < high) & (self.high > offset)
         is_near &= (self.begins < self.is_over[i]) & (self.is_over > self.begins[i])
@@ -94,7 +94,7 @@ class MoveReasons:
         return self.problem.buffers.ids[min(met)[1]] if met else None
 
     def _rule_message(self, i: int, q: int, offset: int) -> str | None:
-        """Return the violation message if buffer `i` at its old place would break a pair rule; else None."""
+        """Return the violation message if buffer `i` at its old place would break a pair rule; None if it would not."""
         pool, offsets = self.now.pool.copy(), self.now.offset.copy()
         pool[i], offsets[i] = q, offset
         there, name = PlacedBuffers(self.problem, pool, offsets), self.problem.buffers.ids[i]
@@ -105,7 +105,7 @@ class MoveReasons:
         return None
 
     def _first_common_time(self, i: int, j: int) -> list[int]:
-        """Return a list with the first time step at which both buffers are alive; the list is empty if none exists."""
+        """Return a list with the first time step at which both buffers are alive; empty if there is none."""
         (start, end), (others, ends) = self._lifetimes_of(i), self._lifetimes_of(j)
         begins, is_over = np.maximum.outer(start, others), np.minimum.outer(end, ends)
         return [int(begins[begins < is_over].min())] if (begins < is_over).any() else []

@@ -1,4 +1,4 @@
-"""Compare the use of each pool with its budget and baseline, and describe each broken rule in a sentence."""
+"""Comparison of each pool's use with its budget and baseline, with a sentence for each broken rule."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class CheckedPool(Answer):
 
     @property
     def growth_bytes(self) -> int:
-        """The bytes by which the pool grew since the baseline; 0 if it did not grow or its baseline use is unknown."""
+        """The bytes by which the pool grew since the baseline; 0 if it did not grow or its earlier use is unknown."""
         return max(0, self.growth or 0)
 
     @property
@@ -97,7 +97,7 @@ def checked_pools(
 
 
 def failures_of(pool: CheckedPool, lies: Occupancy) -> list[Failure]:
-    """Return one failure per rule that the pool breaks: exceeding its budget, or growing beyond the tolerance."""
+    """Return a failure for each rule that the pool breaks: it exceeds its budget, or grew beyond the tolerance."""
     failures = []
     if pool.over_budget:
         least = "" if pool.lower_bound is None else f"; it needs at least {pool.lower_bound:,}"
@@ -133,7 +133,7 @@ def growth_sentence(pool: CheckedPool) -> str:
 
 
 def cause_text(cause: Cause) -> str:
-    """Describe one cause of growth: the buffer, its bytes, and what changed."""
+    """Return one cause of growth as a phrase: the buffer, its bytes, and what changed."""
     was = f", was {cause.before:,}" if cause.kind in ("grown", "shrunk") else ""
     return f"{excerpt(cause.buffer)} ({cause.bytes:+,} bytes, {cause.kind.replace('-', ' ')}{was})"
 

@@ -31,7 +31,7 @@ _INPUTS = extensions("inputs")
 if TYPE_CHECKING:
     OperationGraph = Any
 else:
-    OperationGraph = _INPUTS["graph"].wire  # arguments must be instances of this class
+    OperationGraph = _INPUTS["graph"].wire  # arguments must be instances of this class, so do not use Any
 _NO_SIZE = "no pool has a size, so all fits: --capacity SIZE"
 
 
@@ -80,7 +80,7 @@ def explain(
     note(answer := _answer_from_plan(asked, plan, plan.explanation))
     if plan.status not in ("optimal", "feasible"):
         answer = _answer_from_plan(asked, plan, _reported_reason(asked, plan, running.limit_to(reason_s)))
-    elif not running.is_over:  # the peak needs no reason, so the best plan gets the remaining time
+    elif not running.is_over:  # a peak needs no search for a reason, so the best plan gets the remaining time
         plan = _timed_plan(asked, options, running, kept_s - reason_s, start=plan)
         answer = _answer_from_plan(asked, plan, None)
     if not (options.repairs or options.what_if):
@@ -110,7 +110,7 @@ def _timed_plan(problem: Problem, options: ExplainOptions, running: Control, kep
 
 
 def _reported_reason(problem: Problem, plan: Plan, control: Control) -> Explanation | None:
-    """Report the solver's explanation as a first stage, then search and return the irreducible reason."""
+    """Report the solver's explanation as the first stage, then return the irreducible reason that a search finds."""
     if plan.status == "infeasible" and plan.explanation is not None:
         control.report({"stage": "infeasible", "explanation": to_jsonable_python(plan.explanation)})
     return reason_of(problem, plan, control)
@@ -131,7 +131,7 @@ def _requested_repairs(
     running: Control,
     limit_s: float,
 ) -> Repairs:
-    """Return the repairs of a problem; if a graph's problem does not fit, also repairs of its operations."""
+    """Return the repairs of a problem; for a graph that does not fit, also repairs of its operations."""
     if graph is None:
         return repairs_of(problem, plan, options, running.limit_to(limit_s))
     own = options if options.kinds else options.model_copy(update={"kinds": KINDS_OF_MODELS})
@@ -160,7 +160,7 @@ def _problem_to_fit(problem: Problem | None, graph: OperationGraph | None, capac
 
 
 def explanation_lines(found: ExplainAnswer) -> Iterator[str]:
-    """Yield the text lines of the answer: the reason, its members, a sufficient size, and requested studies."""
+    """Yield the text lines of the answer: the reason, its buffers and rules, a sufficient size, and all studies."""
     reason = found.explanation
     yield f"{found.status}: {reason.message if reason else found.note or 'all buffers have a place'}"
     if found.stop_reason not in ("proved", None):
@@ -184,7 +184,7 @@ _POOLS = [{"name": "sram", "size": 100}, {"name": "dram", "cost": 1.0}]
 
 
 def _is_repaired(found: ExplainAnswer) -> bool:
-    """True if repairs were requested and at least one was found."""
+    """Return True if repairs were requested and at least one was found."""
     repairs = found.repairs
     return repairs is not None and bool(repairs.repairs or (repairs.of_operations and repairs.of_operations.repairs))
 

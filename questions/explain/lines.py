@@ -14,7 +14,7 @@ _ROWS = 20
 
 
 def lines_of_reason(reason: Explanation) -> Iterator[str]:
-    """Yield the text lines of a reason: its kind, buffers and rules, the bytes it needs, and a sufficient pool size."""
+    """Yield the text lines of a reason: its kind, buffers and rules, the bytes needed, and a sufficient pool size."""
     text = "each of them is needed" if reason.irreducible else f"{reason.open_questions} of them may not be needed"
     yield f"kind         {reason.kind}, {text}"
     for name in reason.buffers:
@@ -56,7 +56,7 @@ def _lines_of_operations(found: OrderRepairs) -> Iterator[str]:
 
 
 def _operations_repair_text(each: OrderRepair) -> str:
-    """Describe a repair of operations as a phrase, with the command that applies it."""
+    """Return a repair of operations as a phrase, with the command that applies the repair."""
     if each.kind == "in-place":
         return "operations write over inputs that nothing reads later (`memplan plan --in-place`)"
     if each.kind == "recompute":
@@ -71,7 +71,7 @@ def _operations_repair_text(each: OrderRepair) -> str:
 
 
 def change_text(change: RepairChange) -> str:
-    """Describe a change to a problem as an imperative phrase."""
+    """Return a change to a problem as an imperative phrase."""
     name = excerpt(change.buffers[0])
     if change.kind == "in-place":
         return f"make {excerpt(change.buffers[1])} in place of {name}"
@@ -89,7 +89,7 @@ def change_text(change: RepairChange) -> str:
 
 
 def lines_of_worth(found: WhatIf) -> Iterator[str]:
-    """Yield the text lines of a what-if study: buffers by the bytes their change saves, then pools, pairs and rules."""
+    """Yield the text lines of a what-if study: buffers by the bytes that a change saves, then pools, pairs, rules."""
     size = "" if found.without_size is None else f" of a pool without end: {found.without_size:,} are too few"
     yield f"{found.status}: peak {found.peak or 0:,} bytes{size}"
     is_shrunk = any(row.gain_if_shrunk is not None for row in found.buffers)

@@ -1,4 +1,4 @@
-"""Answer classes for repairs and for what changes are worth: intervals of bytes, of which points are exact."""
+"""Classes of answers for repairs and for the worth of changes, which is an interval of bytes; a point is exact."""
 
 from __future__ import annotations
 

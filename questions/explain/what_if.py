@@ -1,4 +1,4 @@
-"""What each buffer, pool and rule is worth: how far the peak changes if it is changed or dropped.
+"""The worth of each buffer, pool and rule: how far the peak falls if it is changed or dropped.
 
 Most values follow from the live sets and the given plan; for all other values, the changed problem is planned.
 """
@@ -52,10 +52,10 @@ Interval = tuple[int, int]
 
 
 def change_worths(problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> WhatIf:
-    """Compute how far single changes to a problem change the peak of its best plan.
+    """Return how far single changes to a problem lower the peak of its best plan.
 
     `plan` is the result of a solve. If a problem with one pool does not fit, the pool is studied without its size,
-    which the answer records. If no plan is found, the answer consists of the status only.
+    which the answer records. If no plan is found, the answer has only the status.
     """
     size = problem.pools[0].size
     has_no_size = plan.status not in _FOUND and len(problem.pools) == 1 and size is not None
@@ -98,7 +98,7 @@ class _Study:
         self.left_out = 0
 
     def buffers(self) -> tuple[BufferWorth, ...]:
-        """Return the worth of each buffer that has a size above 0 and is not an alias."""
+        """Return the worth of each non-empty buffer that is not an alias."""
         instance, body = compile_problem(self.problem), body_of_each_buffer(self.problem)
         near = _SinglePool.from_plan(self.problem, instance, self.plan)
         names = np.flatnonzero((body == np.arange(len(body))) & (self.problem.buffers.size > 0)).tolist()
@@ -116,7 +116,7 @@ class _Study:
         return BufferWorth(id=name, size=size, gain_if_dropped=(0, self.peak), exact=False, by="open")
 
     def _buffer_worth(self, i: int, body: I64, near: _SinglePool | None) -> BufferWorth:
-        """Return the worth of buffer `i`, with its possible growth if the sizes of buffers are independent.
+        """Return the worth of buffer `i`; if buffer sizes are independent, also the bytes by which it may grow.
 
         Growth is decided for a pool that ends at the peak: by the live sets first, then by bisection.
         """
@@ -146,7 +146,7 @@ class _Study:
         smaller = max(1, min(size, ceil(size * self.options.shrunk_to)))
         try:
             shrunk = resize_buffer(self.problem, i, smaller)
-        except ProblemError:  # an alias occupies the bytes to be removed
+        except ProblemError:  # an alias needs the bytes to be removed, so keep the size
             return row
         gain, _ = self._peak_reduction(lambda: shrunk, near.bound(i, smaller), near.end_with(i, smaller))
         is_exact = is_exact and gain[0] == gain[1]
@@ -177,7 +177,7 @@ class _Study:
         best, least = here if plan.peak is None else plan.peak, max(bound, plan.lower_bound or 0)
         if plan.status == "optimal" and self.plan.status == "optimal":
             return (self.peak - best,) * 2, "search"
-        # In one pool, the given plan may beat the new plan; with several pools, a change may even raise the cost.
+        # In one pool, the given plan may beat the new one; with several pools, a change may even raise the cost.
         best = best if len(changed.pools) > 1 else min(best, here)
         gain = min(0, self.peak - best) if len(changed.pools) > 1 else self.peak - best
         return (gain, max(gain, self.peak - least)), "search" if gain == self.peak - least else "open"
@@ -193,14 +193,14 @@ class _Study:
         """Return the gain if pool `q` gets more bytes, as an interval from a plan of the larger problem."""
         pool = self.problem.pools[q]
         has_cost = self.problem.objective == "cost"
-        if len(self.problem.pools) == 1 and self.plan.status == "optimal":  # the optimal peak already fits the pool
+        if len(self.problem.pools) == 1 and self.plan.status == "optimal":  # an optimal peak fits without more bytes
             return PoolWorth(pool=pool.name, more=self.options.more, gain=(0, 0), exact=True)
         larger = pool.model_copy(update={"size": min((pool.size or 0) + self.options.more, 2**63 - 1)})
         try:
             changed = replace_fields(
                 self.problem, pools=[*self.problem.pools[:q], larger, *self.problem.pools[q + 1 :]]
             )
-        except ProblemError:  # the address of the next pool depends on this pool's size
+        except ProblemError:  # the next pool's address depends on this pool's size
             changed = None
         if changed is None or self.control.is_over:
             self.left_out += 1
@@ -217,7 +217,7 @@ class _Study:
         return PoolWorth(pool=pool.name, more=self.options.more, gain=gain, exact=is_exact)
 
     def pairs(self) -> tuple[PairWorth, ...]:
-        """Return the worth of each pair of buffers that pays a cost for sharing bytes."""
+        """Return the worth of each `reuse` pair that pays a cost for sharing bytes."""
         prices: dict[tuple[Id, Id], int] = {}
         for row in self.plan.reused:
             prices[row.buffers] = prices.get(row.buffers, 0) + row.cost
@@ -241,7 +241,7 @@ class _Study:
             apart = self._changed_plan(replace_fields(self.problem, conflicts=[*self.problem.conflicts, pair]))
         except ProblemError:  # the rules force the pair to share bytes in every plan
             apart = Plan(status="infeasible")
-        # The given plan also solves the problem with the pair set free, and then costs less by the cost of the pair.
+        # The given plan also solves the problem with a free pair, and then costs less by the pair's cost.
         best = min(here - cost, here if free.cost is None else free.cost)
         gain = here - best, here - min(best, free.cost_lower_bound or 0.0)
         loss = None
@@ -251,7 +251,7 @@ class _Study:
         return PairWorth(buffers=pair, cost=cost, gain_if_free=gain, loss_if_apart=loss, exact=is_exact)
 
     def rules(self) -> tuple[RuleCost, ...]:
-        """Return what dropping each rule saves: rules of pools, and of buffers that prove the lower bound."""
+        """Return the gain from dropping each rule of a pool, or of a buffer that proves the lower bound."""
         named = set(self.plan.proof.buffers) if self.plan.proof is not None else set()
         ids = self.problem.buffers.ids
         is_named = np.fromiter((not named or name in named for name in ids), dtype=np.bool_, count=len(ids))
@@ -287,18 +287,18 @@ class _SinglePool:
         return None if assignment is None or near is None else cls(instance, assignment[1], near)
 
     def bound(self, i: int, size: int) -> int:
-        """Return the largest live set in bytes if buffer `i` had `size` bytes: a lower bound on the peak."""
+        """Return the largest live set in bytes if buffer `i` had `size` bytes, which is a lower bound on the peak."""
         k = self.row[i]
         return int((self.load - self._live_mask(k) * (self.size[k] - size)).max(initial=0))
 
     def end_with(self, i: int, size: int) -> int:
-        """Return the peak of the given plan in bytes if buffer `i` had `size` bytes; size 0 removes the buffer."""
+        """Return the given plan's peak in bytes if buffer `i` had `size` bytes; size 0 removes the buffer."""
         k = self.row[i]
         others = int(np.delete(self.end, k).max(initial=0))
         return max(others, int(self.offset[k]) + size) if size else others
 
     def growth(self, i: int) -> Interval:
-        """Return by how many bytes buffer `i` may grow at this peak: (up to the next buffer, by the live sets)."""
+        """Return the bytes by which buffer `i` may grow at this peak: (up to the next buffer, by the live sets)."""
         k = self.row[i]
         most = self.peak - int(self.load[self._live_mask(k)].max(initial=int(self.size[k])))
         if self.instance.pin[k] >= 0:
@@ -311,7 +311,7 @@ class _SinglePool:
         return max(0, min(most, ceiling - int(self.end[k]))), max(0, most)
 
     def _live_mask(self, k: int) -> Bool:
-        """Return the mask of live sets in which the k-th buffer of the instance is alive."""
+        """Return a mask over live sets: True where the instance's buffer `k` is alive."""
         alive, instance = np.zeros(len(self.load), dtype=np.bool_), self.instance
         for r in range(int(instance.first[k]), int(instance.first[k + 1])):
             alive[instance.start[r] : instance.end[r]] = True

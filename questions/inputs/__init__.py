@@ -39,7 +39,7 @@ class PlanAndProblem(WireValue):
 
 
 def require_object(value: object, name: str, error: type[InputError] = InputError) -> dict[str, Any]:
-    """Return a JSON value that must be an object; raises an error of class `error`, whose text begins with `name`."""
+    """Return a JSON value that must be an object; raises `error`, with a text that begins with `name`."""
     if not isinstance(value, dict):
         raise error(f"{name}: must be an object, got {excerpt(value)}", way=object_way(name))
     return value
@@ -57,7 +57,7 @@ def read_problem_field(value: object) -> Problem:
 
 
 def read_plan_field(value: object, name: str = "plan") -> Plan:
-    """Return the plan in a field of a request body; raises PlanError for anything else."""
+    """Return the plan in a field of a request body; raises PlanError for any other value."""
     content = require_object(value, name, PlanError)
     if memplan_json.are_offsets(content):
         way = '{"placements": [{"id": ID, "pool": NAME, "offset": BYTES}, ...]}'
@@ -69,7 +69,7 @@ def read_plan_field(value: object, name: str = "plan") -> Plan:
 
 
 def problem_subject(problem: Problem) -> Subject:
-    """Return what job lists show about a problem: its hash, name and number of buffers."""
+    """Return a problem's entry in lists of jobs: its hash, name and number of buffers."""
     return Subject(problem_hash(problem), problem.name, len(problem.buffers))
 
 
@@ -108,7 +108,7 @@ def _file_field(value: object, name: str = "file") -> bytes:
     """Return the bytes of a file in a field, given as base64 or as a JSON object; raises FormatError."""
     if isinstance(value, bytes):
         return value
-    if isinstance(value, dict):  # a file given as a JSON object is not encoded
+    if isinstance(value, dict):  # a JSON object is not encoded, so write it as JSON
         return to_json(value)
     if not isinstance(value, str):
         raise FormatError(f"{name}: must be base64 or an object, got {excerpt(value)}")

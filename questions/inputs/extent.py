@@ -64,7 +64,7 @@ def extent_of(value: object, depth: int = 0) -> Extent:
 
 
 def _models_extent(models: dict[str, Extent], value: dict[str, Any]) -> Extent:
-    """Return the extent of models that share pools: their rows, and the buffer pairs of models that run together."""
+    """Return the extent of models that share pools: their rows, and the buffer pairs of concurrent models."""
     counts = {name: each.n_buffers or each.n_expanded for name, each in models.items()}
     groups = [group for group in _list_in_field(value, "together") if isinstance(group, list)]
     groups += [list(counts)] if isinstance(value.get("after"), dict) else []
@@ -110,7 +110,7 @@ def _expanded_count(functions: dict[str, Any], entry: object) -> int:
 
 
 def _statements(body: list[Any]) -> Iterator[object]:
-    """Yield all statements of a body, nested statements included."""
+    """Yield all statements of a body, including nested statements."""
     bodies = [body]
     while bodies:
         for statement in bodies.pop():

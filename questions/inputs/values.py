@@ -18,7 +18,7 @@ InputValues = Mapping[str, Any]
 
 
 class Subject(NamedTuple):
-    """What job lists show about an input: a content hash, a name, and the number of buffers."""
+    """An input's entry in lists of jobs: a content hash, a name, and the number of buffers."""
 
     hash: str
     name: str | None
@@ -29,16 +29,16 @@ class Subject(NamedTuple):
 class Input(Generic[T]):
     """An input of a question, called `name` in bodies and in Python; `wire` is its type in the schema.
 
-    The readers raise InputError: `from_json` reads a value of a body; `from_file` reads a file's bytes and name, given
-    the earlier inputs, and returns None if the file lacks the input; `from_text` reads all values of the option that
+    The readers raise InputError. `from_json` reads a value of a body. `from_file` reads a file's bytes and name, given
+    the earlier inputs, and returns None if the file lacks the input. `from_text` reads all values of the option that
     may replace the file. `to_json` writes the value for a service. If the command gets no file for the input, `absent`
-    derives the value from other files; otherwise an input that is not `required` may be omitted.
+    derives the value from other files; otherwise, an input that is not `required` may be omitted.
 
     The command has a flag for an input that is `named_by_flag`, else an argument. An input that `reads_last` is read
-    after all others. `subject` returns what job lists show. `extent` counts the rows of the JSON before it is read, and
-    raises InputError for counts that are too large. `reading` is the class of options for reading the file, and
-    `refuse` raises OptionError for options that do not fit the value. An input that `is_foreign` is another system's
-    file, which the question itself parses; a service does that in a child process.
+    after all others. `subject` returns the input's entry in lists of jobs. `extent` counts the rows of the JSON before
+    it is read, and raises InputError for counts that are too large. `reading` is the class of options for reading the
+    file, and `refuse` raises OptionError for options that do not fit the value. An input that `is_foreign` is another
+    system's file, which the question itself parses; a service does that in a child process.
     """
 
     name: str
@@ -69,7 +69,7 @@ def read_inputs(
 ) -> InputValues:
     """Return a question's inputs by name; `read` reads each one, given the earlier inputs and a reader.
 
-    An input that is not given is derived from the files already read, if its `absent` allows. Raises InputError.
+    An input that is not given is derived by its function `absent` from files already read. Raises InputError.
     """
     values, reader = dict[str, Any](), reader or Reader()
     for each in sorted(inputs, key=lambda each: each.reads_last):
@@ -86,7 +86,7 @@ def read_inputs(
 
 
 def subject_of(inputs: tuple[Input[Any], ...], values: Mapping[str, Any]) -> Subject:
-    """Return what job lists show about a request: the subject of its last input that has one."""
+    """Return a request's entry in lists of jobs: the subject of its last input that has one."""
     about = [each for each in inputs if each.subject is not None and each.name in values]
     assert about, "at least one input must have a subject"
     subject = about[-1]
@@ -95,7 +95,7 @@ def subject_of(inputs: tuple[Input[Any], ...], values: Mapping[str, Any]) -> Sub
 
 
 def plan_refuted(values: InputValues, answer: object) -> str | None:
-    """Return how the plan in an answer violates the problem of the question; None if it is valid or absent."""
+    """Return how the plan in an answer violates the question's problem; None if the plan is valid or absent."""
     problem, plan = values.get("problem"), answer if isinstance(answer, Plan) else getattr(answer, "plan", None)
     violations = verify(problem, plan) if isinstance(problem, Problem) and isinstance(plan, Plan) else ()
     return f"plan: is not valid for this problem: {violations[0].message}" if violations else None

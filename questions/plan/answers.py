@@ -25,7 +25,7 @@ PLAN_EXITS = {0: "a plan was found", 1: "none fits"}
 
 @cache
 def _no_problem() -> Problem:
-    return Problem(buffers=())  # making it takes 2 ms, and the command needs none
+    return Problem(buffers=())  # making it takes 2 ms, so cache it
 
 
 def problem_in_heaps(problem: Problem, plan: Plan) -> Problem:
@@ -44,17 +44,17 @@ def rows_without_pool(problem: Problem) -> list[dict[str, Any]]:
 
 
 def write_plan(plan: Plan) -> bytes:
-    """Return a plan as JSON; the plan's JSON does not depend on the format of its problem."""
+    """Return a plan as JSON, which does not depend on the format of its problem."""
     return memplan_json.write_plan(plan, _no_problem())
 
 
 def write_answer(answer: Plan | ObjectsAnswer) -> bytes:
-    """Return an answer of `plan`, a plan or shared objects, as JSON."""
+    """Return an answer of `plan` (a plan or shared objects) as JSON."""
     return write_plan(answer) if isinstance(answer, Plan) else to_json(answer) + b"\n"
 
 
 def refutation(values: InputValues, answer: Plan | ObjectsAnswer) -> str | None:
-    """Return why an answer is wrong for the inputs of its question; None if it is valid."""
+    """Return why an answer is wrong for the inputs of its question; None if the answer is valid."""
     if isinstance(answer, ObjectsAnswer):
         return objects_refuted(values["problem"], answer)
     if answer.heaps is not None:
@@ -63,7 +63,7 @@ def refutation(values: InputValues, answer: Plan | ObjectsAnswer) -> str | None:
 
 
 def answer_lines(answer: Plan | ObjectsAnswer) -> Iterator[str]:
-    """Yield the text lines of an answer: of a plan, or of shared objects."""
+    """Yield the text lines of an answer, which is a plan or shared objects."""
     return plan_lines(answer) if isinstance(answer, Plan) else objects_lines(answer)
 
 
@@ -85,7 +85,7 @@ def plan_lines(plan: Plan) -> Iterator[str]:
 
 
 def heaps_line(plan: Plan, heaps: Heaps) -> str:
-    """Describe the number of heaps in a plan as a phrase, and whether fewer heaps may be enough."""
+    """Return the number of heaps in a plan as a phrase, and whether fewer heaps may be enough."""
     count = len(plan.pools)
     fewest = "no fewer are enough" if count == heaps.least else f"at least {heaps.least:,} are needed"
     return f"{count_text(count, 'heap')} of at most {count_text(heaps.limit, 'byte')}, {fewest}"
@@ -103,13 +103,13 @@ def headline(plan: Plan) -> str:
 
 
 def _found_by_text(plan: Plan) -> str:
-    """Name the solver that found a plan, and the prover of its lower bound, as a phrase."""
+    """Return a phrase that names the solver that found a plan, and the prover of its lower bound."""
     proof = "" if plan.proof is None else f", proved by {plan.proof.prover}"
     return f"found by {plan.solver}{proof}"
 
 
 def cost_text(plan: Plan) -> str:
-    """Describe the cost of a plan and the cost's lower bound as a phrase."""
+    """Return a plan's cost and the lower bound on the cost as a phrase."""
     bound = "" if plan.cost_lower_bound is None else f", lower bound {plan.cost_lower_bound:g}"
     return f"cost {plan.cost:g}{bound}"
 

@@ -33,7 +33,7 @@ from memplan.questions.reading.plan_files import remove_pins
 
 @dataclass(frozen=True)
 class Baseline:
-    """An earlier plan to compare with. If its `problem` is None, sizes and lifetimes are unknown."""
+    """An earlier plan to compare with; if its `problem` is None, sizes and lifetimes are unknown."""
 
     plan: Plan
     problem: Problem | None
@@ -45,7 +45,7 @@ class Baseline:
 
     @cached_property
     def occupancies(self) -> dict[str, Occupancy] | None:
-        """The occupancy of each pool by name; None if the problem is unknown or the plan is invalid for it."""
+        """Each pool's contents by the pool's name; None if the problem is unknown or the plan is invalid for it."""
         if self.problem is None or len(self.plan.placements) < len(self.problem.buffers):
             return None
         if verify(self.problem, self.plan):
@@ -54,20 +54,20 @@ class Baseline:
 
     @cached_property
     def used(self) -> dict[str, int]:
-        """The bytes used in each pool: computed from the placements if possible, else as claimed by the plan."""
+        """The bytes used by pool: computed from the placements if possible, else as claimed by the plan."""
         if self.occupancies is not None:
             return {name: pool.used for name, pool in self.occupancies.items()}
         return {pool.name: pool.used for pool in self.plan.pools if pool.used is not None}
 
 
 def baseline_of(plan: Plan | Baseline, problem: Problem | None) -> Baseline:
-    """Return the plan as a baseline; a given problem replaces the baseline's own."""
+    """Return the plan as a baseline; a given problem replaces the baseline's own problem."""
     its = plan if isinstance(plan, Baseline) else Baseline(plan, None)
     return its if problem is None else Baseline(its.plan, problem)
 
 
 def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None = None) -> Baseline:
-    """Return the baseline in a file: a plan, with its problem if the file has one, as tables do; raises InputError."""
+    """Return the baseline in a file: a plan, and its problem if the file has one, as tables do; raises InputError."""
     if (kind := importers.detect(data, name)) is not None:
         way = "`memplan check FILE --save-baseline baseline.json` writes a baseline from it"
         raise PlanError(f"must be a plan, alone or with its problem, got a model or dump ({kind}); {way}")
@@ -75,7 +75,7 @@ def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None =
         return _baseline_from_json(memplan_json.parse(data), problem)
     its = problem
     if its is None:
-        with suppress(InputError):  # the table may have only offsets, so no problem can be read from it
+        with suppress(InputError):  # a table with offsets only has no problem
             its = remove_pins(formats.read_problem(data, name))
     plan = formats.read_plan(data, Problem(buffers=()) if its is None else its, name)
     return Baseline(plan, its)
@@ -108,7 +108,7 @@ def read_baseline_field(value: object, name: str) -> Baseline:
 
 
 def baseline_problem(name: str, plan: str) -> Input[Problem]:
-    """Return the input for the problem of a plan; it is used if the plan's file or field contains no problem."""
+    """Return the input for the problem of a plan, which is used if the plan's file or field has no problem."""
     return replace(
         PROBLEM,
         name=name,
@@ -124,7 +124,7 @@ def baseline_problem(name: str, plan: str) -> Input[Problem]:
 
 
 def checked_baseline(found: Baseline, now: Problem) -> Baseline:
-    """Return the baseline after validation. A plan alone gets the problem `now` if their hashes match and it is valid.
+    """Return the validated baseline; a plan alone gets the problem `now` if that has its hash and it is valid.
 
     Raises PlanError if the plan is invalid for its problem, or if its pool uses are unknown.
     """

@@ -1,4 +1,4 @@
-"""Assign buffers to shared objects, such as textures, of minimum total size, with a proof of optimality or a gap."""
+"""Assignment of buffers to shared objects, such as textures, of minimum total size, with a proof or a gap."""
 
 import contextlib
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ class ObjectsAnswer(AnswerOfFile):
 
 
 def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
-    """Assign buffers to shared objects of small total size; buffers alive at the same time get distinct objects.
+    """Return shared objects of small total size; buffers that are alive at the same time get distinct objects.
 
     Shared objects are memory without offsets, such as GPU textures, which have a width, a height and a kind.
     """
@@ -80,7 +80,7 @@ def _count_clock_check(control: Control) -> bool:
 
 
 def _make_object(problem: ObjectsProblem, members: list[int]) -> SharedObject:
-    """Return the smallest shared object that fits its members, which are listed in time order."""
+    """Return the smallest shared object that fits its members, which it lists in order of time."""
     (is_texture, kind), sides = problem.group(members[0]), [problem.sides(i) for i in members]
     width, height = (max(side) for side in zip(*sides, strict=True))
     size = {"width": width, "height": height} if is_texture else {"size": width}
@@ -105,7 +105,7 @@ def objects_lines(found: ObjectsAnswer) -> Iterator[str]:
 
 
 def refuse_reading(options: ReadOptions) -> None:
-    """Raise OptionError for any reading option, since none applies to shared objects."""
+    """Raise OptionError for any given reading option, since none applies to shared objects."""
     said = options.model_dump(mode="json", exclude_defaults=True) if options.model_fields_set else {}
     for name in said:
         raise OptionError.from_rule(name, "must be left out for shared objects, which have no pools and offsets")
@@ -118,7 +118,7 @@ def read_problem_or_objects(value: object) -> ObjectsProblem | Problem:
 
 
 def _read_problem_file(reader: Reader, data: bytes, name: str, _question: InputValues) -> ObjectsProblem | Problem:
-    """Read a problem of pools or of shared objects from a file; raises InputError."""
+    """Return the problem in a file, with pools or shared objects; raises InputError."""
     if b'"objects"' in data and memplan_json.recognises(data):
         with contextlib.suppress(FormatError):
             content = memplan_json.parse(data)
@@ -135,7 +135,7 @@ def _problem_json(problem: ObjectsProblem | Problem) -> Any:
 
 
 def _job_subject(problem: ObjectsProblem | Problem) -> Subject:
-    """Return what job lists show about a problem of pools or of shared objects."""
+    """Return the entry of a problem, with pools or shared objects, in lists of jobs."""
     if isinstance(problem, Problem):
         return problem_subject(problem)
     text = problem.model_dump_json(exclude={"name"})

@@ -126,7 +126,7 @@ def plan(
 
 
 def _plan_again(problem: Problem, old: Plan, options: PlanOptions, running: Control) -> Plan:
-    """Re-plan with few moves; if the old plan has no placements, the hints of the problem serve as old places."""
+    """Re-plan with few moves; if the old plan has no placements, the problem's hints serve as old places."""
     from memplan.planner.instance.audit import refuse_other_plan
     from memplan.questions.plan.replanning.replan import DEFAULT_EPS, replan
 
@@ -157,7 +157,7 @@ def _refuse_for_objects(keep: Plan | None, start: Plan | None, options: PlanOpti
 
 
 def _refuse_several(problem: Problem | ObjectsProblem, keep: Plan | None, options: PlanOptions) -> None:
-    """Raise OptionError if several plans are requested together with an option that allows only one."""
+    """Raise OptionError if several plans are requested together with an option that allows only one plan."""
     others = {"keep": keep, "profile": options.profile, "heaps": options.heaps}
     names = [name for name, value in others.items() if value is not None]
     names += ["shared objects"] if isinstance(problem, ObjectsProblem) else []
@@ -166,7 +166,7 @@ def _refuse_several(problem: Problem | ObjectsProblem, keep: Plan | None, option
 
 
 def progress_line(event: Mapping[str, Any]) -> str:
-    """Return a progress line for people: the best peak, lower bound and gap, or why nothing fits as far as known."""
+    """Return a progress line for people: the best peak, lower bound and gap, or why nothing seems to fit."""
     if "stage" in event:
         message: str = event["explanation"]["message"]
         return message

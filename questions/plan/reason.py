@@ -1,4 +1,4 @@
-"""The explanation attached to a plan if nothing fits, and checks of the solver named by a plan's options."""
+"""The explanation that a plan gets if nothing fits, and checks of the solver that a plan's options name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEAST_REASON_S = 0.05
 
 
 def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
-    """Raise OptionError if a solver does not support the constraint kinds of the problem."""
+    """Raise OptionError if a solver does not support the problem's constraint kinds."""
     from memplan.solvers.portfolio import stages
     from memplan.solvers.reference import checked
 
@@ -47,7 +47,7 @@ def refuse_own_planner(solver: str) -> None:
 
 
 def is_own_planner(solver: str) -> bool:
-    """True if the name has the form `module:function`, a planner in the caller's own code."""
+    """Return True if the name has the form `module:function`, which denotes a planner in the caller's own code."""
     return ":" in solver and not solver.startswith(table.PREFIX)
 
 
@@ -62,7 +62,7 @@ def add_reason(
     if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
         return plan
     if "explain" not in question_rows():
-        return plan  # without the question `explain`, the plan keeps the solver's explanation
+        return plan  # without the question `explain`, keep the solver's explanation
     from memplan.questions.explain.reasons.reasoning import reason_of
 
     if plan.explanation is not None:

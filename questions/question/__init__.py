@@ -1,4 +1,4 @@
-"""Questions: each is a Python function of inputs and options; its command and HTTP call are generated from it."""
+"""Questions: each is a Python function of inputs and options, from which its command and HTTP call are generated."""
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -36,7 +36,7 @@ def _list_options(names: tuple[str, ...]) -> Iterator[str | Option]:
 class QuestionOptions(Value):
     """The options that all questions have.
 
-    `needs` maps an option that has no effect alone to the options and inputs of which one must be given with it.
+    `needs` maps an option that has no effect alone to the options and inputs of which one must also be given.
     """
 
     error = OptionError
@@ -48,7 +48,7 @@ class QuestionOptions(Value):
 
     @property
     def counts_work(self) -> bool:
-        """True if the search counts work instead of time, which makes its answer the same on every machine."""
+        """True if the search counts work instead of time, so that its answer is the same on every machine."""
         return "deterministic" in type(self).model_fields and bool(getattr(self, "deterministic", False))
 
     @property
@@ -61,19 +61,19 @@ class QuestionOptions(Value):
         return Deadline.from_limit(inf if self.counts_work else self.time_limit_s, started)
 
     def refuse_idle(self, given: Collection[str]) -> None:
-        """Raise OptionError for an option that would have no effect; `given` are the names of the given inputs."""
+        """Raise OptionError for an option without effect; `given` are the names of the given inputs."""
         for name, others in self.needs.items() if self.model_fields_set else ():
             if self._is_changed(name) and not any(other in given or self._is_changed(other) for other in others):
                 rule = ("must be given with ", *_list_options(others), f" only, got {excerpt(getattr(self, name))}")
                 raise OptionError((Option(name), ": ", *rule), way="leave it out")
 
     def _is_changed(self, name: str) -> bool:
-        """True if the option's value differs from its default."""
+        """Return True if the option's value differs from its default."""
         about = type(self).model_fields.get(name)
         return about is not None and bool(getattr(self, name) != about.get_default(call_default_factory=True))
 
     def fields(self, *names: str) -> dict[str, Any]:
-        """Return the values of the named options, as a dictionary by name."""
+        """Return the values of the named options, by name."""
         return {name: getattr(self, name) for name in names}
 
 
@@ -145,7 +145,7 @@ class Question(Generic[A]):
 
     @property
     def name(self) -> str:
-        """The name of the question's function, command and HTTP call."""
+        """The name of the question, which its function, command and HTTP call have in common."""
         return self.function.__name__
 
     @property
@@ -155,7 +155,7 @@ class Question(Generic[A]):
 
     @property
     def help(self) -> str:
-        """The help text of the question, which is the docstring of its function."""
+        """The question's help text, which is the docstring of its function."""
         return inspect.cleandoc(self.function.__doc__ or "")
 
     @property
@@ -165,22 +165,22 @@ class Question(Generic[A]):
 
     @cached_property
     def options(self) -> type[QuestionOptions]:
-        """The model of the question's options, found as the class of the default value of parameter `options`."""
+        """The class of the question's options, which is that of the default value of parameter `options`."""
         return type(inspect.signature(self.function).parameters["options"].default)
 
     @cached_property
     def answer(self) -> type[A]:
-        """The model of the question's answer, which is the return type of its function."""
+        """The class of the question's answer, which is the return type of its function."""
         answer_type: type[A] = get_type_hints(self.function)["return"]
         return answer_type
 
     @property
     def answers(self) -> tuple[type[BaseModel], ...]:
-        """The models of possible answers; most questions have exactly one."""
+        """The classes of possible answers; most questions have exactly one."""
         return get_args(self.answer) or (self.answer,)
 
     def answer_verified(self, values: InputValues, options: QuestionOptions, control: Control) -> A:
-        """Answer a parsed question, and verify the answer and every interim answer; raises MemplanError."""
+        """Return the verified answer to a question; interim answers are also verified. Raises MemplanError."""
         options.refuse_idle(values)
         if self.check is not None:
             self.check(values, options)
@@ -189,7 +189,7 @@ class Question(Generic[A]):
         return self.require_valid(values, options, self.function(**values, options=options, control=control))
 
     def require_valid(self, values: InputValues, options: QuestionOptions, answer: A) -> A:
-        """Return the answer after verifying it; raises InvalidPlanError, a fault of memplan, if it is wrong."""
+        """Return the answer after verifying it; a wrong answer is a fault of memplan and raises InvalidPlanError."""
         is_own = isinstance(answer, self.answers)
         wrong = self.refutes({**values, "options": options}, answer) if is_own else f"gave {type(answer).__name__}"
         if wrong is not None:
@@ -217,7 +217,7 @@ class Answer(BaseModel):
 
 
 class AnswerOfFile(Answer):
-    """The base class of answers about a file; `unknown` has sentences on facts that the file's reader does not know."""
+    """The base class of answers about a file; `unknown` has a sentence for each fact that the file's reader lacks."""
 
     unknown: tuple[str, ...] = Field((), exclude_if=lambda sentences: not sentences)
 

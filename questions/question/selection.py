@@ -1,4 +1,4 @@
-"""Select fields of an answer: some named fields, or all fields except some."""
+"""Selection of an answer's fields: some named fields, or all fields except some."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Selection(NamedTuple):
 
     @classmethod
     def from_names(cls, answer: type[Any], fields: Iterable[str], formats: Sequence[str] = ()) -> Selection | None:
-        """Parse comma-separated lists of field names; None if there are no names.
+        """Return the selection that comma-separated lists of field names denote; None if there are no names.
 
         If the option also accepts `formats`, errors list them too. Raises OptionError for an unknown field.
         """
@@ -48,12 +48,12 @@ class Selection(NamedTuple):
         return to_json(self.select(fields)) + b"\n"
 
     def select(self, content: dict[str, Any]) -> dict[str, Any]:
-        """Return the selected fields of an answer, in the order of the answer."""
+        """Return the selected fields of an answer, in the answer's order."""
         return {name: value for name, value in content.items() if name in self.names}
 
 
 def _json_field_names(model: type[BaseModel]) -> Iterable[str]:
-    """Return the field names of a model in JSON, resolving references in its schema."""
+    """Return the JSON names of a model's fields; references in its schema are resolved."""
     schema = model.model_json_schema(mode="serialization")
     names: Iterable[str] = schema.get("$defs", {}).get(model.__name__, schema)["properties"]
     return names

@@ -27,12 +27,12 @@ def read_object(body: bytes) -> dict[str, Any]:
 
 
 def read_question(question: Question[Any], content: Mapping[str, Any]) -> InputValues:
-    """Return a question's inputs, read from the fields of a request body; raises InputError."""
+    """Return a question's inputs by name, read from the fields of a request body; raises InputError."""
     return read_inputs(question.inputs, content, lambda each, value, *_: each.from_json(value))
 
 
 def read_body_options(question: Question[Any], content: Mapping[str, Any], query: Mapping[str, str]) -> QuestionOptions:
-    """Return a question's options, read from the request body or its query; raises OptionError."""
+    """Return a question's options, read from the request body or the query; raises OptionError."""
     if query and "options" in content:
         raise OptionError("options: must be in the body or in the query, got both")
     options = content.get("options", {})
@@ -46,7 +46,7 @@ def read_body_options(question: Question[Any], content: Mapping[str, Any], query
 
 
 def write_body(question: Question[Any], values: InputValues, options: QuestionOptions) -> bytes:
-    """Return the JSON body of a request to a service, from the inputs and options of a question."""
+    """Return the JSON body of a request to a service, from a question's inputs and options."""
     inputs = {each.name: each.to_json(values[each.name]) for each in question.inputs if each.name in values}
     return to_json(inputs | {"options": options.model_dump(mode="json", exclude_defaults=True)})
 

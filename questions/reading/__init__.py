@@ -1,4 +1,4 @@
-"""Read the files of a question (problems, models, graphs, operations, plans), with one set of reading options."""
+"""Reading of a question's files (problems, models, graphs, operations, plans), with one set of reading options."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -45,12 +45,12 @@ class ReadOptions(ProblemOptions, ModelOptions):
 
     @property
     def interval(self) -> "Interval | None":
-        """Whether intervals are `closed` or `half-open`; None if only the file can say so."""
+        """The meaning of ends: `closed` or `half-open`; None if only the file can tell."""
         return None if self.inclusive is None else "closed" if self.inclusive else "half-open"
 
 
 def refuse_files(files: Sequence[str], together: Sequence[str]) -> None:
-    """Raise OptionError for several files without `together`, and for a single file with it."""
+    """Raise OptionError for several files without `together`, and for a single file with `together`."""
     if len(files) == 1 and together:
         raise OptionError(f"together: must be given with several files only, got {files[0]}", way="leave it out")
     if (unit := next((each for each in files[1:] if each in UNITS and not Path(each).exists()), None)) is not None:
@@ -67,7 +67,7 @@ def refuse_files(files: Sequence[str], together: Sequence[str]) -> None:
 
 
 def names_of(paths: Sequence[str]) -> list[str]:
-    """Return a unique name for each file: its name without folder and suffix, numbered if already used."""
+    """Return a unique name for each file: its name without folder and suffix, with a number if already used."""
     names: list[str] = []
     for path in paths:
         stem = Path(path).stem
@@ -90,7 +90,7 @@ def join_problems(problems: Sequence[tuple[str, Problem]], together: Sequence[st
 
 
 def validate_options(model: type[M], given: Mapping[str, Any]) -> M:
-    """Validate options and return them as a model; raises OptionError, which lists every wrong field."""
+    """Return the validated options as a model; raises OptionError, which lists every wrong field."""
     if not given:  # default values need no validator, which is slow to build
         return model.model_construct()  # type: ignore[attr-defined,no-any-return]
     for name in given:
@@ -114,8 +114,8 @@ class Reader:
     `imported` is the imported model, read from the file `name` with the bytes `data`; `warnings` are findings of
     readers. `own_plan` is a plan in the same file as its problem. `problem_of_plan` is the problem that a plan
     determines, because it is in the plan's file or a runtime printed it with the plan. `own_graph` is a graph of
-    operations, and `application` the combination of several files. If a plan recorded some of the options, `plain` are
-    the given options alone; they apply if the problem read with them has the `plan_hash`.
+    operations, and `application` the combination of several files. If a plan recorded options, `plain` are the options
+    that the caller gave; they alone apply if the problem read with them has the hash `plan_hash`.
     """
 
     options: ReadOptions = _AS_IN_FILE
@@ -166,10 +166,10 @@ class Reader:
         return found
 
     def _problem_read_plainly(self, data: bytes, name: str | None) -> Problem | None:
-        """Read the problem without the plan's options; return it if it has the plan's hash, else None."""
+        """Return the problem read without the plan's options if it has the plan's hash; else None."""
         plain, self.plain = self.plain, None
         remembered, self.options = self.options, plain or self.options
-        with suppress(InputError):  # the model's sizes may be defined only by the plan's options
+        with suppress(InputError):  # the plan's options may be needed to define sizes
             if problem_hash(problem := self.problem(data, name)) == self.plan_hash:
                 return problem
         self.options, self.warnings = remembered, []
@@ -236,7 +236,7 @@ TARGET_NOTE = (
 
 
 def idle_findings(options: ReadOptions, read: ImportedProblem, before: Problem, after: Problem) -> list[Finding]:
-    """Return a finding for each reading option without effect on this file."""
+    """Return a finding for each reading option that has no effect on this file."""
     idle = {
         NO_OVERWRITING: options.in_place and len(after.buffers.aliases) == len(before.buffers.aliases),
         "weights: the file has no constants, so that the plan is as without": options.weights is not None
@@ -246,7 +246,7 @@ def idle_findings(options: ReadOptions, read: ImportedProblem, before: Problem, 
 
 
 def add_reading_facts(answer: A, reader: Reader) -> A:
-    """Add the facts that the reader could not determine to an answer; a plan also records its reading options."""
+    """Return an answer with the facts that its reader could not determine; a plan also records reading options."""
     changes: dict[str, Any] = {}
     if reader.options.target is not None and not hasattr(answer, "arena"):
         reader.warnings.append(Finding("no-effect", TARGET_NOTE, ()))

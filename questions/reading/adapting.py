@@ -1,4 +1,4 @@
-"""Adapt a problem to a machine: pool sizes, constants, pins, reserved ranges, copies, and execution order."""
+"""Adaptation of a problem to a machine: pool sizes, constants, pins, reserved ranges, copies, and execution order."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -18,7 +18,7 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(tuple_from_list)]
 
 
 def _texts_of_sizes(value: object) -> object:
-    """Convert a size, or a list of sizes, to a tuple of strings; return any other value unchanged."""
+    """Return a size, or a list of sizes, as a tuple of strings; return any other value unchanged."""
     values = tuple(value) if isinstance(value, list | tuple) else (value,) if isinstance(value, int | str) else value
     if not isinstance(values, tuple):
         return values
@@ -75,13 +75,13 @@ class ProblemOptions(WireValue):
 
     @property
     def adaptations(self) -> tuple[str, ...]:
-        """The names of the given options, other than pool sizes."""
+        """The names of the given options that adapt the problem, except pool sizes."""
         names = ("weights", "pin", "reserve", "copies", "order", "in_place", "spare")
         return tuple(name for name in names if getattr(self, name))
 
 
 def refuse_spare(spared: Sequence[str]) -> None:
-    """Raise OptionError if `spare` is given although no operation writes in place."""
+    """Raise OptionError if `spare` is given without `in_place`, which lets operations overwrite inputs."""
     if spared:
         raise OptionError.from_rule(
             "spare", f"must be given with in_place only, got {excerpt(spared[0])}", way="leave it out"
@@ -89,12 +89,12 @@ def refuse_spare(spared: Sequence[str]) -> None:
 
 
 def adapt_problem(problem: Problem, read: ImportedProblem | None, options: ProblemOptions) -> Problem:
-    """Adapt a problem by options; `read` is its imported model or None. Raises OptionError, ProblemError."""
+    """Return the problem adapted by options; `read` is the imported model. Raises OptionError or ProblemError."""
     if options.in_place:
         if read is None:
             rule = "must be given for models and operations, got a file of lifetimes"
             raise OptionError.from_rule("in_place", rule, way="leave it out")
-        # The next run uses the other copy of a double-buffered tensor, so no operation may overwrite the tensor.
+        # A double-buffered tensor alternates between two copies from run to run, so nothing may overwrite it in place.
         copied = [name for text in options.copies if (name := text.rpartition("=")[0])]
         problem = read.problem_in_place((*options.spare, *copied))
     else:
@@ -128,7 +128,7 @@ def align_problem(problem: Problem, alignment: int) -> Problem:
 
 
 def _add_weights(problem: Problem, read: ImportedProblem | None, weights: Weights) -> Problem:
-    """Add a model's constants, alive all the time; if there are several pools, only constants use the last."""
+    """Return the problem with a model's constants, alive all the time; only they use the last of several pools."""
     if read is None or (constants := read.constants) is None:
         raise OptionError("weights: must be given for models and operations, got a file of lifetimes")
     pools = (RAM,) if problem.pools == (Pool(),) else problem.pools
@@ -171,7 +171,7 @@ def _add_copies(problem: Problem, read: ImportedProblem | None, texts: Sequence[
 
 
 def _inputs_and_outputs(read: ImportedProblem | None) -> tuple[str, ...]:
-    """Return the ids of a program's input and output buffers; raises OptionError if the file names none."""
+    """Return the ids of a program's input and output buffers; raises OptionError if the file has no program."""
     if read is None or (ends := read.ends) is None:
         raise OptionError("copies: must be NAME=NUMBER for a file without inputs and outputs")
     return ends
@@ -200,9 +200,9 @@ def _add_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
 
 
 def _apply_order(problem: Problem, texts: Sequence[str]) -> Problem:
-    """Add a conflict for each pair of buffers that the order, extended transitively, does not separate in time."""
+    """Return the problem with a conflict for each pair of buffers that no chain of ordered pairs keeps apart."""
     position = {str(name): i for i, name in enumerate(problem.buffers.ids)}
-    after = [0] * len(position)  # for each buffer: a bit set of the buffers after it
+    after = [0] * len(position)  # for each buffer, the buffers after it, as bits
     for text in texts:
         commas = [k for k, letter in enumerate(text) if letter == ","]
         ends = next(((a, b) for k in commas if {a := text[:k], b := text[k + 1 :]} <= position.keys()), None)
@@ -219,7 +219,7 @@ def _apply_order(problem: Problem, texts: Sequence[str]) -> Problem:
     for i, j in listed or combinations(range(len(after)), 2):
         first, then = (i, j) if min(spans[i], default=(0, 0)) <= min(spans[j], default=(0, 0)) else (j, i)
         is_done = max((end for _, end in spans[first]), default=0) <= min((at for at, _ in spans[then]), default=0)
-        # If the lifetimes of two buffers alternate, no single order of the pair separates their lifetimes.
+        # If the lifetimes of two buffers alternate, no order of the pair can separate them.
         if problem.root_of(ids[i]) != problem.root_of(ids[j]) and not (is_done and after[first] >> then & 1):
             apart.append((ids[i], ids[j]))
     return replace_fields(problem, conflicts=[*problem.conflicts, *apart])
@@ -249,7 +249,7 @@ def _add_pins(problem: Problem, texts: Sequence[str]) -> Problem:
 
 
 def _find_row(option: str, name: str, rows: dict[str, Row]) -> Row:
-    """Return the row of a buffer named with or without its function; raises OptionError if not exactly one matches."""
+    """Return the row of a buffer named with or without its function; raises OptionError unless one row matches."""
     matches = (
         [rows[name]] if name in rows else [row for row_name, row in rows.items() if row_name.partition("/")[2] == name]
     )

@@ -1,4 +1,4 @@
-"""Read plans from any file: memplan's plans, lists of offsets, and plans inside models, dumps and tables."""
+"""Reading of plans from any file: memplan's plans, lists of offsets, and plans inside models, dumps and tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memplan.solvers.mip.solution_names import recognises
 
 
 def read_plan(data: bytes, problem: Problem, name: str | None, options: ModelOptions) -> Plan:
-    """Read a plan of the problem from a file's bytes; raises InputError.
+    """Return a plan of the problem from a file's bytes; raises InputError.
 
     The file is a plan in JSON or CSV, alone or with its problem; a list of offsets, `{"id": offset}` or `[[id, offset],
     …]`; a model or dump that contains a plan; or a solution of the problem's integer program.
@@ -55,7 +55,7 @@ def plan_beside(value: object) -> Plan | None:
 
 
 def _placements_of_offsets(rows: list[object], problem: Problem) -> PlacementTable:
-    """Convert a list of offsets in the only pool to placements; an id may match as text."""
+    """Return the placements that a list of offsets in the only pool denotes; an id may match as text."""
     if len(problem.pools) > 1:
         raise FormatError(f"offsets: must be in one pool, got a problem of {len(problem.pools)}: say each one's pool")
     by_text: dict[object, int | str] = {str(name): name for name in problem.buffers.ids}
@@ -85,14 +85,14 @@ def _count_violations(imported: ImportedProblem) -> int:
 
 
 def refuse_unseen(imported: ImportedProblem, problem: Problem) -> None:
-    """Raise FormatError if a model's plan seems valid but some of its storages are unknown."""
+    """Raise FormatError if a model's plan seems valid although some of its storages are unknown."""
     unseen = [finding.message for finding in imported.warnings if finding.rule == "unknown-storage"]
     if imported.own_plan is not None and unseen and not verify(problem, imported.own_plan):
         raise FormatError(f"nothing wrong is seen in its plan, which cannot be called valid: {unseen[0]}")
 
 
 def pins_as_plan(problem: Problem) -> Plan | None:
-    """Return the pins of a table as a plan; None if a buffer has no pin, is an alias, or pools are several."""
+    """Return a table's pins as a plan; None if a buffer is not pinned or is an alias, or with several pools."""
     offset = problem.buffers.offset
     if len(offset) == 0 or (offset == ABSENT).any() or len(problem.pools) > 1 or problem.buffers.aliases:
         return None

@@ -79,7 +79,7 @@ _SIZES: TypeAdapter[dict[str, SizeRange | tuple[int, ...]]] = TypeAdapter(Sizes)
 
 
 def _sizes_in_bytes(value: object) -> object:
-    """Convert sizes such as `16`, `16,64` or a list of these to bytes; return any other value unchanged."""
+    """Return sizes such as `16`, `16,64` or a list of these in bytes; return any other value unchanged."""
     values = [value] if isinstance(value, (int, str)) else value
     if not isinstance(values, (list, tuple)):
         return value
@@ -125,7 +125,7 @@ class SweepRow(Answer):
     reproducible: bool | None
 
     def problem_of(self, problem: Problem) -> Problem:
-        """Return the problem planned for this point, derived from the swept problem."""
+        """Return the problem of this point, which is the swept problem with the point's sizes and changes."""
         changed = _change_problem(problem, self.alignment, self.changes)
         return changed.with_capacity(self.sizes) if self.sizes else changed
 
@@ -168,7 +168,7 @@ def sweep(
     noted_until = 0.0
 
     def note(found: Sequence[SweepPoint]) -> None:
-        """Report the points planned so far as an interim answer, unless that takes too much of the time."""
+        """Report the points planned so far as an interim answer, unless reporting would take too much of the time."""
         nonlocal noted_until
         if running.note is not None and (began := time.monotonic()) >= noted_until:
             more = [_sweep_row(point, tuple(sizes), alignment, chosen) for point in found]
@@ -218,7 +218,7 @@ def _change_problem(problem: Problem, alignment: int | None, changes: Sequence[C
 
 
 def _best_plan(problem: Problem, start: Plan | None, options: SweepOptions, running: Control) -> Plan:
-    """Plan with each of the repetitions' seeds, and return the best plan."""
+    """Return the best of the plans that the repetitions make, each with another seed."""
     best: Plan | None = None
     for k in range(options.repetitions):
         control = replace(running.limit_to(options.each_s), report=ignore_report)
@@ -258,7 +258,7 @@ def sweep_lines(found: Sweep) -> Iterator[str]:
 
 
 def _table_rows(points: Sequence[SweepRow]) -> Iterator[list[str]]:
-    """Yield the header and the rows of a text table, one row for each planned combination."""
+    """Yield the heading and the rows of a text table, with one row per planned combination."""
     is_priced = any(point.cost is not None for point in points)
     priced = ["cost", "at least"] if is_priced else []
     first = points[0]
@@ -319,7 +319,7 @@ def _sizes_json(sizes: SizesOf) -> dict[str, Any]:
 
 
 def read_sizes(texts: tuple[str, ...], values: InputValues) -> SizesOf:
-    """Parse the sizes of each swept pool, given as `NAME=FROM:TO:STEP`; TO is included if a step reaches it.
+    """Return the sizes of each swept pool, given as `NAME=FROM:TO:STEP`; TO is included if a step reaches it.
 
     The name may be omitted if the problem has only one pool. Raises OptionError.
     """
@@ -335,7 +335,7 @@ def read_sizes(texts: tuple[str, ...], values: InputValues) -> SizesOf:
 
 
 def _pool_and_sizes(text: str, names: Sequence[str]) -> tuple[str, range]:
-    """Parse [NAME=]FROM:TO:STEP into a pool and its sizes; raises OptionError."""
+    """Return the pool and the sizes that a text [NAME=]FROM:TO:STEP denotes; raises OptionError."""
     name, equals, sizes = text.rpartition("=")
     parts = sizes.split(":")
     if len(parts) != 3 or (equals and not name):
@@ -364,7 +364,7 @@ def _size_range(first: str, last: str, step: str) -> range:
 
 
 def _sizes_extent(value: object) -> Extent:
-    """Return the extent of the sizes in a body; raises OptionError if a sweep may not have so many."""
+    """Return the extent of the sizes in a body; raises OptionError for more sizes than a sweep may have."""
     fields = value if isinstance(value, dict) else {}
     count = max((len(its) for its in fields.values() if isinstance(its, list)), default=0)
     for what, many in (("pools", len(fields)), ("sizes", count)):

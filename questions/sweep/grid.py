@@ -25,7 +25,7 @@ MOST_SIZES = 1000
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """A plan for one combination of pool sizes: the bytes of each swept pool, in the order of the pools."""
+    """A plan for one combination of pool sizes; `sizes` has the bytes of each swept pool, in the order of the pools."""
 
     sizes: tuple[int, ...]
     plan: Plan
@@ -58,7 +58,7 @@ def _grid_size(axes: Sequence[Sequence[int]]) -> int:
 
 
 def _grid_neighbours(place: tuple[int, ...], by: int) -> Iterator[tuple[int, ...]]:
-    """Yield the grid positions `by` steps away along a single axis."""
+    """Yield the grid positions that are `by` steps away along a single axis."""
     for axis in range(len(place)):
         yield (*place[:axis], place[axis] + by, *place[axis + 1 :])
 
@@ -73,7 +73,7 @@ def set_sizes(problem: Problem, sizes: Mapping[str, int]) -> Problem:
 
 
 def propagate_bounds(points: Sequence[SweepPoint]) -> list[SweepPoint]:
-    """Propagate lower bounds from larger pool sizes to smaller ones, and return the updated points.
+    """Return the points with lower bounds propagated from larger pool sizes to smaller ones.
 
     A cost bound for a size also holds for every smaller size. A plan as good as an optimal plan for a larger size is
     optimal.
@@ -92,7 +92,7 @@ def propagate_bounds(points: Sequence[SweepPoint]) -> list[SweepPoint]:
 
 def _apply_larger_bound(larger: Plan, plan: Plan) -> Plan:
     """Return the plan with the cost bound, and perhaps the optimality, of a plan for larger pools."""
-    # With these goals, a cost bound covers only plans that use no more of the last pool, so do not transfer the bound.
+    # With these goals, a cost bound covers only plans that use no more of the last pool, so do not copy the bound.
     if plan.profile == "balanced" or plan.weighted is not None:
         return plan
     if plan.cost is not None and larger.cost_lower_bound is not None:
@@ -111,7 +111,7 @@ def _plan_score(plan: Plan) -> tuple[float | None, ...]:
 
 
 def is_found(plan: Plan) -> bool:
-    """True if the plan has placements, that is, a solver found one."""
+    """Return True if a solver found a plan, so that the plan has placements."""
     return plan.status in ("optimal", "feasible")
 
 
@@ -183,7 +183,7 @@ def _changes_field(value: object) -> tuple[tuple[Change, ...], ...]:
 
 
 def _changes_extent(value: object) -> Extent:
-    """Return the extent of the changes in a body; raises OptionError if they exceed the maximum number."""
+    """Return the extent of the changes in a body; raises OptionError for more than MOST_COMBINATIONS changes."""
     count = sum(len(axis) for axis in value if isinstance(axis, list)) if isinstance(value, list) else 0
     if count > MOST_COMBINATIONS:
         raise OptionError(f"changes: must be at most {MOST_COMBINATIONS}, got {count}")

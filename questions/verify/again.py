@@ -1,4 +1,4 @@
-"""Solve a plan's problem again with the recorded options, and compare the two answers."""
+"""A second solve of a plan's problem with the recorded options, compared with the first answer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Again(Answer):
 
 
 def solve_again(problem: Problem, plan: Plan, running: Control) -> Again | None:
-    """Solve a plan's problem again, with its recorded options or the defaults, and compare the answers.
+    """Solve a plan's problem again, with its recorded options or the defaults; return the comparison of the answers.
 
     A deterministic solve has no time limit unless the call has a deadline; None if that deadline ends it. Raises
     OptionError for a plan that kept placements of another plan, and PlanError for invalid recorded options.
@@ -54,7 +54,7 @@ def solve_again(problem: Problem, plan: Plan, running: Control) -> Again | None:
     deadline = running.deadline
     if not options.deterministic:
         deadline = deadline.limit_to(options.time_limit_s)
-    elif deadline.remaining_s > MAX_TIME_LIMIT_S:  # a machine slower than the first needs more time
+    elif deadline.remaining_s > MAX_TIME_LIMIT_S:  # a slower machine than the first needs more time
         deadline = Deadline.from_limit(MAX_TIME_LIMIT_S)
     fields: dict[str, Any] = {name: getattr(options, name) for name in SolveOptions.model_fields}
     best_plan = solve(problem, **fields, control=Control(deadline, running.cancelled))
@@ -106,7 +106,7 @@ def _compared_values(plan: Plan) -> tuple[Any, ...]:
 
 
 def lines_of_again(found: Again) -> Iterator[str]:
-    """Yield the text lines of a comparison: what agrees, and what differs."""
+    """Yield the text lines of a comparison of two answers: what agrees, and what differs."""
     why = found.disturbed_by or "the search was not deterministic"
     yield _WORDS[found.same] + ("" if found.reproducible else f"; it was not said to be reproducible ({why})")
     if found.same == "nothing":

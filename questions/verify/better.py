@@ -1,4 +1,4 @@
-"""Compare a plan with the best one: its excess, the buffers above the best peak, and the fewest moves to reach it."""
+"""Comparison of a plan with the best one: its excess, the buffers above the best peak, and the fewest moves to it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def compare_with_best(
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     control: Control = Control(),
 ) -> BesideBest:
-    """Compare a plan with the best plan found within the time limit, without trusting the plan's claims.
+    """Return the comparison of a plan with the best plan found in the time limit; the plan's claims are ignored.
 
     The plan's peak is computed from its placements; it is None if a buffer of size above 0 has no placement.
     """
@@ -135,7 +135,7 @@ def _compared_pool(
 
 
 def lines_beside_best(found: BesideBest) -> Iterator[str]:
-    """Yield the text lines of a comparison with the best plan, one for each fact."""
+    """Yield the text lines of a comparison with the best plan, one line for each fact."""
     best = "unknown" if found.best is None else f"{found.best:,}"
     bound = "unknown" if found.lower_bound is None else f"{found.lower_bound:,}"
     peak = "unknown, as some buffers are not placed" if found.peak is None else f"{found.peak:,} bytes"

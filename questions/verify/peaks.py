@@ -70,7 +70,7 @@ class PoolPeak(Answer):
 def pool_peaks(
     problem: Problem, plan: Plan, placed: PlacedBuffers, found: LowestPlaces | None, bounds: Bounds
 ) -> list[PoolPeak]:
-    """Return the peak of each pool; `found` has the lowest possible place of each buffer, if computed.
+    """Return the peak of each pool; `found` has the lowest possible offset of each buffer, if computed.
 
     For pools of equal use, only the pools with the largest peak are returned.
     """
@@ -157,7 +157,7 @@ def _pool_peak(
 
 
 def _pinned_prefix(tower: list[int], pinned: set[int]) -> list[int]:
-    """Cut a tower, listed from the top, after its first pinned buffer, which needs no support."""
+    """Return a tower, listed from the top, up to its first pinned buffer, which needs no support."""
     return tower[: next((k + 1 for k, i in enumerate(tower) if i in pinned), len(tower))]
 
 
@@ -173,7 +173,7 @@ def _ids_at(ids: Sequence[Id], positions: Sequence[int]) -> tuple[Id, ...]:
 
 
 def _reserved_below(ranges: Sequence[tuple[int, int]], used: int) -> int:
-    """Return the number of bytes below `used` that are in reserved ranges."""
+    """Return the number of bytes below offset `used` that are in reserved ranges."""
     reserved, at = 0, 0
     for low, width in sorted(ranges):
         reserved += max(0, min(low + width, used) - max(low, at))
@@ -182,7 +182,7 @@ def _reserved_below(ranges: Sequence[tuple[int, int]], used: int) -> int:
 
 
 def _peak_sentence(peak: PoolPeak, pinned_at: int | None) -> str:
-    """Describe a pool's peak in a sentence: whether it is proved minimal, what determines it, and how to lower it.
+    """Return a sentence about a pool's peak: whether it is proved minimal, and what determines and lowers it.
 
     `pinned_at` is the offset of the lowest deciding buffer if that buffer is pinned.
     """
@@ -243,7 +243,7 @@ class _Load:
 
     @classmethod
     def from_problem(cls, problem: Problem, placed: PlacedBuffers, rows: I64) -> _Load:
-        """Collect the lifetimes of each buffer in the given rows, merged with the lifetimes of its aliases."""
+        """Return the lifetimes of the buffers in the given rows, merged with the lifetimes of their aliases."""
         table = problem.buffers
         buffer, start, end = placed.lifetime_root[rows], table.start[rows], table.end[rows]
         if table.aliases:
@@ -258,7 +258,7 @@ class _Load:
         return cls(table.size, buffer, start, end)
 
     def _load_over_time(self, is_counted: np.ndarray | slice = slice(None)) -> tuple[I64, I64]:
-        """Return the times at which the live bytes change, and the live bytes from each time on, for some lifetimes."""
+        """Return the times at which the live bytes of some lifetimes change, and the live bytes from each time on."""
         times = np.concatenate((self.start[is_counted], self.end[is_counted]))
         size = self.size[self.buffer[is_counted]]
         if float(size.sum(dtype=np.float64)) >= 2**62:
@@ -279,6 +279,6 @@ class _Load:
         return int(when[k]), int(load[k]), alive.tolist()
 
     def load_without(self, i: int) -> int:
-        """Return the live peak in bytes without buffer `i`."""
+        """Return the live peak, in bytes, without buffer `i`."""
         load = self._load_over_time(self.buffer != i)[1]
         return int(load.max()) if len(load) else 0

@@ -78,7 +78,7 @@ class VerifyOptions(QuestionOptions):
 
     @property
     def can_end(self) -> bool:
-        """True: a verdict may be given early, because it lists the checks that were not made."""
+        """True, because a verdict may be given early: it lists the checks that were not made."""
         return True
 
 
@@ -150,7 +150,7 @@ def _drop_plan(part: A, options: VerifyOptions) -> A:
 def verdict_on(
     problem: Problem, plan: Plan, certificate: ProofText | str | None = None, most_pairs: int = MOST_PAIRS
 ) -> Verdict:
-    """Return the verdict on a plan; lowest places are computed if at most `most_pairs` pairs must be compared."""
+    """Return the verdict on a plan; lowest offsets are computed if at most `most_pairs` pairs must be compared."""
     violations, proved = violations_of(problem, plan), None
     proof = ProofText(certificate) if isinstance(certificate, str) else certificate
     if proof is not None:
@@ -177,7 +177,7 @@ def verdict_on(
 
 
 def _mending_obstacle(problem: Problem, plan: Plan) -> str | None:
-    """Return why no valid plan can keep places of this plan (another problem, or nothing fits); else None."""
+    """Return why no valid plan can keep any placement of this plan; None if one can."""
     try:
         refuse_other_plan(problem, plan)
     except PlanError as error:
@@ -195,7 +195,7 @@ def _mending_obstacle(problem: Problem, plan: Plan) -> str | None:
 def _peaks_and_places(
     problem: Problem, plan: Plan, claims: Mapping[str, By | None], most_pairs: int
 ) -> tuple[tuple[PoolPeak, ...], BufferPlaces | None]:
-    """Return the peak of each pool in a valid plan, and the lowest possible place of each buffer."""
+    """Return the peak of each pool in a valid plan, and the lowest possible offset of each buffer."""
     if len(plan.placements) == 0:
         return (), None
     placed = PlacedBuffers.from_placements(problem, plan.placements)
@@ -291,7 +291,7 @@ CERTIFICATE = Input(
 
 
 def _exit_status(found: Verdict) -> int:
-    """Return the exit status of a verdict: 3 if invalid, 6 if `again` was not done in time, else by its result."""
+    """Return a verdict's exit status: 3 if invalid, 6 if `again` was not done in time, else by its result."""
     if not found.valid:
         return 3
     if "again" in found.not_done:

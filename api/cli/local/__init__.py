@@ -1,1 +1,1 @@
-"""Commands with flags or output files that exist on the command line only, not in Python or over HTTP."""
+"""Commands with flags or output files that exist only on the command line, not in Python or over HTTP."""

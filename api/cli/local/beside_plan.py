@@ -34,7 +34,7 @@ def plan_page(call: Call, answer: Plan) -> bytes:
 
 
 def open_page(call: Call, answer: Plan) -> None:
-    """Open the page of a plan in a browser; without an output file for the page, it is written to a temporary file."""
+    """Open a plan's page in a browser; without an output file for the page, write it to a temporary file."""
     import tempfile
     import webbrowser
 

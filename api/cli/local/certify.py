@@ -40,7 +40,7 @@ def certify(line: CommandLine) -> int:
 
 
 def certified_plan(call: Call, answer: Plan) -> Plan:
-    """Write a plan's certificate to the output file for it; return the plan with facts about the certificate."""
+    """Write a plan's certificate to its output file; return the plan with facts about the certificate."""
     (path, *_) = (path for path in call.outputs if suffix_of(path) == CERTIFICATE)
     with graceful_interrupts() as cancelled:
         limit_s = max(0.01, min(call.options.time_limit_s, call.left_s()))

@@ -60,13 +60,13 @@ def _adjust_options(call: Call) -> None:
         _refuse_no_comparison(call)
         call.change(differences=True)
     if call.flags["save_baseline"] is not None and not call.flags["budgets"] and "baseline" not in call.values:
-        call.change(budgets=(UNLIMITED,))  # a first baseline can be made without a budget, so any size is allowed
+        call.change(budgets=(UNLIMITED,))  # a first baseline needs no budget, so allow any size
     has_files = any(call.flags[name] is not None for name in ("save_plan", "save_baseline"))
     call.change(with_plan=has_files or call.has_output(PAGE))
 
 
 def _refuse_no_comparison(call: Call) -> None:
-    """Raise OptionError for a page that has no baseline, or whose baseline lacks its problem or has an invalid plan."""
+    """Raise OptionError if the page's baseline is missing, lacks its problem, or has an invalid plan."""
     baseline = call.values.get("baseline")
     if baseline is None:
         raise OptionError("page: must be given with a baseline, whose plan it compares with the new one")
@@ -80,7 +80,7 @@ def _refuse_no_comparison(call: Call) -> None:
 
 
 def _comparison_page(call: Call, answer: Any) -> bytes | None:
-    """Return the page that compares the baseline's plan with the new one; None without both."""
+    """Return the page that compares the baseline's plan with the new one; None without both plans."""
     if answer.plan is None or answer.difference is None:
         return None
     from memplan.api.reports.views import PlanOf, view

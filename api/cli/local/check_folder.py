@@ -1,4 +1,4 @@
-"""`memplan check FOLDER`: check all models of a folder; a budgets file has the limits and reading options of each."""
+"""`memplan check FOLDER`: check all models of a folder; a budgets file has each model's limits and reading options."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ Tables = Mapping[Path | None, Mapping[str, Any]]
 
 
 def is_folder(line: CommandLine) -> bool:
-    """Return True if the input is a folder of models, or a model for several targets or for one with its kernels.
+    """Return True if the input is a folder of models, or one model for several targets or for a target with kernels.
 
-    Raises OptionError for a cluster without such an input.
+    Raises OptionError if a cluster is given for any other input.
     """
     path, has_table = line.given["problem"], {",", "/"} & {*(line.given["target"] or "")}
     if path != STANDARD and (Path(path).is_dir() or (has_table and Path(path).is_file())):
@@ -55,7 +55,7 @@ def is_folder(line: CommandLine) -> bool:
 
 
 def apply_budgets(line: CommandLine) -> CommandLine:
-    """Return one model's command line, with the flags of the budgets file if there is one; raises InputError."""
+    """Return one model's command line, with the flags of the budgets file if one is given; raises InputError."""
     tables = _read_tables(line, of_all=False)
     return line if tables is None else _model_line(line, line.given["problem"], tables)
 
@@ -66,7 +66,7 @@ def _read_tables(line: CommandLine, *, of_all: bool) -> Tables | None:
 
 
 def _parse_tables(data: bytes, folder: Path, of_all: bool) -> Tables:
-    """Parse a budgets file, which is TOML, into tables of flag values; raises InputError with one sentence per fault.
+    """Return tables of flag values from a budgets file, which is TOML; raises InputError, one sentence per fault.
 
     Only with `of_all` must every named model exist, because a build that checks one model may lack the other files.
     """
@@ -125,7 +125,7 @@ def _model_line(line: CommandLine, model: str, tables: Tables) -> CommandLine:
     own = {**tables.get(None, {}), **tables.get(Path(model).resolve(), {})}
     given = {**line.given, **own, "problem": model, "budgets_file": None}
     if tables and given["baseline"] is None:
-        given["tolerance"] = None  # a model without a baseline must not fail because of a default tolerance
+        given["tolerance"] = None  # without a baseline, no tolerance can be violated
     return line._replace(given=given)
 
 
@@ -179,13 +179,13 @@ def check_folder(line: CommandLine) -> int:
 
 
 def _model_budgets(line: CommandLine, of_one: Mapping[str, Any]) -> Any:
-    """Return a model's budgets; `unlimited` if the budgets file limits other models only."""
+    """Return a model's budgets; `unlimited` if the budgets file limits only other models."""
     is_of_others = line.given["budgets_file"] is not None and of_one["baseline"] is None
     return of_one["budgets"] or ([UNLIMITED] if is_of_others else of_one["budgets"])
 
 
 def _model_paths(folder: str, tables: Tables) -> list[str]:
-    """Return the paths of the visible files in a folder that look like models or have a budget; of a file, its own."""
+    """Return the paths of a folder's visible files that look like models or have a budget; for a file, its own path."""
     if Path(folder).is_file():
         return [folder]
     suffixes = tuple(suffix for reader in file_readers().values() for suffix in reader.suffixes)

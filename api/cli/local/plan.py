@@ -91,7 +91,7 @@ def plan(line: CommandLine) -> int:
 
 
 def _read_inputs_of(call: Call) -> Mapping[str, Any]:
-    """Return the inputs: one problem, or the models joined into one; empty if the operations are reordered first."""
+    """Return the inputs: one problem, or several models joined; empty if operations are reordered first."""
     reader, given = call.reader, call.flags
     is_reordered = _BEST in (given["order"] or ())
     if is_reordered and given["more"]:

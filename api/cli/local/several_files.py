@@ -16,7 +16,7 @@ from memplan.questions.reading import Reader, join_problems, names_of, refuse_fi
 
 
 def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the inputs that join several files into one application of models; raises InputError."""
+    """Return the inputs, in which several files are joined into one application; raises InputError."""
     together, paths = given["together"] or (), [given["problem"], *(given["more"] or ())]
     if len(paths) > 1 and Path(whole := " ".join(paths)).exists():
         raise FileError(f"{paths[0]}: no such file; did you mean `memplan {shlex.join(['plan', whole])}`?")
@@ -43,7 +43,7 @@ def refuse_on(line: CommandLine, what: str) -> None:
 
 
 def has_several(line: CommandLine) -> bool:
-    """Return True for several files answered independently into a folder; raises OptionError for another output."""
+    """Return True if several files are answered independently, into a folder; raises OptionError for other outputs."""
     arguments, outputs = line.given, list[str](line.given["outputs"] or ())
     is_each = [suffix_of(path) for path in outputs] == [FOLDER] and not arguments.get("together")
     if arguments["more"] and is_each:

@@ -39,7 +39,7 @@ def sweep(line: CommandLine) -> int:
 
 
 def _chart_page(call: Call, answer: Any) -> bytes:
-    """Return the page of a sweep: a chart of cost or peak over the total of the swept sizes, with a plan per point."""
+    """Return a sweep's page: a chart of cost or peak over the total of the swept sizes, with a plan per point."""
     from memplan.api.reports.views import ChartAxis, ChartPoint, view
 
     problem: Problem = call.values["problem"]

@@ -1,4 +1,4 @@
-"""`memplan database`: upgrade the tables of a database to this version, or print the SQL statements for it."""
+"""`memplan database`: upgrade the tables of a database to this version, or print the SQL statements for that."""
 
 from __future__ import annotations
 

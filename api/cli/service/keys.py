@@ -121,7 +121,7 @@ def _key_facts(key: Key) -> dict[str, object]:
 
 
 def _key_table(facts: list[dict[str, object]]) -> list[str]:
-    """Return the lines of a table of keys whose columns are as wide as their longest cell."""
+    """Return the lines of a table of keys, whose columns are as wide as their longest cell."""
     rows = [[heading.replace("_", " ") for heading in facts[0]]] if facts else [["no keys"]]
     for fact in facts:
         rows.append([", ".join(v) if isinstance(v, list) else "-" if v is None else str(v) for v in fact.values()])

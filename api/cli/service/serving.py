@@ -34,7 +34,7 @@ def serve(host: str, port: int, without_keys: bool) -> None:
     try:
         server.serve(host, port, without_keys)
     except InterruptedRun:
-        return  # a server normally ends when a signal stops it, so an interrupt is no error
+        return  # a signal is the normal end of a server, so it is no error
 
 
 @click.command(

@@ -106,7 +106,7 @@ class _Batch:
                 await asyncio.wait(in_work)
 
     async def _submission_result(self, index: int, line: bytes, cancelled: asyncio.Event) -> bytes:
-        """Return one submission's result line, which has its plan or its error."""
+        """Return one submission's result line, which has the submission's plan or error."""
         about: dict[str, Any] = {"index": index, "id": None}
         BODY.set(line)
         try:
@@ -171,7 +171,7 @@ async def _result_lines(request: Request, found: _Batch) -> AsyncIterator[bytes]
 
 
 def _submission_id(name: object) -> str | int | None:
-    """Return a submission's id, which its result line repeats; raises InputError if it is not a string or integer."""
+    """Return a submission's id for its result line; raises InputError if it is not a string or integer."""
     if name is None or isinstance(name, str) or (isinstance(name, int) and not isinstance(name, bool)):
         return name
     raise InputError(f"id: must be a string or an integer, got {excerpt(name)}")

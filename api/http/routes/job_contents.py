@@ -86,7 +86,7 @@ async def sent(request: Request, job_id: str) -> Response:
 
 
 async def _shape_answer(request: Request, job: Job) -> Response:
-    """Return the response with a job's best answer so far in the form that the caller requested."""
+    """Return the response with a job's best answer so far, in the form that the caller requested."""
     service, question = Service.find_service(request), QUESTIONS[job.kind]
     wanted = AnswerWishes.from_request(request, question.answer)
     content = await service.store.run_in_thread(partial(service.store.jobs.answer, job.id))

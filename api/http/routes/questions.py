@@ -61,7 +61,7 @@ class _Call:
 
     head, body: the request as it was sent.
     asked: the parsed request; its inputs are absent if a worker process answers.
-    problem_hash: the hash of the problem if a plan is requested in a body so large that only child processes parse it.
+    problem_hash: the hash of the problem, if a plan is requested in a body so large that only child processes parse it.
     deadline: the time at which the answer is due.
     cancelled: an event that is set when the caller disconnects or the service stops.
     """
@@ -200,7 +200,7 @@ def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[
 
 
 async def _insert_old_plan(call: _Call, plan_format: str) -> _Call:
-    """Return the call with the plan hash in `keep` replaced by that plan of the caller's jobs; raises OptionError."""
+    """Return the call with the hash in `keep` replaced by that plan of the caller's jobs; raises OptionError."""
     keep = call.asked.fields["keep"]
     if not isinstance(keep, dict) or PLAN_HASH not in keep:
         return call

@@ -25,7 +25,7 @@ def max_connections() -> int:
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that closes when the head of a request is too slow (twice HEAD_S) or too large."""
+    """A connection that closes if the head of a request arrives too slowly (twice HEAD_S) or is too large."""
 
     def __init__(
         self,
@@ -55,17 +55,17 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Record that the head of a request is complete, which lets its answer begin."""
+        """Record that the head of a request is complete, so that its answer can begin."""
         self._is_in_head, self._is_read = False, True
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Record that a piece of a body was received, which is not part of a head."""
+        """Record that a piece of a body was received, which does not count toward a head's size."""
         self._is_read = True
         super().on_body(body)
 
     def on_response_complete(self) -> None:
-        """Handle the end of an answer: if the body has not arrived completely, close the connection soon."""
+        """Handle the end of an answer; if the body has not arrived completely, close the connection soon."""
         answered = self.cycle
         super().on_response_complete()
         is_early = answered is not None and answered.response_complete and answered is not self._whole
@@ -82,7 +82,7 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def _check_new_connection(self, timeout_s: float) -> None:
-        """Close a new connection above the maximum number, or else start the timeout of its first head."""
+        """Close a new connection above the maximum number; otherwise start the timeout of its first head."""
         if len(self.connections) >= max_connections():
             self.loop.call_soon(self._close)
         else:
@@ -92,7 +92,7 @@ class Connection(HttpToolsProtocol):
         self.loop.call_later(timeout_s, self._check_head, timeout_s, before)
 
     def _check_head(self, timeout_s: float, before: int | None) -> None:
-        """Close a connection that waits for the head that it awaited at the last check, after request `before`."""
+        """Close a connection that still waits for the same head as at the last check, after the request `before`."""
         if self not in self.connections:
             return
         is_answered = self.cycle is None or self.cycle.response_complete

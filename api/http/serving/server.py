@@ -1,4 +1,4 @@
-"""Run the HTTP server: listen, and on shutdown answer every waiting caller with the best plan so far."""
+"""The HTTP server: it listens, and on shutdown answers every waiting caller with the best plan so far."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LOG = logging.getLogger("memplan")
 def serve(host: str, port: int, without_keys: bool = False) -> None:
     """Serve until a signal stops the process; port 0 selects a free port.
 
-    Raises OptionError for wrong settings, an unusable store, or required keys of which none exists.
+    Raises OptionError for wrong settings, for an unusable store, or if keys are required but none exists.
     """
     settings = read_settings()
     if settings.has_secrets:
@@ -94,7 +94,7 @@ def _log_when_listening(listener: socket.socket) -> None:
 
 
 def decide_keys(settings: Settings, listener: socket.socket, without_keys: bool = False) -> Settings:
-    """Return the settings with `require_keys` decided. By default, keys are required if other machines can connect.
+    """Return the settings with `require_keys` decided: by default, keys are required if other machines can connect.
 
     Raises OptionError if `without_keys` contradicts settings that require keys.
     """
@@ -141,7 +141,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
             rule = "host: must be an address or a name of this machine; --port sets the port"
             raise OptionError(f"{rule}, got {excerpt(host)}") from error
         raise OptionError(f"port: cannot listen on {host}:{port}: {error.strerror}") from error
-    # Without TCP_NODELAY, each answer waits 40 ms for an ACK, and asyncio sets it only on sockets that asyncio opens.
+    # Without TCP_NODELAY, each answer waits 40 ms for an ACK, and asyncio sets it only on its own sockets.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _KEEPALIVE.items():  # accepted connections inherit the listener's keepalive options

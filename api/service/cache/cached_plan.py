@@ -47,9 +47,7 @@ class CachedPlan:
     kind, by: the kind of the bound's proof, and the solver or method that found it.
     solver: the solver that found the plan.
     searched_s: the seconds of the search.
-    units: the bytes and the traffic per unit in the problem for which this process proved the bound; None if another
-    process
-    proved it.
+    units: the bytes and the traffic per unit in the problem of the bound; None if another process proved the bound.
     """
 
     status: Status
@@ -108,7 +106,7 @@ class CachedPlan:
         return len(self.pool) <= _SMALL
 
     def score(self, compiled: CompiledProblem) -> Score:
-        """Return the score of the plan in the units of a problem; infinite if the plan belongs to another problem."""
+        """Return the score of the plan in a problem's units; infinite if the plan belongs to another problem."""
         assignment = self.assignment(compiled)
         return (float("inf"),) if assignment is None else assignment.score
 
@@ -138,7 +136,7 @@ class CachedPlan:
 
     @classmethod
     def read(cls, stored: StoredPlan | None, *, with_claims: bool = False) -> CachedPlan | None:
-        """Return the plan of a store's entry, on request with its writer's claims; None if the entry is unreadable."""
+        """Return the plan of a store's entry, optionally with its writer's claims; None if the entry is unreadable."""
         if stored is None:
             return None
         try:
@@ -179,7 +177,7 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
         return None
     least = assignment.score if known.status == "optimal" else known.bound
     if least > bound.score:
-        # The witness names buffers by the finder's order, which differs here, so use a witness without buffers instead.
+        # The witness numbers buffers as in the finder's problem, so use a witness without buffers instead.
         kind: ProofKind = "engines" if known.kind == "engines" else "search"
         witness = Witness(kind, by=known.by or "an earlier search")
         bound = bound._replace(score=least, witness=witness, total=known.total)
@@ -199,7 +197,7 @@ def empty_result(compiled: CompiledProblem, reason: StopReason = "cancelled") ->
 
 
 def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: CachedPlan) -> CachedPlan:
-    """Return the better of two plans: one that is proved optimal, else the better score, else the longer search.
+    """Return the better of two plans: a plan proved optimal, else the better score, else the longer search.
 
     Claims of `known` are ignored if this process proved those of `found` for other units. If both bounds are for the
     same units, the returned plan carries the better one.
@@ -229,7 +227,7 @@ def _assignment_of_plan(compiled: CompiledProblem, plan: Plan) -> Assignment | N
 
 
 def _stated_bound(compiled: CompiledProblem, plan: Plan) -> Score:
-    """Return the bound on the score that a plan states, with 0 for a pool that has none."""
+    """Return the bound on the score that a plan states, with 0 for a pool without a bound."""
     unit = compiled.instance.unit
     least = tuple(-(-(pool.lower_bound or 0) // unit) for pool in reversed(plan.pools))
     return least if compiled.problem.objective != "cost" else (plan.cost_lower_bound or 0.0, *least)

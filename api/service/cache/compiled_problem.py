@@ -31,7 +31,7 @@ class CompiledProblem:
 
     order: the canonical order of the instance's buffers, of shape (n,).
     is_small: True if work other than a search takes less time than handing it to a thread.
-    start: the result of packing in quick orders if the core computed it together with the instance.
+    start: the result of packing in quick orders, if the core computed it together with the instance.
     key_id: the key whose known plans are used; None for plans that all keys share.
     """
 
@@ -45,7 +45,7 @@ class CompiledProblem:
 
     @classmethod
     def from_problem(cls, problem: Problem, key_id: str | None = None) -> CompiledProblem:
-        """Compile and hash a problem; takes O(m log m) time for m lifetimes."""
+        """Return the compiled and hashed problem; takes O(m log m) time for m lifetimes."""
         start = plain_start(problem, None, time.monotonic() + _ORDERS_S, is_all=False, seed=None)
         instance = compile_problem(problem) if start is None else start.instance
         order = canonical_order(instance) if start is None else start.order
@@ -64,7 +64,7 @@ class CompiledProblem:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """The lint findings of the problem, computed on first use: whoever needs the hash alone is spared them."""
+        """The problem's lint findings, computed on first use, since requests for the hash alone need no lint."""
         return lint(self.problem)
 
     @cached_property

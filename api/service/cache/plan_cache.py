@@ -48,7 +48,7 @@ class PlanCache:
     @classmethod
     @asynccontextmanager
     async def open_tended(cls, store: Store) -> AsyncIterator[PlanCache]:
-        """Open the plan cache of a process and write its entries to the store, also a last time when the block ends."""
+        """Yield a process's plan cache, whose entries are written to the store, a last time when the block ends."""
         cache = cls(store)
         tending = asyncio.create_task(cache.tend())
         try:
@@ -59,7 +59,7 @@ class PlanCache:
             await cache.write()
 
     async def find(self, problem: CompiledProblem) -> CachedPlan | None:
-        """Return the best known plan of a problem, from memory or the store; None without one."""
+        """Return the best known plan of a problem, from memory or the store; None if no plan is known."""
         cached, looked_at, _ = self._memory.get(problem.cache_name, (None, 0.0, 0))
         if cached is not None:
             self._memory.move_to_end(problem.cache_name)
@@ -72,7 +72,7 @@ class PlanCache:
         return best
 
     async def find_by_hash(self, problem_hash: str) -> CachedPlan | None:
-        """Return the best known plan for a problem hash, with the claims of its finder; None without one.
+        """Return the best known plan for a problem hash, with the claims of its finder; None if no plan is known.
 
         The plan comes from the store, so that all servers of the store give the same answer.
         """
@@ -90,7 +90,7 @@ class PlanCache:
         self._held_bytes -= self._memory.pop(problem_hash, (None, 0.0, 0))[2]
 
     def keep(self, problem: CompiledProblem, found: CachedPlan) -> CachedPlan:
-        """Keep a plan if it is better than the known plan in memory, and return the better one."""
+        """Keep a plan if it is better than the known plan in memory, and return the better of both."""
         cached = self._memory.get(problem.cache_name, (None,))[0]
         best = found if cached is None else better_of(problem, cached, found)
         if best is not cached:
@@ -100,7 +100,7 @@ class PlanCache:
         return best
 
     def is_new(self, problem: CompiledProblem) -> bool:
-        """Return True if memory has no entry for a problem; the store may have one."""
+        """Return True if memory has no entry for a problem; the store may have an entry."""
         return problem.cache_name not in self._memory and problem.cache_name not in self._wrong
 
     def forget(self, problem: CompiledProblem) -> None:
@@ -139,7 +139,7 @@ class PlanCache:
         return True
 
     async def _read_entry(self, problem_hash: str, *, with_claims: bool = False) -> CachedPlan | None:
-        """Return the store's plan for a problem hash; None without one or after it proved wrong."""
+        """Return the store's plan for a problem hash; None without a plan or after it proved wrong."""
         if problem_hash in self._wrong:
             return None
         return CachedPlan.read(await self._read_from_store(problem_hash), with_claims=with_claims)

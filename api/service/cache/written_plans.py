@@ -25,26 +25,26 @@ class WrittenPlan:
     status: str
 
     def content(self, arrived: float) -> bytes:
-        """Return the JSON with the time elapsed since a request arrived at a time of the monotonic clock."""
+        """Return the JSON with the time elapsed since a request arrived, which is given on the monotonic clock."""
         return b"%b%.6f%b" % (self.before, time.monotonic() - arrived, self.after)
 
 
 def split_plan(content: bytes, status: str) -> WrittenPlan | None:
-    """Split a plan's JSON before and after its elapsed time; return None if it has no such time."""
+    """Return a plan's JSON, split before and after its elapsed time; None if it has no such time."""
     before, _, rest = content.rpartition(_TIME)
     _, comma, after = rest.partition(b",")
     return WrittenPlan(before + _TIME, comma + after, status) if before else None
 
 
 class WrittenPlans:
-    """A process's most recently used written plans, by request digest, within a memory limit; for one event loop."""
+    """A process's most recent written plans by request digest, within a memory limit; for one event loop."""
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._most, self._held = most_bytes, 0
         self._plans: OrderedDict[bytes, WrittenPlan] = OrderedDict()
 
     def find(self, digest: bytes) -> WrittenPlan | None:
-        """Return the plan for a request with this digest; None without one."""
+        """Return the plan for a request with this digest; None if there is none."""
         plan = self._plans.get(digest)
         if plan is not None:
             self._plans.move_to_end(digest)

@@ -1,4 +1,4 @@
-"""Migrations: create the tables of a database, or upgrade existing tables to this version.
+"""Migrations: creation of a database's tables, and upgrades of existing tables to this version.
 
 Each change is a module of `revisions` with the next number. A change only adds columns and tables, so that servers of
 the previous version can run until all are replaced. Columns and tables to be removed are unused for one version first.
@@ -43,7 +43,7 @@ def revision_of(connection: Connection) -> int | None:
 
 
 def upgrade_tables(connection: Connection) -> int | None:
-    """Create or upgrade the tables within the connection's transaction; return the revision that they had."""
+    """Create or upgrade the tables within the connection's transaction; return the revision that they had before."""
     before = revision_of(connection)
     if before is None:
         METADATA.create_all(connection)
@@ -51,7 +51,7 @@ def upgrade_tables(connection: Connection) -> int | None:
             connection.execute(row)
     elif before < REVISION:
         _upgrade(connection, before)
-    else:  # a table that was dropped from a current store is created again, empty
+    else:  # create tables that were dropped from a current store again, empty
         METADATA.create_all(connection, tables=[each for each in METADATA.sorted_tables if each is not alembic_version])
     return before
 

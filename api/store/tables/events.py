@@ -45,7 +45,7 @@ class Events:
             return [StoredEvent(**row._mapping) for row in connection.execute(wanted.order_by(rows.seq).limit(most))]
 
     def last_numbers(self, job_ids: Collection[str]) -> dict[str, int]:
-        """Return the last event number of each of these jobs; jobs that do not exist are left out."""
+        """Return the last event number of each of these jobs by id; jobs that do not exist are left out."""
         rows = schema.jobs.c
         with self._database.reading() as connection:
             wanted = select(rows.id, rows.last_event).where(rows.id.in_(job_ids))
@@ -53,7 +53,7 @@ class Events:
 
 
 def write_events(connection: Connection, job_id: str, last: int, *told: tuple[Kind, Mapping[str, Any]]) -> None:
-    """Write events of a job, the last one numbered `last`; the job's row already reserves their numbers."""
+    """Write events of a job, numbered up to `last`; the job's row already reserves their numbers."""
     now, first = time.time(), last - len(told) + 1
     rows: Sequence[Mapping[str, Any]] = [
         {"job_id": job_id, "seq": first + k, "kind": kind, "at": now, "data": dict(data)}

@@ -74,7 +74,7 @@ def matching(pattern: re.Pattern[str], rule: str) -> AfterValidator:
 
 
 class JobQuery(BaseModel):
-    """A query of jobs, newest first: `after` is the last one of the page before, `search` a part of a name."""
+    """A query of jobs, newest first: `after` is the last job of the page before, `search` a part of a name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -119,7 +119,7 @@ class Jobs:
         most_bytes: int = 2**62,
         most_bytes_of_key: int | None = None,
     ) -> Job:
-        """Store a new job and return it; for a repeated request, return the job that the first one made.
+        """Store a new job and return it; for a repeated request, return the job that the first request made.
 
         Raises FullError if `most` jobs of all keys, or `most_of_key` of this key, are unfinished, or if the stored
         bytes would exceed `most_bytes` in total, `most_bytes_of_key` for this key (None: a quarter of the total), or
@@ -210,7 +210,7 @@ class Jobs:
         return found + more > most
 
     def find(self, job_id: str) -> Job | None:
-        """Return the job with this id; None without one."""
+        """Return the job with this id; None if there is none."""
         with self._database.reading() as connection:
             return _find_job(connection, schema.jobs.c.id == job_id)
 
@@ -244,13 +244,13 @@ class Jobs:
             return None if row is None else (row.head, row.body)
 
     def answer(self, job_id: str) -> bytes | None:
-        """Return the best answer of a job so far; None without an answer."""
+        """Return the best answer of a job so far; None if it has none."""
         wanted = select(schema.answers.c.content).where(schema.answers.c.job_id == job_id)
         with self._database.reading() as connection:
             return connection.execute(wanted).scalar_one_or_none()
 
     def plan_of_hash(self, plan_hash: str, caller: Caller) -> bytes | None:
-        """Return the JSON of the plan with this hash among the caller's jobs; None without one."""
+        """Return the JSON of the plan with this hash among the caller's jobs; None if there is none."""
         rows = schema.jobs.c
         wanted = select(schema.answers.c.content).join(schema.jobs, schema.answers.c.job_id == rows.id)
         wanted = wanted.where(rows.plan_hash == plan_hash)
@@ -260,7 +260,7 @@ class Jobs:
             return connection.execute(wanted.limit(1)).scalar_one_or_none()
 
     def ask_to_cancel(self, job_id: str) -> Job | None:
-        """Cancel a waiting job, or request that a running one end early; return the job, or None without one."""
+        """Cancel a waiting job, or request a running one to end early; return the job, or None if there is none."""
         rows = schema.jobs.c
 
         def cancel(connection: Connection) -> Job | None:
@@ -312,7 +312,7 @@ def remove_jobs(connection: Connection, which: ColumnElement[bool]) -> int:
 
 
 def _drop_requests(connection: Connection, key_id: str | None, needed: float, before: float) -> int:
-    """Drop requests of a key's jobs that ended before a time, largest first, and return the number of bytes freed."""
+    """Drop requests of a key's jobs that ended before a time, largest first; return the number of bytes freed."""
     rows, sent = schema.jobs.c, schema.submissions.c
     # Select jobs by the time of their end, not by state, so that the index by bytes yields the largest at once.
     wanted = select(rows.id, func.length(sent.body).label("bytes")).join(schema.submissions, sent.job_id == rows.id)

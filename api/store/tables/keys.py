@@ -12,9 +12,9 @@ from memplan.planner.errors import OptionError, excerpt
 
 
 class Keys:
-    """The table of API keys; revoked keys stay, so that past actions remain attributable. A method is one transaction.
+    """The table of API keys, where revoked keys stay, so that past actions remain attributable.
 
-    All methods raise StoreError.
+    Each method runs in one transaction and raises StoreError.
     """
 
     def __init__(self, database: Database) -> None:
@@ -28,7 +28,7 @@ class Keys:
                 raise OptionError(f"name: must not be in use by a key, revoked or not, got {excerpt(key.name)}")
 
     def find(self, key_id: str) -> Key | None:
-        """Return the key with this id, even if it was revoked; None without one."""
+        """Return the key with this id, even if it was revoked; None if there is none."""
         with self._database.reading() as connection:
             row = connection.execute(select(keys).where(keys.c.id == key_id)).one_or_none()
         return None if row is None else _key_from_row(row)
@@ -44,7 +44,7 @@ class Keys:
             return bool(connection.execute(select(exists().where(keys.c.revoked_at.is_(None)))).scalar())
 
     def revoke(self, name: str, at: float) -> bool:
-        """Revoke a key at a time; return True if it was valid before."""
+        """Revoke a key at a time; return True if the key was valid before."""
         holds = (keys.c.name == name) & keys.c.revoked_at.is_(None)
         with self._database.writing() as connection:
             return connection.execute(update(keys).where(holds).values(revoked_at=at)).rowcount == 1

@@ -168,7 +168,7 @@ class Leases:
 
 
 def _claim_next(connection: Connection, holder: str, full: Sequence[str | None], lease_s: float) -> Job | None:
-    """Claim the next waiting job, skipping jobs of the keys in `full`, and return it; None without one."""
+    """Return the next waiting job after claiming it, without jobs of the keys in `full`; None if there is none."""
     may_run = _JOBS.state == "queued"
     if full:
         if (its_key := _next_key_condition(connection, full)) is None:
@@ -226,7 +226,7 @@ def _next_key_condition(connection: Connection, full: Sequence[str | None]) -> C
         mine = and_(waits, _JOBS.key_id.is_(None))
         of_none = select(_JOBS.key_id, _JOBS.priority, _JOBS.id).where(mine)
         firsts += connection.execute(of_none.order_by(_JOBS.priority.desc(), _JOBS.id).limit(1))
-    # An entry without a job is skipped, because another worker may have claimed the last job of that key meanwhile.
+    # Another worker may have claimed a key's last job meanwhile, so skip entries without a job.
     best = min((each for each in firsts if each[2] is not None), key=lambda each: (-each[1], each[2]), default=None)
     return None if best is None else _JOBS.key_id == best[0]
 
@@ -234,7 +234,7 @@ def _next_key_condition(connection: Connection, full: Sequence[str | None]) -> C
 def _write_state(
     connection: Connection, job: Job, values: Mapping[str, Any], answer: WorkAnswer | None, events: int = 1
 ) -> int | None:
-    """Change a running job if its lease is valid; return the number of its last new event, or None if it is not."""
+    """Change a running job if its lease is valid; return the number of its last new event, or None if invalid."""
     packed, state = None if answer is None else pack(answer.content), values.get("state")
     more = ANSWER_BYTES if packed is None else literal(len(packed))
     if answer is not None:

@@ -23,13 +23,13 @@ Change = Callable[[StoredPlan | None], StoredPlan | None]
 
 
 class Plans:
-    """The table of known plans; each method runs in one transaction unless it says otherwise."""
+    """The table of known plans; each method runs in one transaction unless its docstring differs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def find(self, problem_hash: str) -> StoredPlan | None:
-        """Return the best known plan for a problem hash; None without one."""
+        """Return the best known plan for a problem hash; None if no plan is known."""
         with self._database.reading() as connection:
             return _find_plan(connection, problem_hash)
 
@@ -57,7 +57,7 @@ class Plans:
         self.change({problem_hash: lambda now: named if now == before else None})
 
     def evict(self, most_plans: int, most_bytes: int) -> None:
-        """Remove the least recently written plans until both limits hold; plans get an eighth of a small disk at most.
+        """Remove the least recently written plans until both limits are met; plans may use an eighth of a small disk.
 
         Each transaction removes some hundreds, so that other writers can run in between.
         """
@@ -84,7 +84,7 @@ class Plans:
 def _find_plan(connection: Connection, problem_hash: str, is_locked: bool = False) -> StoredPlan | None:
     columns = [schema.plans.c[name] for name in StoredPlan.__dataclass_fields__]
     wanted = select(*columns).where(schema.plans.c.hash == problem_hash)
-    # SQLite ignores FOR UPDATE because it has no row locks, which is harmless because SQLite allows only one writer.
+    # SQLite has no row locks and ignores FOR UPDATE, which is harmless because it allows only one writer.
     row = connection.execute(wanted.with_for_update() if is_locked else wanted).one_or_none()
     return None if row is None else StoredPlan(**row._mapping)
 

@@ -22,9 +22,9 @@ from memplan.planner.foreign.layout import PlacedBuffer, PlacedPool, VerifiedLay
 
 
 def write_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return a C header and a source; raises FormatError for a pool whose alignment C cannot express.
+    """Return a C header and a C source by suffix; raises FormatError for a pool whose alignment C cannot express.
 
-    A pool with a base address becomes one array per stretch between its reserved ranges.
+    A pool with a base address becomes one array per byte range between its reserved ranges.
     """
     layout.refuse_other_devices("c")
     layout = layout.split_into_regions()
@@ -40,12 +40,12 @@ def write_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def section_of(pool: PlacedPool, prefix: str) -> str:
-    """Return the linker section of a pool's array; a linker script without a rule for it treats it as .bss."""
+    """Return the name of the linker section of a pool's array; linker scripts treat it as .bss by default."""
     return section_name(prefix, pool.name, None)
 
 
 def section_name(prefix: str, what: str, section: str | None) -> str:
-    """Return the linker section of an array: the given `section`, or else one of this array alone."""
+    """Return the name of an array's linker section: the given `section`, or else a section for this array alone."""
     return section or f".bss.{prefix}_{what}"
 
 
@@ -66,7 +66,7 @@ def _header_text(layout: VerifiedLayout, prefix: str) -> str:
 
 
 def _pool_macros(pool: PlacedPool, prefix: str) -> str:
-    """Return the macros of a pool and the declaration of its array."""
+    """Return C macros with a pool's size and base address, and the declaration of its array."""
     macro = prefix.upper()
     return (
         f"/* Pool {comment_text(pool.pool.name)} */\n"
@@ -77,7 +77,7 @@ def _pool_macros(pool: PlacedPool, prefix: str) -> str:
 
 
 def _buffer_macros(buffer: PlacedBuffer, pool: PlacedPool, prefix: str) -> str:
-    """Return the macros with the offset, size, alignment and address of a buffer."""
+    """Return C macros with the offset, size, alignment and address of a buffer."""
     macro = prefix.upper()
     return (
         f"/* Buffer {comment_text(buffer.id)} in pool {comment_text(pool.pool.name)} */\n"
@@ -89,17 +89,17 @@ def _buffer_macros(buffer: PlacedBuffer, pool: PlacedPool, prefix: str) -> str:
 
 
 def _array_definition(pool: PlacedPool, prefix: str, section: str | None) -> str:
-    """Return the definition of a pool's array; raises FormatError if C cannot express its alignment."""
+    """Return the C definition of a pool's array; raises FormatError if C cannot express its alignment."""
     size = f"{prefix.upper()}_POOL_SIZE_{pool.name}"
     alignment, base = pool.alignment, pool.pool.base_address
     place = ""
-    # C aligns only to powers of two, but if the base address is known, a linker script can place the array instead.
+    # C aligns only to powers of two; at a known base address, a linker script can place the array instead.
     if pool.exceeds_c_alignment:
         if not pool.has_address:
             rule = "must be a power of two for C without a base_address"
             raise FormatError(f"pool {excerpt(pool.pool.name)}: common alignment {rule}, got {alignment}")
-        # C gets the largest alignment that divides the base address, so that the linker can use that address.
-        alignment = gcd(base, alignment) & -gcd(base, alignment)  # the largest power of two that divides both
+        # C gets the largest alignment that divides the base address, so the linker can place the array there.
+        alignment = gcd(base, alignment) & -gcd(base, alignment)  # the largest common divisor that is a power of two
         place = f"/* Must lie at its base address, 0x{base:x}: let a linker script see to that. */\n"
     return (
         f'{place}MEMPLAN_IN_SECTION("{section_name(prefix, pool.name, section)}")\n'
@@ -108,7 +108,7 @@ def _array_definition(pool: PlacedPool, prefix: str, section: str | None) -> str
 
 
 def _static_assertion(buffer: PlacedBuffer, pool: PlacedPool, macro: str) -> str:
-    """Return a static assertion that a buffer is inside its pool and aligned."""
+    """Return a C static assertion that a buffer is inside its pool and aligned."""
     # The constant 0ull widens the sums, which would otherwise overflow an int of 16 or 32 bits.
     offset, base = f"{macro}_OFFSET_{buffer.name}", f"{macro}_POOL_BASE_{pool.name}"
     fits = f"0ull + {offset} + {macro}_SIZE_{buffer.name} <= {macro}_POOL_SIZE_{pool.name}"

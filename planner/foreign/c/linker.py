@@ -17,8 +17,8 @@ from memplan.planner.foreign.layout import PlacedPool, VerifiedLayout
 def write_ld(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return a script for GNU ld, to be included before .bss, with one symbol per pool and buffer.
 
-    Each used stretch of a pool between its reserved ranges becomes a region. Raises FormatError if a pool has no base
-    address, or if address ranges of pools overlap.
+    Each used byte range of a pool between its reserved ranges becomes a memory region. Raises FormatError if a pool has
+    no base address, or if address ranges of pools overlap.
     """
     layout = _region_layout(layout)
     prefix = prefix_of(stem)
@@ -40,7 +40,7 @@ def write_ld(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _output_section(pool: PlacedPool, prefix: str) -> list[str]:
-    """Return the lines of the output section that holds a pool's array at the pool's base address."""
+    """Return the script lines of an output section that places a pool's array at the pool's base address."""
     name = f"{prefix}_{pool.name}"
     return [
         f"  .{name} 0x{pool.pool.base_address:x} (NOLOAD) :",
@@ -76,7 +76,7 @@ def _region_length(pool: PlacedPool) -> int:
 
 
 def _region_layout(layout: VerifiedLayout) -> VerifiedLayout:
-    """Return the layout with pools split at reserved ranges; raises FormatError for a pool without base address."""
+    """Return the layout with pools split at reserved ranges; raises FormatError if a pool has no base address."""
     for pool in layout.used_pools:
         if not pool.has_address:
             name = pool.pool.name

@@ -1,4 +1,4 @@
-"""Export to C with malloc: one heap block per pool, which can be allocated repeatedly, and macros of offsets."""
+"""Export to C with malloc: macros of offsets, and one heap block per pool; a program can allocate several such sets."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from memplan.planner.foreign.layout import PlacedPool, VerifiedLayout
 
 
 def write_malloc_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return a C header and a source.
+    """Return a C header and a C source by suffix.
 
-    Raises FormatError for a pool of another device, or one that is not valid at every address that aligned_alloc
-    returns.
+    Raises FormatError for a pool of another device, or if `aligned_alloc` may return an address at which the pool's
+    plan is not valid.
     """
     layout.refuse_other_devices("malloc-c")
     prefix = prefix_of(stem)
@@ -39,10 +39,10 @@ def write_malloc_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _header_text(layout: VerifiedLayout, prefix: str) -> str:
-    """Return the header's structure of pools, its two function declarations, and the macros of buffers."""
+    """Return the header's text: a structure of pools, two function declarations, and the macros of buffers."""
     macro = prefix.upper()
-    # C has no empty structures, so add the member `none`.
-    # Pool names may be keywords or begin with a digit, so add a prefix.
+    # C has no empty structures, so a structure without pools gets the member `none`.
+    # A pool's name may be a keyword or begin with a digit, so each member gets the prefix `pool_`.
     members = [
         f"    unsigned char *pool_{pool.name}; /* {comment_text(pool.pool.name)} */" for pool in layout.used_pools
     ]
@@ -66,7 +66,7 @@ def _header_text(layout: VerifiedLayout, prefix: str) -> str:
 
 
 def _functions(pools: Sequence[PlacedPool], prefix: str) -> str:
-    """Return the C functions that allocate and free all pools."""
+    """Return the text of the C functions that allocate and free all pools."""
     members = [f"pool_{pool.name}" for pool in pools] or ["none"]
     allocations = [
         f"    pools->{member} = aligned_alloc({constant(_block_alignment(pool))}, {constant(_block_bytes(pool))});"
@@ -95,7 +95,7 @@ def _functions(pools: Sequence[PlacedPool], prefix: str) -> str:
 
 
 def _block_alignment(pool: PlacedPool) -> int:
-    """Return the alignment of a pool's block: at least 16, since some libraries refuse less than a pointer's size."""
+    """Return the alignment of a pool's block: at least 16, because some libraries refuse less than a pointer's size."""
     return max(pool.alignment, 16)
 
 

@@ -1,4 +1,4 @@
-"""The row of the system "C and linkers": exports of plans as C sources, headers, linker scripts and a plain list."""
+"""The table row of the system "C and linkers": exports of plans as C, linker scripts and a plain list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`alias_of`: a buffer that lies inside another one."""
+"""`alias_of`: a buffer that is inside another one."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from memplan.planner.model.problem_fields import ProblemFields
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule for each alias whose target is not a buffer."""
+    """Yield a broken rule for each alias whose containing buffer is unknown."""
     for i, (name, _) in problem.buffers.aliases.items():
         if name not in problem.index:
             yield ("buffers", i, "alias_of"), buffer_name_rule(name)
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule for each alias that ends outside its target or is on a cycle."""
+    """Yield a broken rule for each alias that ends outside the buffer it names, or that is on a cycle of aliases."""
     size, aliases = problem.buffers.size, problem.buffers.aliases
     for i, (name, distance) in aliases.items():
         bytes_there, end = int(size[problem.index[name]]), distance + int(size[i])

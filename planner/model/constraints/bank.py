@@ -21,27 +21,27 @@ MAX_PAIRS = 1_000_000
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule for each id in `bank` that is not a buffer's."""
+    """Yield a broken rule for each id in `bank` that does not belong to a buffer."""
     return unknown_ids(problem, ((("bank", k, "buffers"), use.buffers) for k, use in enumerate(problem.bank)))
 
 
 def pair_limit_breaks(problem: ProblemFields) -> Breaks:
-    """Yield the broken rule if there are more than MAX_PAIRS pairs."""
+    """Yield a broken rule if the entries of `bank` have more than MAX_PAIRS pairs."""
     pairs = sum(comb(len(use.buffers), 2) for use in problem.bank)
     if pairs > MAX_PAIRS:
         yield ("bank",), f"must make at most {MAX_PAIRS} pairs, got {pairs}"
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule for each entry with two buffers that `alias_of` or `relative` connects."""
+    """Yield a broken rule for each `bank` entry with two buffers that `alias_of` or `relative` connects."""
     return tied_in_entries(problem, "bank")
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return the lists `bank_with`, and the pairs `soft_pairs` with their `soft_weight`.
+    """Return the columns of `bank`: the lists `bank_with`, and the pairs `soft_pairs` with their `soft_weight`.
 
-    Pairs without effect are left out: those without a common pool that has banks, and those whose weight is 0, is not
-    minimised, or concerns a pair that must not touch a common bank anyway.
+    Pairs without effect are left out: pairs without a common pool that has banks, and weighted pairs whose weight is 0
+    or not minimised, or that must not touch a common bank anyway.
     """
     problem, n = kept.problem, max(len(kept), 1)
     has_banks = np.array([pool.bank_size is not None for pool in problem.pools])
@@ -62,7 +62,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 
 
 def _used_together(kept: KeptBuffers, uses: list[BankUse], allowed: Bool) -> tuple[I64, npt.NDArray[np.float64]]:
-    """Return codes n * i + j for all pairs i < j of each entry that share an allowed pool, and the pairs' weights."""
+    """Return codes n * i + j of the pairs i < j in each entry that share an allowed pool, and the pairs' weights."""
     codes, weights = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
     for use in uses:
         at = kept.home[[kept.problem.index[name] for name in use.buffers]]
@@ -76,7 +76,7 @@ def _used_together(kept: KeptBuffers, uses: list[BankUse], allowed: Bool) -> tup
 
 
 def idle_bank_findings(problem: ProblemFields) -> Iterator[Finding]:
-    """Report `bank` entries without effect: no pool has banks, or weights are not minimised."""
+    """Report `bank` entries without effect, because no pool has banks or because weights are not minimised."""
     if all(pool.bank_size is None for pool in problem.pools):
         yield Finding("idle-banks", "bank: asks nothing, since no pool has a bank_size")
     elif not counts_cost(problem.objective) and any(use.weight for use in problem.bank):

@@ -11,12 +11,12 @@ from memplan.planner.model.problem_fields import ProblemFields
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule for each id in `conflicts` that is not a buffer's."""
+    """Yield a broken rule for each id in `conflicts` that does not belong to a buffer."""
     return unknown_ids(problem, ((("conflicts", k), pair) for k, pair in enumerate(problem.conflicts)))
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule for each conflict between aliases or rigid-group members that always share bytes."""
+    """Yield a broken rule for each conflict of two buffers that `alias_of` or `relative` forces to share bytes."""
     if not problem.buffers.aliases and not problem.rigid_leads:
         return
     size = problem.buffers.size
@@ -32,7 +32,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return the lists `conflict` without pairs within a rigid group, whose bytes are disjoint in any case."""
+    """Return the lists `conflict`, without pairs inside a rigid group, because their bytes are always disjoint."""
     pairs = kept.rows(kept.problem.conflicts)
     if len(pairs):
         anchor = relative.columns(kept)["anchor"]

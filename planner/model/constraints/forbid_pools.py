@@ -8,7 +8,7 @@ from memplan.planner.model.problem_fields import Pool, ProblemFields
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule for each name in `forbid_pools` that is not a pool's."""
+    """Yield a broken rule for each name in `forbid_pools` that does not belong to a pool."""
     for i, names in problem.buffers.rules["forbid_pools"].items():
         for k, pool in enumerate(names):
             if pool not in problem.pool_index:
@@ -16,7 +16,7 @@ def unknown_names(problem: ProblemFields) -> Breaks:
 
 
 def no_pool_left(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule for each buffer that may use no pool at all."""
+    """Yield a broken rule for each buffer that `forbid_pools` leaves without a pool."""
     for i, names in problem.buffers.rules["forbid_pools"].items():
         if set(names) <= problem.pool_index.keys() and not problem.allowed_pools(i):
             yield ("buffers", i, "forbid_pools"), f"must leave a pool that it may live in, got {excerpt(names)}"

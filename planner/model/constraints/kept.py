@@ -1,4 +1,4 @@
-"""The buffers that an instance keeps, in the form for constraint kinds, and checks that several kinds share."""
+"""The buffers that an instance keeps, in the form for constraint kinds, and checks that several kinds use."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class OffsetRule(NamedTuple):
     """The rule for a buffer's offset o in one pool, in bytes: o is in an interval, and o % step == remainder.
 
     The half-open `intervals` (low, high) are ascending and disjoint; without any, the buffer may not use the pool. If
-    `page` is not 0, the address of no byte but the first may be a multiple of it.
+    `page` is not 0, no byte except the first may have an address that is a multiple of `page`.
     """
 
     intervals: tuple[tuple[int, int], ...] = ((0, NO_END),)
@@ -36,14 +36,14 @@ class OffsetRule(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptBuffers:
-    """The `n` buffers that an instance keeps: no aliases and no zero-size buffers; `source[k]` is k's position.
+    """The `n` buffers that an instance keeps, without aliases and zero-size buffers.
 
-    position, home: for buffer `i` of the problem, the number of this buffer, and of the buffer that contains it, among
-    the kept
-    buffers; ABSENT if it is not kept.
+    source: (n,), each kept buffer's position in the problem.
+    position, home: for each buffer of the problem, its number among the kept buffers, and the number of the kept buffer
+    that contains it; ABSENT if that is not kept.
     first, start, end: lifetimes are `start[k]:end[k]` for `k` in `first[i]:first[i + 1]`, in live sets.
-    allowed: True, (pools, n), where a buffer may use a pool.
-    colocation: equal, (n,), for buffers that must be in one pool.
+    allowed: (pools, n), True where a buffer may use a pool.
+    colocation: (n,), equal for buffers that must be in one pool.
     """
 
     problem: ProblemFields
@@ -60,7 +60,7 @@ class KeptBuffers:
         return len(self.source)
 
     def rows(self, pairs: Iterable[tuple[Id, Id]]) -> I64:
-        """Return pairs of ids as rows (i, j) of kept buffers: aliases by their buffers, without zero-size ones."""
+        """Return pairs of ids as rows (i, j) of kept buffers, with roots for aliases, without zero-size buffers."""
         all_pairs = list(pairs)
         positions = np.fromiter(
             map(self.problem.index.__getitem__, chain.from_iterable(all_pairs)), np.int64, 2 * len(all_pairs)
@@ -70,16 +70,16 @@ class KeptBuffers:
 
 
 def adjacency(pairs: I64, n: int) -> tuple[I64, I64]:
-    """Return the symmetric lists of pairs as (first, neighbours): neighbours[first[i]:first[i + 1]], ascending."""
+    """Return pairs as symmetric lists (first, neighbours); list i is neighbours[first[i]:first[i + 1]], ascending."""
     if len(pairs) == 0:
         return freeze(np.zeros(n + 1, dtype=np.int64)), column([])
-    # A pair as one number, n * first + second, sorts much faster than a row of two numbers.
+    # Sort pairs as single numbers n * first + second, which is much faster than sorting rows of two numbers.
     both = unique_values(np.concatenate((pairs, pairs[:, ::-1])) @ np.array([n, 1]))
     return column(np.searchsorted(both, n * np.arange(n + 1))), column(both % max(n, 1))
 
 
 def clearance_columns(kept: KeptBuffers, required: Iterable[tuple[Id, Id, int]]) -> dict[str, I64]:
-    """Return the columns `clear_pairs` and `clearance`, in bytes, with the largest clearance required for each pair."""
+    """Return the columns `clear_pairs` and `clearance` (bytes); a pair gets the largest clearance required for it."""
     most: dict[tuple[int, int], int] = {}
     for a, b, clearance in required:
         i, j = sorted((int(kept.home[kept.problem.index[a]]), int(kept.home[kept.problem.index[b]])))
@@ -91,13 +91,13 @@ def clearance_columns(kept: KeptBuffers, required: Iterable[tuple[Id, Id, int]])
 
 
 def first_of_equals(values: I64) -> I64:
-    """Return, for each value, the position of the first equal value."""
+    """Return, for each value, the position of the first value that equals it."""
     _, first, which = np.unique(values, return_index=True, return_inverse=True)
     return first[which.ravel()]
 
 
 def unknown_ids(problem: ProblemFields, places: Iterable[tuple[Location, tuple[Id, ...]]]) -> Breaks:
-    """Yield a broken rule for each id, with its place, that is not a buffer's."""
+    """Yield a broken rule, with its location, for each id that does not belong to a buffer."""
     for place, ids in places:
         for side, name in enumerate(ids):
             if name not in problem.index:
@@ -131,13 +131,13 @@ def cyclic_buffers(following: dict[int, int]) -> list[int]:
 
 
 def group_of(problem: ProblemFields, name: Id) -> int:
-    """Return the lowest buffer of a buffer's rigid group; an alias counts as the buffer that contains it."""
+    """Return the position of the lowest buffer in a buffer's rigid group; an alias counts as its root buffer."""
     i = problem.root_of(name)
     return problem.rigid_leads.get(i, (i, 0))[0]
 
 
 def common_times(first: Iterable[tuple[int, int]], second: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the time ranges that two sets of half-open lifetimes have in common."""
+    """Yield the time ranges that are in both of two sets of half-open lifetimes."""
     others = list(second)
     for start, end in first:
         for since, until in others:

@@ -28,11 +28,11 @@ Check = Callable[[ProblemFields], Breaks]
 
 
 class ConstraintKind(NamedTuple):
-    """A constraint kind; its functions are called only for problems that use it.
+    """A constraint kind; its functions are called only for problems that use the kind.
 
     stated_by: the fields that state the constraint, either of a problem or rare fields of buffers.
     checks: functions that validate a problem, by stage; each stage relies on the checks of earlier stages.
-    columns: a function that returns the kind's columns of an instance, in bytes; otherwise they restrict nothing.
+    columns: a function that returns the kind's columns of an instance, in bytes; without it, columns restrict nothing.
     offsets: a function that converts a value of a buffer's field to a rule for the buffer's offset in a pool.
     clearances: a function that yields pairs of ids with the bytes to keep free between them within one pool.
     findings: a lint rule.
@@ -108,7 +108,7 @@ def kinds_of(problem: ProblemFields) -> list[ConstraintKind]:
 
 
 def offset_rules(problem: ProblemFields) -> list[list[tuple[int, OffsetRule]]]:
-    """Return, for each pool, the rules for single offsets, as pairs (position of the buffer, rule)."""
+    """Return, for each pool, the rules for offsets of single buffers, as pairs (position of the buffer, rule)."""
     pool_rules: list[list[tuple[int, OffsetRule]]] = [[] for _ in problem.pools]
     for kind in kinds_of(problem):
         if kind.offsets is not None:

@@ -15,12 +15,12 @@ from memplan.planner.model.problem_fields import ProblemFields
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule for each id in `may_share` that is not a buffer's."""
+    """Yield a broken rule for each id in `may_share` that does not belong to a buffer."""
     return unknown_ids(problem, ((("may_share", k), pair) for k, pair in enumerate(problem.may_share)))
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule for each pair with an alias, within one buffer or rigid group, or in conflict."""
+    """Yield a broken rule for each pair with a part of a buffer, of connected buffers, or in explicit conflict."""
     apart = {frozenset((problem.root_of(a), problem.root_of(b))) for a, b in problem.conflicts}
     for k, pair in enumerate(problem.may_share):
         a, b = pair
@@ -42,7 +42,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return the lists `share`: the `may_share` pairs that are alive together; other pairs may share bytes anyway."""
+    """Return the lists `share` of `may_share` pairs that are alive together; others may share bytes in any case."""
 
     def lives(i: int) -> list[tuple[int, int]]:
         rows = slice(int(kept.first[i]), int(kept.first[i + 1]))
@@ -55,7 +55,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 
 
 def long_sharing_findings(problem: ProblemFields) -> Iterator[Finding]:
-    """Report pairs that are alive together for more than one step, which exceeds an in-place operation."""
+    """Report pairs that are alive together for several steps, although an in-place operation needs only one."""
     births = unique_values(problem.buffers.start)
     lifetimes = _lifetimes_of_families(problem, {problem.root_of(name) for pair in problem.may_share for name in pair})
     for k, (a, b) in enumerate(problem.may_share):
@@ -70,7 +70,7 @@ def long_sharing_findings(problem: ProblemFields) -> Iterator[Finding]:
 
 
 def _lifetimes_of_families(problem: ProblemFields, roots: set[int]) -> dict[int, list[tuple[int, int]]]:
-    """Return the lifetimes of the buffers `roots`, each including those of its aliases."""
+    """Return the lifetimes of the buffers `roots`, each together with the lifetimes of its aliases."""
     lifetimes: dict[int, list[tuple[int, int]]] = {i: [] for i in roots}
     for i in (*roots, *problem.roots):
         root, _ = problem.roots.get(i, (i, 0))

@@ -18,14 +18,14 @@ _COMPARED_AT_MOST = 100_000
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule for each buffer whose reference is not a buffer."""
+    """Yield a broken rule for each `relative` buffer whose reference buffer is unknown."""
     for i, (name, _) in problem.buffers.rules["relative"].items():
         if name not in problem.index:
             yield ("buffers", i, "relative", "to"), buffer_name_rule(name)
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule for each zero-size buffer and reference, and for each reference on a cycle."""
+    """Yield a broken rule for each zero-size buffer or reference buffer, and for each cycle of references."""
     size, relatives = problem.buffers.size, problem.buffers.rules["relative"]
     for i, (name, _) in relatives.items():
         if size[i] == 0:
@@ -37,7 +37,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return the columns `anchor` and `distance`, the latter in bytes."""
+    """Return the columns `anchor` (the lowest buffer of the rigid group) and `distance` above it in bytes."""
     anchor, distance = np.arange(len(kept)), np.zeros(len(kept), dtype=np.int64)
     for i, (lead, above) in kept.problem.rigid_leads.items():
         # No pool is large enough for a distance beyond int64, so cap the distance.
@@ -48,11 +48,11 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 def partial_overlap_findings(problem: ProblemFields) -> Iterator[Finding]:
     """Report views that partly overlap while both are alive, which is legal for views.
 
-    A view of a view lies inside it, and slices are disjoint. A partial overlap is therefore often a real conflict that
-    a flag such as "may overlap" hides.
+    A view of a view is inside it, and slices are disjoint. A partial overlap is therefore often a real conflict that a
+    flag such as "may overlap" hides.
     """
     table = problem.buffers
-    views: dict[int, list[tuple[int, int]]] = {}  # for each lowest buffer: (bytes from its start, view)
+    views: dict[int, list[tuple[int, int]]] = {}  # for each lowest buffer, its views as (bytes from its start, view)
     for i, (root, distance) in problem.roots.items():
         lead, more = problem.rigid_leads.get(root, (root, 0))
         views.setdefault(lead, []).append((distance + more, i))

@@ -19,7 +19,7 @@ MAX_PAIRS = 1_000_000
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule for each id in `reuse` that is not a buffer's."""
+    """Yield a broken rule for each id in `reuse` that does not belong to a buffer."""
     places = (
         (("reuse", k, "pairs", j), pair) for k, row in enumerate(problem.reuse) for j, pair in enumerate(row.pairs)
     )
@@ -27,14 +27,14 @@ def unknown_names(problem: ProblemFields) -> Breaks:
 
 
 def pair_limit_breaks(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule if there are more than MAX_PAIRS pairs."""
+    """Yield a broken rule if the entries of `reuse` have more than MAX_PAIRS pairs."""
     pairs = sum(len(row.pairs) for row in problem.reuse)
     if pairs > MAX_PAIRS:
         yield ("reuse",), f"must list at most {MAX_PAIRS} pairs, got {pairs}"
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule for each pair of a buffer with itself or with a buffer inside it."""
+    """Yield a broken rule for each pair whose buffers are equal, or aliases of one buffer."""
     for k, row in enumerate(problem.reuse):
         for j, (a, b) in enumerate(row.pairs):
             if problem.root_of(a) == problem.root_of(b):
@@ -45,9 +45,9 @@ def contradictions(problem: ProblemFields) -> Breaks:
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return `reuse_pairs` and `reuse_price`, the sum of a pair's costs over all entries.
+    """Return `reuse_pairs`, and `reuse_price`, the sum of a pair's costs over all entries.
 
-    Pairs that can never cost anything are left out: those alive together, in conflict or without a common pool, and all
+    Pairs that can never cost anything are left out: pairs alive together, in conflict or without a common pool, and all
     pairs if costs are not minimised.
     """
     problem, n = kept.problem, max(len(kept), 1)
@@ -65,7 +65,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 
 
 def _are_alive_together(kept: KeptBuffers, i: I64, j: I64) -> Bool:
-    """Return True for each pair of buffers whose lifetimes meet."""
+    """Return True for each pair of kept buffers whose lifetimes overlap."""
     meets = np.zeros(len(i), dtype=np.bool_)
     count = np.diff(kept.first)
     # Compare each lifetime of one buffer with each lifetime of the other; most buffers have only one lifetime.
@@ -78,7 +78,7 @@ def _are_alive_together(kept: KeptBuffers, i: I64, j: I64) -> Bool:
 
 
 def idle_price_findings(problem: ProblemFields) -> Iterator[Finding]:
-    """Report `reuse` entries without effect: costs are not minimised, or a pair can never share bytes."""
+    """Report `reuse` entries without effect, because costs are not minimised or a pair can never share bytes."""
     # With several pools, objective "peak" also counts costs in the profiles `balanced` (the default) and `speed`.
     if problem.objective == "fit" or (problem.objective == "peak" and len(problem.pools) == 1):
         got = f"{excerpt(problem.objective)} and {count_text(len(problem.pools), 'pool')}"

@@ -1,4 +1,4 @@
-"""`same_offset`: buffers in several pools at one offset, as for a multicast; `equal_use`: pools used up to one end.
+"""`same_offset`: buffers of several pools at one offset, as for a multicast; `equal_use`: pools used up to one end.
 
 Both require pools that are alike, and buffers that each name one pool. All pools are then planned as a single one with
 a separate time range per pool, and buffers at one offset become one buffer that is alive in several ranges.
@@ -20,12 +20,12 @@ _REASON = "where pools have equal use"
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule for each id in `same_offset` that is not a buffer's."""
+    """Yield a broken rule for each id in `same_offset` that does not belong to a buffer."""
     return unknown_ids(problem, ((("same_offset", k), names) for k, names in enumerate(problem.same_offset)))
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield broken rules: pools that differ, and buffers that do not name one pool or cannot be merged."""
+    """Yield a broken rule for each pool that differs from the first, and for each buffer that has no single pool."""
     if not problem.equal_use:
         yield ("equal_use",), "must be true where buffers have the same offset, got false"
         return
@@ -49,7 +49,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
 def _breaks_between_pools(
     problem: ProblemFields, pool_of: Callable[[int], int], choices: list[tuple[int, ...]]
 ) -> Breaks:
-    """Yield broken rules: constraints between different pools, and buffers at one offset that differ."""
+    """Yield a broken rule for each constraint between different pools, and for each unequal buffer of one offset."""
     table, names = problem.buffers, [excerpt(pool.name) for pool in problem.pools]
     for i in problem.roots:
         if pool_of(i) not in choices[i]:
@@ -84,7 +84,7 @@ def _breaks_between_pools(
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return `offset_group`, the first kept buffer of each set, and `has_equal_use`."""
+    """Return `offset_group` (the first kept buffer of each buffer's set) and `has_equal_use`."""
     group = np.arange(len(kept))
     for names in kept.problem.same_offset:
         members = kept.position[[kept.problem.index[name] for name in names]]

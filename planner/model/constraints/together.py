@@ -1,4 +1,4 @@
-"""`together`: buffers that must be in one pool; members of a rigid group always are."""
+"""`together`: buffers that must be in one pool; the members of a rigid group always are."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from memplan.planner.model.problem_fields import ProblemFields
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule for each id in `together` that is not a buffer's."""
+    """Yield a broken rule for each id in `together` that does not belong to a buffer."""
     return unknown_ids(problem, ((("together", k), names) for k, names in enumerate(problem.together)))
 
 
 def colocation_groups(problem: ProblemFields) -> I64:
-    """Return, for each buffer except aliases, the first buffer of the group that must be in one pool with it."""
+    """Return, for each buffer except aliases, the position of the first buffer that must be in one pool with it."""
     leader = np.arange(len(problem.buffers))
 
     def find(i: int) -> int:
@@ -42,5 +42,5 @@ def colocation_groups(problem: ProblemFields) -> I64:
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return `colocation`, which is the first buffer of each buffer's group."""
+    """Return the column `colocation`: for each kept buffer, the first buffer of its colocation group."""
     return {"colocation": first_of_equals(kept.colocation)}

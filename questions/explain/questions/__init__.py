@@ -1,1 +1,1 @@
-"""Feasibility queries about changed problems: a subset of the buffers or of the rules, within one deadline."""
+"""Feasibility queries about changed problems, which have only some buffers or rules, within one deadline."""

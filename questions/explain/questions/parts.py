@@ -24,10 +24,10 @@ _OF_OFFSETS = tuple(name for name in RARE_FIELDS if name not in ("relative", "fo
 
 @dataclass(frozen=True)
 class ProblemRule:
-    """A rule of a problem: `kind` is the name of its field, and a position says which buffer, pool or entry it
-    concerns.
+    """A rule of a problem: `kind` is the name of its field, and the positions tell what the rule concerns.
 
-    `entry` is the position in a pool's reserved ranges, or in a problem field whose entries concern several buffers.
+    `buffer` and `pool` are positions of a buffer or pool. `entry` is the position in a pool's reserved ranges, or in a
+    field of the problem whose entries concern several buffers. A position that does not apply is ABSENT.
     """
 
     kind: str
@@ -58,8 +58,8 @@ class ProblemRule:
 def rules_of(problem: Problem, kept: Bool) -> list[ProblemRule]:
     """Return the rules that restrict the kept buffers (a mask (n,)), and the rules of the pools.
 
-    A pinned buffer keeps its pool while it is pinned, because its offset refers to that pool. Its list of allowed pools
-    is therefore a rule that can be dropped only together with the pin.
+    A pinned buffer keeps its pool, because its offset refers to that pool. Its list of allowed pools is therefore a
+    rule that can be dropped only together with the pin.
     """
     return [*_pool_rules(problem), *_entry_rules(problem, kept), *_buffer_rules(problem, kept)]
 
@@ -106,7 +106,7 @@ _COLUMNS = ("size", "alignment", "offset", "traffic", "hint", "pool_choice")
 def body_of_each_buffer(problem: Problem) -> I64:
     """Return, for each buffer, the position of the buffer that represents its body, as an array (n,).
 
-    A body is a maximal set of buffers with fixed distances: a buffer with its aliases and its rigid group.
+    A body is a maximal set of buffers at fixed distances: a buffer with its aliases and its rigid group.
     """
     families_ = families(problem)
     if problem.rigid_leads:
@@ -120,7 +120,7 @@ def body_of_each_buffer(problem: Problem) -> I64:
 def subproblem(problem: Problem, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Problem:
     """Return the subproblem of the kept buffers (a mask (n,) of whole bodies) without the dropped rules.
 
-    The subproblem only serves to decide feasibility, so that bank weights, which forbid nothing, are omitted.
+    The subproblem serves only to decide feasibility, so weights of `bank` entries, which forbid nothing, are left out.
     """
     rules: defaultdict[str, list[ProblemRule]] = defaultdict(list)
     for rule in dropped:
@@ -132,14 +132,14 @@ def subproblem(problem: Problem, kept: Bool, dropped: Iterable[ProblemRule] = ()
 
 
 def resize_buffer(problem: Problem, i: int, size: int) -> Problem:
-    """Return the problem with another size for buffer `i`; raises ProblemError if an alias no longer fits inside it."""
+    """Return the problem with another size for buffer `i`; raises ProblemError if an alias then does not fit."""
     sizes = np.array(problem.buffers.size)
     sizes[i] = size
     return replace_fields(problem, buffers=replace(problem.buffers, size=column(sizes)))
 
 
 def filter_rows(table: BufferTable, kept: Bool) -> BufferTable:
-    """Return the table with only the kept rows (a mask (n,)), and with buffer positions renumbered."""
+    """Return the table with only the kept rows (a mask (n,)); positions of buffers are renumbered."""
     chosen = np.flatnonzero(kept)
     if len(chosen) == len(table):
         return table
@@ -186,7 +186,7 @@ def _remove_rules(table: BufferTable, rules: Mapping[str, list[ProblemRule]]) ->
 
 
 def _pools_without_rules(pools: tuple[Pool, ...], rules: Mapping[str, list[ProblemRule]]) -> tuple[Pool, ...]:
-    """Return the pools without the given reserved ranges and alignments."""
+    """Return the pools without the reserved ranges and alignments among the given rules."""
     gone = {(rule.pool, rule.entry) for rule in rules.get("reserved", ())}
     loose = {rule.pool for rule in rules.get("pool_alignment", ())}
     if not gone and not loose:

@@ -65,7 +65,7 @@ class Queries:
         if not self.control.counts_work:
             limit_s = max(_LEAST_S, min(limit_s, self.control.deadline.remaining_s * share))
         instance = compile_problem(problem)
-        # The last plan mostly needs few moves to fit a changed problem, and ejection takes 0.1 ms, a solver 1 to 25 ms.
+        # Ejection (0.1 ms) often makes the last plan fit with few moves, so try it before a solver (1 to 25 ms).
         if not self.control.counts_work and (mended := self._mend_plan(problem, instance)) is not None:
             self.last = self.known = mended
             return "fits"
@@ -81,7 +81,7 @@ class Queries:
         return "open"
 
     def complete_plan(self, problem: Problem, plan: Plan) -> Plan:
-        """Add the peak, lower bound and pools, which plans made by ejection lack, to the plan of a query."""
+        """Return a query's plan with the peak, lower bound and pools, which plans made by ejection lack."""
         if plan.peak is not None:
             return plan
         return self._solve(problem, compile_problem(problem), self.call_limit_s, start=plan)
@@ -89,7 +89,7 @@ class Queries:
     def _solve(
         self, problem: Problem, instance: Instance, limit_s: float, start: Plan | None = None, *, is_quick: bool = False
     ) -> Plan:
-        """Search for any plan that fits within the limit, and return it verified."""
+        """Return the verified plan of a search for any plan that fits, which ends at the time limit."""
         options = SolveOptions.model_construct(
             time_limit_s=limit_s, solver="auto", accept="fit", seed=0, deterministic=self.control.counts_work
         )
@@ -98,7 +98,7 @@ class Queries:
         return require_valid_plan(problem, search.finish().plan)
 
     def _mend_plan(self, problem: Problem, instance: Instance) -> Plan | None:
-        """Repair the last known plan by ejecting and moving buffers; return it verified, or None if that fails."""
+        """Return the last known plan, repaired by moving buffers (ejection) and verified; None if the repair fails."""
         if self.known is None or not self.known.placements or not instance.features <= FEATURES or len(instance) == 0:
             return None
         placed = self.known.placements
@@ -118,5 +118,5 @@ class Queries:
         plan = Plan(
             status="feasible", placements=lift(problem, instance, column(is_mended.pool), column(is_mended.offset))
         )
-        # Ejection ignores some kinds of constraints, so the plan counts only if the verifier accepts it.
+        # Ejection ignores some constraint kinds, so accept the plan only if the verifier does.
         return None if verify(problem, plan) else plan

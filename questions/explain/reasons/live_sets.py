@@ -20,8 +20,8 @@ from memplan.solvers.search.control import Control
 class OverfullSet:
     """The largest live set of a problem with one pool: `needed` bytes are alive at `time`, more than `capacity`.
 
-    `buffers` are positions of its buffers, largest first: just enough of them to exceed the capacity. `stretches` is
-    the number of runs of consecutive overfull live sets.
+    `buffers` has positions of its largest buffers, just enough of them to exceed the capacity. `stretches` is the
+    number of runs of consecutive overfull live sets.
     """
 
     time: int
@@ -35,9 +35,9 @@ def overfull_set(problem: Problem, instance: Instance) -> OverfullSet | None:
     """Return the largest live set if it exceeds the capacity of the only pool; else None.
 
     The set is irreducible: without any one of its buffers, the others fit on top of each other. The result is also None
-    for several pools, and if buffers may share bytes, because the sum of sizes proves nothing then.
+    for several pools, and if buffers may share bytes, because the sum of sizes then proves nothing.
     """
-    # Members of rigid groups and partners in `may_share` may share bytes, so the sum of their sizes proves nothing.
+    # Members of rigid groups and `may_share` pairs may share bytes, so the sum of their sizes proves nothing.
     if len(problem.pools) > 1 or instance.n_live_sets == 0 or instance.features & {"relative", "sharing"}:
         return None
     capacity = last_end(problem.pools[0])
@@ -47,7 +47,7 @@ def overfull_set(problem: Problem, instance: Instance) -> OverfullSet | None:
     if needed <= capacity:
         return None
     members = instance.live_set_members(fullest)
-    # Sorted by falling size, the shortest prefix above the capacity is irreducible: it fits without any one buffer.
+    # Take the largest buffers until they exceed the capacity: without any one of them, the rest then fits.
     order = members[np.argsort(-instance.size[members], kind="stable")]
     total, chosen = 0, []
     for i in order.tolist():
@@ -74,10 +74,10 @@ _LEAST_S = 0.05
 def sufficient_size(
     problem: Problem, pool: str | None, least: int, control: Control, is_quick: bool = False
 ) -> Enough | None:
-    """Find a sufficient size of the named pool in bytes, the other pools unchanged; None if none is found.
+    """Return a sufficient size of the named pool in bytes, with the other pools unchanged; None if none is found.
 
     The caller has proved that no size below `least` is sufficient. The search removes the size of the pool and puts it
-    last, because the objective `peak` first minimizes the end of the last pool.
+    last, because the objective `peak` first minimises the end of the last pool.
     """
     if pool is None:
         return None
@@ -94,7 +94,7 @@ def sufficient_size(
     if plan.status not in ("optimal", "feasible"):
         return None
     use = plan.pools[-1]
-    # A zero-size buffer must be inside its pool, but `use.used` does not count it, so compute the size from all ends.
+    # `use.used` ignores zero-size buffers, which must also be inside the pool, so compute the size from all ends.
     ends = (row.offset + problem.buffers.size[problem.index[row.id]] for row in plan.placements if row.pool == pool)
     size = int(max(ends, default=0))
     return Enough(pool=pool, size=size, proved=size <= max(least, use.lower_bound or 0))

@@ -1,7 +1,7 @@
 """The search for a reason in stages: a witness, a stretch of time, a core, and an irreducible subset of the core.
 
-A live set that exceeds the pool is a reason by arithmetic. Otherwise, two bisections find a short stretch of time whose
-buffers do not fit. Then rules, and after them buffers, are dropped one by one while the rest stays proved infeasible.
+Arithmetic proves that a live set larger than the pool is a reason. Otherwise, two bisections find a short stretch of
+time whose buffers do not fit. Then rules and buffers are dropped one by one while the rest stays proved infeasible.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _CALL_SHARE = 0.15
 
 
 def reason_of(problem: Problem, plan: Plan, control: Control, *, is_quick: bool = False) -> Explanation | None:
-    """Return why a problem does not fit its pools, starting from the plan of a solve; None if it fits.
+    """Return why a problem does not fit its pools, starting from the plan of a solve; None if the problem fits.
 
     If infeasibility is not proved, the explanation names the tightest live set and its `kind` is None. With `is_quick`,
     no solver runs in a child process.
@@ -58,7 +58,7 @@ def reason_of(problem: Problem, plan: Plan, control: Control, *, is_quick: bool 
 
 
 def _reason_of_equal_pools(pools: EqualPools, first: Explanation, control: Control) -> Explanation:
-    """Return the reason for pools with equal use, found in one pool that represents them; no stage is reported."""
+    """Return why pools with equal use are too small, found in one pool that represents all; reports no stages."""
     reasoning = Reasoning(pools.single_pool_problem, pools.witness(first), replace(control, report=ignore_report))
     reason = pools.explanation_for_pools(reasoning.explanation())
     turn = ""
@@ -95,18 +95,18 @@ class Reasoning:
 
     @cached_property
     def instance(self) -> Instance:
-        """The whole problem, compiled for the solvers."""
+        """The whole problem in the compiled form for solvers."""
         return compile_problem(self.problem)
 
     @cached_property
     def bodies(self) -> I64:
-        """For each buffer, the position of the buffer that represents its body (buffers at fixed distances), (n,)."""
+        """(n,): for each buffer, the buffer that represents its body (a set of buffers at fixed distances)."""
         return body_of_each_buffer(self.problem)
 
     def explanation(self) -> Explanation:
         """Find the reason, reduce it as far as the time allows, and report each stage; return the explanation."""
         full = overfull_set(self.problem, self.instance)
-        # A live set that exceeds the pool is irreducible by arithmetic, so no solver is called (decision 072).
+        # Arithmetic proves that a live set larger than the pool is irreducible, so call no solver (decision 072).
         if full is not None:
             reason = self._live_set_explanation(full)
             self._report("witness", reason)
@@ -156,7 +156,7 @@ class Reasoning:
         return explanation.model_copy(update={"message": sentence(self.problem, explanation)})
 
     def _narrow_buffers(self) -> None:
-        """Keep the buffers of the solver's witness if they alone do not fit, else those of a lemma proof or stretch."""
+        """Keep only buffers that do not fit: those of the solver's witness, a lemma proof, or a short time."""
         if self.first.buffers:
             mine = self._body_mask({self.problem.index[name] for name in self.first.buffers})
             if self._is_infeasible(mine):
@@ -179,7 +179,7 @@ class Reasoning:
 
     def _reduce_by_lemmas(self) -> bool:
         """Keep only the buffers of a proof by lemmas and return True; return False if no proof is found in time."""
-        # The clock limits the proof, but must not affect the result if work is counted, so skip the proof then.
+        # The clock limits the proof and so its result; skip the proof if work is counted, to give equal results.
         if self.control.counts_work:
             return False
         share_s = max(0.01, self.control.deadline.remaining_s * _LEMMA_SHARE)
@@ -192,7 +192,7 @@ class Reasoning:
         return True
 
     def _drop_rules(self) -> list[ProblemRule]:
-        """Drop the rules that the infeasibility does not need, and return the needed ones."""
+        """Drop the rules that the infeasibility does not need, and return the needed rules."""
         rules = rules_of(self.problem, self.kept)
         everything = set(rules)
 
@@ -202,7 +202,7 @@ class Reasoning:
         def report(left: list[ProblemRule]) -> None:
             self.dropped = tuple(everything.difference(left))
 
-        # Usually no rule is needed, which one query without any rule proves.
+        # Usually no rule is needed, so first try to prove that with a single query without any rule.
         if rules and query([]) == "no":
             rules = []
             report(rules)
@@ -211,7 +211,7 @@ class Reasoning:
         return rules
 
     def _drop_buffers(self, rules: list[ProblemRule]) -> list[int]:
-        """Drop the bodies that the infeasibility does not need, small areas first, and return the needed ones."""
+        """Drop the bodies that the infeasibility does not need, small areas first; return the needed bodies."""
         mine = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies))))
         area = self._body_areas()
         # Small bodies are rarely needed, so try them first, because they can then be dropped in large chunks.
@@ -233,7 +233,7 @@ class Reasoning:
         time = np.add.reduceat(
             np.append((table.end.astype(np.float64) - table.start.astype(np.float64)), 0.0), table.first[:-1]
         )
-        # Bodies without lifetimes conflict only by `conflicts` entries, so a huge area makes them the last to be tried.
+        # Bodies without lifetimes are limited only by `conflicts`, so a huge area makes them the last to be tried.
         time[np.diff(table.first) == 0] = 1e280
         return np.bincount(self.bodies, weights=table.size * time, minlength=len(table))
 
@@ -272,7 +272,7 @@ class Reasoning:
     def _current_explanation(
         self, irreducible: bool, kind: ReasonKind, names: list[int] | tuple[int | str, ...] = (), rules: Any = ()
     ) -> Explanation:
-        """Return the explanation as reduced so far; without `names`, it has the buffers of the solver's explanation."""
+        """Return the explanation as reduced so far; without `names`, with the buffers of the solver's explanation."""
         ids = self._ids_by_size(names) if isinstance(names, list) else names
         q = self._reported_pool()
         capacity = last_end(self.problem.pools[q])
@@ -293,7 +293,7 @@ class Reasoning:
             rules=tuple(rule.member(self.problem) for rule in rules),
             other_bottlenecks=max(0, overfull_stretches(self.problem, self.instance) - 1),
         )
-        # The solver's missing bytes refer to the solver's own buffers, so drop them unless confirmed for these buffers.
+        # The solver's missing bytes refer to its own buffers, so drop them unless they are confirmed for these.
         if ids and not self._is_witness(explanation):
             explanation = explanation.model_copy(
                 update={
@@ -305,7 +305,7 @@ class Reasoning:
         return explanation.model_copy(update={"message": sentence(self.problem, explanation)}) if ids else explanation
 
     def _is_witness(self, found: Explanation) -> bool:
-        """True if the verifier confirms that the named buffers exceed the pool at the stated time."""
+        """Return True if the verifier confirms that the named buffers exceed the pool at the stated time."""
         if found.missing_bytes is None or found.time is None:
             return False
         return not any(claims_of_explanation(self.problem, Plan(status="infeasible", explanation=found)))
@@ -318,7 +318,7 @@ class Reasoning:
         return limited[-1] if limited else 0
 
     def _report(self, stage: Stage, found: Explanation) -> None:
-        """Report a stage of the search with its explanation and the time so far, if anyone listens."""
+        """Report a stage with its explanation and the time so far, unless reports are ignored."""
         if self.control.report is not ignore_report:
             timed = found.model_copy(update={"wall_time_s": self.control.wall_time_s})
             self.control.report({"stage": stage, "explanation": to_jsonable_python(timed)})

@@ -1,4 +1,4 @@
-"""The single changes that may help a problem to fit, and the bytes that each saves at overfull times."""
+"""The single changes that may help a problem to fit, and the bytes that each change saves at overfull times."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A candidate: a change, the bodies it affects, and the time spans in which it saves `saved` bytes."""
+    """A candidate change, the bodies that it affects, and the time spans in which it saves `saved` bytes."""
 
     change: RepairChange
     touched: frozenset[int]
@@ -40,12 +40,11 @@ class Candidate:
 
 
 class Candidates:
-    """The candidate changes (columns), and the overfull times (rows), with the bytes that each saves (rows,
-    candidates).
+    """The candidate changes, the overfull times, and the bytes that each change saves at each time.
 
-    A set of changes is a repair only if no row stays above the capacity: at every time, even where a change lets a
-    buffer reappear, the live bytes must fit all pools together. `is_whole` is False if the time ended before all
-    changes were listed.
+    `saved` has a row for each overfull time and a column for each candidate. A set of changes is a repair only if no
+    row stays above the capacity: the live bytes must fit all pools together at every time, even where a change lets a
+    buffer reappear. `is_whole` is False if the time ended before all changes were listed.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class Candidates:
 
     @cached_property
     def _tied_ids(self) -> frozenset[Id]:
-        """The ids of buffers that an entry ties to others; a spill would split such a buffer and lose the tie."""
+        """The ids of buffers tied to others by an entry; a spill would split such a buffer and so lose the tie."""
         binding = (entry for entries in entries_of(self.problem).values() for entry in entries if forbids(entry))
         return frozenset(name for entry in binding for name in entry_ids(entry))
 
@@ -97,7 +96,7 @@ class Candidates:
             yield i
 
     def _plain_buffers(self) -> list[int]:
-        """Return the positions of the buffers that have a size above 0 and no other buffer in their body."""
+        """Return the positions of the non-empty buffers that are alone in their body."""
         body, counts = self.body.tolist(), np.bincount(self.body, minlength=len(self.body)).tolist()
         sizes = self.problem.buffers.size.tolist()
         return [i for i in range(len(body)) if counts[body[i]] == 1 and sizes[i] > 0]
@@ -142,7 +141,7 @@ class Candidates:
             yield Candidate(change, me, ((start + 1, end - 1),), size)
 
     def _sharing_candidates(self, plain: list[int]) -> Iterator[Candidate]:
-        """Yield the changes that write a buffer over another one, at least as large, that ends in its first step."""
+        """Yield the changes that write a buffer over one that is at least as large and ends in its first step."""
         table = self.problem.buffers
         ends: defaultdict[int, list[int]] = defaultdict(list)
         for i in plain:
@@ -162,7 +161,7 @@ class Candidates:
                     yield Candidate(change, frozenset((i, j)), ((start, start + 1),), int(table.size[j]))
 
     def _overfull_times(self) -> tuple[I64, list[int]]:
-        """Return the times at which the live bytes exceed the capacity, and the excess in bytes at each of these times.
+        """Return the times at which the live bytes exceed the capacity, and the excess in bytes at each of them.
 
         The times include those at which a change makes a buffer reappear or start later.
         """
@@ -172,7 +171,7 @@ class Candidates:
             for start, end in spans:
                 events[start] += sizes[root]
                 events[end] -= sizes[root]
-        if self.problem.may_share or self.problem.rigid_leads:  # if bytes are shared, sums of sizes prove no excess
+        if self.problem.may_share or self.problem.rigid_leads:  # sums of sizes prove no excess if bytes are shared
             return np.zeros(0, dtype=np.int64), []
         # The buffer is alive again from the end of a removed span, so a new row starts there.
         extra = {end for candidate in self.found for _, end in candidate.gone}
@@ -182,13 +181,13 @@ class Candidates:
             if load > self.capacity:
                 times.append(time)
                 excess.append(load - self.capacity)
-        # Omitting rows is safe: more sets of changes are tried, and planning rejects the wrong ones.
+        # Leaving out rows is safe: more sets of changes are then tried, and planning rejects the wrong ones.
         count = max(1, min(_MOST_ROWS, _MOST_CELLS // max(1, len(self.found))))
         chosen = sorted(np.argsort([-float(more) for more in excess], kind="stable")[:count].tolist())
         return np.array([times[k] for k in chosen], dtype=np.int64), [excess[k] for k in chosen]
 
     def _saved_bytes(self) -> I64:
-        """Return the bytes that each candidate saves per overfull time (rows, candidates); drop redundant rows."""
+        """Return the bytes that each candidate saves per overfull time (rows, candidates), without redundant rows."""
         saved = np.zeros((len(self.times), len(self.found)), dtype=np.int64)
         for c, candidate in enumerate(self.found):
             for start, end in candidate.gone:
@@ -201,7 +200,7 @@ class Candidates:
         return np.asarray(saved[keep])
 
     def _hardest_rows(self, saved: I64) -> list[int]:
-        """Among rows in which every candidate saves the same bytes, keep only the row with the largest excess."""
+        """Return the positions of the rows with the largest excess among rows in which all candidates save the same."""
         best: dict[bytes, int] = {}
         for k in range(len(saved)):
             key = saved[k].tobytes()

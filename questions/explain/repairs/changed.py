@@ -1,4 +1,4 @@
-"""Apply sets of changes to a problem; repairs are planned in the resulting problems."""
+"""Problems after sets of changes, in which repairs are planned."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class ChangedProblems:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.rows = {name: problem.buffers.fields(i) for i, name in enumerate(problem.buffers.ids)}
-        # An entry that names an alias also binds the outer buffer, so a buffer in an entry must not become an alias.
+        # An entry that names an alias also binds its outer buffer, so a buffer in an entry must not become an alias.
         entries = (entry for each in entries_of(problem).values() for entry in each)
         self.named = {name for entry in entries for name in entry_ids(entry)}
         self.fields = {name: getattr(problem, name) for name in Problem.model_fields} | {"objective": "fit"}
 
     def apply_changes(self, changes: Iterable[RepairChange]) -> Problem:
-        """Return the problem after changes to distinct buffers; the result only serves to decide feasibility."""
+        """Return the problem after changes to distinct buffers; the result serves only to decide feasibility."""
         rows: dict[int | str, dict[str, Any] | None] = dict(self.rows)
         more: list[dict[str, Any]] = []
         pairs = list(self.problem.may_share)
@@ -36,7 +36,7 @@ class ChangedProblems:
             if change.kind == "in-place":
                 other = change.buffers[1]
                 second = dict(self.rows[other])
-                # If sizes are equal, an alias is equivalent to a sharing pair, and easier for solvers.
+                # For equal sizes, an alias is equivalent to a sharing pair and easier for solvers, so make an alias.
                 is_like = row["size"] == second["size"] and row.get("alignment", 1) % second.get("alignment", 1) == 0
                 if is_like and second.keys() <= _OF_ALIASES and self.named.isdisjoint((name, other)):
                     rows[other] = {key: value for key, value in second.items() if key != "hint"} | {"alias_of": name}
@@ -58,7 +58,7 @@ class ChangedProblems:
 
 
 def original_id(name: int | str, index: Any) -> int | str:
-    """Return the id of the original buffer, given the id of a buffer made by a change."""
+    """Return the id of the original buffer from the id of a buffer that a change made."""
     if name in index or not isinstance(name, str):
         return name
     for plain in (name.removesuffix(OUT), name.removesuffix(IN)):
@@ -79,7 +79,7 @@ def _change_row(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | N
     if change.kind == "alignment":
         return row | {"alignment": change.value}
     if change.kind == "pool":
-        # The offset refers to the old pool, so remove the offset.
+        # A pinned offset refers to the old pool, so remove the offset.
         fields = {key: value for key, value in row.items() if key not in ("forbid_pools", "offset")}
         return fields | {"pools": (change.pool,)}
     start, end = _time_span(row)
@@ -89,7 +89,7 @@ def _change_row(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | N
 
 
 def _time_span(row: dict[str, Any]) -> tuple[int, int]:
-    """Return the first start and last end of a buffer, whichever fields describe its lifetimes."""
+    """Return a buffer's first start and last end, whichever fields describe its lifetimes."""
     spans = row.get("lifetimes") or ((row["start"], row["end"]),)
     return min(start for start, _ in spans), max(end for _, end in spans)
 

@@ -59,7 +59,7 @@ class _CoverSearch:
             yield from self.extend((*chosen, c), more, lacks - self.saved[:, c], left - 1)
 
     def _helpful_candidates(self, used: Touched, lacks: I64, left: int) -> list[int]:
-        """Return the candidates, best first, that save enough in the hardest row for `left - 1` others to cover it."""
+        """Return the candidates, best first, after which `left - 1` further ones can still cover the hardest row."""
         rows = np.flatnonzero(lacks > 0)
         if len(rows) == 0 or self.is_over():
             return []
@@ -78,7 +78,7 @@ class _CoverSearch:
         return helpers_
 
     def _needs_more(self, rows: I64, left: int) -> bool:
-        """True if more than `left` rows pairwise share no candidate, so that `left` candidates are too few."""
+        """Return True if more than `left` rows pairwise share no candidate, so that `left` candidates are too few."""
         helps = self.helps[rows]
         # Rows with few candidates come first, because they are the least likely to share a candidate.
         used, count = np.zeros(helps.shape[1], dtype=np.bool_), 0

@@ -35,7 +35,7 @@ _MOST_COMPARED = 4_000
 
 
 def repairs_of(problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> Repairs:
-    """Search repairs for a problem that does not fit; the result may also be that no set of few changes is a repair.
+    """Return repairs for a problem that does not fit, or the result that no set of few changes is a repair.
 
     `plan` is the result of a solve. Raises OptionError for more than MOST_BUFFERS buffers.
     """
@@ -48,7 +48,7 @@ def repairs_of(problem: Problem, plan: Plan, options: ExplainOptions, control: C
 
 @dataclass(eq=False)
 class _Search:
-    """One search for repairs; `failed` maps each insufficient set to the candidates that can change why it fails."""
+    """One search for repairs; `failed` maps each insufficient set to the candidates that may change why it fails."""
 
     problem: Problem
     plan: Plan
@@ -99,7 +99,7 @@ class _Search:
         return self.opens == 0 and not self.is_cut_short and self.plan.status == "infeasible"
 
     def _try_sets_of(self, count: int) -> None:
-        """Try all promising sets of `count` changes until enough repairs are found, in a quick pass and a longer one.
+        """Try all promising sets of `count` changes until enough repairs are found: in a quick pass, then a longer one.
 
         Sets of low cost alternate with sets that leave many bytes free.
         """
@@ -130,7 +130,7 @@ class _Search:
         if len(sets) > _MOST_COMPARED or not self.candidates.excess:
             return cheap
         saved, excess = self.candidates.saved, np.array(self.candidates.excess)
-        # The cheapest sets often leave no bytes free and are then hard to plan, so alternate them with roomier sets.
+        # The cheapest sets often leave no bytes free and are hard to plan, so alternate them with roomier sets.
         roomy = sorted(cheap, key=lambda chosen: -int((saved[:, list(chosen)].sum(axis=1) - excess).min()))
         return list(dict.fromkeys(each for pair in zip(cheap, roomy, strict=True) for each in pair))
 
@@ -156,14 +156,14 @@ class _Search:
                     yield chosen
 
     def _set_sort_key(self, chosen: frozenset[int]) -> tuple[int, int, list[int]]:
-        """Return the sort key of a set of changes: added traffic in bytes, then kinds of changes, then positions."""
+        """Return a set's sort key: added traffic in bytes, then the kinds of its changes, then their positions."""
         changes = [self.candidates.found[c].change for c in chosen]
         return sum(each.cost_bytes for each in changes), sum(KINDS.index(each.kind) for each in changes), sorted(chosen)
 
     def _try_set(self, chosen: frozenset[int], *, is_quick: bool) -> bool:
-        """Plan the problem after some changes and record the repair or the reason; False if the query stays open."""
+        """Plan the problem after some changes, and record the repair or the reason; return False if undecided."""
         for touching, value in self.cuts:
-            # This set changes the buffers of an earlier reason in the same way, so that reason applies again.
+            # An earlier reason's buffers are changed here in the same way, so that reason applies again.
             if chosen & touching == value:
                 self.failed[chosen] = touching
                 return True
@@ -212,7 +212,7 @@ class _Search:
         return frozenset(explanation.buffers) if explanation.kind == "live-set" or explanation.calls else None
 
     def _candidates_of(self, names: frozenset[int | str] | None) -> frozenset[int]:
-        """Return the candidates that affect the named buffers of a changed problem; all candidates for None."""
+        """Return the candidates that affect the named buffers of a changed problem; for None, all candidates."""
         if names is None:
             return frozenset(range(len(self.candidates.found)))
         index = self.problem.index
@@ -222,7 +222,7 @@ class _Search:
 
 
 def _is_within(one: Repair, other: Repair) -> bool:
-    """True if both repairs make the same changes and `one` shortens lifetimes by no more steps than `other`."""
+    """Return True if both repairs make the same changes and `one` shortens lifetimes by no more than `other`."""
     alike = [[change.model_copy(update={"steps": None}) for change in each.changes] for each in (one, other)]
     steps = zip(one.changes, other.changes, strict=False)
     return alike[0] == alike[1] and all((a.steps or 0) <= (b.steps or 0) for a, b in steps)

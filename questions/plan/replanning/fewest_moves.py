@@ -1,4 +1,4 @@
-"""Minimise moves with CP-SAT: a Boolean per old place, and the minimum total weight of abandoned places."""
+"""Minimisation of moves with CP-SAT: a Boolean per old place, and the minimum total weight of abandoned places."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FewestMoves:
 
 @dataclass(frozen=True)
 class EngineLimit:
-    """The time limit of CP-SAT, counted in its deterministic seconds if `deterministic` is true."""
+    """The time limit of CP-SAT, counted in CP-SAT's deterministic seconds if `deterministic` is true."""
 
     seconds: float
     deterministic: bool = False
@@ -59,7 +59,7 @@ def minimise_moves(
     flag: I64,
     free: I64 | None = None,
 ) -> FewestMoves:
-    """Find the placement that minimises the weight of buffers away from their homes; a home's offset may be ABSENT.
+    """Find the placement that minimises the weight of buffers away from their homes (old places, or ABSENT).
 
     Only the buffers `free` (by default all) may leave their places in `start`. No buffer may end above the capacity of
     its pool. All constraint kinds of instances are respected. Setting flag[0] ends the search.
@@ -118,7 +118,7 @@ def _add_placements(model: CpModel, instance: Instance) -> AddressBoxes:
 def _add_start(
     model: CpModel, boxes: AddressBoxes, moves: dict[int, IntVar], homes: Places, start: Places, free: I64 | None
 ) -> None:
-    """Add a known placement to the model as a hint, and fix the buffers in it that are not free."""
+    """Add a known placement to the model as a hint, and fix its buffers that are not free."""
     is_free = np.zeros(len(boxes), dtype=np.bool_)
     is_free[np.arange(len(boxes)) if free is None else free] = True
     for i, mine in enumerate(boxes):

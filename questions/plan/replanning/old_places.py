@@ -1,4 +1,4 @@
-"""The old places of buffers in a changed problem: which are still legal, and which collide with each other."""
+"""The old places of buffers in a changed problem: which of them are still legal, and which of them collide."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ MOST_COLLISIONS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class OldPlaces:
-    """The old pool and offset in bytes of each buffer, in the order of the problem; ABSENT for a buffer without a
-    place.
+    """The old pool and offset in bytes of each buffer, in the problem's order; ABSENT without an old place.
 
     `is_counted` marks the buffers that can move: not aliases, with a size above 0 and an old place. `must_move` maps
     each buffer whose old place alone breaks a rule to the violation's message. `collisions` are pairs of buffer
@@ -55,7 +54,7 @@ class OldPlaces:
         return is_moved
 
     def keepable_places(self, least: Least) -> tuple[Bool, Cover]:
-        """Return the mask of old places that can be kept as far as pairs show, and the cover of colliding pairs."""
+        """Return the mask of old places that can be kept, judged by pairs, and a vertex cover: the buffers to move."""
         weight = self.weights(least)
         cover = cheapest_cover(self.collisions, weight, _fixed_mask(self.problem))
         stays = self.offset != ABSENT
@@ -77,7 +76,7 @@ class OldPlaces:
 
 
 def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -> OldPlaces:
-    """Return the old places; with `has_hints`, a buffer without one gets its hint, in its first allowed pool.
+    """Return the old places; with `has_hints`, a new buffer gets its hint, in its first allowed pool.
 
     Without an old plan, the hints are the old places.
     """
@@ -119,7 +118,7 @@ def _row_mask(n: int, rows: Mapping[int, str]) -> Bool:
 
 
 def _illegal_places(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
-    """Map each buffer whose place breaks a rule about single buffers to the message of the violation."""
+    """Return, by buffer position, the violation message of each place that breaks a rule about single buffers."""
     reasons: dict[int, str] = {}
     placed = PlacedBuffers(problem, pool, offset)
     for violation in check_places(problem, placed):
@@ -129,7 +128,7 @@ def _illegal_places(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
 
 
 def _colliding_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of buffers that cannot both stay: by lifetimes, conflicts, ties or pair rules."""
+    """Yield the pairs of buffers that cannot both stay, by lifetimes, conflicts, distances or pair rules."""
     seen: set[tuple[int, int]] = set()
     broken = [no_two_share_bytes(problem, placed)]
     broken += [rule(problem, placed) for field, rule in PAIR_RULES.items() if getattr(problem, field)]
@@ -150,7 +149,7 @@ def _wrong_distance_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[t
 
 
 def _sorted_roots(placed: PlacedBuffers, violation: Violation) -> tuple[int, int]:
-    """Return the positions of the root buffers of a violation's two buffers, sorted."""
+    """Return the positions of the root buffers of a violation's two buffers, in ascending order."""
     first, second = violation.first, violation.second
     assert first is not None
     assert second is not None
@@ -161,7 +160,7 @@ def _sorted_roots(placed: PlacedBuffers, violation: Violation) -> tuple[int, int
 def _thin_collisions(
     problem: Problem, placed: PlacedBuffers, pairs: list[tuple[int, int]]
 ) -> tuple[PlacedBuffers, list[tuple[int, int]]]:
-    """Discard the places of the buffers that collide most, until at most MOST_COLLISIONS pairs are left."""
+    """Discard the most colliding places until at most MOST_COLLISIONS pairs remain; return the places and pairs."""
     pool = placed.pool.copy()
     fixed = _fixed_mask(problem)
     while len(pairs) > MOST_COLLISIONS:
@@ -192,8 +191,7 @@ class Cover:
 
 
 def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool) -> Cover:
-    """Choose buffers of small total weight such that each pair contains one (a vertex cover); fixed buffers are
-    excluded.
+    """Return buffers of small total weight that include one of each pair (a vertex cover), but no fixed buffer.
 
     The only pair of a leaf (a buffer in one pair) is covered by the leaf's neighbour if that weighs no more, which is
     always optimal. Otherwise the buffer with the most pairs per weight is chosen. For the bound, each pair gets a share
@@ -236,16 +234,16 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
             # Choices so far are optimal, but later ones are greedy, so the bound then adds only the shares of pairs.
             is_exact, rest = False, _shared_weight(near, weight)
         free = [i for i in near if not is_fixed[i]]
-        if not free:  # only pinned buffers, which cannot move, are left in pairs
+        if not free:  # only pinned buffers, which cannot move, are left
             break
         if near:
-            # Choose the buffer that covers the most pairs per weight.
+            # Choose the buffer that covers the most pairs per unit of weight.
             take(max(free, key=lambda i: (len(near[i]) / max(1, int(weight[i])), i)))
     return Cover(frozenset(chosen), sum(int(weight[i]) for i in chosen), bound + rest)
 
 
 def _shared_weight(near: dict[int, set[int]], weight: I64) -> int:
-    """Return the weight that can be distributed over the pairs: a lower bound on the weight of every cover."""
+    """Return the weight that can be distributed over the pairs, a lower bound on the weight of every cover."""
     rest = {i: int(weight[i]) for i in near}
     total = 0
     for i in sorted(near, key=lambda i: (len(near[i]), i)):

@@ -17,7 +17,7 @@ from memplan.questions.plan.replanning.old_places import OldPlaces
 
 
 def read_eps(value: str | float) -> Fraction:
-    """Parse a share of the peak, given as a number (0.02) or a percentage ("2%"); raises OptionError."""
+    """Return the share of the peak that a number (0.02) or a percentage ("2%") denotes; raises OptionError."""
     try:
         text = str(value).strip()
         eps = Fraction(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
@@ -31,7 +31,7 @@ def read_eps(value: str | float) -> Fraction:
 
 
 def ends_for(problem: Problem, best: Plan, eps: Fraction, *, any_end: bool = False) -> tuple[int, ...]:
-    """Return the end in bytes up to which each pool may be filled: its use in the best plan, raised by the share `eps`.
+    """Return the end in bytes up to which each pool may be filled: its use in the best plan, raised by `eps`.
 
     If any plan that fits is accepted, by the objective or by `any_end`, a pool may be filled up to its size.
     """
@@ -52,7 +52,7 @@ def limit_pools(problem: Problem, ends: Sequence[int], best: Plan) -> Problem:
 
 
 def _confine_to_pools(problem: Problem, best: Plan) -> Problem:
-    """Return the problem with each buffer confined to its pool in a plan."""
+    """Return the problem with each buffer confined to the pool that it has in a plan."""
     names = best.placements.pool_names
     table = problem.buffers
     choices = (*table.pool_choices, *((name,) for name in names))
@@ -65,7 +65,7 @@ def pin_buffers(problem: Problem, old: OldPlaces, stays: Bool) -> Problem:
     table = problem.buffers
     choices = (*table.pool_choices, *((pool.name,) for pool in problem.pools))
     rows = stays.copy()
-    rows[list(table.aliases)] = False  # the offset of an alias follows from its buffer
+    rows[list(table.aliases)] = False  # an alias's offset follows from its buffer
     offset = column(np.where(rows, old.offset, table.offset))
     choice = column(np.where(rows, old.pool + len(table.pool_choices), table.pool_choice))
     return problem.model_copy(

@@ -1,4 +1,4 @@
-"""Re-plan a changed problem: keep as many old places as possible, at a peak near the best one."""
+"""Re-planning of a changed problem: it keeps as many old places as possible, at a peak near the best one."""
 
 from __future__ import annotations
 
@@ -55,11 +55,10 @@ def replan(
     """Plan a problem so that as many buffers as possible stay where an old plan places them; `kept` counts them.
 
     The peak of each pool is at most (1 + eps) times its peak in the best plan found; eps is a number or a percentage
-    such as "2%". `least` says whether to minimise the number of moved buffers or their bytes. The old plan may be of
-    another
-    problem: buffers whose old places are no longer legal move. A buffer without an old place gets its `hint`, if no
-    other buffer must move for that; without an old plan, the hints are the old places. The `options` (a solver, an
-    accepted quality, a seed) apply to the search for the best peak; the time limit is theirs by default. With the
+    such as "2%". `least` chooses whether to minimise the number of moved buffers or their bytes. The old plan may be of
+    another problem: buffers whose old places are no longer legal move. A buffer without an old place gets its `hint`,
+    if no other buffer must move for that; without an old plan, the hints are the old places. The `options` (a solver,
+    an accepted quality, a seed) apply to the search for the best peak; by default, their time limit is used. With the
     quality `fit`, pools may be filled to their ends. With deterministic options, the search for few moves also counts
     its work. Raises OptionError.
     """
@@ -82,7 +81,7 @@ def replan(
     is_free = chosen.deterministic and not control.has_deadline
     limit_s = max(SOONEST_S, HARD_STOP * chosen.time_limit_s) if is_free else chosen.time_limit_s
     deadline = control.deadline if control.has_deadline else Deadline.from_limit(limit_s)
-    # Give finding the best peak only three tenths of the time: a worse peak raises the limit and keeps more places.
+    # Spend only three tenths of the time on the best peak: a worse peak raises the limit and keeps more places.
     part_s = _BASE_SHARE * chosen.time_limit_s if is_free else max(0.05, deadline.remaining_s * _BASE_SHARE)
     half = replace(control, deadline=NEVER if is_free else deadline.limit_to(part_s))
     base = OneSearch(problem, chosen.model_copy(update={"time_limit_s": part_s}), half, start=old_plan).finish()
@@ -140,7 +139,7 @@ class _Replan:
         return self.weight <= self.bound or self.is_over
 
     def _step_deadline(self, limit_s: float) -> Deadline:
-        """Return the deadline of a stage limited to some seconds; if work is counted, only the overall deadline."""
+        """Return a stage's deadline, after at most `limit_s` seconds; if work is counted, only the overall deadline."""
         return self.deadline if self.options.deterministic else self.deadline.limit_to(limit_s)
 
     def run(self) -> Plan:
@@ -153,7 +152,7 @@ class _Replan:
             )
         if not self.is_done:
             self._plan_with_pins(stays, self.old)
-        # Ejection ignores some kinds of constraints, so if it fails, plan again with fewer pins.
+        # Ejection ignores some constraint kinds, so if it fails, plan again with fewer pins.
         if not self.is_done and not self._improve_by_ejection(stays) and not self.has_pins:
             self._plan_with_pins(stays & ~self.old.concurrent_with_moved(stays), self.old)
         if not self.is_done:
@@ -164,7 +163,7 @@ class _Replan:
         return int(self.weights[self.old.moved_mask(placements)].sum())
 
     def _offer(self, placements: PlacementTable, by: str) -> None:
-        """Keep valid placements if they weigh less, or as much with fewer missed wishes."""
+        """Keep valid placements as the best if they weigh less, or as much with fewer missed wishes."""
         weight = self._move_weight(placements)
         is_better = (weight, self._missed_wishes(placements)) < (self.weight, self._missed_wishes(self.best))
         if is_better and not verify(self.question, Plan(placements=placements)):
@@ -196,7 +195,7 @@ class _Replan:
 
     @cached_property
     def _instance(self) -> Instance:
-        """The limited problem as an instance; its unit divides the legal old offsets and the best offsets."""
+        """The limited problem as an instance, whose unit divides the legal old offsets and the best offsets."""
         return compile_problem(
             self.question,
             column(np.concatenate((self._legal_offsets[self._legal_offsets != ABSENT], self.best.offset))),
@@ -210,7 +209,7 @@ class _Replan:
         return Places(np.maximum(self.old.pool[self._instance.source], 0), column(offset))
 
     def _instance_places(self, placements: PlacementTable) -> Places:
-        """Convert placements, in the order of the problem, to pools and offsets of the instance, in units."""
+        """Return placements, given in the problem's order, as pools and offsets of the instance, in units."""
         source, unit = self._instance.source, self._instance.unit
         names = [pool.name for pool in self.question.pools]
         pools = np.array([names.index(name) for name in placements.pool_names], dtype=np.int64)
@@ -220,7 +219,7 @@ class _Replan:
         self._offer(lift(self.question, self._instance, column(places.pool), column(places.offset)), by)
 
     def _improve_by_ejection(self, stays: Bool) -> bool:
-        """Improve the placements by ejection; return False if the constraints are of kinds that ejection ignores."""
+        """Improve the placements by ejection; return False if ejection ignores a constraint kind of the problem."""
         instance = self._instance
         if not instance.features <= FEATURES or not instance.is_small_numbered or len(instance) == 0:
             return False

@@ -7,6 +7,6 @@ revision, down_revision = "2", "1"
 
 
 def upgrade() -> None:
-    """Add both counters with the value 0."""
+    """Add both columns, `lapses` and `failures`, with the value 0."""
     for name in ("lapses", "failures"):
         op.add_column("jobs", Column(name, Integer, nullable=False, server_default="0"))
