@@ -541,6 +541,7 @@ class Search {
     return true;
   }
 
+  // Store the current placement as the cheapest one.
   void keep_best() {
     std::copy(run_.pool.begin(), run_.pool.end(), best_pool_.data);
     std::copy(run_.offset.begin(), run_.offset.end(), best_offset_.data);
