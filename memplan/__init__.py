@@ -96,7 +96,7 @@ if TYPE_CHECKING:
     _Answer = TypeVar("_Answer", covariant=True)
 
     class _TypedQuestion(Protocol[_Options, _Answer]):
-        """The static type of a question's function: inputs may be paths or JSON objects, and options are keywords."""
+        """The static type of a question's function: options are keywords, and inputs may be paths or JSON objects."""
 
         @overload
         def __call__(self, subject: Any, /, *_: _Options.args, **options: _Options.kwargs) -> _Answer: ...
@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     def _typed_question(
         question: Callable[..., _Answer], options: Callable[_Options, object]
     ) -> _TypedQuestion[_Options, _Answer]:
-        """Give a question's function the type of its options; only type checkers evaluate this."""
+        """Return the function of a question, typed with its options. Only type checkers evaluate this function."""
         raise NotImplementedError
 
     cascade = _typed_question(_cascade, CascadeOptions)
@@ -207,7 +207,7 @@ _OTHER_WORDS = {
 
 @cache
 def _extension_names() -> dict[str, str]:
-    """Return the public names added by questions of other distributions, each mapped to the name of its question."""
+    """Return the public names that other distributions add, each mapped to the name of the question it belongs to."""
     from memplan.questions import question_rows
 
     others = [name for name in question_rows() if name not in _MODULES]
@@ -215,8 +215,8 @@ def _extension_names() -> dict[str, str]:
 
 
 def _import_attribute(name: str) -> object:
-    """Import a public name of memplan on its first use (PEP 562) and return its value; raises AttributeError."""
-    if name in ("torch", "tvm"):  # torch and tvm are imported only by these separate modules
+    """Import the value of a public name on its first use (PEP 562) and return it; raises AttributeError."""
+    if name in ("torch", "tvm"):  # users may lack PyTorch or TVM, so only these two modules import them
         return import_module(f"memplan.{name}")
     if name not in __dir__():
         did_you_mean = import_module("memplan.planner.errors.did_you_mean").did_you_mean
@@ -226,7 +226,7 @@ def _import_attribute(name: str) -> object:
         import_module("warnings").warn(
             f"memplan.{name} is deprecated {row.deprecated}", DeprecationWarning, stacklevel=2
         )
-    if name == "solve":  # other libraries say `solve`, so `solve` is an alias of `plan`
+    if name == "solve":  # other libraries name this function `solve`, so `solve` is an alias of `plan`
         globals()[name] = plan = globals().get("plan") or _import_attribute("plan")
         return plan
     registry = import_module("memplan.questions").QUESTIONS
@@ -237,14 +237,15 @@ def _import_attribute(name: str) -> object:
     if callable(value) and not isinstance(value, type):
         verified = registry[name].require_valid if name in registry else None
         value = import_module("memplan.arguments").check_arguments(value, verified)
-        value.__module__, value.__qualname__ = __name__, name  # pickle finds a function by module and name
+        # Pickle finds a function by its module and name, so set both.
+        value.__module__, value.__qualname__ = __name__, name
     globals()[name] = value
-    # The model must not depend on the notebook display, which would slow `import memplan`, so set the display here.
+    # Register the notebook display here, so that `import memplan` does not load the display with the model.
     import_module("memplan.planner.model.plan").show_with(_notebook_html)
     return value
 
 
-if not TYPE_CHECKING:  # a type checker that saw `__getattr__` would accept any name
+if not TYPE_CHECKING:  # type checkers that see `__getattr__` accept any name, so hide it from them
     __getattr__ = _import_attribute
 
 

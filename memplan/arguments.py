@@ -1,7 +1,7 @@
-"""Turn the questions into Python functions: check arguments, read files, collect options, and let Ctrl-C cancel.
+"""Conversion of questions to Python functions.
 
-An option is passed as a keyword or as a field of the argument `options`. An input such as a problem may also be given
-as the path of a file or as a JSON object.
+The functions check arguments, read files, collect options and stop at Ctrl-C. An option is passed as a keyword or as a
+field of the argument `options`. An input such as a problem may also be the path of a file or a JSON object.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WARNED = "never-alive"
 
 
 def check_arguments(function: F, verified: Callable[[dict[str, Any], Any, Any], Any] | None = None) -> F:
-    """Wrap a function so that it raises OptionError for an argument that does not match its parameter's annotation.
+    """Return a wrapper of a question's function that raises OptionError for an argument of the wrong type.
 
     The wrapper also collects options passed as keywords, and reads inputs given as paths or JSON objects. If `verified`
     is given, the wrapper returns `verified(arguments, options, answer)`, which checks the answer against its inputs.
@@ -88,10 +88,10 @@ def check_arguments(function: F, verified: Callable[[dict[str, Any], Any, Any], 
 
 
 def _run_interruptibly(work: Callable[[], Any], cancelled: threading.Event) -> Any:
-    """Run the work and return its result; Ctrl-C cancels the work and raises KeyboardInterrupt after it has ended.
+    """Run a function and return its result. Ctrl-C cancels the run, then raises KeyboardInterrupt.
 
-    Python handles signals only in its main thread, and not during a compiled search. The work therefore runs in a
-    second thread, except if the caller is not in the main thread or has installed a signal handler.
+    Python handles signals only in its main thread, and not during a compiled search. The function therefore runs in a
+    second thread, unless the caller is not in the main thread or has installed its own handler of SIGINT.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -115,14 +115,14 @@ def _run_interruptibly(work: Callable[[], Any], cancelled: threading.Event) -> A
 
 
 def _local_control(control: Any) -> Any:
-    """Return the control of a call from Python, marked as local, which allows the caller's own function as a solver."""
+    """Return the control marked as a call from Python, so that the caller's own function may be the solver."""
     from memplan.solvers.search.control import Control
 
     return replace(control or Control(), is_local=True)
 
 
 def _collect_options(signature: inspect.Signature, model: Any, named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keyword arguments with all options merged into one model under `options`; raises OptionError."""
+    """Return the keyword arguments, with all options merged into one validated model; raises OptionError."""
     options = {name: value for name, value in named.items() if value is not None or name not in _UNSAID}
     whole = options.get(_OPTIONS)
     if isinstance(whole, Mapping):
@@ -142,7 +142,7 @@ def _collect_options(signature: inspect.Signature, model: Any, named: Mapping[st
 
 
 def _read_inputs(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the input values of a question, after reading paths and JSON objects; raises InputError."""
+    """Return a question's inputs by name, after reading those given as paths or JSON objects; raises InputError."""
     from memplan.files import prefix_file_name, read_source
     from memplan.questions import QUESTIONS
     from memplan.questions.inputs.values import read_inputs
@@ -161,7 +161,7 @@ def _read_inputs(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, An
 
 
 def _public_signature(signature: inspect.Signature, fields: Mapping[str, Any]) -> inspect.Signature:
-    """Return the signature for `help()`: every option as a keyword with its default, internal defaults as None."""
+    """Return the signature that `help()` shows: each option is a keyword, and internal parameters default to None."""
     rows = [
         each.replace(default=None, annotation=f"{getattr(each.annotation, '__name__', each.annotation)} | None")
         if each.name in _UNSAID and each.kind not in _MANY
@@ -178,8 +178,9 @@ def _public_signature(signature: inspect.Signature, fields: Mapping[str, Any]) -
 
 @functools.cache
 def _allowed_classes(function: Callable[..., Any]) -> Mapping[str, tuple[type, ...]]:
-    """Return the classes allowed for each parameter; `object` if classes cannot express the annotation."""
-    alike = types.FunctionType(function.__code__, function.__globals__)  # its return type may not be imported yet
+    """Return the classes allowed for each parameter: `object` where classes cannot express the annotation."""
+    # A return type may not be imported yet, so resolve only the annotations of parameters.
+    alike = types.FunctionType(function.__code__, function.__globals__)
     named = {each.name for each in inspect.signature(function).parameters.values() if each.kind not in _MANY}
     alike.__annotations__ = {name: kind for name, kind in function.__annotations__.items() if name in named}
     classes = dict[str, tuple[type, ...]]()
@@ -191,7 +192,7 @@ def _allowed_classes(function: Callable[..., Any]) -> Mapping[str, tuple[type, .
 
 
 def _mismatched_parameters(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, tuple[type, ...]]:
-    """Return the parameters whose argument has a wrong class, each with its allowed classes."""
+    """Return the parameters whose argument has the wrong class, each mapped to its allowed classes."""
     return {
         name: classes
         for name, classes in _allowed_classes(function).items()
@@ -200,7 +201,7 @@ def _mismatched_parameters(function: Callable[..., Any], arguments: Mapping[str,
 
 
 def _argument_error_text(function: Callable[..., Any], name: str, value: object, classes: tuple[type, ...]) -> str:
-    """Return the part of an error after the argument's name: the rule, the value received, and how to mend it."""
+    """Return the text of an argument error after the name: the rule, the value received and a remedy."""
     names = [_PLAIN.get(kind, kind.__name__) for kind in classes if kind is not type(None)]
     rule = f"must be {' or '.join(each if each == 'bytes' else _article_phrase(each) for each in names)}"
     if isinstance(value, (str, int, float, list, dict, tuple, type(None))):
@@ -227,12 +228,12 @@ def _argument_error_text(function: Callable[..., Any], name: str, value: object,
 
 
 def _article_phrase(name: str) -> str:
-    """Return a name after its indefinite article, as in `a string` or `an integer`."""
+    """Return a name with its indefinite article, as in `a string` or `an integer`."""
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _argument_hint(name: str, signature: inspect.Signature, fields: Mapping[str, Any]) -> str:
-    """Return a hint for an unknown argument: the parameter with a similar name, or the Problem field of that name."""
+    """Return a hint for an unknown argument: a parameter with a similar name, or the Problem field of that name."""
     from memplan.planner.model.problem import Problem
 
     if "problem" in signature.parameters and name in (*Problem.model_fields, "capacity"):
@@ -243,7 +244,7 @@ def _argument_hint(name: str, signature: inspect.Signature, fields: Mapping[str,
 
 
 def _example_call(function: Callable[..., Any]) -> str:
-    """Return an example call of a function that lists the names of its required arguments."""
+    """Return an example call of a function, written with the names of its required arguments."""
     parameters = inspect.signature(function).parameters.values()
     needed = [each.name for each in parameters if each.default is each.empty and each.kind not in _MANY]
     return f"{function.__name__}({', '.join(needed)})"

@@ -1,4 +1,4 @@
-"""Read and write problem and plan files; every error message begins with the name of the file."""
+"""Reading and writing of problem and plan files. Error messages about a file begin with its name."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def read_problem(source: Source, *, capacity: int | Mapping[str, int] | None = N
 
 
 def reader_with(options: Mapping[str, Any]) -> Reader:
-    """Return a reader with the given values of `ReadOptions`; raises OptionError for an unknown or invalid option."""
+    """Return a file reader with the given `ReadOptions` values; raises OptionError for an unknown or invalid option."""
     return Reader(validate_options(ReadOptions, options)) if options else Reader()
 
 
@@ -164,7 +164,7 @@ def write_plan(
 
 
 def _format_name(path: str | os.PathLike[str] | None, name: str | None) -> str:
-    """Return the name of the file format: `name` if given, else the format of the path's suffix; raises OptionError."""
+    """Return the name of the file format, by default the format of the path's suffix; raises OptionError."""
     if name is None:
         with prefix_file_name(None if path is None else os.fspath(path)):
             return "json" if path is None else formats.format_of_name(os.fspath(path))
@@ -174,7 +174,7 @@ def _format_name(path: str | os.PathLike[str] | None, name: str | None) -> str:
 
 
 def read_source(source: Source) -> tuple[bytes, str | None]:
-    """Return the bytes of a source and its path; the path is None if the source was given as bytes."""
+    """Return the bytes of a source and its path. The path is None if the source is bytes."""
     if isinstance(source, bytes):
         return source, None
     if not isinstance(source, (str, os.PathLike)):
@@ -187,7 +187,7 @@ def read_source(source: Source) -> tuple[bytes, str | None]:
 
 
 def write_file_atomically(path: str | os.PathLike[str] | None, data: bytes) -> bytes:
-    """Write the bytes to the path, if one is given, and return them; a FileError leaves an existing file unchanged."""
+    """Write bytes to the path, if given, and return them. After a FileError, an existing file is unchanged."""
     if path is not None:
         with os_errors_named(os.fspath(path)):
             target = Path(os.path.realpath(path))
@@ -199,7 +199,7 @@ def write_file_atomically(path: str | os.PathLike[str] | None, data: bytes) -> b
 
 
 def _replace_file(target: Path, data: bytes) -> None:
-    """Write the bytes to a temporary file, then rename it to the target, so that no reader sees a partial file."""
+    """Replace a file by renaming a complete temporary file to its path, so that no reader sees a partial file."""
     part = target.with_name(f".memplan-{os.getpid()}.part")
     try:
         with part.open("wb") as file:
@@ -218,10 +218,10 @@ def _replace_file(target: Path, data: bytes) -> None:
 
 @contextlib.contextmanager
 def os_errors_named(name: str) -> Iterator[None]:
-    """Convert errors of the operating system to FileError with the file's name and a remedy."""
+    """Convert errors of the operating system to a FileError that names the file and suggests a remedy."""
     try:
         yield
-    except (OSError, ValueError) as error:  # a path with a null character raises ValueError
+    except (OSError, ValueError) as error:  # a path with a null character raises ValueError, so catch it too
         near = _similar_file_hint(name) if isinstance(error, FileNotFoundError) else ""
         near = " (no file matches this pattern)" if near and re.search(r"[*?]", name) else near
         near = ": the link points to itself, name the file" if getattr(error, "errno", 0) == errno.ELOOP else near
@@ -246,9 +246,9 @@ def _similar_file_hint(name: str) -> str:
 
 @contextlib.contextmanager
 def prefix_file_name(name: str | None, path: str | None = None) -> Iterator[None]:
-    """Prefix errors about the content of a file with the file's name, if it has one.
+    """Prefix errors about a file's content with the file's name, if it has one.
 
-    In commands that an error suggests, `path` (by default the name) replaces the word FILE.
+    An error may suggest a command with the word FILE: `path`, by default the name, replaces this word.
     """
     try:
         yield
@@ -260,7 +260,7 @@ def prefix_file_name(name: str | None, path: str | None = None) -> Iterator[None
         if name is None:
             raise
         file = shlex.quote(path or name)
-        # `capacity` is given outside the file, so an error about it must not name the file.
+        # The argument `capacity` is not part of the file, so an error about it must not name the file.
         raise error.prefix_place(
             f"{name}: ", lambda text: re.sub(_OF_FILE, lambda found: f"{found[1]} {file}", text), "capacity"
         ) from error
