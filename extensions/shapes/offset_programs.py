@@ -105,7 +105,7 @@ class Evaluator:
         """Return the least peak of all programs, the values of its program, and that program."""
         sizes = self.sized.space.values(self.sized.forms, given)
         if sum(sizes[form] * count for form, count in self.counts.items()) >= 2**63:
-            raise ProblemError(f"sizes: must have a sum of less than 2^63 bytes at {point_text(given)}")
+            raise ProblemError(f"sizes: must sum to less than 2^63 bytes at {point_text(given)}")
         runs = []
         for program in self.found.programs:
             values: list[int] = []

@@ -220,7 +220,7 @@ def pixel_axis(axis: int, layout: str) -> int:
     """Return 0, 1 or 2 if an axis of a layout is rows, columns or channels, and -1 if it is the batch."""
     rank = len(layout)
     if not -rank <= axis < rank:
-        raise UnknownAccess(f"axis {axis} of {rank}")
+        raise UnknownAccess(f"axis must be from {-rank} to {rank - 1}, got {axis}")
     return "HWC".find(layout[axis])
 
 
@@ -265,7 +265,7 @@ class Facts:
         """Return the values for the row axis and the column axis; raises UnknownAccess if the batch has one as well."""
         pairs = [(pixel_axis(axis, self.layout), value) for axis, value in values.items()]
         if any(which == -1 and value != default for which, value in pairs):
-            raise UnknownAccess(f"{self.kind} of batches runs whole")
+            raise UnknownAccess(f"{self.kind} of batches cannot be split, so it runs as a whole")
         by_axis = dict(pairs)
         return by_axis.get(0, default), by_axis.get(1, default)
 

@@ -58,7 +58,7 @@ def convert(
                 raise OptionError.from_rule(
                     name, "must be given without ", other, f", got {value}", way="leave one of them out"
                 )
-            raise OptionError(f"{name}: must be given to {TFLITE} only, without a plan, got {value}")
+            raise OptionError(f"{name}: must be given only to {TFLITE} and without a plan, got {value}")
     if target in PROGRAMS:
         options.refuse_for_programs(target)
     if options.target is not None and target != TFLITE:

@@ -16,7 +16,7 @@ from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, unknown_
 from memplan.planner.model.problem_fields import ProblemFields
 
 _ALIKE = ("alignment", "base_address", "cost", "reserved", "bank_size")
-_REASON = "where pools have equal use"
+_REASON = "if pools have equal use"
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:

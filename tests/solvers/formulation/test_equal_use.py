@@ -94,7 +94,7 @@ def test_equal_use_is_written_to_json_and_read_back() -> None:
 
 
 def test_profiles_and_certificates_refuse_equal_use_by_name() -> None:
-    with pytest.raises(OptionError, match="profile: must not be given where pools have equal use"):
+    with pytest.raises(OptionError, match="profile: must not be given if pools have equal use"):
         solve(PROBLEM, profile="size")
     assert "equal-use, same-offset" in str(certify(PROBLEM, solve(PROBLEM, time_limit_s=10)).reason)
 
@@ -281,7 +281,7 @@ def test_explain_names_pool_time_and_sufficient_size_for_equal_use() -> None:
     assert why is not None
     assert why.would_do is None
     for option in ({"repairs": 1}, {"what_if": True}):
-        with pytest.raises(OptionError, match="must not be given where pools have equal use"):
+        with pytest.raises(OptionError, match="must not be given if pools have equal use"):
             explain(small, options=ExplainOptions.model_validate(option))
 
 
