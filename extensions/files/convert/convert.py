@@ -62,7 +62,7 @@ def convert(
     if target in PROGRAMS:
         options.refuse_for_programs(target)
     if options.target is not None and target != TFLITE:
-        rule = f"must be given to {TFLITE} only, whose arena it changes, got {target}"
+        rule = f"must be given only to {TFLITE}, whose arena it changes, got {target}"
         raise OptionError.from_rule("target", rule, way="leave it out")
     has_names = options.c_array if is_deployed else target in EXPORTERS
     for name, is_used in (("prefix", has_names), ("section", has_names and target in _OF_SECTIONS)):
