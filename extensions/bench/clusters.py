@@ -90,7 +90,7 @@ class ClusterExecutor(Executor):
                     f"on: machine {machine} lacks {said.name or 'memplan'}: it needs memplan {__version__}"
                 )
             if isinstance(said, BaseException):
-                raise OptionError(f"on: machine {machine} cannot work: {said}")
+                raise OptionError(f"on: machine {machine} must be able to run memplan, got: {said}")
             if said:
                 raise OptionError(f"on: machine {machine} {said}")
 

@@ -87,7 +87,7 @@ class Plan:
                 tops[time] = buffer
         for view, (root, far) in self.views.items():
             if not same(symbols, [add(each, far) for each in offsets[root]], values[program["which"][view]]):
-                raise Refused(f"programs[{i}]: view {view} must be at its distance in its buffer")
+                raise Refused(f"programs[{i}]: view {view} must keep its distance from the start of its buffer")
         ends = [add(each, self.size[b]) for b in {*tops} - {None} for each in offsets[b]]
         peaks = symbols.maximal_forms(ends) if ends else [{}]
         if not same(symbols, peaks, self._ends(values, program["last"])):

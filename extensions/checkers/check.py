@@ -97,7 +97,7 @@ class Claim:
         p, pools = self.problem, [q for q, at in enumerate(low[b]) if at < INF]
         only = lambda q, at: {**low, b: tuple(at if k == q else INF for k in range(len(self.ends)))}
         if kind == "s" and not all(self.is_refuted(only(q, low[b][q]).get, refs[q], [b]) for q in pools):
-            raise Refused("a lemma s must refute each pool of its buffer")
+            raise Refused("a lemma s must refute its buffer in each of its pools")
         if kind == "l":
             (q,), rests = pools, low.copy()
             del rests[b]
@@ -107,7 +107,7 @@ class Claim:
                 rests[j] = (*low[j][:q], above, *low[j][q + 1 :])
             on = p.legal_offset(b, q, max(low[b][q], min([low[j][q] + p.size[j] for j in near], default=INF)), end)
             if not self.is_refuted(rests.get, refs[0], near) or not self.is_refuted(only(q, on).get, refs[1], [b]):
-                raise Refused("a lemma l must refute its buffer below its neighbours and on each of them")
+                raise Refused("a lemma l must refute both the rest state and the lifted state of its buffer")
         self.lemmas.append(low)
 
     def add_line(self, word, *rest):

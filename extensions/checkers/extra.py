@@ -205,7 +205,7 @@ def check_one_operation(text, limit, cost, v):
     if not 0 <= v < len(runs.cost):
         raise ValueError(f"OPERATION: must be an operation of the graph, got {v}")
     if first_too_costly(runs, float("inf") if cost is None else cost, [v]) is None:
-        raise Refused(f"the bytes that must be removed during operation {v} may cost less")
+        raise Refused(f"removing the bytes over the limit during operation {v} may cost less than claimed")
     return f"what must be away beside operation {v}"
 
 

@@ -87,7 +87,7 @@ class Macros:
         at_once = self.before[v] == self.before[u] | self.bits[u] and high_v <= 0 and high_u + most_v <= least_u
         not_yet = self.after[u] == self.after[v] | self.bits[v] and low_u >= 0 and most_u <= low_u + least_v
         if u == v or not (at_once or not_yet):
-            raise Refused(f"join: macros {u} and {v} must not need more bytes together")
+            raise Refused(f"join: macros {u} and {v} must not need more bytes together than apart")
         both = self.bits[u] = self.bits[u] | self.bits[v]
         self.rows[u] += self.rows.pop(v)
         self.seen[u] |= self.seen[v]

@@ -66,7 +66,7 @@ class Plan:
             root, above = p.rows[index[name]]["root"]
             place = (pools[pool] if pool in pools else 0, offset - above)
             if self.at.setdefault(root, place) != place:
-                raise Refused(f"buffer {name!r} must be at its distance from its root")
+                raise Refused(f"buffer {name!r} must keep its distance from its aliases or the buffer that it aliases")
         if missing := [row["id"] for i, row in enumerate(p.rows) if p.root[i] not in self.at]:
             raise Refused(f"buffer {missing[0]!r} must have a placement")
         self.end = {i: offset + p.size[i] for i, (_, offset) in self.at.items()}
@@ -86,7 +86,7 @@ class Plan:
             if tie := row.get("relative"):
                 j = self.index[tie["to"]]
                 if self.place_of(i) != (self.place_of(j)[0], self.place_of(j)[1] + tie["offset"]):
-                    raise Refused(f"buffer {row['id']!r} must keep its distance from the buffer that it is relative to")
+                    raise Refused(f"buffer {row['id']!r} must start {tie['offset']} bytes above {tie['to']!r}")
         for group in self.data.get("together") or ():
             if len({self.place_of(self.index[name])[0] for name in group}) > 1:
                 raise Refused(f"buffer {group[0]!r} and the buffers together with it must be in one pool")

@@ -41,7 +41,7 @@ def clique_sum(problem, prices, scale, cliques):
     for times, divisor, *members in cliques:
         buffers = {*members}
         if divisor < 1 or len(buffers) < len(members) or not buffers <= problem.solid:
-            raise ValueError("a clique must have distinct buffers and a divisor >= 1", times, divisor, *members)
+            raise ValueError("a clique must have distinct buffers and a divisor from 1", times, divisor, *members)
         homes = {q for i in buffers for q in problem.open[i]}
         pairs = [frozenset((i, j)) for i in members for j in members if i < j and not problem.meets(i, j)]
         if len(homes) != 1 or not all(pair in prices for pair in pairs):

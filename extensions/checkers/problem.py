@@ -21,7 +21,7 @@ class Problem:
         if not 0 < len(pools) == len(mine) < 63:
             raise reading.Refused("the numbers of pools must be equal")
         if "pools" in data and not is_given and [pool.get("size") for pool in mine] != sizes:
-            raise reading.Refused("the sizes of the pools must be equal, unless they are given as arguments")
+            raise reading.Refused("problem and certificate must have equal pool sizes, unless given as arguments")
         bases = [pool.get("base_address", 0) if base is None else base for pool, (_, base) in zip(mine, pools)]
         self.pools = [pool | {"base_address": base} for pool, base in zip(mine, bases)]
         names = [pool.get("name", "default") if "pools" in data else q for q, pool in enumerate(mine)]

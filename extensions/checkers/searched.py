@@ -120,7 +120,7 @@ class Search:
         for k in swaps:
             image = self.swap_macros(image, k)
         if image >= state:
-            raise Refused("a state must be renamed to a smaller number")
+            raise Refused("a swap must lead to a state with a smaller number")
         self.reach(image, self.alive[state])
 
 
@@ -146,4 +146,4 @@ def no_order(graph, budget, lines):
         else:
             raise Refused("it must have the format memplan-order/1")
     if search is None or search.at < len(search.waiting):
-        raise Refused("there must be a line for each state")
+        raise Refused("the certificate must have a line for each state that the search reaches")

@@ -215,7 +215,7 @@ class Symbols:
         """Return the forms that may be the largest at some symbol values; all others are proved to be dominated."""
         forms_left = list({form_key(form): form for form in forms}.values())
         if len(forms_left) > MOST_FORMS:
-            raise Undecided(f"one offset has {len(forms_left)} forms")
+            raise Undecided(f"one offset is a maximum of {len(forms_left)} forms, which are too many")
         values = [[self.value(form, dict(at)) for at in self.points] for form in forms_left]
         largest = []
         for i in sorted(range(len(forms_left)), key=lambda i: -sum(math.log1p(max(0, each)) for each in values[i])):

@@ -46,7 +46,7 @@ def _refuse_unless_priced(problem: Problem) -> None:
             reason = f"without {', '.join(extra)}"
         elif (instance.allowed.sum(axis=0) == 1).all():
             reason = "in which no pair that conflicts or pays for shared bytes also pays for a bank"
-        raise OptionError(f"plans: must be 1, or of a problem {reason}")
+        raise OptionError(f"plans: must be 1, except for a problem {reason}")
 
 
 def _add_other_plans(problem: Problem, first: Plan, count: int, distance: int, control: Control) -> Plan:

@@ -109,7 +109,7 @@ def _certified_packing(problem: str, text: str, limit: int | None) -> float | No
 def _certified_infeasibility(problem: str, text: str, limit: int | None) -> float | None:
     """Return None for a certificate that nothing fits. Raises Refused for certificates of other claims."""
     if _certified_packing(problem, text, limit) is not None:
-        raise _CHECK.Refused("it must state that nothing fits")
+        raise _CHECK.Refused("the certificate must claim that no plan fits")
     return None
 
 
@@ -141,7 +141,7 @@ def judge_plan(kind: Kind, problem: str, text: str, limit: int | None) -> Worth:
     """Return the value of a plan. Raises BrokenRuleError for an invalid plan, FormatError for an unreadable file."""
     if kind.judge is None:
         raise FormatError(
-            f"kind: {kind.name} has no checker outside of memplan; send the answer of its command instead"
+            f"kind: {kind.name} has no checker outside of memplan, so send the answer of `memplan {kind.name}`"
         )
     return _run_judge(kind.judge, problem, text, limit)
 

@@ -61,7 +61,7 @@ def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
                 attributes |= {"dilations": row.get("dilations") or [1, 1]}
         except (KeyError, TypeError) as error:
             raise FormatError(
-                f"nodes[{k}]: must have the fields of a DORY layer, {error} is missing or wrong"
+                f"nodes[{k}]: must have the fields of a DORY layer, {error} is missing or invalid"
             ) from error
         ops.append({"kind": kind, "in": read, "out": [out], "name": row["name"] or None, "attributes": attributes})
     read_names = {t for op in ops for t in op["in"]}

@@ -273,10 +273,10 @@ def _maximum_lines(name: str, forms: tuple[str, ...]) -> Iterator[str]:
 def _check_options(values: InputValues, options: ShapesOptions) -> None:
     for name in ("within", "at"):
         if getattr(options, name) and not options.limits:
-            raise OptionError(f"{name}: must be given with limits only")
+            raise OptionError(f"{name}: must be given only with limits")
     problem = values["problem"]
     if options.limits and "verify" in values:
-        raise OptionError("limits: must not be given where offsets are checked")
+        raise OptionError("limits: must not be given if offsets are verified")
     if options.limits and isinstance(problem, SymbolicProblem):
         check_limits(read_sizes(problem, options), options.within, options.at)
 

@@ -141,7 +141,7 @@ class ModelOptions(WireValue):
     def refuse_for_models(self) -> None:
         """Raise OptionError if an option for models was given, although the file is not a model."""
         if wrong := {name: getattr(self, name) for name in _FOR_MODELS if self.is_set(name)}:
-            rule = f"must be given for models only ({', '.join(file_readers())})"  # file_readers() imports all systems
+            rule = f"must be given only for models ({', '.join(file_readers())})"  # file_readers() imports all systems
             raise OptionError(
                 *((Option(name), f": {rule}, got {excerpt(value)}: leave it out") for name, value in wrong.items())
             )

@@ -104,7 +104,7 @@ def refuse_foreign_options(format_name: str, options: ModelOptions) -> None:
         if name in readers[format_name].options or not options.is_set(name):
             continue
         theirs = [each.title for each in systems() if any(name in row.options for row in each.readers)]
-        rule = f"must be given for files of {', '.join(theirs)} only, got one of {format_name}"
+        rule = f"must be given only for files of {', '.join(theirs)}, got one of {format_name}"
         raise OptionError.from_rule(name, rule, way="leave it out")
 
 

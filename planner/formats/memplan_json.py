@@ -124,7 +124,7 @@ def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> None:
     for name, _ in pairs:
         if name in seen:
             raise FormatError(
-                f"must be JSON with each key once in an object, got {excerpt(name)} again", way=ONE_OF_THEM
+                f"must be JSON in which no object repeats a key, got {excerpt(name)} twice", way=ONE_OF_THEM
             )
         seen.add(name)
 

@@ -62,7 +62,7 @@ class Problem(ProblemFields):
             names = ", ".join(self.pool_index)
             raise ProblemError(f"capacity: must name a pool of the problem ({names}), got {excerpt(unknown[0])}")
         if sizes is not capacity and len(self.pools) > 1:
-            raise ProblemError("capacity: must name its pools, as in {'sram': 65536}, where there are several")
+            raise ProblemError("capacity: must name its pools, as in {'sram': 65536}, if there are several")
         return replace_fields(
             self,
             pools=[
@@ -130,7 +130,7 @@ class Problem(ProblemFields):
             names = set(choices[int(self.buffers.pool_choice[i])] or self.pool_index)
             count = len(names.difference(self.buffers.rules["forbid_pools"].get(i, ())))
             if count > 1:
-                rule = f"must come with the one pool it is meant for, got {count} pools to choose from"
+                rule = f"must come with the only pool that its buffer allows, got {count} pools"
                 yield ("buffers", i, "offset"), rule
 
     def _pools_at_one_address(self) -> Iterator[Break]:

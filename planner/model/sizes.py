@@ -135,7 +135,7 @@ def named_size(text: str, problem: Problem, count: int, option: str = "capacity"
         if len(problem.pools) > 1 or count > 1:
             meant = f"{problem.pools[0].name}={text}" if len(problem.pools) > 1 else f"NAME={text}"
             raise OptionError.from_rule(
-                option, f"must name its pool where there are several, got {excerpt(text)} (did you mean {meant}?)"
+                option, f"must name its pool if there are several, got {excerpt(text)} (did you mean {meant}?)"
             )
         name = problem.pools[0].name
     elif not name:

@@ -71,7 +71,7 @@ def explain(
     asked = _problem_to_fit(problem, graph, capacity)
     for name, value in (("repairs", options.repairs), ("what_if", options.what_if)):
         if asked.equal_use and value:
-            raise OptionError(f"{name}: must not be given where pools have equal use, got {excerpt(value)}")
+            raise OptionError(f"{name}: must not be given if pools have equal use, got {excerpt(value)}")
     parts = 2 + (bool(options.repairs) and (1 if graph is None else 2)) + options.what_if
     reason_s, study_s = (min(limit_s, running.remaining_s / parts) for limit_s in (options.explain_s, options.study_s))
     kept_s = reason_s + (parts - 2) * study_s
@@ -148,7 +148,7 @@ def _problem_to_fit(problem: Problem | None, graph: OperationGraph | None, capac
     """Return the given problem, or the problem of a graph in one pool of `capacity` bytes; raises InputError."""
     if problem is not None:
         if capacity is not None:
-            raise InputError("capacity: must be given with a graph only: a problem contains the sizes of its pools")
+            raise InputError("capacity: must be given only with a graph: a problem contains the sizes of its pools")
         return problem
     if graph is None:
         raise InputError("problem or graph: one of them is required, got neither")

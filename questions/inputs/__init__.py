@@ -61,7 +61,7 @@ def read_plan_field(value: object, name: str = "plan") -> Plan:
     content = require_object(value, name, PlanError)
     if memplan_json.are_offsets(content):
         way = '{"placements": [{"id": ID, "pool": NAME, "offset": BYTES}, ...]}'
-        raise PlanError(f"{name}: must be a plan, got a list of offsets, {excerpt(content)} (write {way})")
+        raise PlanError(f"{name}: must be a plan, got a list of offsets: {excerpt(content)} (write {way})")
     try:
         return Plan.model_validate(content)
     except PlanError as error:

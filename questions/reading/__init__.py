@@ -52,7 +52,7 @@ class ReadOptions(ProblemOptions, ModelOptions):
 def refuse_files(files: Sequence[str], together: Sequence[str]) -> None:
     """Raise OptionError for several files without `together`, and for a single file with `together`."""
     if len(files) == 1 and together:
-        raise OptionError(f"together: must be given with several files only, got {files[0]}", way="leave it out")
+        raise OptionError(f"together: must be given only with several files, got {files[0]}", way="leave it out")
     if (unit := next((each for each in files[1:] if each in UNITS and not Path(each).exists()), None)) is not None:
         raise OptionError(f"{unit}: must be written after its number without a space, as 64{unit}")
     if (word := next((each for each in files[1:] if each.isalpha() and not Path(each).exists()), None)) is not None:
@@ -146,7 +146,7 @@ class Reader:
                 self.options.refuse_for_models()
         elif self.options.inclusive is not None:
             raise OptionError(
-                "inclusive, half-open: must be given for problems only, as a model's lifetimes are known: leave it out"
+                "inclusive, half-open: must be given only for problems, as a model's lifetimes are known: leave it out"
             )
         problem, self.imported = importers.read_problem(data, name, self.options, self.options.interval)
         if self.imported is not None:

@@ -84,7 +84,7 @@ def refuse_spare(spared: Sequence[str]) -> None:
     """Raise OptionError if `spare` is given without `in_place`, which lets operations overwrite inputs."""
     if spared:
         raise OptionError.from_rule(
-            "spare", f"must be given with in_place only, got {excerpt(spared[0])}", way="leave it out"
+            "spare", f"must be given only with in_place, got {excerpt(spared[0])}", way="leave it out"
         )
 
 
@@ -160,9 +160,9 @@ def _add_copies(problem: Problem, read: ImportedProblem | None, texts: Sequence[
             row = _find_row("copies", one, rows)
             _refuse_second("copies", row, seen, text)
             if "alias_of" in row or "relative" in row:
-                raise OptionError(f"copies: must be of a buffer outside all other buffers, got {excerpt(one)}")
+                raise OptionError(f"copies: must name a buffer that is not inside another one, got {excerpt(one)}")
             if row.keys().isdisjoint(("start", "lifetimes")):
-                raise OptionError(f"copies: must be of a buffer that has lifetimes, got {excerpt(one)}")
+                raise OptionError(f"copies: must name a buffer that has lifetimes, got {excerpt(one)}")
             row.pop("lifetimes", None)
             row |= {"start": start, "end": end}
             copies = [f"{row['id']}#{k}" for k in range(2, int(count) + 1)]
@@ -186,7 +186,7 @@ def _add_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
         size, _, offset = rest.partition("@")
         if not equals and len(ranges) > 1:
             raise OptionError(
-                f"reserve: must name its pool where there are several, as NAME=SIZE@OFFSET, got {excerpt(text)}"
+                f"reserve: must name its pool if there are several, as NAME=SIZE@OFFSET, got {excerpt(text)}"
             )
         if equals and name not in ranges:
             raise OptionError(f"reserve: must name a pool of the problem ({', '.join(ranges)}), got {excerpt(name)}")

@@ -57,7 +57,7 @@ def plan_beside(value: object) -> Plan | None:
 def _placements_of_offsets(rows: list[object], problem: Problem) -> PlacementTable:
     """Return the placements that a list of offsets in the only pool denotes; an id may match as text."""
     if len(problem.pools) > 1:
-        raise FormatError(f"offsets: must be in one pool, got a problem of {len(problem.pools)}: say each one's pool")
+        raise FormatError(f"offsets: must state their pools, as the problem has {len(problem.pools)} pools")
     by_text: dict[object, int | str] = {str(name): name for name in problem.buffers.ids}
     ids, offsets = [], []
     for k, row in enumerate(rows):
@@ -88,7 +88,7 @@ def refuse_unseen(imported: ImportedProblem, problem: Problem) -> None:
     """Raise FormatError if a model's plan seems valid although some of its storages are unknown."""
     unseen = [finding.message for finding in imported.warnings if finding.rule == "unknown-storage"]
     if imported.own_plan is not None and unseen and not verify(problem, imported.own_plan):
-        raise FormatError(f"nothing wrong is seen in its plan, which cannot be called valid: {unseen[0]}")
+        raise FormatError(f"no fault is seen in its plan, but it cannot be called valid: {unseen[0]}")
 
 
 def pins_as_plan(problem: Problem) -> Plan | None:

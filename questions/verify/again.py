@@ -49,7 +49,7 @@ def solve_again(problem: Problem, plan: Plan, running: Control) -> Again | None:
     OptionError for a plan that kept placements of another plan, and PlanError for invalid recorded options.
     """
     if plan.kept is not None:
-        raise OptionError("again: must be asked for a plan that was made without keeping places of another plan")
+        raise OptionError("again: must be given for a plan that keeps no places of another plan")
     options = _recorded_options(plan)
     deadline = running.deadline
     if not options.deterministic:

@@ -107,7 +107,7 @@ def _solve_equal_pools(
     from memplan.solvers.formulation.equal_use import EqualPools
 
     if options.profile is not None:
-        raise OptionError(f"profile: must not be given where pools have equal use, got {excerpt(options.profile)}")
+        raise OptionError(f"profile: must not be given if pools have equal use, got {excerpt(options.profile)}")
     pools = EqualPools(problem)
     one = search_plan(pools.single_pool_problem, options, start=pools.start(start), is_quick=is_quick, control=control)
     return attach_problem(pools.plan(one).model_copy(update={"findings": lint(problem)}), problem)

@@ -46,7 +46,7 @@ PROBLEMS = [
 ]
 OPTIONS = {flags_of(name)[0]: name for model in (PlanOptions, ReadOptions) for name in model.model_fields}
 OF_COMMANDS = (
-    *("valid integer", "requires an argument", "must be seconds", "models only", "must be greater than 0.0"),
+    *("valid integer", "requires an argument", "must be seconds", "only for models", "must be greater than 0.0"),
     *("must be a function", "must be in a module", "must be given for a model"),
 )
 """Rules of command lines only: click checks them, or requests lack the option."""

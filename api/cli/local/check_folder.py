@@ -73,7 +73,7 @@ def _parse_tables(data: bytes, folder: Path, of_all: bool) -> Tables:
     try:
         content = tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"must be TOML: {error}; as [model.tflite] and budget = '64KiB' below it") from None
+        raise FormatError(f"must be TOML: {error}; write [model.tflite], and below it budget = '64KiB'") from None
     wrong: list[Sentence] = []
     tables: dict[Path | None, Mapping[str, Any]] = {None: {}}
     for key, table in content.items():

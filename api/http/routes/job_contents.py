@@ -141,5 +141,5 @@ async def _request_of(request: Request, job: Job) -> tuple[str, bytes]:
     if stored_request is None:
         if job.state in OPEN:
             raise HTTPException(404)
-        raise GoneError("request: is no longer kept, to make room for newer ones; the job's answer is")
+        raise GoneError("request: was deleted to make room for newer ones; the job's answer is kept")
     return stored_request

@@ -101,7 +101,7 @@ def decide_keys(settings: Settings, listener: socket.socket, without_keys: bool 
     without_keys = without_keys or settings.require_keys is False
     for name, is_set in (("REQUIRE_KEYS", settings.require_keys), ("ADMIN_KEY", settings.admin_key)):
         if without_keys and is_set:
-            raise OptionError(f"without-keys: must not be given where MEMPLAN_{name} is set")
+            raise OptionError(f"without-keys: must not be given if MEMPLAN_{name} is set")
     is_public = not ip_address(listener.getsockname()[0]).is_loopback
     if without_keys and is_public:
         _LOG.warning("no keys are asked for: whoever reaches this address may plan, and sees all jobs")

@@ -186,7 +186,7 @@ class Jobs:
             over = max(total_bytes() + n_bytes - most, n_bytes - room)
             if not any(_drop_requests(connection, name or None, over, inf) for name in totals(connection, "bytes")):
                 break
-        rule = f"at most {most} bytes of requests and answers of all may be kept"
+        rule = f"at most {most} bytes of requests and answers of all keys may be kept"
         rule = f"the disk of the database has room for {room} bytes more" if room < n_bytes else rule
         raise _full_error(connection, key_id, f"{rule}, and this request has {n_bytes}")
 

@@ -124,7 +124,7 @@ class _GraphConversion:
             maps = access_of(facts)
             if len(maps.windows) < len(read):
                 raise UnknownAccess(
-                    f"reads {len(read)} tensors other than weights, but has only {len(maps.windows)} known access maps"
+                    f"reads {len(read)} tensors besides weights, but access maps are known for {len(maps.windows)} only"
                 )
         except UnknownAccess as unknown:
             windows = [
@@ -187,7 +187,7 @@ class _GraphConversion:
             layouts.append(layout)
         *into, layout = layouts
         if named_layout(str(row.attributes.get("layout")), len(layout)) not in (layout, None):
-            raise UnknownAccess("has another layout than its output")
+            raise UnknownAccess("reads a tensor whose layout differs from that of the output")
         attributes = row.attributes
         if row.kind == "transpose":
             attributes = {**attributes, "axes": permutation_of(row)}

@@ -60,11 +60,11 @@ def access_of(facts: Facts) -> KindAccess:
     """
     is_own = "access_rows" in facts.attributes or "access_columns" in facts.attributes
     if not is_own and facts.kind not in _KINDS and facts.kind not in POINTWISE:
-        raise UnknownAccess(f"{facts.kind or 'an unknown kind'} runs whole")
+        raise UnknownAccess(f"{facts.kind or 'an unknown kind'} cannot be split, so it runs as a whole")
     rule = _custom_access if is_own else _pointwise_access if facts.kind in POINTWISE else _KINDS[facts.kind]
     maps = rule(facts)
     if any(seen.batch not in (facts.output.batch, 1) for seen in facts.inputs):
-        raise UnknownAccess(f"{facts.kind} across the images of a batch runs whole")
+        raise UnknownAccess(f"{facts.kind} across the images of a batch cannot be split, so it runs as a whole")
     for window in (window for windows in maps.windows for window in windows):
         if max(window.scale, window.divisor) > 2 * MOST_ALONG or max(abs(window.low), abs(window.high)) > _FARTHEST:
             raise UnknownAccess(f"{facts.kind} with strides or pads of more than {MOST_ALONG}")
@@ -92,7 +92,7 @@ def _custom_access(facts: Facts) -> KindAccess:
 def _require_images(facts: Facts) -> None:
     """Raise UnknownAccess unless the input and the output are images or sequences in a known layout."""
     if facts.layout not in ("NHWC", "NCHW", "NHC", "NCH") or len(facts.in_layout) != len(facts.layout):
-        raise UnknownAccess(f"{facts.kind} of axes {facts.layout} runs whole")
+        raise UnknownAccess(f"{facts.kind} of axes {facts.layout} cannot be split, so it runs as a whole")
 
 
 def _window_attributes(facts: Facts) -> tuple[tuple[int, ...], ...]:
@@ -181,7 +181,7 @@ def _pointwise_access(facts: Facts) -> KindAccess:
 def _channel_access(facts: Facts) -> KindAccess:
     """Return the access maps of an operation along the channels of each pixel, such as softmax or layer norm."""
     if facts.axis("axis", -1) != 2 or facts.inputs[0] != facts.output:
-        raise UnknownAccess(f"{facts.kind} along rows or columns runs whole")
+        raise UnknownAccess(f"{facts.kind} along rows or columns cannot be split, so it runs as a whole")
     return KindAccess(
         tuple((SAME, SAME) if seen[:2] == facts.output[:2] else _whole_input_windows(seen) for seen in facts.inputs)
     )
@@ -192,7 +192,7 @@ def _reduction_access(facts: Facts) -> KindAccess:
     is_whole = len(facts.in_layout) == len(facts.layout)
     is_by_pixel = facts.axis("axis", 0) == 2 if is_whole else facts.in_layout.replace("C", "") == facts.layout
     if not is_by_pixel or facts.inputs[0][:2] != facts.output[:2] or facts.output.channels != 1:
-        raise UnknownAccess(f"{facts.kind} along rows or columns runs whole")
+        raise UnknownAccess(f"{facts.kind} along rows or columns cannot be split, so it runs as a whole")
     return KindAccess(((SAME, SAME),))
 
 
@@ -203,7 +203,7 @@ def _whole_input_windows(seen: Pixels) -> Windows:
 def _concat_access(facts: Facts) -> KindAccess:
     axis = facts.axis("axis", -1)
     if axis < 0:
-        raise UnknownAccess("concat of batches runs whole")
+        raise UnknownAccess("concat of batches cannot be split, so it runs as a whole")
     for other in range(3):
         sizes = [seen[other] for seen in facts.inputs]
         if sum(sizes) != facts.output[other] if other == axis else {*sizes} != {facts.output[other]}:
@@ -220,7 +220,7 @@ def _concat_access(facts: Facts) -> KindAccess:
 
 def _pad_access(facts: Facts) -> KindAccess:
     if facts.word("mode", "constant") != "constant":
-        raise UnknownAccess("pad by reflection or repetition runs whole")
+        raise UnknownAccess("pad by reflection or repetition cannot be split, so it runs as a whole")
     rank = len(facts.out_shape)
     pads = facts.integers("pads", 2 * rank)
     before = pads[:rank]
@@ -236,17 +236,18 @@ def _slice_access(facts: Facts) -> KindAccess:
     axes = facts.list_of("axes", tuple(range(len(starts))))
     steps = facts.list_of("steps", (1,) * len(starts))
     if not len(starts) == len(axes) == len(steps) or min(steps, default=1) < 1:
-        raise UnknownAccess("slice backwards, or of unknown axes, runs whole")
+        raise UnknownAccess("a slice backwards, or of unknown axes, cannot be split, so it runs as a whole")
     rank, shape = len(facts.out_shape), facts.shapes[0]
     named = [axis % rank for axis in axes if -rank <= axis < rank]
     begins = {axis: start + shape[axis] if start < 0 else start for axis, start in zip(named, starts, strict=False)}
     offset = facts.axis_numbers(begins, 0)
     step = facts.axis_numbers(dict(zip(named, steps, strict=False)), 1)
     if min(offset) < 0:
-        raise UnknownAccess("slice from before the beginning runs whole")
+        raise UnknownAccess("a slice that starts before the first element cannot be split, so it runs as a whole")
     for axis in (0, 1):
         if offset[axis] + (facts.output[axis] - 1) * step[axis] >= facts.inputs[0][axis]:
-            raise UnknownAccess(f"slice beyond the last {('row', 'column')[axis]} of its input runs whole")
+            along = ("rows", "columns")[axis]
+            raise UnknownAccess(f"a slice beyond the last of its {along} cannot be split, so it runs as a whole")
     return KindAccess(((shift_window(offset[0], step[0]), shift_window(offset[1], step[1])),), mixes=False)
 
 
@@ -262,7 +263,7 @@ def _resize_access(facts: Facts) -> KindAccess:
     }
     map_of_mode = maps.get((mode, place))
     if map_of_mode is None or facts.inputs[0].channels != facts.output.channels:
-        raise UnknownAccess(f"resize by {mode}, {place} runs whole")
+        raise UnknownAccess(f"resize by {mode}, {place} cannot be split, so it runs as a whole")
     rows, columns = (map_of_mode(facts.inputs[0][axis], facts.output[axis]) for axis in (0, 1))
     return KindAccess(((rows, columns),), mixes=False)
 
@@ -288,14 +289,14 @@ def _space_to_depth_access(facts: Facts) -> KindAccess:
 
 def _global_pool_access(facts: Facts) -> KindAccess:
     if facts.output[:2] != (1, 1) or facts.inputs[0].channels != facts.output.channels:
-        raise UnknownAccess(f"{facts.kind} of less than all rows and columns runs whole")
+        raise UnknownAccess(f"{facts.kind} over a part of the rows or columns cannot be split, so it runs as a whole")
     return KindAccess((_whole_input_windows(facts.inputs[0]),), is_sum=True, mixes=False)
 
 
 def _mean_access(facts: Facts) -> KindAccess:
     """Return the access maps of a mean, sum or maximum over all rows and columns, recognised by the output shape."""
     if facts.inputs[0][:2] == facts.output[:2]:
-        raise UnknownAccess(f"{facts.kind} of channels runs whole")
+        raise UnknownAccess(f"{facts.kind} of channels cannot be split, so it runs as a whole")
     return _global_pool_access(facts)
 
 
@@ -305,9 +306,9 @@ def _matmul_access(facts: Facts) -> KindAccess:
     # A matrix product sums over the last axis of its first operand, so that axis must be the channels.
     is_last = facts.in_layout[-1:] == facts.layout[-1:] == "C" or len(facts.shapes[0]) != len(facts.out_shape)
     if first[:2] != facts.output[:2] or not is_last:
-        raise UnknownAccess(f"{facts.kind} that mixes rows runs whole")
+        raise UnknownAccess(f"{facts.kind} that mixes rows cannot be split, so it runs as a whole")
     if facts.attributes.get("transpose_a", False) or facts.attributes.get("adj_x", False):
-        raise UnknownAccess(f"{facts.kind} of a transposed operand runs whole")
+        raise UnknownAccess(f"{facts.kind} with a transposed operand cannot be split, so it runs as a whole")
     into = facts.shapes[0][-1] if len(facts.inputs) > 1 else first.channels
     return KindAccess(((SAME, SAME), *map(_whole_input_windows, facts.inputs[1:])), into * facts.output.channels)
 
@@ -315,23 +316,23 @@ def _matmul_access(facts: Facts) -> KindAccess:
 def _transpose_access(facts: Facts) -> KindAccess:
     """Return the access maps of a transposition that reorders only channels, so that every pixel keeps its place."""
     if transposed_layout(facts.in_layout, facts.list_of("axes")) != facts.layout or facts.inputs[0] != facts.output:
-        raise UnknownAccess("transpose of rows, columns or batches runs whole")
+        raise UnknownAccess("transpose of rows, columns or batches cannot be split, so it runs as a whole")
     return KindAccess(((SAME, SAME),))
 
 
 def _reshape_access(facts: Facts) -> KindAccess:
     """Return the access maps of a reshape that changes only the channels or axes of size 1."""
     if facts.inputs[0] != facts.output:
-        raise UnknownAccess("reshape to other rows and columns runs whole")
+        raise UnknownAccess("reshape to other rows and columns cannot be split, so it runs as a whole")
     if reshaped_layout(facts.in_layout, facts.shapes[0], facts.out_shape) is None and max(facts.output[:2]) > 1:
-        raise UnknownAccess("reshape of another layout runs whole")
+        raise UnknownAccess("reshape from another layout cannot be split, so it runs as a whole")
     return KindAccess(((SAME, SAME),))
 
 
 def _gather_access(facts: Facts) -> KindAccess:
     """Return the access maps of a look-up in a constant table, in which each part of the output reads all indices."""
     if len(facts.inputs) != 1 or len(facts.shapes[0]) >= len(facts.out_shape) or facts.integer("axis", 0):
-        raise UnknownAccess("gather from a table that is not constant runs whole")
+        raise UnknownAccess("gather from a table that is not constant cannot be split, so it runs as a whole")
     return KindAccess((_whole_input_windows(facts.inputs[0]),))
 
 

@@ -220,7 +220,7 @@ def pixel_axis(axis: int, layout: str) -> int:
     """Return what an axis of a layout is: 0 for rows, 1 for columns, 2 for channels, -1 for the batch."""
     rank = len(layout)
     if not -rank <= axis < rank:
-        raise UnknownAccess(f"axis {axis} of {rank}")
+        raise UnknownAccess(f"axis must be from {-rank} to {rank - 1}, got {axis}")
     return "HWC".find(layout[axis])
 
 
@@ -265,7 +265,7 @@ class Facts:
         """Return the values of the row axis and the column axis; raises UnknownAccess if the batch axis has a value."""
         pairs = [(pixel_axis(axis, self.layout), value) for axis, value in values.items()]
         if any(which == -1 and value != default for which, value in pairs):
-            raise UnknownAccess(f"{self.kind} of batches runs whole")
+            raise UnknownAccess(f"{self.kind} of batches cannot be split, so it runs as a whole")
         by_axis = dict(pairs)
         return by_axis.get(0, default), by_axis.get(1, default)
 

@@ -58,11 +58,11 @@ def convert(
                 raise OptionError.from_rule(
                     name, "must be given without ", other, f", got {value}", way="leave one of them out"
                 )
-            raise OptionError(f"{name}: must be given to {TFLITE} only, without a plan, got {value}")
+            raise OptionError(f"{name}: must be given only to {TFLITE} and without a plan, got {value}")
     if target in PROGRAMS:
         options.refuse_for_programs(target)
     if options.target is not None and target != TFLITE:
-        rule = f"must be given to {TFLITE} only, whose arena it changes, got {target}"
+        rule = f"must be given only to {TFLITE}, whose arena it changes, got {target}"
         raise OptionError.from_rule("target", rule, way="leave it out")
     has_names = options.c_array if is_deployed else target in EXPORTERS
     for name, is_used in (("prefix", has_names), ("section", has_names and target in _OF_SECTIONS)):

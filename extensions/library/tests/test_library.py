@@ -74,7 +74,7 @@ def single_entry(library: ProblemLibrary, name: str) -> Entry:
         ("three", [], PROOF, "better, added", "no plan has less than 8"),
         ("three", [], PROOF.replace(b"8", b"9").replace(b"7", b"8"), "refused", "must refute"),
         ("seven", [], NOTHING_FITS, "better, added", "nothing fits"),
-        ("seven", [], PROOF.replace(b"sizes -", b"sizes 7"), "refused", "must state that nothing fits"),
+        ("seven", [], PROOF.replace(b"sizes -", b"sizes 7"), "refused", "must claim that no plan fits"),
         ("seven", [NOTHING_FITS], NOTHING_FITS, "not better", "that is known"),
         ("graph", [], b"[1, 0, 2]", "better, added", "it has 14, none was known"),
         ("graph", [], b"[2, 0, 1]", "refused", "operation 2 must run after operation 0"),

@@ -34,7 +34,7 @@ def order(line: CommandLine) -> int:
     call = read_call(line)
     refuse_no_model(call)
     if call.flags["recompute"] and call.has_output(CERTIFICATE, *MODELS):
-        raise OptionError(f"output: with recompute, must be JSON or a page, got {', '.join(call.outputs)}")
+        raise OptionError(f"output: must be JSON or a page with recompute, got {', '.join(call.outputs)}")
     if call.has_output(CERTIFICATE):
         call.change(with_certificate=True)
     answer = answer_of_call(call)

@@ -131,7 +131,7 @@ class OrderOptions(GraphOptions):
         for name in sorted(self.model_fields_set & {*alone}, key=alone.index):
             rule = "must not be given" if self.recompute else "must be given"
             if getattr(self, name) != type(self).model_fields[name].default:
-                raise OptionError(f"{name}: {rule} with recompute{'' if self.recompute else ' only'}")
+                raise OptionError(f"{name}: {rule} {'' if self.recompute else 'only '}with recompute")
         if self.within is not None and self.extra_cost is not None:
             raise OptionError("within: must not be given together with extra_cost")
 

@@ -106,7 +106,7 @@ class _Replay:
     def _transfer(self, where: str, k: int, step: Step) -> int:
         duration, t = self.program.transfer[step.what], step.what
         if duration is None:
-            raise OperationsError(f"{where}: tensor {t} must have a transfer time to be sent or fetched")
+            raise OperationsError(f"{where}: tensor {t} must be movable over the link, but is not")
         end = step.start + duration
         if step.kind == "send":
             self._extend_use(self._newest_copy(where, t, step.start), k, end)

@@ -141,11 +141,13 @@ def _append_line(graph: GgmlGraph, row: WireValue, number: int) -> None:
 
     def require_row(field_name: str, index: int | None, rows: Sequence[WireValue]) -> None:
         if index is not None and index >= len(rows):
-            raise FormatError(f"line {number}: {field_name}: must be one of the {len(rows)} numbers above, got {index}")
+            raise FormatError(
+                f"line {number}: {field_name}: must be one of the {len(rows)} row numbers above, got {index}"
+            )
 
     def append_row(rows: list[_Row], one: _Row, index: int) -> None:
         if index != len(rows):
-            raise FormatError(f"line {number}: must be number {len(rows)}, got {index}")
+            raise FormatError(f"line {number}: must have the number {len(rows)}, got {index}")
         rows.append(one)
 
     if isinstance(row, BackendBuffer):

@@ -16,7 +16,7 @@ from memplan.planner.model.constraints.kept import Breaks, KeptBuffers, unknown_
 from memplan.planner.model.problem_fields import ProblemFields
 
 _ALIKE = ("alignment", "base_address", "cost", "reserved", "bank_size")
-_REASON = "where pools have equal use"
+_REASON = "if pools have equal use"
 
 
 def unknown_names(problem: ProblemFields) -> Breaks:
@@ -72,11 +72,11 @@ def _breaks_between_pools(
             elif i in seen:
                 rule = f"must be in one set (it is in same_offset[{seen[i]}])"
             elif table.size[i] != table.size[first]:
-                rule = f"must have the size of the first ({table.size[first]}), not {table.size[i]}"
+                rule = f"must have the first buffer's size ({table.size[first]}), got {table.size[i]}"
             elif table.rules["no_cross"].get(i) != table.rules["no_cross"].get(first):
-                rule = f"must have the no_cross of the first ({excerpt(table.rules['no_cross'].get(first))})"
+                rule = f"must have the first buffer's no_cross ({excerpt(table.rules['no_cross'].get(first))})"
             elif pool_of(i) in pools:
-                rule = f"must be the only one of its pool ({names[pool_of(i)]})"
+                rule = f"must be the only buffer of its set in its pool ({names[pool_of(i)]})"
             if rule is not None:
                 yield ("same_offset", k, side), f"{rule}, got {excerpt(name)}"
             seen[i] = k

@@ -126,7 +126,7 @@ def test_serve_refuses_without_keys_together_with_required_keys(settings: dict[s
     (name,) = settings
     with bind_socket("127.0.0.1", 0) as listener, pytest.raises(OptionError) as caught:
         decide_keys(Settings.model_validate(settings), listener, without_keys=True)
-    assert str(caught.value) == f"without-keys: must not be given where MEMPLAN_{name.upper()} is set"
+    assert str(caught.value) == f"without-keys: must not be given if MEMPLAN_{name.upper()} is set"
 
 
 def test_a_server_that_others_can_reach_refuses_to_start_without_keys(capfd: Captured) -> None:

@@ -55,7 +55,7 @@ def test_a_discarded_request_body_returns_404_and_its_job_remains(separate_serve
     for part in ("request", "problem"):
         answer = separate_server.client.get(f"{url}/{part}", headers=mine)
         assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
-        sentence = "request: is no longer kept, to make room for newer ones; the job's answer is"
+        sentence = "request: was deleted to make room for newer ones; the job's answer is kept"
         assert answer.json()["detail"] == sentence
     assert separate_server.client.get(url, headers=mine).json()["state"] == "cancelled"
 

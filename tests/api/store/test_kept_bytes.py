@@ -186,7 +186,7 @@ def test_the_total_byte_limit_discards_requests_of_the_key_with_the_most_bytes(s
     assert stored_totals(store) == row_totals(store)
     submit("another", 30_000)
     submit("another", 30_000)
-    with pytest.raises(FullError, match="at most 200000 bytes of requests and answers of all may be kept"):
+    with pytest.raises(FullError, match="at most 200000 bytes of requests and answers of all keys may be kept"):
         submit("another", 60_000)
     assert has_request(store, waiting)
 

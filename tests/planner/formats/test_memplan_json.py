@@ -39,10 +39,10 @@ def test_nonstandard_json_is_refused_with_its_location(data: bytes) -> None:
     [
         (b'{"name": "\xff"}', "must be JSON in UTF-8, got byte 0xff at 10"),
         (b"\xff\xfe{\x00}\x00", "must be JSON in UTF-8, got byte 0xff at 0"),
-        (b'{"buffers": [], "buffers": []}', 'must be JSON with each key once in an object, got "buffers" again'),
+        (b'{"buffers": [], "buffers": []}', 'must be JSON in which no object repeats a key, got "buffers" twice'),
         (
             b'{"buffers": [{"id": 1, "size": 1, "start": 0, "end": 1, "size": 2}]}',
-            'must be JSON with each key once in an object, got "size" again',
+            'must be JSON in which no object repeats a key, got "size" twice',
         ),
     ],
 )

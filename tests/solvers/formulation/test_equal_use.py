@@ -94,7 +94,7 @@ def test_equal_use_is_written_to_json_and_read_back() -> None:
 
 
 def test_profiles_and_certificates_refuse_equal_use_by_name() -> None:
-    with pytest.raises(OptionError, match="profile: must not be given where pools have equal use"):
+    with pytest.raises(OptionError, match="profile: must not be given if pools have equal use"):
         solve(PROBLEM, profile="size")
     assert "equal-use, same-offset" in str(certify(PROBLEM, solve(PROBLEM, time_limit_s=10)).reason)
 
@@ -217,7 +217,7 @@ def test_shapes_and_sweep_refuse_equal_use_by_name(tmp_path: Path) -> None:
     (tmp_path / "problem.json").write_text(json.dumps(FIELDS))
     with pytest.raises(ProblemError, match=r"must have buffers of one memory.*, got equal-use, pools, same-offset"):
         shapes(tmp_path / "problem.json")
-    with pytest.raises(ProblemError, match=r"same_offset\[0\]\[1\]: must have the size of the first \(9\)"):
+    with pytest.raises(ProblemError, match=r"same_offset\[0\]\[1\]: must have the first buffer's size \(9\)"):
         sweep(PROBLEM, changes=((Change.model_validate({"buffer": "a0", "fields": {"size": 9}}),),))
 
 
@@ -281,7 +281,7 @@ def test_explain_names_pool_time_and_sufficient_size_for_equal_use() -> None:
     assert why is not None
     assert why.would_do is None
     for option in ({"repairs": 1}, {"what_if": True}):
-        with pytest.raises(OptionError, match="must not be given where pools have equal use"):
+        with pytest.raises(OptionError, match="must not be given if pools have equal use"):
             explain(small, options=ExplainOptions.model_validate(option))
 
 

@@ -26,7 +26,7 @@ def test_access_maps_of_a_batch_read_the_same_rows_as_those_of_one_image() -> No
     assert four.operations[0].reads == one.operations[0].reads
     assert (one.layout, four.layout) == ("NHWC", "batches")
     across = graph_of([[4, 8, 6, 2], [1, 8, 6, 2]], {"kind": "relu"})
-    assert across.operations[0].reason == "relu across the images of a batch runs whole"
+    assert across.operations[0].reason == "relu across the images of a batch cannot be split, so it runs as a whole"
 
 
 def test_sequences_in_both_layouts_get_access_maps_of_images_with_one_column() -> None:
@@ -56,7 +56,7 @@ def test_a_transposition_between_nhwc_and_nchw_is_striped_and_keeps_pixels_in_pl
     assert graph.layout == "several layouts"
     across = {"kind": "transpose", "attributes": {"perm": [0, 1, 3, 2]}}
     turned = graph_of([[1, 3, 8, 6], [1, 3, 8, 6], [1, 3, 6, 8], [1, 3, 6, 8]], conv, across, conv)
-    assert turned.operations[1].reason == "transpose of rows, columns or batches runs whole"
+    assert turned.operations[1].reason == "transpose of rows, columns or batches cannot be split, so it runs as a whole"
 
 
 def test_pixel_preserving_reshapes_and_constant_look_ups_are_striped() -> None:
@@ -64,7 +64,7 @@ def test_pixel_preserving_reshapes_and_constant_look_ups_are_striped() -> None:
     flat = graph_of([[1, 5, 8, 6], [1, 5, 1, 1], [1, 5]], pool, {"kind": "reshape"})
     assert [row.role for row in flat.operations] == ["sum", "striped"]
     mixed = graph_of([[1, 8, 6, 2], [1, 6, 8, 2]], {"kind": "reshape"})
-    assert mixed.operations[0].reason == "reshape to other rows and columns runs whole"
+    assert mixed.operations[0].reason == "reshape to other rows and columns cannot be split, so it runs as a whole"
     looked_up = graph_of([[1, 16], [1, 16, 4]], {"kind": "gather"})
     assert [row.role for row in looked_up.operations] == ["striped"]
     assert looked_up.operations[0].reads[0].rows.input_range(3, 4, 1) == (0, 1)
@@ -123,8 +123,9 @@ def test_an_operation_whose_attributes_contradict_its_shapes_is_a_barrier_with_t
     assert reason("depth_to_space", image, [1, 16, 16, 2], block=2) == "block does not agree with its shapes"
     assert reason("pad", image, image, pads=[0, 1, 0, 0] * 2) == "pads do not agree with its shapes"
     assert reason("concat", image, [1, 8, 8, 5], axis=3) == "joins shapes that do not add up to its output shape"
-    assert reason("slice", image, image, starts=[1], axes=[1]) == "slice beyond the last row of its input runs whole"
-    # Rounding up a size is accepted, although the last window then reaches beyond the border.
+    beyond = "a slice beyond the last of its rows cannot be split, so it runs as a whole"
+    assert reason("slice", image, image, starts=[1], axes=[1]) == beyond
+    # A size that is rounded up is accepted: the last window then reaches beyond the border.
     assert reason("max_pool2d", image, [1, 4, 4, 4], kernel=[3, 3], strides=[2, 2]) == ""
 
 

@@ -122,15 +122,15 @@ def test_an_operation_of_unknown_access_is_a_barrier_with_the_reason() -> None:
         assert row.role == "barrier"
         return row.reason
 
-    assert reason("lstm", [1, 4, 4, 2]) == "lstm runs whole"
+    assert reason("lstm", [1, 4, 4, 2]) == "lstm cannot be split, so it runs as a whole"
     assert reason("conv2d", [1, 4, 4, 2]) == "kernel must be 2 integers"
     assert reason("conv2d", [1, 4, 4, 2], kernel=[1, 0]) == "kernel, strides and dilations must be at least 1"
     far = {"kernel": [2**62 + 1, 1], "strides": [1, 1], "pads": [2**62, 0, 0, 0]}
     assert reason("conv2d", [1, 4, 4, 2], **far) == "conv2d with strides or pads of more than 1048576"
     assert reason("relu", [1, 2**21, 1, 1]) == "has more than 1048576 rows or columns"
     assert reason("relu", [1, 4, 4, 2, 2]) == "has tensors that may not be images or sequences"
-    assert reason("conv3d", [1, 4, 4, 2], kernel=[1, 1, 1]) == "conv3d runs whole"
-    assert reason("softmax", [1, 4, 4, 2], axis=1) == "softmax along rows or columns runs whole"
+    assert reason("conv3d", [1, 4, 4, 2], kernel=[1, 1, 1]) == "conv3d cannot be split, so it runs as a whole"
+    assert reason("softmax", [1, 4, 4, 2], axis=1).startswith("softmax along rows or columns cannot be split,")
 
 
 def test_every_operation_of_a_graph_without_shapes_is_a_barrier() -> None:
@@ -169,7 +169,7 @@ def test_an_operation_with_more_inputs_than_its_kind_has_is_a_barrier() -> None:
     row = {"in": [0, 0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [3, 3]}}
     graph = access_graph(graph_from({"size": [81, 49], "kept": [1], "tensors": tensors, "ops": [row]}))
     assert graph.operations[0].role == "barrier"
-    assert graph.operations[0].reason == "reads 2 tensors other than weights, but has only 1 known access maps"
+    assert graph.operations[0].reason == "reads 2 tensors besides weights, but access maps are known for 1 only"
 
 
 PER_PIXEL = [((1, 12, 10), {"axis": 3}), ((1, 12, 10), {"axis": -1}), ((1, 12, 10), {}), ((1, 12, 10, 1), {"axis": 3})]

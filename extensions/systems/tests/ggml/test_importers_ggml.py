@@ -135,9 +135,9 @@ def test_a_dimension_with_graphs_at_several_sizes_is_a_symbol() -> None:
     ("data", "sentence"),
     [
         (graph_bytes({"tensor": 1}), r"line 4: name: is required"),
-        (graph_bytes(tensor(1, 0)), r"line 4: must be number 0, got 1"),
-        (graph_bytes(tensor(0, 0, buffer=7)), r"line 4: buffer: must be one of the 2 numbers above, got 7"),
-        (graph_bytes(tensor(0, 0), node(0, "ADD", 5)), r"line 5: reads: must be one of the 1 numbers above, got 5"),
+        (graph_bytes(tensor(1, 0)), r"line 4: must have the number 0, got 1"),
+        (graph_bytes(tensor(0, 0, buffer=7)), r"line 4: buffer: must be one of the 2 row numbers above, got 7"),
+        (graph_bytes(tensor(0, 0), node(0, "ADD", 5)), r"line 5: reads: must be one of the 1 row numbers above, got 5"),
         (graph_bytes(tensor(0, 0, view_of=0)), r"tensor 0: view_of: must be a tensor that is not a view, got 0"),
         (graph_bytes({"what": 1}), r"line 4: must be an object with one of format, node, tensor, buffer, got"),
         (graph_bytes() + b"{", r"line 4: must be JSON: "),
