@@ -31,7 +31,7 @@ SCALE DIAG_MASK_ZERO DIAG_MASK_INF ADD ADD_ID ADD1 SUB MUL DIV SQR SQRT LOG ROPE
 RMS_NORM_BACK SOFT_MAX SOFT_MAX_BACK ABS SGN NEG STEP TANH ELU RELU SIGMOID GELU GELU_QUICK GELU_ERF SILU HARDSWISH
 HARDSIGMOID EXP EXPM1 SOFTPLUS XIELU FLOOR CEIL ROUND TRUNC
 """.split())  # fmt: skip  # noqa: SIM905
-"""The operations that ggml may compute in place, over a source that is not read later; includes unary operations."""
+"""The operations that ggml may compute in place, which overwrites a source that is not read later."""
 _ELEMENTWISE = kinds_by_name({"square": "SQR", "sign": "SGN", "hard_swish": "HARDSWISH", "hard_sigmoid": "HARDSIGMOID"})
 _COPY = re.compile(r"[^#]+#.*#\d+", re.DOTALL)
 """The pattern of the names of copies between backends: BACKEND#TENSOR#NUMBER."""
@@ -39,12 +39,12 @@ _TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32"
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the dimension whose sizes differ between the graphs of a file; raises FormatError."""
+    """Return the symbol for the dimension whose size differs between the graphs of a file. Raises FormatError."""
     return symbol_of(read_graphs(data))
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a ggml graph; raises FormatError, and OptionError for dimensions that the graph lacks."""
+    """Read a ggml graph. Raises FormatError, and OptionError for a dimension that the graph does not have."""
     graphs = read_graphs(data)
     if len(graphs) == 1:
         refuse_dims(options, "graphs of ggml at one size")
@@ -63,7 +63,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 class _Program:
-    """A converter of a graph to a program; `home` maps each tensor to the tensor whose buffer it uses."""
+    """Converts a ggml graph to a program. `home` maps each tensor to the tensor whose buffer it uses."""
 
     def __init__(self, graphs: Sequence[GgmlGraph], size: int | None, options: ModelOptions) -> None:
         self.graph = graph = graphs[0]
