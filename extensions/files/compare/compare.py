@@ -186,10 +186,7 @@ def _idle_options(shared: ImportedProblem, options: CompareOptions) -> Iterator[
 
 
 def _overwriting_plan(shared: ImportedProblem, options: CompareOptions, time: _SharedTime) -> OurPlan | None:
-    """Return the peak and bound of a plan with results written over inputs, or None if the options do not request it.
-
-    Raises OptionError for `spare` without `in_place`.
-    """
+    """Plan with results written over inputs if `in_place` asks for it, else return None. Raises OptionError."""
     if options.in_place:
         return _plan_facts(shared.problem_in_place(options.spare), time)
     refuse_spare(options.spare)
