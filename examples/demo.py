@@ -64,7 +64,7 @@ def service(folder: Path) -> Iterator[str]:
         settings = os.environ | {"MEMPLAN_DATA_FOLDER": data}
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=settings)
         try:
-            yield f"http://127.0.0.1:{port}"  # The client retries until the service is ready.
+            yield f"http://127.0.0.1:{port}"  # The client retries until the service is ready, so do not wait.
         finally:
             process.terminate()
             process.wait(timeout=30)

@@ -50,7 +50,7 @@ class Recorder:
             (code.co_filename.removeprefix(f"{_ROOT}/").removeprefix("memplan/"), code.co_qualname)
             for code in entered
             if code.co_filename.startswith(str(_ROOT)) and not code.co_filename.startswith(_NOT_OURS)
-            if not code.co_name.startswith("<") and code.co_flags & 2  # Only functions have this flag.
+            if not code.co_name.startswith("<") and code.co_flags & 2  # Only functions have flag 2, so skip the rest.
         }
 
 

@@ -152,7 +152,7 @@ def _try_question(
 
 def contradiction(name: str, body: dict[str, Any], whole: Any, found: Any) -> str | None:
     """Return a line if a value in one response contradicts a bound in another response, or None if none does."""
-    if body["options"].get("recompute"):  # Its bounds are only about its own repeated operations.
+    if body["options"].get("recompute"):  # Each answer bounds only its own repeated operations.
         return None
     goal = body["options"].get("objective", _OF_SCHEDULES)
     for value, bound in ((goal, "lower_bound"),) if name == "schedule" else _PAIRS:

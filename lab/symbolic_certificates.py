@@ -34,7 +34,7 @@ LIMIT_S = 0.3
 def checker_verdict(answer: dict[str, Any], problem: dict[str, Any]) -> str:
     """Return the checker's verdict on a result of `shapes`: proved, refused, not decided or wrong input."""
     try:
-        all_values.check(answer, problem)  # The checker has no type annotations.
+        all_values.check(answer, problem)  # The checker is a script without type annotations.
     except all_values.Refused:
         return "refused"
     except all_values.Undecided:

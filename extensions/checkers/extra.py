@@ -4,7 +4,7 @@ It proves that no sequence of operations within LIMIT bytes costs less than COST
 exists. GRAPH is operations-by-bytes/1 in JSON; its operations have costs and depend only on tensors. The proof is the
 excess of bytes over LIMIT during OPERATION. Without OPERATION, each one is tried, and then all states are visited.
 """
-# When an operation first runs, all its predecessors have already run and none of its successors has.
+# When an operation first runs, all its predecessors have run and no successor has, whatever else runs again.
 # A tensor made before an operation's first run and read after it stays in memory, or its maker must run again later.
 # If the tensors needed later exceed the budget, enough of their makers must run again, at a cost: a lower bound.
 # A state of the search has two bit masks: the operations that have run, and the tensors in memory.

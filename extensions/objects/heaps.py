@@ -234,7 +234,7 @@ def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int
     heap_of = _heap_offsets(dealt)
     for number, offsets in enumerate(heap_of):
         plan = _part(_heap_problem(problem, offsets, heaps.limit), control, 1 / (len(heap_of) - number))
-        if plan.placements:  # Without a new plan, a heap keeps its present offsets.
+        if plan.placements:  # If no plan was found, the heap keeps its present offsets.
             heap_of[number] = {each.id: each.offset for each in plan.placements}
     return _plan_of(problem, heap_of, heaps, least_bytes)
 
@@ -285,8 +285,8 @@ def _bin_bounds(instance: Instance, size: int) -> Iterator[int]:
         sizes = np.sort(instance.size[_live_buffers(instance, t)])
         sums = np.concatenate(([0], np.cumsum(sizes)))
         half = int(np.searchsorted(sizes, room // 2, side="right"))  # No two sizes from here on fit into one heap.
-        least = np.unique(np.concatenate(([0], sizes[:half])))  # L2 ignores sizes below an entry; try each entry.
+        least = np.unique(np.concatenate(([0], sizes[:half])))  # The bound L2 ignores smaller sizes, so try each.
         alone = np.maximum(np.searchsorted(sizes, room - least, side="right"), half)
         small = sums[half] - sums[np.searchsorted(sizes, least)]
-        left = (alone - half) * room - (sums[alone] - sums[half])  # free bytes that small buffers can use
+        left = (alone - half) * room - (sums[alone] - sums[half])  # free bytes for small buffers
         yield int((len(sizes) - half - np.minimum(0, (left - small) // room)).max())

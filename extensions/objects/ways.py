@@ -48,7 +48,7 @@ class _ObjectsDraft:
     def growth(self, o: int, i: int) -> int:
         """Return by how many bytes or texels object o grows if buffer i is added."""
         grown = self._enlarged_sides(o, i)
-        assert grown is not None  # Callers pass only usable objects.
+        assert grown is not None  # Callers pass only usable objects, so the ratio allows this.
         return grown[0] * grown[1] - self.size(o)
 
     def put(self, i: int, o: int | None) -> None:

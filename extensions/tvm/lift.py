@@ -43,7 +43,7 @@ def _is_workspace(buffer: Any) -> bool:
     size = DataType(str(buffer.dtype)).itemsize
     for length in buffer.shape:
         if not isinstance(length, tirx.IntImm):
-            return True  # Only buffers of constant size can be on the stack.
+            return True  # A buffer of variable size cannot be on the stack, so it is a workspace.
         size *= int(length)
     return bool(size >= LEAST_BYTES)
 

@@ -73,7 +73,7 @@ def _ray(folder: Path) -> Iterator[str]:
     port, sessions = free_port(), folder / "ray"
     command = [str(Path(sys.executable).with_name("ray")), "start", "--head", "--block", "--num-cpus=2"]
     command += [f"--port={free_port()}", f"--ray-client-server-port={port}", "--include-dashboard=false"]
-    command += ["--min-worker-port=0", "--max-worker-port=0"]  # Zero means any free port.
+    command += ["--min-worker-port=0", "--max-worker-port=0"]  # 0 means any free port.
     command += ["--disable-usage-stats", f"--temp-dir={sessions}"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with (folder / "log").open("wb") as log:

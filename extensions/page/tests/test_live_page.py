@@ -126,7 +126,7 @@ def test_jobs_can_be_renamed_searched_and_deleted_by_keyboard_alone(opened_tab: 
         wait_until(opened_tab, f"document.activeElement.ariaLabel === '{name}'")
     assert opened_tab.serious_violations() == []
     assert opened_tab.page.evaluate("fetch('/v1/jobs?search=nightly').then((answer) => answer.json())")["jobs"] == []
-    press("Escape")  # This clears the search text.
+    press("Escape")  # The first Escape only clears the search text.
     press("Escape")
     assert focused_name(opened_tab) == "Jobs"
 
@@ -215,7 +215,7 @@ def test_a_comparison_shows_two_opened_plans_and_is_closed_by_its_button(opened_
     opened_tab.page.click("text=Plan with the old addresses kept")
     wait_for_text(opened_tab, "planned in")
     opened_tab.page.click("text=Compare")
-    opened_tab.page.wait_for_selector("button:text-is('before: build 1')")  # The first plan stays "before".
+    opened_tab.page.wait_for_selector("button:text-is('before: build 1')")  # "before" must stay the first plan.
 
 
 def test_a_lost_connection_is_reported_and_restored(opened_tab: Tab, server: RunningServer) -> None:
@@ -296,7 +296,7 @@ def test_the_menu_has_every_question_and_shows_answers_about_a_dropped_model(ope
     wait_for_text(opened_tab, "done in")
     assert "proved to be the least" in opened_tab.page.inner_text(".outcome")
     badge(opened_tab, "valid: checked")
-    for kind in ("sweep",):  # Its example names buffers of the shown problem.
+    for kind in ("sweep",):  # Its example names buffers of the shown problem, so it must work.
         question(opened_tab, kind)
         wait_for_text(opened_tab, "done in")
     question(opened_tab, "shapes")
@@ -347,7 +347,7 @@ def test_a_wrong_file_is_sent_only_once_and_replaced_by_its_correction(opened_ta
     give(opened_tab, "notes.txt", b"what is this")
     assert "file: must be of a known format" in alarm(opened_tab)
     assert sent == ["POST"]
-    for _ in range(2):  # The same wrong file is given twice.
+    for _ in range(2):  # Each round gives a wrong file, then its correction, so both must work twice.
         give(opened_tab, "small.json", json.dumps({**SMALL, "buffers": [{"id": 1, "size": 1.5}]}).encode())
         alarm(opened_tab)
         give(opened_tab, "small.json", json.dumps(SMALL).encode())
@@ -433,7 +433,7 @@ def test_plans_in_tables_of_answers_can_be_opened(opened_tab: Tab) -> None:
     heads = opened_tab.page.locator(".outcome table:has(th:text-is('gain if shrunk')) th").all_inner_texts()
     rows = [row.split("\t") for row in opened_tab.page.locator(".outcome table tbody tr").all_inner_texts()]
     gains = {row[0].strip(): row[heads.index("gain if shrunk")] for row in rows if len(row) == len(heads)}
-    assert gains["conv1"] == "32 B"  # The peak falls from 112 to 80 B.
+    assert gains["conv1"] == "32 B"  # If conv1 shrinks, the peak falls from 112 to 80 B.
     give(opened_tab, "again.json", json.dumps(SMALL).encode())
     wait_for_text(opened_tab, "planned in")
     badge(opened_tab, "valid: checked")

@@ -364,7 +364,7 @@ def test_a_comparison_outlines_moved_buffers_with_their_old_size_in_one_scale(op
     picture = ElementTree.fromstring(save_text(page, "SVG"))
     rows = [row for row in picture.iter("{http://www.w3.org/2000/svg}rect") if len(row)]  # Buffers have titles.
     heights = sorted(float(row.attrib["height"]) for row in rows)
-    assert heights[-1] / heights[-2] == pytest.approx(3, rel=0.02)  # Both plans have one scale.
+    assert heights[-1] / heights[-2] == pytest.approx(3, rel=0.02)  # Both plans must be drawn in one scale.
 
 
 def lifted_x(problem: Problem) -> Plan:
@@ -376,6 +376,6 @@ def lifted_x(problem: Problem) -> Plan:
 def test_a_printed_page_has_no_buttons(open_page: Any) -> None:
     page = open_page(plan_page(LONE, solve(LONE)))
     page.emulate_media(media="print")
-    assert page.locator(".bar button:visible").count() == 1  # Only the badge is printed.
+    assert page.locator(".bar button:visible").count() == 1  # Only the badge must be printed.
     assert page.evaluate("getComputedStyle(document.querySelector('.side')).overflow") == "visible"
     page.emulate_media(media="screen")

@@ -304,7 +304,7 @@ def test_a_schedule_is_drawn_on_its_page_and_from_a_dropped_answer(open_page: An
         shown.page.keyboard.press("Enter")
     kinds = re.findall(r'class="slot (\w+)" fill="((?:rgb|color)[^"]+)"', Path(download.value.path()).read_text())
     assert len(kinds) == len(slots)
-    assert len({fill for _, fill in kinds}) > 1  # The file contains the style sheet's colours.
+    assert len({fill for _, fill in kinds}) > 1  # The file must contain the style sheet's colours.
     for key in ("Tab", "ArrowRight", "ArrowRight"):
         shown.page.keyboard.press(key)
     assert shown.page.inner_text(".schedule .said").startswith(f"{slots[1]['kind']} of tensor {slots[1]['tensor']}:")

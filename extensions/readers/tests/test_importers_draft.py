@@ -35,7 +35,7 @@ def test_random_programs_on_planned_memory_read_every_value_unchanged() -> None:
         for options in (SHARED, APART):
             draft, steps, params = random_program(seed, options)
             places = place_rows(draft.make_program().problem)
-            unused = max(places.values()) + SIZE  # Values that are never read have no planned offset.
+            unused = max(places.values()) + SIZE  # Values that are never read have no planned offset, so put them here.
             for name in families(draft):
                 places.setdefault(name, unused)
             for k in range(5):

@@ -33,7 +33,7 @@ _ARGUMENT = re.compile(r"\s*(%[\w.$-]+)\s*:\s*")
 _HEADER = re.compile(r'@("[^"]*"|[\w.$-]+)\s*\(|sym_name = ("[^"]*")')
 _ARGUMENT_NAME = re.compile(r"(%[\w.$-]+)\s*:")
 _STRING = re.compile(r'"(?:[^"\\]|\\.?)*(?:"|\Z)')
-# A name followed by a colon is an argument of a region, not an operand.
+# A name followed by a colon is an argument of a region, so it does not match as an operand.
 _VALUE = re.compile(r"%[\w.$-]++(?:#\d+)?+(?!\s*:)")
 _SHAPED = re.compile(r"(?:tensor|memref|vector)<((?:(?:\d{1,18}|\?)\s*x\s*)*)(.*)>", re.DOTALL)
 _BOUNDS = re.compile(r"bounds<([\d?, ]*)>")

@@ -99,8 +99,7 @@ def test_every_file_has_an_expected_result() -> None:
 def test_a_file_of_another_system_is_read_with_its_own_plan(name: str) -> None:
     problem, found = read(name, FILES[name])
     own_peak, is_valid = None if found.imported is None else found.imported.own_peak, None
-    # The file has no plan.
-    with suppress(FormatError):
+    with suppress(FormatError):  # A file without a plan raises FormatError.
         plan = found.plan(FILES[name], name, problem)
         problem = found.problem_of_plan or problem
         is_valid = verify(problem, plan) == ()

@@ -158,7 +158,7 @@ def _is_operator(function: ast.FunctionDef) -> bool:
 def module_of(data: bytes) -> ast.Module:
     """Return the syntax tree of a TVMScript file. Raises FormatError if it is not valid Python."""
     try:
-        with warnings.catch_warnings(action="ignore"):  # Unusual literals are no concern here.
+        with warnings.catch_warnings(action="ignore"):  # Python warns about unusual literals, so ignore warnings.
             return ast.parse(data.decode())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         way = CUT_OFF if "was never closed" in str(error) else None  # Python says so of open brackets.
@@ -256,7 +256,7 @@ def _is_relax(mark: ast.expr) -> bool:
 def _shape_of(found: ast.expr, dims: Dims) -> tuple[int, ...]:
     if isinstance(found, ast.Call) and dotted_name(found.func) == "R.shape" and found.args:
         found = found.args[0]
-    if isinstance(found, ast.Call | ast.Constant):  # A storage's size is a single number.
+    if isinstance(found, ast.Call | ast.Constant):  # A storage has one size, not a list.
         return (dims.size(found),)
     if not isinstance(found, ast.List | ast.Tuple) or len(found.elts) > _MOST_DIMENSIONS:
         raise FormatError(f"{line(found)}: must be a shape of at most {_MOST_DIMENSIONS} sizes, got {_cut(found)}")
@@ -264,7 +264,7 @@ def _shape_of(found: ast.expr, dims: Dims) -> tuple[int, ...]:
 
 
 def _type_name(found: ast.expr) -> str:
-    if isinstance(found, ast.Call) and len(found.args) == 1:  # R.dtype("float32") is a call.
+    if isinstance(found, ast.Call) and len(found.args) == 1:  # The type may be a call such as R.dtype("float32").
         found = found.args[0]
     if isinstance(found, ast.Constant) and isinstance(found.value, str):
         return found.value

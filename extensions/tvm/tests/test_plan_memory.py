@@ -161,7 +161,7 @@ def test_calls_outside_dataflow_blocks_are_not_reordered() -> None:
 
 
 def test_tensors_have_no_offsets_on_an_unknown_target() -> None:
-    text = PlanMemory()(prepare_module(module_of(chain, (4, 16))))["main"].script()  # no target
+    text = PlanMemory()(prepare_module(module_of(chain, (4, 16))))["main"].script()  # No target is set.
     assert "ensure_zero_offset" not in text
 
 
