@@ -1,7 +1,7 @@
 """Try the service in a minute: start it, plan a network and a hard problem over HTTP, and stop it (`make demo`).
 
-Each problem is planned by the default portfolio `auto`, by CP-SAT and by CBC. Pictures of the plans, and the log of the
-service, are written to a folder.
+Each problem is planned three times: by the default portfolio `auto`, by CP-SAT and by CBC. Pictures of the plans, and
+the log of the service, are written to a folder.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ PROBLEMS = {
 }
 SOLVERS = ("auto", "cp-sat", "cbc")
 START_S = 90
-"""The maximum number of seconds in which the service must start, even on a busy machine."""
+"""The seconds within which the service must start; a busy machine may need many."""
 ROW = "{:<14}{:<8}{:>11}{:>12}  {:<10}{:>8}  {}"
 
 
 def main(folder: Path, time_limit_s: float) -> int:
-    """Plan all problems with all solvers and print a line for each plan; return 1 if a plan is invalid, else 0."""
+    """Plan all problems with all solvers, print a line for each plan, and return 1 if a plan is invalid, else 0."""
     folder.mkdir(parents=True, exist_ok=True)
     wrong = 0
     print("The service starts.", flush=True)
@@ -56,7 +56,7 @@ def main(folder: Path, time_limit_s: float) -> int:
 
 @contextmanager
 def service(folder: Path) -> Iterator[str]:
-    """Run `memplan serve` on a free local port, with a temporary database; yield the service's URL."""
+    """Run `memplan serve` on a free local port with a temporary database, and yield the service's URL."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "memplan.api.cli.main", "serve", "--port", str(port)]
@@ -64,7 +64,7 @@ def service(folder: Path) -> Iterator[str]:
         settings = os.environ | {"MEMPLAN_DATA_FOLDER": data}
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=settings)
         try:
-            yield f"http://127.0.0.1:{port}"  # do not wait: the client retries until the service is ready
+            yield f"http://127.0.0.1:{port}"  # The client retries until the service is ready, so do not wait.
         finally:
             process.terminate()
             process.wait(timeout=30)

@@ -4,15 +4,15 @@ from memplan import Buffer, Pool, Problem, solve
 
 problem = Problem(
     buffers=[
-        # Traffic is the number of bytes read from and written to a buffer; its default is the buffer's size.
+        # `traffic` is the number of bytes read from and written to a buffer; by default, it is the buffer's size.
         Buffer(id="weights", size=900, start=0, end=6, traffic=900),
         Buffer(id="input", size=400, start=0, end=2, traffic=800),
         Buffer(id="hidden", size=600, start=1, end=4, traffic=9000),
         Buffer(id="output", size=300, start=3, end=6, traffic=300),
-        # Restrict the log to the memory that the DMA unit reads.
+        # The DMA unit reads the log from only one memory, so restrict the log to this memory.
         Buffer(id="log", size=64, start=0, end=6, pools=["psram"]),
     ],
-    # The cost of a pool is charged for each byte of traffic.
+    # Each byte of traffic costs as much as the `cost` of the pool in which its buffer is.
     pools=[Pool(name="sram", size=1024, cost=1), Pool(name="psram", size=1 << 20, cost=8)],
     objective="cost",
 )

@@ -11,7 +11,7 @@ problem = Problem(
     ],
     pools=[Pool(name="sram", size=160)],
 )
-assert solve(problem).status == "infeasible"  # a proof, not merely an unsuccessful search
+assert solve(problem).status == "infeasible"  # It is proved that no plan exists.
 
 answer = explain(problem, repairs=3)
 reason = answer.explanation

@@ -18,14 +18,14 @@ problem = Problem(
     ]
 )
 with Client(server) as client:
-    # Call the service and wait for the plan; then submit the same problem as a job, and wait until it ends.
+    # First call the service and wait for the plan; then submit the same problem as a job, and wait until the job ends.
     plan = client.plan(problem, Options(time_limit_s=2))
     print(f"call: {plan.status}, {plan.peak} bytes")
     job = client.submit(problem, Options(time_limit_s=2))
     print(f"job {job.id}: {client.wait(job.id).state}")
 assert verify(problem, plan).valid
 
-# Any other program sends the same request: the problem as JSON, and the options in the URL's query.
+# Any program can send this request: the body is the problem as JSON, and the options are in the URL's query.
 if shutil.which("curl"):
     address, body = f"{server}/v1/plan?time_limit_s=2", problem.model_dump_json(exclude_defaults=True)
     command = ["curl", "--silent", "--fail", address, "--header", "content-type: application/json", "--data", body]

@@ -1,8 +1,8 @@
 """Plan with your own solver: memplan runs it in a separate process and verifies its plan.
 
-A solver is a function of a problem and a time limit in seconds that returns an offset for each buffer. On the command
-line, select it with `memplan plan FILE --solver example_5_own_solver:first_fit`. `examples/plugin/` shows a solver in a
-package.
+A solver is a function that takes a problem and a time limit in seconds, and returns an offset for each buffer. On the
+command line, select it with `memplan plan FILE --solver example_5_own_solver:first_fit`. `examples/plugin/` shows a
+solver in a package.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ from memplan import Problem, read_problem, solve
 
 
 def first_fit(problem: Problem, time_limit_s: float) -> list[int]:
-    """Place buffers in order of decreasing size, each at the lowest offset that is free during its lifetime."""
+    """Return offsets: buffers are placed by decreasing size, each at the lowest offset free during its lifetime."""
     buffers, offsets = problem.buffers, dict[int, int]()
     for i in sorted(range(len(buffers)), key=lambda k: -buffers[k].size):
         one, lowest = buffers[i], 0

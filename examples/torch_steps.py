@@ -1,4 +1,4 @@
-"""Three steps for `memplan fits`: training of ResNet-50 and GPT-2, and a Llama-like decoder with a cache.
+"""Three steps for `memplan fits`: training steps of ResNet-50 and GPT-2, and a decoder like Llama with a cache.
 
 Example: memplan fits examples/torch_steps.py:resnet50 --capacity 8GiB
 """
@@ -49,7 +49,7 @@ def resnet50(batch: int = 64) -> dict:
 
 
 class Attention(nn.Module):
-    """Attention with `heads` query heads and `keys` key heads; a cache may hold earlier keys and values."""
+    """Attention with `heads` query heads and `keys` key heads; a cache may provide earlier keys and values."""
 
     def __init__(self, width: int, heads: int, keys: int) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """A decoder block: attention, then a network of two layers as in GPT-2, or with a gate as in Llama."""
+    """A decoder block: attention, then a network of two layers (as in GPT-2) or of two layers and a gate (Llama)."""
 
     def __init__(self, width: int, heads: int, keys: int, wide: int, *, gated: bool) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class Block(nn.Module):
         self.gate = nn.Linear(width, wide) if gated else None
 
     def forward(self, x: torch.Tensor, cache: torch.Tensor | None = None) -> torch.Tensor:
-        """Add the attention to the input, then the network's result for each token."""
+        """Return the input plus the attention's result, plus the network's result for each token."""
         x = x + self.attention(self.before(x), cache)
         y = self.between(x)
         wide = functional.gelu(self.wide(y)) if self.gate is None else functional.silu(self.gate(y)) * self.wide(y)
@@ -89,7 +89,7 @@ class Block(nn.Module):
 
 
 class Decoder(nn.Module):
-    """An embedding, blocks and an output layer; without gates, this layer shares the embedding's weights."""
+    """An embedding, decoder blocks and an output layer, which shares the embedding's weights if there are no gates."""
 
     def __init__(self, layers: int, width: int, heads: int, keys: int, wide: int, words: int, *, gated: bool) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ class Decoder(nn.Module):
             self.head.weight = self.words.weight
 
     def forward(self, x: torch.Tensor, *caches: torch.Tensor) -> torch.Tensor:
-        """Return a score of each vocabulary word as the next word, at each position."""
+        """Return, for each position, the score of each vocabulary word as the next word."""
         y = self.words(x)
         if self.places is not None:
             y = y + self.places(torch.arange(x.shape[1], device=x.device))
@@ -122,7 +122,7 @@ def gpt2(batch: int = 8, length: int = 1024) -> dict:
 
 
 def llama(batch: int = 8, length: int = 8192) -> dict:
-    """Return a step of one token of a decoder shaped like Llama 3 8B, in bfloat16, with a cache of `length` tokens."""
+    """Return an inference step for one token: a decoder like Llama 3 8B in bfloat16, with `length` cached tokens."""
     model = Decoder(32, 4096, 32, 8, 14336, 128256, gated=True).to(torch.bfloat16)
     caches = [torch.empty(batch, 2, 8, length, 128, dtype=torch.bfloat16) for _ in range(32)]
     return {"model": model, "inputs": (torch.zeros(batch, 1, dtype=torch.long), *caches)}

@@ -1,7 +1,7 @@
-"""memplan's own extensions, and the rows that each adds to the tables of the base.
+"""memplan's own extensions, and the rows that each extension adds to the tables of the base (commands, systems, ...).
 
 `memplan` registers `TABLES` when it is imported. A table's function imports its rows when the table is first read.
-A row of `clusters`, `searches` or `views` is a function, as `module:function`, which is imported when it is called.
+A row of `clusters`, `searches` or `views` names a function as `module:function`, which is imported when it is called.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ def _commands() -> Mapping[str, Any]:
 
 
 def _question_command(name: str) -> "click.Command":
-    """Import the command of a question."""
+    """Import and return the click command of a question, such as `order`. Raises LookupError for an unknown name."""
     found: click.Command
     if name == "order":
         from memplan.extensions.networks.commands.order import order as found
@@ -92,7 +92,7 @@ def _views() -> Mapping[str, Any]:
 
 
 def _systems() -> Mapping[str, Any]:
-    """Return the rows of systems; files are recognised in this order."""
+    """Return the supported systems (other planners and compilers) by name, in the order in which they try a file."""
     from memplan.extensions.models.executorch.system import SYSTEM as EXECUTORCH_PROGRAMS
     from memplan.extensions.models.onnx.system import SYSTEM as ONNX
     from memplan.extensions.models.tflite.system import SYSTEM as TFLITE
@@ -150,4 +150,4 @@ TABLES: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     "inputs": _inputs,
     "own-solvers": _solvers,
 }
-"""From the name of a table to the function that returns its rows by name."""
+"""Maps the name of a table to the function that returns the table's rows by name."""

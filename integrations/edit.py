@@ -1,9 +1,9 @@
 """Add memplan to a checkout of a runtime: `python edit.py ggml|nntrainer CHECKOUT`.
 
 For `ggml`, CHECKOUT is ggml itself or the folder `ggml` of a project that contains it. The program inserts the lines of
-EDITS into source files, and writes the adapter, `memplan.h` and `memplan.cpp` to the folder of the sources. If the text
-before an inserted line does not occur exactly once, it stops without changing a file. The texts match ggml at d99724f2,
-whisper.cpp at 233fe1fc, llama.cpp of llama-cpp-python 0.3.36, and nntrainer at 65dccdec.
+EDITS into source files, and writes the adapter, `memplan.h` and `memplan.cpp` next to the sources. If the text before
+an inserted line does not occur exactly once, the program stops and changes no file. The texts match ggml d99724f2,
+whisper.cpp 233fe1fc, llama.cpp of llama-cpp-python 0.3.36, and nntrainer 65dccdec.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ EDITS = {
         ),
     ),
 }
-"""For each runtime: the file, a text that must occur in it exactly once, and the line to insert after that text."""
+"""Maps a runtime to its edits: (file, text that must occur in it exactly once, line to insert after that text)."""
 ADAPTERS = {"ggml": "src/ggml_memplan.h", "nntrainer": "nntrainer/tensor/memplan_planner.h"}
 _OPTIONS = f'\nset_source_files_properties(memplan.cpp PROPERTIES COMPILE_OPTIONS "{";".join(FLAGS)}")\n'
 
 
 def main() -> None:
-    """Insert the lines of a runtime's edits into a checkout, and write the adapter and memplan's C++ core."""
+    """Insert the lines of a runtime's edits into a checkout, and add the adapter and memplan's C++ core."""
     runtime, checkout = sys.argv[1], Path(sys.argv[2])
     texts: dict[str, str] = {}
     for name, place, line in EDITS[runtime]:

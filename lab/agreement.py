@@ -1,9 +1,9 @@
 """Compare solvers with brute force: `python -m lab.agreement 200000 [SEED] [--constraints|--prices|--pairs]`.
 
 The exact search and CP-SAT, or the solvers named by `--solver`, plan tight random problems, each solver in a separate
-process. With `--constraints`, all solvers plan problems that mix all constraint kinds; with `--prices`, these also have
-prices of shared bytes. `--pairs` combines any two features, at all sizes, for all solvers and engines. The tests
-`test_whole_answers.py` and `test_feature_pairs.py` run a few cases.
+process. With `--constraints`, all solvers plan problems that mix all kinds of constraints. With `--prices`, these
+problems also have prices for shared bytes. With `--pairs`, all solvers and engines plan problems of all sizes, each of
+which combines two features. The tests `test_whole_answers.py` and `test_feature_pairs.py` run a few cases.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LIMIT_S = 0.2
 
 
 def draw(seed: int) -> Problem:
-    """Draw a problem of two to six buffers; two of three are tight, and some of these are one byte too tight."""
+    """Return a random problem of two to six buffers; two of three problems are tight, some by one byte too much."""
     feature = FEATURES[seed % len(FEATURES)]
     if seed % 3 == 0:
         problem = small_problems(seed, 1)[0]
@@ -46,15 +46,16 @@ def draw(seed: int) -> Problem:
 
 
 def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], tally: Counter[str]) -> list[str]:
-    """Return a line for each result of a solver, run in a separate process, that brute force contradicts.
+    """Run a solver on cases in a separate process, and return a line for each result that brute force contradicts.
 
-    Every plan must be valid, whether proved or not. `tally` counts the outcomes.
+    A case is (problem, best score by brute force, or None if no plan exists). Each plan must be valid, proved or
+    not. `tally` counts the outcomes.
     """
     mine = [case for case in cases if compile_problem(case[0]).features <= BY_NAME[solver].can]
     lines = []
     for (problem, best), answer in zip(mine, run_jobs(solver, [Job(problem) for problem, _ in mine]), strict=True):
         wrong = []
-        if answer.says_infeasible:  # A lower bound may have proved infeasibility before the solver ran.
+        if answer.says_infeasible:  # A lower bound may prove this before the solver runs.
             wrong += [] if best is None else [f"says that nothing fits, brute force {best}"]
         elif answer.placements is not None:
             wrong += oracle.check(problem, answer.placements)
@@ -70,8 +71,8 @@ def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], t
 
 def faults_of_pairs(k: int, tally: Counter[str]) -> Iterator[str]:
     """Yield the faults in the plans of `auto` and of one other solver for a problem that combines two features."""
-    warnings.simplefilter("error")  # Faults of solvers are only warnings, so raise warnings as errors.
-    # The periods of sizes and pairs are coprime, so every size is eventually combined with every pair.
+    warnings.simplefilter("error")  # Faults of solvers are only reported as warnings, so turn warnings into errors.
+    # The sizes and the pairs of features change at coprime periods, so every size meets every pair after a while.
     case = Case(PAIRS[k % len(PAIRS)], SIZES[k * 7 // len(PAIRS) % len(SIZES)], k)
     suited = [row for row in SOLVERS if row.is_installed and (row.at_most is None or case.n <= row.at_most)]
     solver = suited[k % len(suited)]
@@ -84,7 +85,7 @@ def faults_of_pairs(k: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Compare the solvers on the requested number of problems; return 1 if any of them disagree."""
+    """Compare the solvers with brute force on the requested number of problems; return 1 after a disagreement."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("count", type=int)
     parser.add_argument("seed", type=int, nargs="?", default=0)

@@ -1,7 +1,7 @@
 """Write the page that plans in a browser, without an installation, as one HTML file: `python -m lab.browser_page FILE`.
 
 zig (`pip install ziglang`) compiles the core to WebAssembly, and esbuild 0.28 on the path bundles the page's modules.
-The file has both in itself and loads nothing from any network. It needs no package but ziglang.
+The file contains both, so it loads nothing from a network. This program needs no other package than ziglang.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _EXPORTS = "-Wl,--export=plan_rows,--export=memplan_rule_text,--export=malloc"
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Write the page to the file that the command names."""
+    """Write the page to the file that the command's argument names."""
     parser = argparse.ArgumentParser(prog="python -m lab.browser_page", description=__doc__)
     parser.add_argument("file", type=Path, help="where the page goes")
     file = parser.parse_args(words).file
     bundle = build_bundle("browser/main.js", esbuild_path())
-    # Only this page's policy lets a script compile WebAssembly, and the file contains all that is compiled.
+    # This page compiles only WebAssembly from its own file, so its security policy may allow that.
     page = one_file("memplan", bundle, {"core": compiled_core()}, allowed="'wasm-unsafe-eval'")
     sys.stdout.write(f"{file.write_bytes(page):,} bytes {file}\n")
 
 
 def compiled_core() -> bytes:
-    """Return the core as WebAssembly; raises SystemExit with the way to the compiler where there is none."""
+    """Return memplan's core compiled to WebAssembly. Raises SystemExit if the compiler is not installed."""
     if find_spec("ziglang") is None:
         raise SystemExit("ziglang: must be installed; pip install ziglang brings it")
     target = ("-target", "wasm32-wasi", "-mexec-model=reactor", "-s", "-Wl,-z,stack-size=1048576", _EXPORTS)

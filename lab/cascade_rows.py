@@ -1,8 +1,8 @@
-"""Compare cascades with brute force: python -m lab.cascade_rows COMMAND [N [SEED]].
+"""Compare cascades (operations fused in stripes) with brute force: python -m lab.cascade_rows COMMAND [N [SEED]].
 
-`exactness` executes random regions of N graphs (2,000) by value, and checks that they fail if any buffer has one row or
-column less. `enumeration` compares N random graphs (500) of up to six operations with all intervals, heights and mixes
-of modes. `fronts` compares the Pareto fronts of N random graphs (500), for two and three objectives, with all chains.
+`exactness` executes random regions of N graphs (default 2,000) by value, and checks that results are wrong if a buffer
+has one row or column less. `enumeration` compares the search, on N random graphs (500) of up to six operations, with
+all intervals, heights and mixes of modes. `fronts` compares the Pareto fronts of N random graphs (500) with all chains.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
 
 
 def exactness(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Execute random regions of a graph by value, and yield each buffer that could be one row or column smaller."""
+    """Execute random regions of a graph by value; yield a line for each buffer that has a row or column too many."""
     rng = random.Random(seed)
     graph = (random_blocks, random_units, random_network, random_network)[seed % 4](rng)
     options = CascadeOptions(input=rng.choice(DELIVERIES), output=rng.choice(DELIVERIES))
@@ -62,23 +62,23 @@ def _is_wrong_by_value(less: Cascade, offsets: dict[str, int], size: int, seed: 
 
 
 def enumeration(seed: int, _: Counter[str]) -> Iterator[str]:
-    """Yield a line if regions in stripes of rows found by enumeration are better than those of the search."""
+    """Yield a line if enumeration finds better regions in stripes of rows than the search does."""
     if beaten(seed):
         yield "other chains beat those of the search"
 
 
 def fronts(seed: int, _: Counter[str]) -> Iterator[str]:
-    """Yield the differences between the fronts of the search, for two and three objectives, and those of all chains."""
+    """Yield the differences between the search's Pareto fronts, of two and three objectives, and all chains."""
     if said := fronts_differ(5_000 + seed, 25):
         yield str(said)
 
 
 DRAWN = {"exactness": (exactness, 2_000), "enumeration": (enumeration, 500), "fronts": (fronts, 500)}
-"""For each command, the function that yields the faults for a seed, and the default number of seeds."""
+"""Maps each command to (function that yields the faults for a seed, default number of seeds)."""
 
 
 def main(command: str, *words: str) -> int:
-    """Run a command, and return the exit status."""
+    """Run a command with its arguments, and return the exit status."""
     faults, count = DRAWN[command]
     return run_cases("cascade_rows", faults, words, count=count)
 

@@ -1,11 +1,11 @@
 """Compare the certificate checkers with each other and with enumeration: `python -m lab.checkers_agreement N [SEED]`.
 
-The certificate of each random problem must claim the result of brute force. The checkers read it with the file that
-memplan writes, and with other files of the same problem: with escapes, closed lifetimes, as tables, with sizes as
-arguments. Then they read mutants of the certificate's words, of its bytes and of the problem's bytes, named forgeries,
-and claims of one byte more. The Python checker and the Coq-verified one must accept the same files, enumeration must
-confirm the claims that they accept, and neither may accept a forgery or a false claim. `--mutants 2` sets the number
-of mutants of each kind.
+The certificate of each random problem must claim the result of brute force. The checkers read it with memplan's file of
+the problem, and with other files of the same problem: with escapes, with closed lifetimes, as a table, and with sizes
+as arguments. Then they read mutants (random changes) of the certificate and of the problem, forgeries of the problem,
+and certificates that claim one byte too much. The Python checker and the Coq-verified checker must accept the same
+files. Enumeration must confirm each accepted claim, and no forgery or false claim may be accepted. `--mutants 2` sets
+the number of mutants of each kind.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Data = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A problem file, a certificate and the other arguments of the command. `problem` is the parsed file.
+    """A test case: a problem file, a certificate, and further arguments of the checker. `problem` is the parsed file.
 
     `must` is True if the certificate must be accepted, False if it must be refused, and None if that is unknown.
     """
@@ -59,7 +59,7 @@ class Case:
 
 
 def corrupt(text: str, rng: random.Random) -> str:
-    """Return a text with one to three random changes."""
+    """Return a copy of a text with one to three random changes."""
     for _ in range(rng.randint(1, 3)):
         k = rng.randrange(len(text) + 1)
         kind = rng.randrange(4)
@@ -83,7 +83,7 @@ def _replace_number(text: str, rng: random.Random) -> str:
 
 
 def escape_strings(text: str) -> str:
-    """Return JSON text in which one character of every second string is written as an escape."""
+    """Return equal JSON text in which one character of every second string is written as an escape."""
     pieces = text.split('"')
     for k in range(1, len(pieces), 4):
         if pieces[k] and "\\" not in pieces[k]:
@@ -93,7 +93,7 @@ def escape_strings(text: str) -> str:
 
 
 def close_lifetimes(data: Data) -> Data:
-    """Return an equal problem with closed lifetimes: their ends are the last steps in which a buffer is alive."""
+    """Return the same problem with closed lifetimes, whose end is the last step in which the buffer is alive."""
     rows = []
     for row in data["buffers"]:
         spans = [[a, b - 1] for a, b in row.get("lifetimes", ())]
@@ -106,7 +106,7 @@ def close_lifetimes(data: Data) -> Data:
 
 
 def table(data: Data, head: str) -> str | None:
-    """Return a problem as a CSV table with the lifetime columns `head`, or None if a table cannot express it."""
+    """Return a problem as a CSV table whose lifetime columns have the names `head`, or None if that is impossible."""
     ends, rows = head.split(","), []
     if {*data} - {"buffers", "pools", "format"} or any({*pool} - {"name", "size"} for pool in data.get("pools", ())):
         return None
@@ -122,7 +122,7 @@ def table(data: Data, head: str) -> str | None:
 
 
 def forgeries(data: Data, text: str, rng: random.Random) -> Iterator[tuple[str, str]]:
-    """Yield (mistake, file) of wrong files of a problem, which no checker may accept with any certificate."""
+    """Yield (name of the mistake, file) for wrong versions of a problem file, which no checker may accept."""
     row = rng.choice(data["buffers"])
 
     def text_with(**fields: Any) -> str:
@@ -146,7 +146,7 @@ def forgeries(data: Data, text: str, rng: random.Random) -> Iterator[tuple[str, 
 
 
 def is_true(problem: Problem, said: str) -> bool:
-    """Return True if enumeration confirms the claim in a certificate's third line."""
+    """Return True if enumeration of all plans confirms `said`, the claim in a certificate's third line."""
     kind, *words = said.split()
     if kind in ("used", "infeasible"):
         score = oracle.best_score(problem.model_copy(update={"objective": "peak"}))
@@ -166,13 +166,13 @@ def is_true(problem: Problem, said: str) -> bool:
 
 
 class Checkers:
-    """The certificate checkers, each of which accepts or refuses a certificate for a file."""
+    """The Python checker and, if it can be built, the Coq-verified checker."""
 
     def __init__(self, folder: Path) -> None:
         self._proved = proved_checker(folder)
 
     def faults(self, case: Case, tally: Counter[str]) -> Iterator[str]:
-        """Let all checkers read a case, and yield a line for each wrong verdict or disagreement."""
+        """Run all checkers on a case, and yield a line for each wrong verdict and each disagreement."""
         files = (case.text.encode(errors="surrogatepass"), case.proof.encode(errors="surrogatepass"))
         asked = case.flags, *files, case.sizes
         found = {"Python": python_verdict(*asked), "proved": self._proved.answer(*asked)}
@@ -201,7 +201,7 @@ class Checkers:
 
 
 def cases(seed: int, problem: Problem, proof: str, mutants: int) -> Iterator[Case]:
-    """Yield the cases for a problem and its certificate, with `mutants` of each kind."""
+    """Yield the test cases for a problem and its certificate: both unchanged, and `mutants` mutants of each kind."""
     rng = random.Random(seed)
     text = FORMATS["json"].write_problem(problem).decode()
     data, lines = json.loads(text), proof.splitlines()
@@ -240,14 +240,14 @@ def cases(seed: int, problem: Problem, proof: str, mutants: int) -> Iterator[Cas
 
 @cache
 def _checkers() -> Checkers:
-    """Return the checkers, which this process creates only once."""
+    """Return the checkers, which are created once per process."""
     folder = tempfile.mkdtemp(prefix="memplan-checkers-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Checkers(Path(folder))
 
 
 def faults(seed: int, tally: Counter[str], mutants: int = 2) -> Iterator[str]:
-    """Yield the faults of a certificate, and of the checkers' verdicts on it, its mutants and forgeries."""
+    """Yield a line for each fault of a random problem's certificate, or of the checkers' verdicts on its test cases."""
     problem = draw(seed)
     profile = PROFILES[seed // 7 % len(PROFILES)] if len(problem.pools) > 1 else None
     plan = solve(problem, time_limit_s=10, profile=profile)

@@ -28,11 +28,11 @@ from memplan.api.settings import Settings
 _ROOT = Path(memplan.__file__).parents[1]
 _NOT_OURS = (str(_ROOT / ".venv"), str(_ROOT / "lab"), str(_ROOT / "tests"))
 Function = tuple[str, str]
-"""A file, relative to the repository, and the qualified name of a function in it."""
+"""(path of a file, relative to the repository; qualified name of a function in it)."""
 
 
 class Recorder:
-    """A recorder of the functions that are entered, in this thread and in all threads started later."""
+    """Records the functions that are entered, in this thread and in all threads that start later."""
 
     def __init__(self) -> None:
         self._entered: set[CodeType] = set()
@@ -44,18 +44,18 @@ class Recorder:
             self._entered.add(frame.f_code)
 
     def functions(self) -> set[Function]:
-        """Return memplan's functions entered since the last call, and forget them."""
+        """Return memplan's functions that were entered since the last call of this method, and forget them."""
         entered, self._entered = self._entered, set()
         return {
             (code.co_filename.removeprefix(f"{_ROOT}/").removeprefix("memplan/"), code.co_qualname)
             for code in entered
             if code.co_filename.startswith(str(_ROOT)) and not code.co_filename.startswith(_NOT_OURS)
-            if not code.co_name.startswith("<") and code.co_flags & 2  # Flag 2 marks functions.
+            if not code.co_name.startswith("<") and code.co_flags & 2  # Only functions have flag 2, so skip the rest.
         }
 
 
 def functions_of_post(is_known: bool = False, query: str = "") -> set[Function]:
-    """Return the functions that one request enters; with `is_known`, the same problem was planned before, reordered."""
+    """Return the functions that one request enters. If `is_known`, the same problem was planned before, reordered."""
     recorder, found = Recorder(), []
     with (
         TemporaryDirectory(prefix="memplan-") as folder,
@@ -65,7 +65,7 @@ def functions_of_post(is_known: bool = False, query: str = "") -> set[Function]:
             rows = [{"id": i, "size": 100 + 10 * k + i, "start": 0, "end": 2} for i in range(2)]
             if is_known:
                 client.post("/v1/plan", json={"buffers": rows[::-1]}).raise_for_status()
-            time.sleep(0.6)  # Wait until the last request has been written to the store.
+            time.sleep(0.6)  # The store writes later, so wait for it.
             recorder.functions()
             client.post(f"/v1/plan{query}", json={"buffers": rows}).raise_for_status()
             found.append(recorder.functions())
@@ -80,7 +80,7 @@ def functions_of_command(words: list[str]) -> set[Function]:
 
 
 def main() -> None:
-    """Count the functions of a call, and print the numbers of functions and files."""
+    """Count the functions that a call enters, and print their number and the number of their files."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--list", action="store_true", help="print the functions as well")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="post | reordered | above | COMMAND")

@@ -1,9 +1,9 @@
 """Run all tests and programs that draw cases, for a release: `python -m lab.deep [NAME ...] [--share 0.01]`.
 
-The gate draws few cases, always the same ones. This program runs the drawing tests with more and other cases, and then
-each program that compares memplan with brute force, breaks files, or draws requests. NAME selects some of them.
-`--share` is the fraction of a release's number of cases. A failure does not stop later programs; the exit status is
-then 1.
+The tests of each commit draw few cases, always the same ones. This program runs these tests with more and other cases.
+Then it runs each program that compares memplan with brute force, breaks files, or draws requests. NAME selects some of
+these. `--share` is the fraction of a release's number of cases. A failed program does not stop the later ones, but
+makes the exit status 1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lab.fuzz_importers import SEEDS
 
 ROOT = Path(__file__).parents[1]
 _DEPTH = 50
-"""The number of cases that tests draw for a release, as a multiple of the gate's number."""
+"""For a release, tests draw this multiple of the number of cases that they draw for each commit."""
 
 PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "tests": ("pytest", "--numprocesses=logical", "--hypothesis-profile=explore", "-m", "hypothesis or drawn or deep"),
@@ -45,11 +45,11 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "all values": ("lab.symbolic_certificates", 1_000),
     "soak": ("lab.soak", 100),
 }
-"""The module and the arguments of each program; an integer is the number of cases for a release."""
+"""Maps a program's name to its module and arguments; an integer is the number of cases for a release."""
 
 
 def main() -> int:
-    """Run the named programs, or all; return 1 if any of them failed."""
+    """Run the programs that the arguments name, or all of them; return 1 if any program failed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PROGRAMS))
     parser.add_argument("--share", type=float, default=1.0, help="the part of the cases that a release wants")

@@ -1,7 +1,7 @@
 """Run the documented use of each extra in a new environment with only this extra: `python -m lab.extras [NAME ...]`.
 
-Run it before a release; `pip install '.[NAME]'` creates each environment. The gate runs the same programs in its own
-environment, and hides all packages that the extra does not require.
+Run it before a release. `pip install '.[NAME]'` creates each environment. The tests of each commit run these programs
+in their own environment, in which they hide all packages that the extra does not require.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[1]
 BASE = "base"
 _HIDE = "import os, sys; sys.modules.update(dict.fromkeys(os.environ['MEMPLAN_HIDDEN'].split()))\n"
-"""The content of `sitecustomize.py`, which makes hidden packages look uninstalled, also in child processes."""
+"""The content of a file `sitecustomize.py`, which makes hidden packages look uninstalled, also in child processes."""
 _COMMAND = """
 import shlex
 from memplan.api.cli.main import main
@@ -159,11 +159,11 @@ run("doctor")
 import fastapi, highspy, onnx, ortools, psycopg, pulp, sqlalchemy, uvicorn
 """,
 }
-"""The program of the documented use of each extra."""
+"""Maps each extra to a program with its documented use."""
 
 
 def requirements(extra: str) -> list[str]:
-    """Return the requirements of memplan itself and of an extra in `pyproject.toml`."""
+    """Return the requirements that `pyproject.toml` lists for memplan itself and for an extra."""
     project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     found, names = list(project["dependencies"]), [] if extra == BASE else [extra]
@@ -190,7 +190,7 @@ def missing_packages(extra: str) -> list[str]:
 
 
 def _distributions(needed: Iterable[Requirement]) -> set[str]:
-    """Return the names of the distributions that the requirements need, directly or indirectly."""
+    """Return the names of the installed distributions that the requirements need, directly or indirectly."""
     waiting, seen = [(each, "") for each in needed], set()
     while waiting:
         requirement, of_extra = waiting.pop()
@@ -201,7 +201,7 @@ def _distributions(needed: Iterable[Requirement]) -> set[str]:
             seen.add(key)
             try:
                 waiting += [(Requirement(line), extra) for line in metadata.requires(requirement.name) or ()]
-            except metadata.PackageNotFoundError:  # The package belongs to an extra that is not installed.
+            except metadata.PackageNotFoundError:  # This package is not installed, so it needs nothing.
                 continue
     return {name for name, _ in seen}
 
@@ -215,7 +215,7 @@ def _normal_name(name: str) -> str:
 
 
 def run(extra: str, folder: Path, python: str = sys.executable, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the program of an extra, with its data in a folder instead of the user's folder."""
+    """Run the program of an extra, with `folder` as the place of its data instead of the user's folder."""
     return subprocess.run(
         [python, "-c", _COMMAND + PROGRAMS[extra]],
         cwd=ROOT,
@@ -233,7 +233,7 @@ def run_alone(extra: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def _run_in_new(extra: str) -> subprocess.CompletedProcess[str]:
-    """Create a new environment with only one extra, and run the extra's program there."""
+    """Create a new environment with only this extra, run the extra's program there, and return the outcome."""
     with TemporaryDirectory(prefix="memplan-") as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         python = f"{folder}/bin/python"
@@ -243,7 +243,7 @@ def _run_in_new(extra: str) -> subprocess.CompletedProcess[str]:
 
 
 def main() -> int:
-    """Run the programs of the named extras, or of all; return 1 if any of them failed."""
+    """Run the programs of the extras that the arguments name, or of all extras; return 1 if any program failed."""
     failed = {name: done.stderr for name in sys.argv[1:] or PROGRAMS if (done := _run_in_new(name)).returncode}
     print(json.dumps(failed, indent=1) if failed else "all work alone")
     return 1 if failed else 0

@@ -1,11 +1,11 @@
 """Benchmark problems drawn by rule: `python -m lab.families FOLDER NAME...`, then `memplan bench FOLDER`.
 
 NAME is a family with parameters, such as `tight:n=30,seed=3`; `seeds=8` draws the seeds 1 to 8. NAME may also be a
-problem file. The prefix `shuffled@2:` reorders the buffers by a seed, and `mirrored:` reverses time. The same name
-gives the same problem on any machine. The folder's `index.json` lists the peaks that are known to be reachable.
+problem file. The prefix `shuffled@2:` reorders the buffers by seed 2, and `mirrored:` reverses time. The same name
+gives the same problem on every machine. The folder's `index.json` lists the peaks of known plans.
 
-A perfect packing is a rectangle of time and bytes cut into buffers. Every byte is in use at every time, so no plan has
-a smaller peak, and the cut itself is a plan.
+A perfect packing is a rectangle of time and bytes that is cut into buffers. Every byte is in use at every time, so no
+plan has a lower peak than the rectangle's height, and the cut itself is such a plan.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class Rectangle(NamedTuple):
 
 
 Cut = Callable[[Rectangle, Rectangle, np.random.Generator], list[Rectangle]]
-"""A function (rectangle, whole, random generator) that returns pieces, or the rectangle itself if it is too small."""
+"""A function (rectangle, whole, random generator) that returns the pieces, or only the rectangle if it is too small."""
 HEIGHT = 2**20
 """The peak of perfect packings, in bytes."""
 
 
 def guillotine(piece: Rectangle, whole: Rectangle, rng: np.random.Generator) -> list[Rectangle]:
-    """Cut a rectangle in two from edge to edge, more often across its longer side."""
+    """Cut a rectangle into two pieces from edge to edge, more often across its longer side."""
     start, end, low, high = piece
     width = (end - start) / (whole.end - whole.start)
     height = (high - low) / (whole.high - whole.low)
@@ -63,7 +63,7 @@ def guillotine(piece: Rectangle, whole: Rectangle, rng: np.random.Generator) -> 
 
 
 def pinwheel(piece: Rectangle, whole: Rectangle, rng: np.random.Generator) -> list[Rectangle]:
-    """Cut a rectangle in five, four around a central one: a pattern that cuts from edge to edge cannot produce."""
+    """Cut a rectangle into five pieces, four around a central one, which no cuts from edge to edge can produce."""
     start, end, low, high = piece
     if end - start < 3 or high - low < 3:
         return guillotine(piece, whole, rng)
@@ -82,17 +82,17 @@ def pinwheel(piece: Rectangle, whole: Rectangle, rng: np.random.Generator) -> li
 
 
 def dissect(n: int, whole: Rectangle, cut: Cut, rng: np.random.Generator) -> list[Rectangle]:
-    """Cut the whole into exactly `n` rectangles, in random order; n must be at most half of its area."""
+    """Cut the whole into exactly `n` rectangles, returned in random order; n must be at most half of its area."""
     pieces = [whole]
     while len(pieces) < n:
         k = _choose_piece(pieces, rng)
-        # A cut in five adds four pieces, so use cuts in two for the last few pieces.
+        # A cut into five pieces adds four, so make the last few pieces by cuts into two.
         pieces[k : k + 1] = (cut if n - len(pieces) >= 4 else guillotine)(pieces[k], whole, rng)
     return [pieces[k] for k in rng.permutation(n).tolist()]
 
 
 def _choose_piece(pieces: list[Rectangle], rng: np.random.Generator) -> int:
-    """Return the position of the next rectangle to cut, mostly drawn in proportion to its area, else uniformly."""
+    """Return the position of the next rectangle to cut, mostly drawn in proportion to the areas, else uniformly."""
     if rng.random() < 0.3:
         return int(rng.integers(len(pieces)))
     area = np.array([float(r.end - r.start) * (r.high - r.low) for r in pieces])
@@ -108,10 +108,10 @@ def perfect_problem(
     by: str = "shrinking",
     steps: int = 0,
 ) -> Problem:
-    """Cut a pool of `HEIGHT` bytes into `n` buffers whose sizes are multiples of `granule`.
+    """Return a perfect packing: a pool of `HEIGHT` bytes, cut into `n` buffers of multiples of `granule` bytes.
 
-    Time has `steps` steps, or by default three per buffer and at least 60. Then `slack` percent of the buffers are
-    shrunk, or removed if `by` is "removal"; the height stays reachable, but the optimum may be lower.
+    Time has `steps` steps, by default three for each buffer and at least 60. Then `slack` percent of the buffers are
+    shrunk, or removed if `by` is "removal". The cut still is a plan, but the optimum may be lower.
     """
     rng = np.random.default_rng(seed)
     whole = Rectangle(0, steps or max(60, 3 * n), 0, HEIGHT // granule)
@@ -126,10 +126,10 @@ def perfect_problem(
 
 
 def draw_tight_problem(seed: int, n: int = 30, height: int = 100_000, live: int = 6, turnover: float = 2.0) -> Problem:
-    """Draw buffers that fill the pool at every time, without a known packing; the optimum is often above the bound.
+    """Return a random problem whose live bytes are always `height`; its optimum is often above this lower bound.
 
-    About `live` buffers, with `height` bytes together, are alive at once. In each step, about `turnover` of them end,
-    and new buffers with the same total size start. There may be a few more than `n` buffers.
+    About `live` buffers are alive at once. In each step, about `turnover` of them end, and new buffers with the same
+    total size start. There may be a few more than `n` buffers.
     """
     rng = np.random.default_rng(seed)
     alive = [(0, size) for size in _shares(height, live, rng)]
@@ -149,9 +149,10 @@ def draw_tight_problem(seed: int, n: int = 30, height: int = 100_000, live: int 
 
 
 def draw_random_problem(seed: int, n: int = 100, alpha: float = 0.01, sigma: float = 0.7) -> Problem:
-    """Draw on average two buffers per step, with geometric lifetimes (mean 1/alpha) and lognormal(10, sigma) sizes.
+    """Return a random problem with geometric lifetimes (mean 1/alpha) and lognormal(10, sigma) sizes.
 
-    Such problems were used to measure other planners. About 2/alpha buffers are alive at once.
+    On average, two buffers start in each step, so about 2/alpha buffers are alive at once. Such problems were used to
+    measure other planners.
     """
     rng = np.random.default_rng(seed)
     start = np.cumsum((rng.random(n) < 0.5).astype(np.int64))
@@ -161,12 +162,12 @@ def draw_random_problem(seed: int, n: int = 100, alpha: float = 0.01, sigma: flo
 
 
 def dense_problem(seed: int, n: int = 100, sigma: float = 2.0) -> Problem:
-    """Draw a random problem with up to n/10 buffers alive at once, so that about n²/11 pairs conflict."""
+    """Return a random problem in which up to n/10 buffers are alive at once, so that about n²/11 pairs conflict."""
     return draw_random_problem(seed, n, min(1.0, 20 / n), sigma)
 
 
 def _shares(total: int, parts: int, rng: np.random.Generator) -> list[int]:
-    """Split a total into `parts` positive integers (fewer if it is too small); all splits are equally likely."""
+    """Split a total into `parts` positive integers (fewer if it is too small), where all splits are equally likely."""
     cuts = 1 + np.sort(rng.choice(max(1, total - 1), min(parts, total) - 1, replace=False))
     shares: list[int] = np.diff(np.concatenate(([0], cuts, [total]))).tolist()
     return shares
@@ -191,13 +192,13 @@ FAMILIES: dict[str, Callable[..., Problem]] = {
 
 
 def shuffle_buffers(problem: Problem, seed: int) -> Problem:
-    """Return the problem with its buffers in a random order."""
+    """Return a copy of the problem whose buffers are in a random order."""
     order = np.random.default_rng(seed).permutation(len(problem.buffers)).tolist()
     return replace_fields(problem, buffers=[problem.buffers.fields(i) for i in order])
 
 
 def mirror_time(problem: Problem) -> Problem:
-    """Return the problem with time reversed."""
+    """Return the same problem with time reversed: each lifetime is mirrored at one point."""
     rows = [problem.buffers.fields(i) for i in range(len(problem.buffers))]
     for row in rows:
         if "start" in row:
@@ -208,12 +209,12 @@ def mirror_time(problem: Problem) -> Problem:
 
 
 def _mirrored_span(start: int, end: int) -> tuple[int, int]:
-    # Mirror at -1/2, so that the mirror image of each 64-bit time is a 64-bit time.
+    # Mirroring at -1/2 maps every 64-bit time to a 64-bit time.
     return -1 - end, -1 - start
 
 
 def pose(name: str) -> Problem:
-    """Return the problem with this name, which a family draws or a file contains."""
+    """Return the problem of this name, which is drawn from a family or read from a file."""
     if change := re.fullmatch(r"(mirrored|shuffled@(\d+)):(.*)", name, re.DOTALL):
         inner = pose(change[3])
         return shuffle_buffers(inner, int(change[2])) if change[2] else mirror_time(inner)
@@ -226,13 +227,13 @@ def pose(name: str) -> Problem:
 
 
 def names(suite: str) -> list[str]:
-    """Return the names that a suite stands for: N names with the seeds 1 to N for `seeds=N`, else the suite itself."""
+    """Return the names of a suite: for `seeds=N`, N names with the seeds 1 to N, else only the suite itself."""
     head, _, count = suite.partition("seeds=")
     return [f"{head}seed={seed}" for seed in range(1, int(count) + 1)] if count else [suite]
 
 
 def main() -> None:
-    """Write a folder of drawn problems, with an index."""
+    """Write the drawn problems that the arguments name, and an index of them, into a folder."""
     import argparse
 
     parser = argparse.ArgumentParser(description="Write problems that are drawn by rule.")

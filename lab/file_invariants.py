@@ -1,8 +1,8 @@
 """Compare the answers of all questions about one file with each other: `python -m lab.file_invariants [COUNT [SEED]]`.
 
 The first part uses all small files of the project: models, dumps, problems, graphs and programs. The second part uses
-random models in six formats, whose live bytes are counted independently. `test_file_invariants.py` in
-`extensions/systems/tests` tries a few.
+random models in six formats, whose live bytes are also counted without memplan's code. `test_file_invariants.py` in
+`extensions/systems/tests` tries a few cases.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_BYTES = 12_000
 
 
 def files() -> Iterator[tuple[str, bytes]]:
-    """Yield (path, bytes) of the project's small files about which questions can be asked."""
+    """Yield (path, bytes) of each small file of the project that memplan can read."""
     yield from chain(foreign_files.files(), foreign_files.models())
     ProblemLibrary(_ROOT / "library").unpack()
     for folder in _FOLDERS:
@@ -44,7 +44,7 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Compare the answers about files and then about random models; return 1 if some disagree."""
+    """Compare the answers about files, and then about random models; return 1 after a disagreement."""
     tally, found = Counter[str](), 0
     for name, data in files():
         for line in violations(data, Path(name).name, tally=tally):

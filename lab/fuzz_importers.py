@@ -1,8 +1,9 @@
-"""Read broken models: `python -m lab.fuzz_importers tflite 100000` reads that many files of one importer.
+"""Read broken models: `python -m lab.fuzz_importers tflite 100000` reads 100,000 broken files of one importer.
 
 It stops at the first file that is neither read nor refused with a sentence, or that takes over 30 s or 4 GiB.
 
-Each is a valid file with bytes cut, flipped, spliced from another file, or with changed numbers; a seed determines it.
+A broken file is a valid file with bytes cut out, flipped, spliced from another file, or with changed numbers. A seed
+determines each file.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tests.support.dump_files import DUMPS, MEMORIES, PACKS, dump_bytes, percept
 
 MODELS = Path(__file__).parents[1] / "tests" / "models"
 PLANNED = DUMPS / "wrong" / "onnxruntime-32466.onnx"
-"""The model that is given with files that contain only a plan."""
+"""The model that is passed along with files that contain only a plan."""
 _NUMBERS = (0, 1, 2, 3, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 _HANGS_AFTER_S, _MOST_BYTES = 30, 4 << 30
 
@@ -44,7 +45,7 @@ def _files(suffix: str) -> Callable[[], list[bytes]]:
 
 
 def _change_program(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
-    """Return an exported PyTorch program whose JSON is changed by a function."""
+    """Return an exported PyTorch program after applying `change` to the JSON in it."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
         for name in old.namelist():
@@ -75,18 +76,18 @@ SEEDS: Mapping[str, Callable[[], list[bytes]]] = {
     "tilelang": lambda: dump_bytes("wrong/tilelang-ascend-1765.tir"),
     "onnxruntime-plan": lambda: dump_bytes("wrong/onnxruntime-32466.txt", "wrong/onnxruntime-32611.txt"),
 }
-"""A function that returns valid files, for each importer."""
+"""Maps each importer to a function that returns its valid files."""
 
 
 def _break_onnx(data: bytes, chance: random.Random) -> bytes:
-    """Return a well-formed ONNX model with changed nodes, names, shapes or types."""
+    """Return a well-formed ONNX model with randomly changed nodes, names, shapes or types."""
     from memplan.extensions.models.tests import onnx_models
 
     return onnx_models.change_model(data, chance)
 
 
 def _break_json(data: bytes, chance: random.Random) -> bytes:
-    """Return JSON with one to four values changed, removed or repeated."""
+    """Return valid JSON in which one to four values are changed, removed or repeated."""
     whole = json.loads(data)
     for _ in range(chance.randint(1, 4)):
         inside = whole
@@ -112,7 +113,7 @@ def _break_json(data: bytes, chance: random.Random) -> bytes:
 
 
 def _break_lines(data: bytes, chance: random.Random) -> bytes:
-    """Return a text with one to four lines removed, repeated, or mixed with words of other lines."""
+    """Return a text in which one to four lines are removed, repeated, or mixed with words of other lines."""
     lines = data.splitlines(keepends=True)
     for _ in range(chance.randint(1, 4)):
         at, other = chance.randrange(len(lines)), chance.choice(lines)
@@ -138,11 +139,11 @@ INSIDE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
     "cadence": _break_json,
     **dict.fromkeys(("ggml", "litert-state", "inductor", "pto", "tilelang", "onnxruntime-plan"), _break_lines),
 }
-"""For each importer, a function that changes a file's content but keeps its syntax, unlike random bytes."""
+"""Maps an importer to a function that changes a file's content but keeps its syntax, unlike random bytes."""
 
 
 def draw_faulty_file(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
-    """Return one of the importer's valid files with one to four random faults."""
+    """Return one of the importer's valid files after adding one to four random faults."""
     chance = random.Random(seed)
     if name in INSIDE and seed % 2:
         return INSIDE[name](chance.choice(seeds), chance)
@@ -171,7 +172,7 @@ def draw_faulty_file(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
 
 
 def outcome(name: str, data: bytes) -> str:
-    """Read a file; return "read", or the name of the error that refuses it with sentences."""
+    """Read a file, and return "read" or, if a sentence refuses the file, the name of the error's class."""
     try:
         if file_readers()[name].of is None:
             model = read_format(name, data, ModelOptions())
@@ -192,7 +193,7 @@ def outcome(name: str, data: bytes) -> str:
 
 def main(name: str, count: int, first: int = 0) -> None:
     """Read `count` broken files, from seed `first` on, and print how many were read or refused."""
-    import resource  # some systems lack `resource`, so import it only here
+    import resource  # Some systems lack this module, so import it only here.
 
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
     seeds = SEEDS[name]()

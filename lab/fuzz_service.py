@@ -1,10 +1,10 @@
 """Send random requests to a running server: `python -m lab.fuzz_service [--count 10000] [--at-once 4] [--seed 0]`.
 
-Headers, queries and bodies are wrong in combination, and some requests cost the server far more than their sender. The
-run ends at the first response with a status of 500 or more, at a request without a response, and at a traceback in the
-log. Except for job ids, each request follows from the seed and its number alone. A status of 503 with `Retry-After` is
-counted but is not a failure, nor is a 504, because the random time limits are short. At the same time, `/healthz` is
-requested every five milliseconds on a separate connection; its latency counts from the scheduled time.
+Headers, queries and bodies have errors in combination, and some requests cost the server far more than their sender.
+The run ends at the first response with a status of 500 or more, at a request without a response, or at a traceback in
+the log. A request depends only on the seed and its number, except for job ids. A status of 503 with `Retry-After`, and
+a 504, are counted but are no failures, because the random time limits are short. At the same time, `/healthz` is
+requested every five milliseconds on its own connection; its latency counts from the scheduled time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lab.support.drawn_requests import draw_request
 from lab.support.served import ServerProcess, run_server
 
 _PATIENCE_S, _STREAM_S = 120.0, 10.0
-"""The seconds to wait for the start and for the end of a response; events of a waiting job may continue for long."""
+"""The seconds to wait for the start and for the end of a response; a waiting job's event stream may take long."""
 _HEALTH_EVERY_S = 0.005
 _IDS = 50
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
@@ -35,12 +35,12 @@ _JOB = re.compile(rb'"id":"([0-9a-f-]{36})"')
 
 @dataclass
 class _Findings:
-    """The outcomes of the requests.
+    """The outcomes of all requests so far.
 
-    - `statuses`: the number of answers with each status.
-    - `job_ids`: the ids of submitted jobs, for requests about them.
-    - `health`: the seconds of each answer of `/healthz`.
-    - `wrong`: the wrong answers, with their requests.
+    - `statuses`: the number of responses with each status.
+    - `job_ids`: the ids of submitted jobs, for later requests about them.
+    - `health`: the latency in seconds of each response of `/healthz`.
+    - `wrong`: descriptions of the wrong responses, with their requests.
     """
 
     statuses: Counter[str] = field(default_factory=Counter)
@@ -57,7 +57,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     given, began = parser.parse_args(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="memplan-fuzz-") as folder:
-        # Limit the time of requests that have no time limit of their own.
+        # Many requests have no time limit, so the server limits them to ten seconds.
         with run_server(Path(folder), max_time_limit_s="10") as own:
             found = asyncio.run(_ask_server(own, given))
         log = own.log.read_text().splitlines()
@@ -77,7 +77,7 @@ def main() -> int:
 
 
 async def _ask_server(own: ServerProcess, given: argparse.Namespace) -> _Findings:
-    """Send requests on several connections at once, and probe `/healthz` at the same time."""
+    """Send requests on several connections at once, probe `/healthz` at the same time, and return the outcomes."""
     found, numbers = _Findings(), iter(range(given.count))
 
     async def ask() -> None:
@@ -102,7 +102,7 @@ async def _ask_server(own: ServerProcess, given: argparse.Namespace) -> _Finding
 
 
 async def _probe_health(own: ServerProcess, latencies: list[float]) -> None:
-    """Request `/healthz` until cancelled, and record the seconds from each request's scheduled time to its response."""
+    """Request `/healthz` until cancelled, and record each latency in seconds, counted from the scheduled time."""
     reader, writer = await asyncio.open_connection(own.host, own.port)
     due = time.monotonic()
     while True:

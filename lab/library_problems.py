@@ -1,10 +1,10 @@
 """Add problems to the library: python -m lab.library_problems LIBRARY KIND SOURCE FILE[:LIMIT]... [--time-limit S].
 
 Each file becomes a problem of the library, named after its source and file, with its features. The best plan and the
-certificate that memplan finds are submitted like those of other users. A problem whose fingerprint is already in the
-library is left unchanged, except with `--again`. `--choose 120` writes the benchmark: a share of each kind, in which
-each next problem has features farthest from those of the chosen problems. `--tables` writes the tables of the library's
-page, and the list of easy problems, which the ledger proves. `--version 1.1` writes the version and the hash of the
+certificate that memplan finds are submitted like those of users. A problem whose fingerprint is already in the library
+is left unchanged, except with `--again`. `--choose 120` writes the benchmark: it has a share of each kind, and each
+chosen problem differs most in its features from those chosen before. `--tables` writes the tables of the library's page
+and the list of easy problems, which the ledger proves. `--version 1.1` writes the version and the hash of the problem
 set. `--par2 RESULTS` writes the table of solvers from the results of `memplan bench`.
 """
 
@@ -30,7 +30,7 @@ from memplan.planner import __version__
 
 
 def add(library: ProblemLibrary, entry: Entry, data: bytes, time_limit_s: float, *, again: bool = False) -> str:
-    """Add a problem to the library unless it is there already; return a line about the outcome."""
+    """Add a problem to the library, unless it is already there and not `again`; return a line about the outcome."""
     same = [each.name for each in _listed_entries(library, entry.kind) if each.fingerprint == entry.fingerprint]
     if same and (same != [entry.name] or not again):
         return f"{entry.name}: is there as {same[0]}"
@@ -63,7 +63,7 @@ def _listed_entries(library: ProblemLibrary, kind: str) -> list[Entry]:
 
 
 def new_entry(kind: str, source: str, path: Path, limit: int | None, origin: str | None) -> Entry:
-    """Return the entry of a new problem file, without a plan or a bound."""
+    """Return an entry for a new problem file, still without a plan and a bound."""
     data = path.read_bytes()
     stem = path.stem if path.stem.startswith(source) else f"{source}-{path.stem}"
     name = re.sub(r"[^a-z0-9_.-]+", "-", stem.lower())
@@ -80,13 +80,13 @@ def new_entry(kind: str, source: str, path: Path, limit: int | None, origin: str
 
 
 def path_and_limit(path: Path) -> tuple[Path, int | None]:
-    """Return the file and the limit (or None) of a word such as `a.csv:4096`."""
+    """Return (file, limit or None) for a word such as `a.csv:4096`."""
     name, is_limited, limit = str(path).rpartition(":")
     return (Path(name), int(limit)) if is_limited else (path, None)
 
 
 def benchmark_names(library: ProblemLibrary, count: int) -> list[str]:
-    """Return the names of `count` problems for the benchmark, divided equally between the kinds where possible."""
+    """Return the names of `count` problems for the benchmark, divided equally among the kinds where possible."""
     groups: dict[str, list[Entry]] = defaultdict(list)
     for entry in library.entries():
         groups[entry.kind].append(entry)
@@ -98,7 +98,7 @@ def benchmark_names(library: ProblemLibrary, count: int) -> list[str]:
 
 
 def easy_names(library: ProblemLibrary) -> list[str]:
-    """Return the names of the proved problems that memplan alone proves with every seed, according to the ledger."""
+    """Return the names of the problems that memplan alone proves with every seed, according to the ledger."""
     ranks: dict[str, int] = defaultdict(int)
     for row in read_rows().values():
         name = row.name.partition("#")[0]
@@ -126,7 +126,7 @@ def _feature_point(row: Entry) -> list[float]:
 
 
 def write_tables(library: ProblemLibrary, text: str) -> str:
-    """Return the text of the library's page with new tables: one row per kind, and the gaps of open problems."""
+    """Return the text of the library's page with its tables replaced: a row per kind, and gaps of open problems."""
     rows = [
         "| kind | what is the least | problems | easy | hard | open | proved | of these nothing fits | claimed |",
         "|" + "---|" * 9,
@@ -162,7 +162,7 @@ def write_tables(library: ProblemLibrary, text: str) -> str:
 
 
 def write_par2(text: str, results: Path) -> str:
-    """Return the text of the library's page with a new table of benchmarked solvers, in ascending order of PAR2."""
+    """Return the text of the library's page after replacing its table of solvers, in ascending order of PAR2."""
     summary = Summary(read_results(results))
     rows = ["| solver | problems | solved | peak/bound | PAR2 s |", "|" + "---|" * 5]
     for line in summary.lines():
@@ -173,7 +173,7 @@ def write_par2(text: str, results: Path) -> str:
 
 
 def main() -> None:
-    """Run the program of the module's docstring."""
+    """Add problems or write the files that the arguments name, as the module's docstring describes."""
     parser = argparse.ArgumentParser(description="Problems for the library.")
     parser.add_argument("library", type=Path)
     parser.add_argument("kind", nargs="?", choices=WAYS)

@@ -1,6 +1,6 @@
-"""Compare the analysis of lifetimes with brute force: `python -m lab.liveness_agreement 10000 [SEED]`.
+"""Compare the liveness analysis with brute force on random programs: `python -m lab.liveness_agreement 10000 [SEED]`.
 
-The programs are random. `test_liveness_analysis.py` runs a few hundred of them.
+`test_liveness_analysis.py` runs a few hundred of these programs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ READINGS = [
 
 
 def live_steps(operations: Operations, reading: Reading) -> dict[str, set[int]] | None:
-    """Return the steps in which each buffer is alive by the analysis, or None if it finds a use outside of a scope."""
+    """Map each buffer to the steps in which the analysis says it is alive; None if it is used outside of its scope."""
     try:
         problem = analyse(operations, reading).problem
     except OperationsError:
@@ -42,7 +42,7 @@ def live_steps(operations: Operations, reading: Reading) -> dict[str, set[int]] 
 
 
 def alive_by_force(program: Interpreter, ways: list[Any], reading: Reading) -> dict[str, set[int]] | None:
-    """Return the steps in which each buffer is alive by brute force, or None if there is a use outside of a scope."""
+    """Map each buffer to the steps in which it is alive by brute force; None if it is used outside of its scope."""
     found = {}
     by_scope = reading.liveness == "scope"
     for root in program.sizes:
@@ -62,7 +62,7 @@ def alive_by_force(program: Interpreter, ways: list[Any], reading: Reading) -> d
 
 
 def disagreements(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield a line for each reading and each plan of a random program on which analysis and brute force disagree."""
+    """Yield a line for each reading, and each plan, of a random program on which analysis and brute force disagree."""
     raw = random_program(seed)
     operations = operations_from(raw)
     try:
@@ -92,7 +92,7 @@ def disagreements(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def pack_buffers(operations: Operations, chance: random.Random) -> dict[str, int]:
-    """Return offsets of the buffers, placed in a random order, each as low as the earlier buffers allow."""
+    """Map each buffer to an offset: buffers are placed in a random order, each as low as the earlier ones allow."""
     rows = [row for row in analyse(operations).problem.buffers if row.alias_of is None]
     chance.shuffle(rows)
     places: dict[str, int] = {}

@@ -2,9 +2,9 @@
 
 The program starts a server as `memplan serve` does. Each request has a real problem with a tenth of its sizes redrawn,
 or `--buffers` random buffers. A hit repeats a request that was sent before the measurement. With a rate, requests are
-sent at their scheduled times even if earlier ones have no response yet, and latency counts from the scheduled time,
-so that a stall counts (no coordinated omission). Without a rate, each connection sends a request after each response.
-The CPU time of the client is reported separately.
+sent at their scheduled times even if earlier ones have no response yet. Latency counts from the scheduled time, so that
+stalls count (no coordinated omission). Without a rate, each connection sends its next request after each response. The
+CPU time of the client is reported separately.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PROBLEM = Path(__file__).parents[1] / "examples/problems/executorch/bert_4l.csv
 
 
 def main() -> None:
-    """Run the load described by the command line, and print the outcomes as one line of JSON."""
+    """Run the load that the command's arguments describe, and print the outcomes as one line of JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rate", type=float, default=0.0, help="requests a second; 0: as many as are answered")
     parser.add_argument("--seconds", type=float, default=20.0)
@@ -56,7 +56,7 @@ async def _run_load(asked: argparse.Namespace, own: ServerProcess) -> dict[str, 
     count = most if asked.rate else min(most, 4000)
     bodies = [body or requests.new_request() for body in bodies[:count]]
     gc.collect()
-    gc.freeze()  # Frozen objects avoid a 40 ms pause of the client.
+    gc.freeze()  # A garbage collection would pause the client for 40 ms, so exclude the present objects from it.
     used = own.cpu_s()
     began, cpu = time.monotonic(), time.process_time()
     await (_ask_at_rate(line, bodies, asked.rate) if asked.rate else _ask_closed_loop(line, bodies, asked))
@@ -86,7 +86,7 @@ async def _ask_at_rate(line: _Line, bodies: list[bytes], rate: float) -> None:
 
 
 async def _ask_closed_loop(line: _Line, bodies: list[bytes], asked: argparse.Namespace) -> None:
-    """Send the next request on each connection after its last response, until the time is over or all are sent."""
+    """Send a request on each connection after the previous response, until the time is over or all are sent."""
     until, waiting = time.monotonic() + asked.seconds, iter(bodies)
 
     async def ask_on() -> None:
@@ -99,7 +99,7 @@ async def _ask_closed_loop(line: _Line, bodies: list[bytes], asked: argparse.Nam
 
 
 class _Requests:
-    """A source of requests with new problems: the given problem with some sizes redrawn, or a random one."""
+    """Makes requests with new problems: the given problem with some sizes redrawn, or random problems."""
 
     def __init__(self, asked: argparse.Namespace, netloc: str, draw: random.Random) -> None:
         self._content = json.loads(
@@ -109,7 +109,7 @@ class _Requests:
         self._head = f"POST /v1/plan HTTP/1.1\r\nHost: {netloc}\r\nContent-Type: application/json\r\n"
 
     def new_request(self) -> bytes:
-        """Return a request with a new problem, as bytes."""
+        """Return the bytes of an HTTP request with a new problem."""
         body = json.dumps({"problem": self._problem(), "options": {"time_limit_s": self._asked.time_limit}}).encode()
         return f"{self._head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
@@ -128,7 +128,7 @@ class _Requests:
 
 
 class _Line:
-    """Persistent connections to a server, up to a limit, with the responses received on them."""
+    """A limited number of persistent connections to a server, and the responses received on them."""
 
     def __init__(self, where: tuple[str, int], connections: int) -> None:
         self._where = where
@@ -137,12 +137,12 @@ class _Line:
         self.forget()
 
     def forget(self) -> None:
-        """Forget the responses received so far."""
+        """Forget the responses received so far, which are not part of the measurement."""
         self.latencies: list[float] = []
         self.answers: Counter[str] = Counter()
 
     async def send_request(self, request: bytes, due: float | None = None) -> None:
-        """Send a request on a free connection, and record its latency and the status of the response."""
+        """Send a request on a free connection, and record its latency and status; `due` is its scheduled time."""
         due = time.monotonic() if due is None else due
         async with self._places:
             reader, writer = self._free.pop() if self._free else await asyncio.open_connection(*self._where)
@@ -159,7 +159,7 @@ class _Line:
 
 
 async def _read_answer(reader: asyncio.StreamReader) -> str:
-    """Read one response, and return its HTTP status with the status of its plan."""
+    """Read one response, and return its HTTP status and its plan's status as one text."""
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     status = head[9:12].decode()
     at = head.index(b"content-length:") + 15

@@ -23,7 +23,7 @@ from memplan.questions.reading import ReadOptions
 PAGE = Path(__file__).parent.parent / "docs" / "reference.md"
 _MADE = "<!-- What follows is made from the definitions, by `python -m lab.manual`. -->\n"
 _SHARED_BY = 2
-"""The number of commands with the same description of an option from which on it is described once for all."""
+"""An option that at least this many commands describe in the same words is described only once, for all of them."""
 _SECONDS = " Write 10, 10s, 500ms or 2min."
 _SYSTEMS = """## Other systems
 
@@ -32,7 +32,7 @@ _SYSTEMS = """## Other systems
 
 
 def manual() -> str:
-    """Return the page: the part written by hand, followed by the part derived from the definitions."""
+    """Return the text of the page: the part written by hand, then the part that is derived from the definitions."""
     head = PAGE.read_text().partition(_MADE)[0]
     commands = {
         name: make_command(name) for name in (*sorted(QUESTIONS), *sorted({*command_names()} - QUESTIONS.keys()))
@@ -55,7 +55,7 @@ def _options(command: Command) -> Iterator[Option]:
 
 
 def _command_lines(name: str, command: Command, shared: set[tuple[str, str]]) -> Iterator[str]:
-    """Yield the lines about a command, which may also be a question."""
+    """Yield the Markdown lines about a command, which may also be a question."""
     question = QUESTIONS.get(name)
     text = question.help if question else inspect.cleandoc(command.help or "")
     yield f"## {name}\n\n{text}\n"
@@ -76,7 +76,7 @@ def _command_lines(name: str, command: Command, shared: set[tuple[str, str]]) ->
 
 
 def _call_forms(question: Question[Any], name: str) -> str:
-    """Return the forms in which a question is asked: as a command and in Python."""
+    """Return the ways to ask a question as text: as a command line and in Python."""
     files = (each for each in question.inputs if each.from_file is not None)
     written = " ".join(_file_argument(each) if each.required else f"[{_file_argument(each)}]" for each in files)
     kinds = inspect.signature(question.function).parameters
@@ -86,19 +86,19 @@ def _call_forms(question: Question[Any], name: str) -> str:
 
 
 def _file_argument(each: Input[Any]) -> str:
-    """Return the part of a command line that names the file of an input."""
+    """Return the part of a command line that names an input's file."""
     return f"{flags_of(each.name)[0]} FILE" if each.named_by_flag else each.metavar or each.name.upper()
 
 
 def _wording(option: Option) -> tuple[str, str]:
-    """Return the flags of an option with its values, and its help text."""
+    """Return (flags of an option with their values, its help text)."""
     choices = option.type.choices if isinstance(option.type, Choice) else ()
     flags = ", ".join(option.opts) + f" {option.metavar or '|'.join(choices)}".rstrip()
     return f"`{flags}`", (option.help or "").removesuffix(_SECONDS)
 
 
 def _details(option: Option, fields: dict[str, Any]) -> list[str]:
-    """Return the name of the option's field, if it differs from the flag, and its default, if it has one."""
+    """Return texts about an option: its field's name, if it differs from the flag, and its default, if it has one."""
     name = option.name or ""
     renamed = name in fields and option.opts[0] not in (f"--{name.replace('_', '-')}", f"--{name[:-2]}-limit")
     stated = option.default not in (None, False, "", ()) and not callable(option.default)
@@ -115,7 +115,7 @@ def _default_text(default: Any) -> str:
 
 
 def _system_row(system: System) -> str:
-    """Return the table row of a system: the files read, its planners, and the files written for it."""
+    """Return the table row of a system: the files that are read, its planners, and the files that are written."""
     planners = (f"`{planner.name.removeprefix('reference:')}`" for planner in system.planners)
     again = [
         *(f"`{target}`" for target in system.writers),
@@ -126,7 +126,7 @@ def _system_row(system: System) -> str:
 
 
 def main() -> int:
-    """Write the page."""
+    """Write docs/reference.md, and return the exit status."""
     PAGE.write_text(manual())
     return 0
 

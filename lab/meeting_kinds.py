@@ -1,6 +1,6 @@
-"""Check all questions about problems that combine kinds by brute force: `python -m lab.meeting_kinds [2000 [SEED]]`.
+"""Check answers about problems with several constraint kinds by brute force: `python -m lab.meeting_kinds [N [SEED]]`.
 
-Of the counts of how often each pair of kinds was combined, only the smallest is printed.
+The program counts how often each pair of kinds was combined, and prints only the smallest of these counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.support.server import run_server
 
 
 def main() -> int:
-    """Draw problems, ask all questions, and print each fault and the counts; return 1 if there are faults."""
+    """Draw problems, ask all questions about them, print faults and counts, and return 1 if there are faults."""
     parser = ArgumentParser(prog="python -m lab.meeting_kinds", description=__doc__)
     parser.add_argument("count", type=int, nargs="?", default=2000, help="how many problems")
     parser.add_argument("seed", type=int, nargs="?", default=0, help="what they are drawn by")
@@ -30,7 +30,7 @@ def main() -> int:
             for fault in faults(number, problem, tally, posted_to(service)):
                 n_faults += 1
                 print(f"{name} ({', '.join(kinds)}): {fault}", flush=True)
-            if number % 1000 == 999:  # Report the progress of a long run.
+            if number % 1000 == 999:  # A long run should show its progress.
                 print(f"{number + 1:,} of {given.count:,}, {n_faults} faults", file=sys.stderr, flush=True)
     least = min(PAIRS, key=lambda pair: met[pair])
     print(f"{met[least]:>8,}  times at the least two kinds met ({' and '.join(least)}), of {len(PAIRS)} pairs")

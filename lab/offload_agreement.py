@@ -1,8 +1,8 @@
-"""Compare least times of programs with a link with brute force: `python -m lab.offload_agreement [COUNT [SEED]]`.
+"""Compare offloading over a link with brute force: `python -m lab.offload_agreement [COUNT [SEED]]`.
 
-For each random graph, it asks in counted work for programs within a limit between the graph's peak and one byte below
-the need of any program, with links of several speeds. A search of all programs confirms infeasible limits, least times
-and bounds, and an independent checker checks the steps. The tests try a few cases.
+A link moves tensors out of memory and back. For each random graph and several speeds of the link, memplan searches
+programs of least time within memory limits between the graph's peak and one byte below the least of all programs.
+A search of all programs confirms infeasible limits, least times and bounds. An independent checker checks the steps.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from memplan.extensions.recompute.tests.offload_oracle import min_time
 from tests.support.operation_graphs import plain_graph, training_chain
 
 _PARTS = (-1, 0, 30, 60)
-"""The limits, in percent of the way from the least need of any program to the peak; -1: one byte below that need."""
+"""The limits, in percent of the way from the least bytes of any program to the peak; -1 means one byte too few."""
 _SPEEDS = (0.25, 0.5, 1, 3)
 CHECKER: Any = transfers
-"""The checker, typed as Any because it is a plain script without annotations."""
+"""The checker, typed as Any because it has no type annotations."""
 
 
 def draw(seed: int) -> OperationGraph:
-    """Draw a training chain of two or three layers, or a random graph, with small costs."""
+    """Return a training chain of two or three layers, or a random graph, with small costs."""
     rng = random.Random(seed)
     graph = training_chain(rng, 2 + (seed % 8 == 1)) if seed % 2 else plain_graph(rng, 4)
     ops = tuple(row.model_copy(update={"cost": rng.randint(0, 6)}) for row in graph.ops)
@@ -62,7 +62,7 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def unsound_points(graph: OperationGraph, link: float, answer: Recomputed) -> Iterator[str]:
-    """Yield a line for each point with steps whose peak or time the checker contradicts."""
+    """Yield a line for each point of an answer whose peak or time the checker contradicts."""
     for point in answer.points:
         if point.steps:
             steps = json.dumps([step.model_dump() for step in point.steps])
@@ -79,7 +79,7 @@ def _answer_within(graph: OperationGraph, link: float, limit: int) -> Recomputed
 
 
 def main() -> int:
-    """Run the comparison, and return the exit status."""
+    """Run the comparison on random graphs, and return the exit status."""
     return run_cases("offload_agreement", faults, count=300)
 
 

@@ -53,7 +53,7 @@ BOMBS: dict[str, tuple[int, str, str, Callable[[], bytes]]] = {
     "form x 1": (1, "/v1/verify", "multipart/form-data; boundary=a", lambda: b"--a\r\n" + b"\r\n--a" * (2**27 // 5)),
     "form x 8": (8, "/v1/verify", "multipart/form-data; boundary=a", lambda: b"--a\r\n" + b"\r\n--a" * (2**27 // 5)),
 }
-"""The kinds of bodies: number sent at once, path, media type, and a function that creates the body."""
+"""Maps a kind of body to (number sent at once, path, media type, function that creates the body)."""
 
 
 def _rows_body(count: int, draw: random.Random | None = None) -> bytes:
@@ -66,11 +66,11 @@ def _rows_body(count: int, draw: random.Random | None = None) -> bytes:
 def call_status(
     own: ServerProcess, path: str, body: bytes, media: str = _JSON, key: str | None = None
 ) -> tuple[str, float]:
-    """Return the status of a call on a new connection (or the name of its error) and its duration in seconds."""
+    """Make a call on a new connection; return its status (or its error's name) and its duration in seconds."""
     began, line = time.monotonic(), http.client.HTTPConnection(own.host, own.port, timeout=_PATIENCE_S)
     headers = {"Content-Type": media} | ({} if key is None else {"Authorization": f"Bearer {key}"})
     try:
-        with suppress(BrokenPipeError, ConnectionResetError):  # The server may refuse before it has read everything.
+        with suppress(BrokenPipeError, ConnectionResetError):  # The server may refuse while we still send.
             line.request("POST" if body else "GET", path, body or None, headers)
         answer = line.getresponse()
         answer.read()
@@ -82,7 +82,7 @@ def call_status(
 
 
 def _watch_server(own: ServerProcess, other: str, over: threading.Event) -> Iterator[Callable[[], dict[str, object]]]:
-    """Probe a server in threads during the block; yield a function that ends this and returns the measurements."""
+    """Probe a server in threads during the block, and yield a function that ends the probes and returns the results."""
     draw = random.Random(0)
 
     def probe(seconds: list[float], path: str, body: Callable[[], bytes], key: str | None) -> None:
@@ -119,7 +119,7 @@ def _watch_server(own: ServerProcess, other: str, over: threading.Event) -> Iter
 
 
 def _descendants(pid: int) -> Iterator[int]:
-    """Yield the ids of all descendants of a process."""
+    """Yield the process ids of all descendants of a process."""
     for task in Path(f"/proc/{pid}/task").iterdir():
         for child in (task / "children").read_text().split():
             yield int(child)
@@ -127,19 +127,19 @@ def _descendants(pid: int) -> Iterator[int]:
 
 
 def _loop_s(own: ServerProcess) -> tuple[float, ...]:
-    """Return the seconds that the server's first thread ran, and the seconds that it waited for a processor."""
+    """Return (seconds that the server's main thread ran, seconds that it waited for a processor)."""
     ran, waited, _ = Path(f"/proc/{own.process.pid}/schedstat").read_text().split()
     return int(ran) / 1e9, int(waited) / 1e9
 
 
 def _ms(seconds: list[float]) -> list[float]:
-    """Return the median, the 90th and 99th percentiles and the maximum of durations, in milliseconds."""
+    """Return the median, 90th and 99th percentile and maximum of durations given in seconds, in milliseconds."""
     ranked = sorted(seconds) or [0.0]
     return [round(1e3 * ranked[int(part * (len(ranked) - 1))], 1) for part in (0.5, 0.9, 0.99, 1.0)]
 
 
 def bombs(folder: Path, only: str) -> Iterator[dict[str, object]]:
-    """Yield a row of measurements of the idle server, and then a row for each kind of body."""
+    """Yield a row of measurements of the idle server, then a row for each kind of body."""
     told = os.environ | {"MEMPLAN_DATA_FOLDER": str(folder / "data")}
     command = [str(Path(sys.executable).with_name("memplan")), "keys", "add", "other"]
     other = subprocess.run(command, env=told, capture_output=True, text=True, check=True).stdout.split()[-1]
@@ -167,7 +167,7 @@ def bombs(folder: Path, only: str) -> Iterator[dict[str, object]]:
 
 
 def mixture(folder: Path, count: int, seed: int, callers: int) -> dict[str, object]:
-    """Return the outcomes of random calls of several callers; calls without a response in time are repeated alone."""
+    """Return the outcomes of random calls by several callers; calls without a response in time are repeated alone."""
     calls = [draw_call(random.Random(f"{seed} {number}")) for number in range(count)]
     with run_server(folder, workers="0") as own, ThreadPoolExecutor(callers) as pool:
 

@@ -1,9 +1,9 @@
 """Compare certificates of orders with enumeration: `python -m lab.order_agreement GRAPHS [SEED] [--mutants 5]`.
 
-The proved bound of each random graph is certified by its witness and by a complete search in both directions. The
-checker must accept these certificates, but no mutant that claims one byte more than the least peak by enumeration. Then
-joins, swaps and runs are drawn, and a search with all steps that the checker accepts must still find an order with the
-least peak. The tests try a few graphs.
+The proved bound of each random graph is certified in several ways: by a short proof, and by complete searches forward
+and backward. The checker must accept these certificates, but no mutant that claims more than the least peak, which is
+found by enumeration. Then joins, swaps and runs (the steps of a proof by search) are drawn. A search with all steps
+that the checker accepts must still find an order with the least peak. The tests try a few graphs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WORDS = ["0", "1", "2", "5", "-", "t", "o", "state", "while", "all", "run", "as
 
 
 def draw(seed: int) -> OperationGraph:
-    """Draw a graph of four to nine operations; two of three have equal operations or outputs written over inputs."""
+    """Return a random graph of four to nine operations; many have equal operations or outputs written over inputs."""
     rng = random.Random(seed)
     graph = random_graph(rng, 4 + seed % 6)
     if seed % 3 == 0:
@@ -38,7 +38,7 @@ def draw(seed: int) -> OperationGraph:
 
 
 def _double_operations(graph: OperationGraph) -> OperationGraph:
-    """Return a graph with two copies of each operation, which share the given input tensors."""
+    """Return a graph with each operation duplicated; both copies read the same given input tensors."""
     n, m = len(graph.ops), len(graph.size)
     fields = graph.model_dump(by_alias=True, exclude_defaults=True)
     made = {t for t in range(m) if graph.maker[t] is not None}
@@ -55,7 +55,7 @@ def _double_operations(graph: OperationGraph) -> OperationGraph:
 
 
 def is_accepted(text: str, lines: list[str]) -> bool:
-    """Return True if the checker accepts a certificate."""
+    """Return True if the checker accepts a certificate for a graph, given as text."""
     try:
         CHECKER.check(text, lines)
     except (CHECKER.Refused, *WRONG_INPUT):
@@ -64,7 +64,7 @@ def is_accepted(text: str, lines: list[str]) -> bool:
 
 
 def mutant(lines: list[str], rng: random.Random) -> list[str]:
-    """Return a certificate with one or two random changes: a changed word, or a removed, repeated or added line."""
+    """Return a certificate with one or two random changes: a word is changed, or a line removed, repeated or added."""
     found = list(lines)
     for _ in range(rng.randint(1, 2)):
         k, kind = rng.randrange(2, len(found)), rng.randrange(5)
@@ -82,7 +82,7 @@ def mutant(lines: list[str], rng: random.Random) -> list[str]:
 
 
 def explore_orders(graph: OperationGraph, budget: int, rng: random.Random, tally: Counter[str]) -> bool:
-    """Draw joins, swaps and runs, and search with all accepted ones; return True if an order is found."""
+    """Draw joins, swaps and runs, search with all accepted ones, and return True if an order within budget is found."""
     macros = SEARCHED.Macros(CHECKER.Graph(write_graph(graph).decode()))
     for _ in range(3 * len(graph.ops)):
         u, v = rng.choice([*macros.rows]), rng.choice([*macros.rows])
@@ -129,7 +129,7 @@ def _is_step_accepted(step: Any) -> bool:
 
 
 def faults(seed: int, tally: Counter[str], mutants: int = 5) -> list[str]:
-    """Return a line for each fault in the certificates of a random graph."""
+    """Return a line for each fault found in the certificates of a random graph or in the checker's verdicts."""
     graph, rng, found = draw(seed), random.Random(seed), []
     best, text = min_peak(graph), write_graph(graph).decode()
     result = order_operations(graph, deterministic=True)
@@ -142,7 +142,7 @@ def faults(seed: int, tally: Counter[str], mutants: int = 5) -> list[str]:
         try:
             lines = search_lines(graph, result.peak, every, direction, 10)
         except SEARCHED.Refused:
-            # The peak is outside the first part of the graph, so a search cannot certify the peak.
+            # The peak is outside of the first part of the graph, so a search of this part cannot certify it.
             tally["no search"] += 1
             continue
         proofs.append(["memplan-order/1", f"least {result.peak}", *lines])

@@ -1,7 +1,7 @@
 """Build the page's JavaScript bundles from its modules: `python -m lab.page_bundles`, with esbuild 0.28 on the path.
 
-`built/page.js` is for a page saved as a file, `built/live.js` for the page of a service. The first line of each
-contains the digest of the sources, by which a test notices that a bundle is outdated.
+`built/page.js` is for a page that is saved as a file, and `built/live.js` is for the page of a service. The first line
+of each bundle contains the digest of the sources, so that a test can detect an outdated bundle.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from importlib.resources import as_file
 from memplan.extensions.page.one_file import STATIC
 
 BUNDLES = {"page": "main.js", "live": "live/main.js"}
-"""The entry module of each bundle."""
+"""Maps the name of each bundle to its entry module."""
 _FLAGS = ("--bundle", "--format=esm", "--minify", "--legal-comments=none", "--target=es2022", "--charset=utf8")
 
 
 def digest() -> str:
-    """Return the SHA-256 digest of all modules of the page."""
+    """Return the SHA-256 digest of all JavaScript modules of the page."""
     found = hashlib.sha256()
     with as_file(STATIC) as folder:
         for path in sorted(folder.rglob("*.js")):
@@ -29,7 +29,7 @@ def digest() -> str:
 
 
 def build_bundle(main: str, esbuild: str) -> str:
-    """Return the bundle of an entry module, with the digest of the sources in its first line."""
+    """Return the text of an entry module's bundle, with the digest of the sources in its first line."""
     with as_file(STATIC) as folder:
         script = subprocess.run(
             [esbuild, str(folder / main), *_FLAGS], capture_output=True, text=True, check=True
@@ -38,7 +38,7 @@ def build_bundle(main: str, esbuild: str) -> str:
 
 
 def esbuild_path() -> str:
-    """Return the path of esbuild; raises SystemExit with the way to it where there is none."""
+    """Return the path of esbuild. Raises SystemExit, which says how to install it, if it is not on the path."""
     if found := shutil.which("esbuild"):
         return found
     raise SystemExit("esbuild: must be on the path; npm install --global esbuild@0.28.2 brings it")

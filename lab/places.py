@@ -22,13 +22,13 @@ from tests.support.tied_problems import draw_tied_problem
 
 Offsets = dict[int | str, tuple[str, int]]
 MOST = 12
-"""The limit of buffers in a problem."""
+"""The maximum number of buffers in a random problem."""
 _RAISED = 30
 _SOLVE_S = 0.3
 
 
 def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield the faults in the answer of `verify` about a loose plan of a random problem."""
+    """Yield a line for each fault in the answer of `verify` about a loose plan of a random problem."""
     problem, plan = loose_plan(seed)
     if plan is None:
         return
@@ -42,7 +42,7 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def loose_plan(seed: int) -> tuple[Problem, Plan | None]:
-    """Return a random problem and a valid plan with some buffers raised, or None for a problem without a plan."""
+    """Return a random problem, and a valid plan in which some buffers are raised, or None if no plan is found."""
     rng = random.Random(seed)
     problem = draw_tied_problem(rng, MOST)
     best = solve(problem, time_limit_s=_SOLVE_S)
@@ -62,7 +62,7 @@ def roots(problem: Problem) -> list[int]:
 
 
 def move_buffer(problem: Problem, rows: Offsets, i: int, offset: int) -> Offsets:
-    """Return the placements with buffer i and its aliases moved to another offset in its pool."""
+    """Return a copy of the placements in which buffer i and its aliases are moved to another offset in their pool."""
     ids = problem.buffers.ids
     pool, own = rows[ids[i]]
     inside = [j for j in range(len(ids)) if problem.roots.get(j, (j, 0))[0] == i]
@@ -70,7 +70,7 @@ def move_buffer(problem: Problem, rows: Offsets, i: int, offset: int) -> Offsets
 
 
 def plan_of(rows: Offsets) -> Plan:
-    """Return a plan with the given placements and without claims."""
+    """Return a Plan with the given placements that claims nothing."""
     placements = [{"id": name, "pool": pool, "offset": offset} for name, (pool, offset) in rows.items()]
     return Plan.model_validate({"status": "feasible", "placements": placements})
 
@@ -105,7 +105,7 @@ def differences(problem: Problem, plan: Plan, said: Verdict) -> Iterator[str]:
 
 
 def lives(intervals: Iterable[tuple[int, int]], time: int) -> bool:
-    """Return True if one of the intervals contains the time."""
+    """Return True if one of the half-open intervals contains the time."""
     return any(start <= time < end for start, end in intervals)
 
 

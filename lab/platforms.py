@@ -1,8 +1,8 @@
 """Try the wheels of other platforms: `python -m lab.platforms FOLDER`, with the output of `python -m lab.release`.
 
 The C program of `examples/core` is linked to the library in each wheel, and plans all of `examples/problems`: for
-aarch64 under qemu, for musl by its loader, for Windows under wine. Its output, including each offset, must equal that
-with the x86_64 wheel. A platform whose programs cannot run on this machine is printed with the reason.
+aarch64 under qemu, for musl by its loader, for Windows under wine. Its output, which has all offsets, must equal the
+output with the x86_64 wheel. A platform whose programs cannot run on this machine is printed with the reason.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ RUNNERS = {
     "x86_64-linux-musl": ["/lib/ld-musl-x86_64.so.1"],
     "x86_64-windows-gnu": ["wine"],
 }
-"""The command that runs a program of each target on this machine; macOS and musl on aarch64 cannot be run."""
+"""Maps each target to the command that runs its programs on this machine; macOS and musl on aarch64 cannot run."""
 PROBLEMS = sorted((ROOT / "examples" / "problems").glob("*/*.csv"))
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Try the wheels in a folder; return 1 if the plans of a platform differ from those on x86_64."""
+    """Try the wheels in a folder, and return 1 if the plans of a platform differ from those of x86_64."""
     parser = argparse.ArgumentParser(prog="python -m lab.platforms", description=__doc__)
     parser.add_argument("folder", type=Path, help="where the wheels are")
     folder = parser.parse_args(words).folder
@@ -65,7 +65,7 @@ def plans(wheel: Path, target: str, runner: Sequence[str], folder: Path) -> list
     dynamic = [] if "windows" in target else ["-dynamic", "-Wl,-rpath,$ORIGIN"]
     command = [*compiler, *dynamic, str(source), str(library), "-o", str(program)]
     subprocess.run(command, cwd=folder, check=True)
-    answers, quiet = [], os.environ | {"WINEDEBUG": "-all"}  # Silence wine's messages about windows.
+    answers, quiet = [], os.environ | {"WINEDEBUG": "-all"}  # wine must print no messages of its own.
     for problem in PROBLEMS:
         shutil.copy(problem, folder / "problem.csv")
         run = [*runner, str(program), "problem.csv"]

@@ -1,9 +1,9 @@
 """Compare least extra work with brute force: `python -m lab.recompute_agreement [COUNT [SEED]] [--limits 20]`.
 
-For each random graph, it asks in counted work for programs within limits from the graph's peak down to the need of one
-operation. A lower limit must never cost less, no answer may be worse than a point of another answer, and a search of
-all programs must confirm infeasible limits, least costs and bounds. With `--layers N`, the graphs are training chains
-of N layers, without that search. The tests try a few graphs.
+For each random graph, memplan searches programs, in which operations may run again, within memory limits from the
+graph's peak down to the need of one operation. A lower limit must never cost less, and no answer may be worse than a
+point of another answer. A search of all programs must confirm infeasible limits, least costs and bounds. With `--layers
+N`, the graphs are training chains of N layers, without that search. The tests try a few graphs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.support.operation_graphs import plain_graph, training_chain
 
 
 def draw(seed: int, layers: int) -> OperationGraph:
-    """Draw a training chain of `layers` layers or, for 0, one of four layers or a random graph of five operations."""
+    """Return a training chain of `layers` layers or, for 0, of four layers or a random graph of five operations."""
     rng = random.Random(seed)
     if layers:
         return training_chain(rng, layers)
@@ -34,7 +34,7 @@ def draw(seed: int, layers: int) -> OperationGraph:
 
 
 def faults(seed: int, tally: Counter[str], limits: int = 20, layers: int = 0) -> Iterator[str]:
-    """Yield a line for each answer that is wrong in itself or contradicts another answer."""
+    """Yield a line for each answer about a random graph that is wrong or contradicts another answer."""
     graph = draw(seed, layers)
     peak, least = peak_of(graph, range(len(graph.ops))), bound_unsearched(graph)[0]
     answers = {
@@ -57,7 +57,7 @@ def _answer_within(graph: OperationGraph, limit: int) -> Recomputed:
 
 
 def false_claims(answer: Recomputed, least: int | None) -> Iterator[str]:
-    """Yield the claims of an answer that the least extra cost refutes; `least` is None if no program fits the limit."""
+    """Yield the claims of an answer that the least extra cost refutes; `least` is None if no program fits."""
     if answer.has_none and least is not None:
         yield f"said to be none, where {least} is the least"
     if least is not None and answer.extra_cost_lower_bound > least:
@@ -81,7 +81,7 @@ def _faults_by_enumeration(graph: OperationGraph, limit: int, answer: Recomputed
 
 
 def main() -> int:
-    """Run the comparison, and return the exit status."""
+    """Run the comparison on random graphs, and return the exit status."""
     return run_cases("recompute_agreement", faults, count=250, limits=20, layers=0)
 
 

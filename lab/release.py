@@ -1,7 +1,8 @@
-"""Build the files of a release on one machine: a source archive, a wheel per platform and their checksums.
+"""Build the files of a release on one machine: a source archive, a wheel for each platform, and their checksums.
 
-The source archive contains the last commit. The wheels are built from it; zig (`pip install ziglang`) compiles them.
-The files depend only on the commit: `--again` builds them in a second folder, too, and fails if a byte differs.
+The source archive contains the last commit. The wheels are built from this archive, and zig (`pip install ziglang`)
+compiles them. The files depend only on the commit: `--again` also builds them in a second folder, and fails if a byte
+differs.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def make(folder: Path, targets: Sequence[str]) -> list[Path]:
     """Build the source archive and a wheel for each target in a folder; return the paths of these files."""
-    # zig caches results by path, so always build in the same folder.
+    # zig caches its results by path, so always build in the same folder.
     work = folder / "work"
     shutil.rmtree(work, ignore_errors=True)
     (work / "checkout").mkdir(parents=True)
@@ -90,7 +91,7 @@ def build(project: Path, kind: str, folder: Path, target: str = "") -> Path:
 
 
 def faults(file: Path) -> Iterator[str]:
-    """Yield the reasons for which a package index or an installer would reject a release file."""
+    """Yield the reasons why a package index or an installer would reject a release file."""
     if (size := file.stat().st_size) > MOST_BYTES:
         yield f"{file.name}: must have at most {MOST_BYTES:,} bytes, got {size:,}"
     if file.suffix != ".whl":

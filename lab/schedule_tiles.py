@@ -1,8 +1,8 @@
 """Compare the tiling search with an enumeration of all tile sizes: `python -m lab.schedule_tiles 2000 [SEED]`.
 
-Layers and machines are random. Plain Python evaluates every tiling of a layer; the least latency and least traffic must
-equal the results of the search. `greedy_figures` computes a simple tiling that halves the largest side of the tile
-until the tile fits.
+Layers and machines are random. Plain Python evaluates every tiling of a layer. The least latency and the least traffic
+must equal the results of the search. `greedy_figures` evaluates a simple tiling for comparison: it halves the largest
+side of the tile until the tile fits.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from memplan.extensions.schedule.search.networks import network_of
 from tests.support.networks import Network
 
 Tile = tuple[int, int, int, bool]
-"""The rows, columns and channels of a tile, and whether the loop over channels is the outermost one."""
+"""(rows, columns, channels of a tile, True if the loop over channels is the outermost one)."""
 _LIMITS = ("latency", "traffic")
 
 
 class Figures(NamedTuple):
-    """The latency and traffic of a tiled layer, and the bytes it needs in the fast and in the second memory."""
+    """The latency and traffic of a tiled layer, and the bytes that it needs in the fast and in the second memory."""
 
     latency: float
     traffic: int
@@ -43,7 +43,7 @@ def faults(seed: int, _: Counter[str]) -> list[str]:
 
 
 def differences(seed: int) -> list[str]:
-    """Return the differences between the search and the enumeration for the random layer of a seed."""
+    """Return a line for each difference between the search and the enumeration for the random layer of a seed."""
     rng = random.Random(seed)
     graph, target = draw_layer(rng), draw_machine(rng)
     fast = frozenset(t for t in range(len(graph.tensors)) if t not in graph.kept and rng.random() < 0.1)
@@ -61,14 +61,14 @@ def differences(seed: int) -> list[str]:
             least = min((getattr(one, objective) for one in walked if one.bytes <= capacity), default=inf)
             k = front.best_tiling(capacity)
             best = float(front.cost[k]) if k >= 0 else inf
-            # Accept tiny differences: the search adds the other cost with a weight of 1e-9 to break ties.
+            # The search adds the other cost with a weight of 1e-9 to break ties, so accept tiny differences.
             if best != least and abs(best - least) > 1e-6 * least:
                 found.append(f"{objective} in {capacity} bytes: must be {least}, got {best}")
     return found
 
 
 def draw_layer(rng: random.Random) -> AccessGraph:
-    """Return a random one-layer graph: convolution, depthwise convolution, pool, sum of two tensors or dense."""
+    """Return a random graph of one layer: convolution (also depthwise), pool, sum of two tensors or dense layer."""
     most = 14 if rng.random() < 0.1 else 8
     net = Network()
     x = net.input(rng.randint(1, most), rng.randint(1, most), rng.randint(1, 6))
@@ -110,13 +110,13 @@ def draw_machine(rng: random.Random) -> Target:
 def walk(
     graph: AccessGraph, v: int, tile: Tile, fast: frozenset[int], target: Target, far: frozenset[int] = frozenset()
 ) -> Figures:
-    """Return the figures of layer v by simulating each tile; tensors in `far` pass through the second memory."""
+    """Return the figures of layer v, found by simulating each tile; tensors in `far` pass through the second memory."""
     row, tensors, engine = graph.operations[v], graph.tensors, target.engine
     out = tensors[row.outputs[0]]
     of = max(1, out.channels)
     cut = [_tile_spans(*each) for each in zip((out.rows, out.columns, of), tile[:3], strict=True)]
     reads = [read for read in row.reads if read.tensor not in fast]
-    # Where all tiles read the same range of an axis, the tensor is loaded only once along that axis.
+    # If all tiles read the same range of an axis, the tensor is loaded only once along this axis.
     alike = {
         (k, axis): len({read.windows[axis].input_range(*span, tensors[read.tensor].sizes[axis]) for span in cut[axis]})
         == 1
@@ -171,7 +171,7 @@ def walk(
 def greedy_figures(graph: AccessGraph, v: int, target: Target) -> Figures:
     """Return the figures of a greedy tiling, which halves the largest side of the tile until the tile fits.
 
-    Of the two loop orders, choose the fitting one with less traffic.
+    Of both loop orders, the one that fits with less traffic is used.
     """
     out = graph.tensors[graph.operations[v].outputs[0]]
     sides = [out.rows, out.columns, max(1, out.channels)]

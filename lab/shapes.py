@@ -1,11 +1,11 @@
 """Check plans for all symbol values: `python -m lab.shapes random COUNT [SEED]`, `limits COUNT [SEED]` or `FILE ...`.
 
-`random`: plans of random problems must be free of overlaps at all symbol values (if there are at most 4,000), or else
-at corners and 100 other values. Their peaks must respect the proved bound. `limits`: compare COUNT limits of one
-symbol, and staircases of two symbols, with an enumeration of all values. FILE: print for each problem file the proved
-ratio, the mean and worst waste at 50 values, and the seconds. `models [NAME ...]`: plan networks and training steps of
-torch with symbolic dimensions, each in 20 s. If a response claims optimality that `checkers/all_values.py` cannot
-decide, it must state that the claim is unchecked.
+`random`: plans of random problems must be free of overlaps at all symbol values if there are at most 4,000, or else at
+the corners and at 100 other values. Their peaks must respect the proved bound. `limits`: the limits of one symbol, and
+the staircases of limits of two symbols, are compared with an enumeration of all values for COUNT problems. FILE: for
+each problem file, the proved ratio, the mean and worst waste at 50 values, and the seconds are printed. `models [NAME
+...]`: networks and training steps of torch with symbolic dimensions are planned, each in 20 s. If a response claims
+optimality that `checkers/all_values.py` cannot decide, it must state that the claim is unchecked.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from tests.support.symbolic import demand_at, draw_problem, values_of_all_symbol
 
 
 def programs_of(found: ShapesAnswer) -> OffsetPrograms:
-    """Return the offset programs of a response together with the size expressions they use."""
+    """Return the offset programs of a response, together with the size expressions that they use."""
     return OffsetPrograms(sizes=found.sizes, size_of=found.size_of, programs=found.programs)
 
 
 def faults_of_plans(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield the overlaps, and the peaks that contradict a bound or a proof, in plans for a random problem."""
+    """Yield a line for each overlap in the plans for a random problem, and each peak that contradicts a bound."""
     problem = draw_problem(seed, most_buffers=60)
     found = shapes(problem, options=ShapesOptions(time_limit_s=0.5))
     sized, points = compile_sizes(problem), values_of_all_symbols(problem)
@@ -57,7 +57,7 @@ def faults_of_plans(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def faults_of_limits(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield wrong symbol limits of a random problem with few values, and wrong staircases if it has two symbols."""
+    """Yield a line for each wrong symbol limit of a random problem and, if it has two symbols, each wrong staircase."""
     problem, draw = draw_problem(seed, most_buffers=12), random.Random(seed)
     values = values_of_all_symbols(problem, 400)
     if values is None:
@@ -82,7 +82,7 @@ def faults_of_limits(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def corners(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return, sorted, the pairs for which no other pair has one equal and one larger number."""
+    """Return the sorted pairs for which no other pair has one number that is equal and one that is larger."""
     across = {a: max(y for x, y in pairs if x == a) for a, _ in pairs}
     along = {b: max(x for x, y in pairs if y == b) for _, b in pairs}
     return sorted((a, b) for a, b in pairs if across[a] == b and along[b] == a)
@@ -103,7 +103,7 @@ def faults_of_models(names: Sequence[str]) -> Iterator[str]:
 
 
 def row(path: Path, limit_s: float) -> str:
-    """Return the report line of a problem file: buffers, orders, proved ratio, waste and seconds."""
+    """Plan a problem file, and return its report line: buffers, orders, proved ratio, waste and seconds."""
     problem = SymbolicProblem.model_validate(json.loads(path.read_bytes()))
     begun, cpu = time.monotonic(), time.process_time()
     found = shapes(problem, options=ShapesOptions(time_limit_s=limit_s))

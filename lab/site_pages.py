@@ -1,4 +1,4 @@
-"""Hooks of `mkdocs build` that generate or change pages of the documentation site."""
+"""Hooks for `mkdocs build`, which generate or change pages of the documentation site."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def python_reference() -> str:
-    """Return the Markdown page of all public functions, values and errors with their docstrings and fields."""
+    """Return the Markdown page of all public functions, values and errors, with their docstrings and fields."""
     parts = ["# Python", "> For people who call memplan from Python: every name of `memplan`, with its docstring."]
     values = {name: getattr(memplan, name) for name in dir(memplan) if not name.startswith("_")}
     for title, names in (
@@ -58,7 +58,7 @@ def _type_text(annotation: Any) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Return the Markdown of a page; links to files outside docs/ now point to the repository's web page."""
+    """Return the Markdown of a page after changing links to files outside docs/ to the repository's web page."""
     folder = posixpath.dirname(page.file.src_uri)
 
     def link(found: re.Match[str]) -> str:

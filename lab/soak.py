@@ -35,11 +35,11 @@ import os, pathlib, time
 _now, _shift_clock = time.time, pathlib.Path(os.environ["SOAK_STEP"])
 time.time = lambda: _now() + float(_shift_clock.read_text() or 0)
 """
-"""Python code that each process runs at its start: it shifts the time of day by the seconds in a file."""
+"""Python code that each process runs when it starts, and that shifts the time of day by the seconds in a file."""
 
 
 def main() -> None:
-    """Run the requested rounds and print the outcome as one line of JSON."""
+    """Run the requested number of rounds, and print the outcome as one line of JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("rounds", type=int)
     parser.add_argument("--seed", type=int, default=0)
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def soak(folder: Path, rounds: int, draw: random.Random, with_postgres: bool = False) -> dict[str, object]:
-    """Run the rounds and check the final state; return the faults caused and the number of jobs per state."""
+    """Run the rounds, check the final state, and return the number of faults caused and of jobs in each state."""
     began = time.monotonic()
     url = f"sqlite:///{folder}/data/memplan.db"
     faults: Counter[str] = Counter()
@@ -87,7 +87,7 @@ def soak(folder: Path, rounds: int, draw: random.Random, with_postgres: bool = F
 
 
 def _restart_in_turn(servers: Sequence[Machine]) -> None:
-    """Restart the servers one after the other; wait until each is ready before stopping the next."""
+    """Restart the servers one after the other; wait until one is ready before the next one is stopped."""
     for machine in servers:
         machine.kill(signal.SIGTERM)
         machine.start()
@@ -95,7 +95,7 @@ def _restart_in_turn(servers: Sequence[Machine]) -> None:
 
 
 def _shift_clocks(all_of_them: Sequence[Machine], folder: Path, is_one: bool) -> list[Path]:
-    """Make all machines read a clock shift (in seconds) from a file, shared or per machine; return these files."""
+    """Make each machine read its clock shift in seconds from a file, its own or a shared one; return the files."""
     (folder / "sitecustomize.py").write_text(_STEPPED)
     files = [folder / ("step" if is_one else f"{machine.name}.step") for machine in all_of_them]
     for machine, file in zip(all_of_them, files, strict=True):
@@ -109,7 +109,7 @@ def _shift_clock(file: Path, draw: random.Random) -> None:
 
 
 def _submit_some(client: Client, draw: random.Random) -> None:
-    """Submit plan jobs and jobs of other kinds; cancel each with probability 0.1."""
+    """Submit some plan jobs and some jobs of other kinds, and cancel each with probability 0.1."""
     for k in range(_JOBS_A_ROUND):
         limit_s = draw.choice((0.5, 1.0, 2.0))
         if k % 2:

@@ -15,7 +15,7 @@ STARTS = {
     "version": ("-m", "memplan", "--version"),
     "script": ("-c", f"import memplan; memplan.solve(memplan.read_problem({_MODEL!r}))"),
 }
-"""The commands to measure, by name, as arguments of the Python interpreter."""
+"""Maps the name of each measured command to its arguments for the Python interpreter."""
 
 
 def cpu_s(name: str) -> float:

@@ -43,9 +43,9 @@ from memplan.questions.question.wire import read_body_options, read_question
 
 HERE, THERE = ("clock", "cancelled"), ("limit", "hang-up", "job", "memory")
 _MOMENTS = 20
-"""The maximum number of moments at which one question is stopped in this process."""
+"""The maximum number of stops of one question in this process, each at another time check."""
 _SHARE_THERE = 0.3
-"""The fraction of all stops that are made over HTTP at a server."""
+"""The fraction of all stops that are made at a server, over HTTP."""
 _AT_ONCE = 4
 _SIZES_HERE, _SIZES_THERE = (3, 60), (5, 3_000)
 _LIMIT_S, _PATIENCE_S = 2.0, 60.0
@@ -56,7 +56,7 @@ _PAIRS = (("peak", "lower_bound"), ("cost", "cost_lower_bound"))
 _ROUNDING = 1e-12
 """The maximum relative difference between two floating-point sums of the same terms in different orders."""
 _OF_SCHEDULES = "latency"
-"""The default objective of `schedule`: its lower bound limits this field."""
+"""The field that the lower bound of a `schedule` limits by default."""
 
 
 @dataclass
@@ -143,7 +143,7 @@ def stopped_here(
 def _try_question(
     question: Question[Any], body: dict[str, Any], asks: CheckCounter, by_clock: bool, into: dict[str, Any]
 ) -> str:
-    """Return the outcome of a stopped question; if memplan raises an exception, the last frames of its traceback."""
+    """Return the outcome of a stopped question or, if memplan raises an exception, the end of its traceback."""
     try:
         return stop_question(question, body, asks, by_clock=by_clock, take=lambda found: into.update(found=found))
     except Exception:  # noqa: BLE001 - every fault is reported as a response
@@ -151,8 +151,8 @@ def _try_question(
 
 
 def contradiction(name: str, body: dict[str, Any], whole: Any, found: Any) -> str | None:
-    """Return how the bounds of two responses to one question contradict their values; None if they do not."""
-    if body["options"].get("recompute"):  # each response bounds only its own choice of reruns
+    """Return a line if a value in one response contradicts a bound in another response, or None if none does."""
+    if body["options"].get("recompute"):  # Each answer bounds only its own repeated operations.
         return None
     goal = body["options"].get("objective", _OF_SCHEDULES)
     for value, bound in ((goal, "lower_bound"),) if name == "schedule" else _PAIRS:

@@ -34,7 +34,7 @@ LIMIT_S = 0.3
 def checker_verdict(answer: dict[str, Any], problem: dict[str, Any]) -> str:
     """Return the checker's verdict on a result of `shapes`: proved, refused, not decided or wrong input."""
     try:
-        all_values.check(answer, problem)  # the checker's module has no type annotations
+        all_values.check(answer, problem)  # The checker is a script without type annotations.
     except all_values.Refused:
         return "refused"
     except all_values.Undecided:
@@ -82,7 +82,7 @@ def mutant(answer: dict[str, Any], draw: random.Random) -> dict[str, Any]:
 
 
 def is_true(answer: dict[str, Any], problem: SymbolicProblem) -> bool:
-    """Return True if the claims of a result are true at all symbol values, or at 300 if there are too many."""
+    """Return True if the claims of a result are true at all symbol values, or at 300 of them if there are too many."""
     try:
         programs = OffsetPrograms.model_validate_json(
             json.dumps({name: answer[name] for name in ("sizes", "size_of", "programs")})
@@ -102,7 +102,7 @@ def is_true(answer: dict[str, Any], problem: SymbolicProblem) -> bool:
 
 
 def faults(seed: int, tally: Counter[str], mutants: int = 10) -> Iterator[str]:
-    """Yield differences between checker and `shapes` on a random problem, and false mutants that it accepts."""
+    """Yield a line if checker and `shapes` disagree on a random problem, and for each false mutant that is accepted."""
     problem = draw_problem(seed, most_buffers=24)
     answer = json.loads(shapes(problem, options=ShapesOptions(time_limit_s=LIMIT_S)).model_dump_json())
     wire = problem.model_dump(mode="json")

@@ -44,13 +44,13 @@ while head := ask.read(8):
 
 
 class Device:
-    """TFLite Micro in a separate process; if a model crashes the process, it counts as not started."""
+    """TFLite Micro in a separate process; a model that crashes the process counts as not started."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
 
     def close(self) -> None:
-        """Close the input of the process and wait until it ends."""
+        """Close the input of the process, and wait until the process ends."""
         if self.process is not None:
             self.process.communicate()
             self.process = None
@@ -74,7 +74,7 @@ class Device:
         return answer == b"\1"
 
     def measure_arena(self, data: bytes, said: int) -> int | None:
-        """Return the minimum arena in bytes, searched from `said`; None if even 4 MiB more are too little."""
+        """Return the minimum arena in bytes, searched from `said` on, or None if even 4 MiB more do not suffice."""
         size = said
         if self.starts(data, size):
             while size > _STEP and said - size < _MOST_STEPS * _STEP and self.starts(data, size - _STEP):
@@ -90,7 +90,7 @@ class Device:
 
 
 def draw_models(count: int, seed: int) -> Iterator[tuple[str, bytes]]:
-    """Yield random models with their names: one for each single operator, then `count` with two or three."""
+    """Yield (name, bytes) of random models: one for each operator, then `count` models with two or three operators."""
     draw = random.Random(seed)
     kinds = {True: sorted(LAYERS.keys() - FLOAT_ONLY), False: sorted(LAYERS)}
     alone = [(is_int8, [name]) for is_int8, names in kinds.items() for name in names]
@@ -102,7 +102,7 @@ def draw_models(count: int, seed: int) -> Iterator[tuple[str, bytes]]:
             for name in names:
                 model.at = LAYERS[name](model, name)
             yield f"{'int8' if is_int8 else 'float32'} {'+'.join(names)} {seed + k}", model.data()
-        except (ValueError, IndexError):  # a model whose image is too small for an operator is skipped
+        except (ValueError, IndexError):  # The image is too small for an operator, so skip this model.
             continue
 
 

@@ -32,7 +32,7 @@ ABIS = {
     "ilp32": ([*_ARM, "-fno-short-enums"], True),
     "lp64": (["-DUSE_TFLM_COMPRESSION"], False),
 }
-"""The compiler flags of each ABI, and True if the Arm compiler produces it. Xtensa, RISC-V, wasm32 use `ilp32`."""
+"""Maps an ABI to (compiler flags, True for the Arm compiler); Xtensa, RISC-V and wasm32 use `ilp32`."""
 _MICRO = "tensorflow/lite/micro"
 _KERNELS = [
     *("activations", "add", "batch_matmul", "circular_buffer", "conv", "dequantize", "fully_connected", "hard_swish"),
@@ -78,7 +78,7 @@ _DATA = {
     "SPACE_TO_BATCH_ND": "SpaceToBatchParams", "STRIDED_SLICE": "StridedSliceParams", "SUB": "OpDataSub",
     "SVDF": "OpDataSvdf", "UNIDIRECTIONAL_SEQUENCE_LSTM": "OpDataLSTM",
 }  # fmt: skip
-"""Data structures of kernels, declared in headers: one kernel of those that share a structure represents them."""
+"""Maps kernels to their data structures that headers declare; one kernel stands for all that share a structure."""
 _HIDDEN = {
     "ADD_N": "add_n", "ASSIGN_VARIABLE": "assign_variable", "CALL_ONCE": "call_once", "CONCATENATION": "concatenation",
     "CUMSUM": "cumsum", "EQUAL": "comparisons", "ELU": "elu", "EMBEDDING_LOOKUP": "embedding_lookup", "IF": "if",
@@ -87,9 +87,9 @@ _HIDDEN = {
     "ABS": "elementwise",
     "LOG_SOFTMAX": "log_softmax", "MIRROR_PAD": "mirror_pad", "TFLite_Detection_PostProcess": "detection_postprocess",
 }  # fmt: skip
-"""Structures of kernels declared in the named source file."""
+"""Maps kernels to the source file that declares their data structure, which is not in a header."""
 _OF_COMPRESSION = ("data_ASSIGN_VARIABLE",)
-"""Structures that a kernel allocates only where it is compiled for compressed weights, as on the host."""
+"""Structures that a kernel allocates only if it is compiled with support for compressed weights, as on the host."""
 _OPTIONS = {
     "ADD": "Add", "ARG_MAX": "ArgMax", "BATCH_MATMUL": "BatchMatMul", "CALL_ONCE": "CallOnce", "CAST": "Cast",
     "CONCATENATION": "Concatenation", "CONV_2D": "Conv", "CUMSUM": "Cumsum", "DEPTH_TO_SPACE": "DepthToSpace",
@@ -102,7 +102,7 @@ _OPTIONS = {
     "TRANSPOSE_CONV": "TransposeConv", "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTM",
     "UNPACK": "Unpack", "VAR_HANDLE": "VarHandle", "WHILE": "While",
 }  # fmt: skip
-"""For each operator, the structure of options that the runtime parses into the arena."""
+"""Maps each operator to the structure of its options, which the runtime parses into the arena."""
 _STRUCTURE = re.compile(r"^struct (OpData\w*|\w*OpData) \{.*?^\};", re.MULTILINE | re.DOTALL)
 
 
@@ -112,7 +112,7 @@ def probe(tflm: Path) -> str:
     kinds |= {f"data {name}": of for name, of in _DATA.items()}
     kinds |= {f"options {name}": f"TfLite{of}Params" for name, of in _OPTIONS.items()}
     lines = [f"#include {header}" for header in _HEADERS]
-    # The planner's rows, resource variables and the parser's allocator are private in TFLite Micro, so declare copies.
+    # These structures (planner's rows, resource variables, parser's allocator) are private, so declare copies of them.
     lines.append(
         "namespace tflite { struct Rows { int size, offline, first, last, sorted, ids, offset, index, next, at; };"
     )
@@ -145,7 +145,7 @@ def measure_structures(source: str, command: list[str]) -> dict[str, tuple[int, 
 
 
 def main() -> int:
-    """Measure the structures for each ABI, and write the CSV table of their sizes and alignments."""
+    """Measure the structures for each ABI, and write a CSV table of their sizes and alignments."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tflm", type=Path)
     parser.add_argument("include", nargs="*", type=Path)

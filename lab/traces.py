@@ -34,7 +34,7 @@ Row = dict[str, Any]
 
 
 def malloc_rows(text: str) -> Iterator[Row]:
-    """Yield the buffers of a malloc trace as table rows; raises ValueError for an invalid call."""
+    """Yield each buffer of a malloc trace as a table row. Raises ValueError for an invalid call."""
     alive: dict[str, Row] = {}
     rows: list[Row] = []
     count: Counter[str] = Counter()
@@ -64,7 +64,7 @@ def malloc_rows(text: str) -> Iterator[Row]:
 
 
 def tflm_log_rows(text: str) -> Iterator[Row]:
-    """Yield each buffer of a logged plan as a table row; raises ValueError if the log contains two different plans."""
+    """Yield each buffer of a logged plan as a table row. Raises ValueError if the log has two different plans."""
     rows: dict[int, Row] = {}
     for found in _PLANNED.finditer(text):
         fields = {name.removesuffix("_old"): int(value) for name, value in found.groupdict().items() if value}

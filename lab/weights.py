@@ -1,6 +1,6 @@
-"""Compare chosen weights with all possible sets on random programs: `python -m lab.weights [1000 [SEED]]`.
+"""Compare the choice of weights for fast memory with all possible choices: `python -m lab.weights [1000 [SEED]]`.
 
-The choice of weights for the fast memory must minimise the bytes that are read from the slow memory.
+The programs are random. memplan's choice must minimise the bytes that are read from the slow memory.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def draw_program(seed: int) -> tuple[Operations, int]:
 
 
 def fits(order: Sequence[tuple[int, int, int, int]], size: int) -> bool:
-    """Return True if first fit in this order places all buffers (size, alignment, start, end) within `size` bytes.
+    """Return True if first fit, in this order, places all buffers (size, alignment, start, end) within `size` bytes.
 
-    Trying all orders is exact: first fit in the order of a plan's offsets never places a buffer higher than the plan.
+    Trying all orders is exact, because first fit in the order of a plan's offsets is never higher than the plan.
     """
     placed: list[tuple[int, int, int, int]] = []
     for width, step, start, end in order:
@@ -59,7 +59,7 @@ def fits(order: Sequence[tuple[int, int, int, int]], size: int) -> bool:
 
 
 def min_slow_traffic(problem: Problem, weights: list[Weight], size: int) -> int | None:
-    """Return the fewest bytes read from slow memory over all sets of weights in fast memory; None if none fits."""
+    """Return the fewest bytes read from slow memory over all sets of weights in fast memory, or None if none fits."""
     start, end = int(problem.buffers.start.min()), int(problem.buffers.end.max())
     computed = [(row.size, row.alignment, *row.intervals[0]) for row in problem.buffers]
     found = []
@@ -72,7 +72,7 @@ def min_slow_traffic(problem: Problem, weights: list[Weight], size: int) -> int 
 
 
 def faults(seed: int, _: Counter[str]) -> Iterator[str]:
-    """Yield a fault if the weights chosen for a random program are not the best of all sets."""
+    """Yield a line if the weights that memplan chooses for a random program are not the best of all sets."""
     operations, size = draw_program(seed)
     given = problem_of(operations)
     least = min_slow_traffic(given, weights_of(operations), size)

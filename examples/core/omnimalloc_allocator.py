@@ -1,4 +1,4 @@
-"""Define an omnimalloc allocator that plans with memplan: `allocate(allocations, MemplanAllocator())`."""
+"""An omnimalloc allocator that plans with memplan; use it as `allocate(allocations, MemplanAllocator())`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import memplan
 
 
 class MemplanAllocator(BaseAllocator):
-    """An allocator that minimises the peak within `timeout` seconds; without it, with a deterministic search.
+    """An allocator that minimises the peak within `timeout` seconds or, without a timeout, by a deterministic search.
 
-    Offsets that allocations already have are kept.
+    Allocations that already have an offset keep it.
     """
 
     supports_vector_time: ClassVar[bool] = False

@@ -1,4 +1,4 @@
-"""Benchmark runs on the machines of a cluster. Each run carries its instance; packages are checked per machine."""
+"""Benchmark runs on a cluster: machines are checked for the needed packages, and each run is sent with its problem."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from memplan.solvers.portfolio import registry
 
 
 def required_packages(solvers: Sequence[str]) -> list[str]:
-    """Return the solvers that each machine must have; `auto` adds all solvers that are installed on this machine."""
+    """Return the names of the solvers that each machine needs; `auto` adds all solvers installed on this machine."""
     here = [name for name, row in registry.BY_NAME.items() if row.is_installed] if "auto" in solvers else []
     return list(dict.fromkeys([*solvers, *here]))
 
 
 def missing_packages(solvers: Sequence[str]) -> str:
-    """Return a sentence about the first solver that this machine lacks, with its packages, or "" if none is lacking."""
+    """Return a sentence on the first solver that this machine lacks and on its packages; "" if no solver is missing."""
     for name in solvers:
         row, peer = registry.BY_NAME.get(name), peers.find(name)
         if (row is not None and not row.is_installed) or (row is None and peer is not None and not peer.is_installed):
@@ -34,12 +34,12 @@ def missing_packages(solvers: Sequence[str]) -> str:
 
 
 def begin(executor: ClusterExecutor, task: BenchTask) -> Future[Result]:
-    """Start a run on a cluster, and return its future. Raises FormatError if the instance cannot be read."""
+    """Start a run on a cluster, and return its future. Raises FormatError if the problem file cannot be read."""
     return executor.submit(_measure_with_files, task, files_of(task.instance))
 
 
 def row_of(executor: ClusterExecutor, task: BenchTask, future: Future[Result]) -> Result:
-    """Return the row of a finished run. If its machine was lost too often, the outcome is `failed`."""
+    """Return the result row of a finished run. If too many machines were lost during it, the outcome is `failed`."""
     begun = executor.count_starts(future)
     try:
         return future.result().model_copy(update={"begun": begun})

@@ -1,6 +1,6 @@
-"""Running Dask and Ray clusters as executors, to which functions are sent as pickles, and which return results.
+"""Executors for existing Dask and Ray clusters: functions are sent as pickles, and their results are returned.
 
-The machines of the cluster need the same version of memplan, but no files of this machine.
+Each machine of the cluster needs the same version of memplan, but no files of this machine.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from memplan.solvers.processes.apart import run_in_thread
 
 T = TypeVar("T")
 ATTEMPTS = 4
-"""The limit of attempts to run a task whose machine is lost; it is also Dask's default."""
+"""The maximum number of attempts to run a task whose machines are lost; Dask has the same default."""
 _PATIENCE_S = 4.0
-"""The time limit for a cluster to respond, in seconds."""
+"""The seconds within which a cluster must respond."""
 
 
 class MachineLostError(MemplanError):
-    """The machines of all attempts to run a task were lost."""
+    """A task could not be completed, because its machine was lost in every attempt."""
 
 
 class ClusterExecutor(Executor):
-    """An executor on the machines of a cluster. If a machine is lost, its task runs again on another machine."""
+    """An executor that runs tasks on a cluster. If a machine is lost, its task runs again on another machine."""
 
     def __init__(self) -> None:
         self._begun: Counter[str] = Counter()
@@ -52,11 +52,11 @@ class ClusterExecutor(Executor):
         return 2 * max(1, self.places)
 
     def count_starts(self, future: Future[Any]) -> int:
-        """Return the number of starts of a future's task, and forget the future."""
+        """Return how often the task of a future was started, and delete the record of the future."""
         return self._begun.pop(self._names.pop(future), 1)
 
     def submit(self, work: Callable[..., T], /, *given: Any, **named: Any) -> Future[T]:
-        """Start a task on a machine. Its future raises MachineLostError after ATTEMPTS lost machines."""
+        """Start a task on some machine, and return its future, which raises MachineLostError after ATTEMPTS losses."""
         future: Future[T] = Future()
         self._names[future] = name = f"{self._topic}-{next(self._numbers)}"
         self._begin(future, name, partial(work, *given, **named))
@@ -67,7 +67,7 @@ class ClusterExecutor(Executor):
 
     def _settle(self, future: Future[T], there: Future[T]) -> None:
         """Copy the result or the error of a remote future into a local one."""
-        with suppress(InvalidStateError):  # The local future may have been cancelled in the meantime.
+        with suppress(InvalidStateError):  # A local future that was cancelled meanwhile rejects results, so ignore it.
             if there.cancelled():
                 future.cancel()
             elif (error := there.exception()) is not None:
@@ -80,7 +80,7 @@ class ClusterExecutor(Executor):
         raise NotImplementedError
 
     def check(self, lacking: Callable[[], str]) -> None:
-        """Raise OptionError if the cluster has no machine, or if `lacking` returns a sentence on a machine."""
+        """Raise OptionError if the cluster has no machine, or if `lacking`, run on a machine, returns a complaint."""
         there = self.run_on_each(partial(_missing_text, __version__, lacking))
         if not there:
             raise OptionError("on: the cluster must have at least one machine, got none")
@@ -96,13 +96,13 @@ class ClusterExecutor(Executor):
 
 
 def _missing_text(version: str, further: Callable[[], str]) -> str:
-    """Return a sentence about another version, or else the result of `further`, which is "" if nothing is lacking."""
+    """Return a sentence if this machine has another version of memplan than `version`, else the result of `further`."""
     return further() if version == __version__ else f"has memplan {__version__}, and this one is {version}"
 
 
 @contextmanager
 def executor_on(address: str) -> Iterator[ClusterExecutor]:
-    """Yield the executor of a cluster at `dask://HOST:PORT` or `ray://HOST:PORT`; its tasks end with the block.
+    """Yield an executor for the cluster at `dask://HOST:PORT` or `ray://HOST:PORT`; its tasks end with the block.
 
     Raises OptionError if no cluster responds at the address.
     """
@@ -120,11 +120,11 @@ def executor_on(address: str) -> Iterator[ClusterExecutor]:
 
 
 def is_unwanted() -> Callable[[], bool]:
-    """Return a function by which a task on a cluster checks whether it was cancelled.
+    """Return a function that a task on a cluster calls to learn whether it was cancelled (True).
 
-    Ray ends the process of a cancelled task. With Dask, the task itself must check.
+    Ray ends the process of a cancelled task; a Dask task must check this itself.
     """
-    with suppress(ImportError, ValueError):  # Outside of a Dask worker, the lookup of the worker raises ValueError.
+    with suppress(ImportError, ValueError):  # `get_worker` raises ValueError outside of a Dask worker, so ignore it.
         from distributed import get_worker
 
         worker = get_worker()
@@ -140,7 +140,7 @@ def _dask_executor(address: str, where: str) -> Iterator[ClusterExecutor]:
     def connect() -> Any:
         return Client(f"tcp://{where}", timeout=_PATIENCE_S, set_as_default=False)
 
-    # Dask waits forever for a server that accepts but never responds, so connect in a thread that can be abandoned.
+    # Dask waits forever for a server that accepts but never responds, so connect in a thread with a time limit.
     until = time.monotonic() + _PATIENCE_S
     try:
         client = run_in_thread(connect, left_s=lambda: until - time.monotonic())
@@ -193,7 +193,7 @@ def _ray_executor(address: str, where: str) -> Iterator[ClusterExecutor]:
     from ray.util import connect, disconnect
 
     try:
-        with warnings.catch_warnings(action="ignore"):  # The error raised below states the reason, so ignore warnings.
+        with warnings.catch_warnings(action="ignore"):  # Ray's error also states the reason, so ignore its warnings.
             connect(where, connection_retries=1, ray_init_kwargs={"log_to_driver": False})
     except (ConnectionError, RuntimeError) as error:
         raise OptionError(f"on: no Ray answers at {excerpt(address)}: {str(error).strip().splitlines()[-1]}") from None
@@ -224,7 +224,7 @@ class _OfRay(ClusterExecutor):
                 ).remote(work)
                 try:
                     there[node["NodeManagerAddress"]] = self._ray_executor.get(asked)
-                except Exception as error:  # noqa: BLE001  # The error is reported as an error of the machine.
+                except Exception as error:  # noqa: BLE001  # Any error becomes the machine's result, so catch all.
                     there[node["NodeManagerAddress"]] = error
         return there
 
@@ -238,7 +238,7 @@ class _OfRay(ClusterExecutor):
             is_lost = not there.cancelled() and isinstance(there.exception(), self._ray_executor.exceptions.RayError)
             if future.cancelled() or not is_lost or isinstance(there.exception(), RayTaskError):
                 self._settle(future, there)
-            elif self._begun[name] < ATTEMPTS:  # Ray needs the thread of its callback, so begin again in a new thread.
+            elif self._begun[name] < ATTEMPTS:  # Ray needs the callback's thread itself, so retry in a new thread.
                 threading.Thread(target=self._begin, args=(future, name, work), daemon=True).start()
             else:
                 self._settle(future, _failed_future(ATTEMPTS))

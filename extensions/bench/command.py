@@ -1,4 +1,4 @@
-"""The command `memplan bench`, which runs solvers on suites, and compares two files of results."""
+"""The command `memplan bench`, which runs solvers on suites of problems, or compares two files of results."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The comparison of two files of benchmark results, which finds regressions.
 
-For runs in both files, medians over the seeds are compared. Machines differ and are shared with other work, so times
-are compared by their geometric mean over the instances, relative to the times of peers that are in both files.
+Medians over the seeds are compared for the runs that are in both files. Machines differ and also do other work, so
+times are compared by geometric means over the instances, relative to the times of other planners in both files.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from memplan.extensions.bench.summary import Cell, geometric_mean
 from memplan.planner.errors import OptionError
 
 PEAK_TOLERANCE = 0.001
-"""The tolerated relative increase of a median peak, because time-limited searches vary."""
+"""The relative increase of a median peak that is not reported, because results of time-limited searches vary."""
 TIME_TOLERANCE = 0.15
-"""The tolerated relative slowdown in the geometric mean over the instances of a solver."""
+"""The relative slowdown of a solver (geometric mean over its instances) that is not reported."""
 SHORTEST_S = 0.002
-"""The lower limit to which CPU times are clamped, because shorter times are noise."""
+"""Shorter CPU times, in seconds, are raised to this value, because their differences are noise."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The changes between two files, one sentence each. `compared` is the number of common (instance, solver) pairs."""
+    """The changes between two files, one sentence each; `compared` counts the (instance, solver, limit) in both."""
 
     compared: int
     regressions: tuple[str, ...]
@@ -59,7 +59,7 @@ Change = tuple[str, bool] | None
 
 
 def _change_in_plans(key: tuple[str, str, float], before: Cell, after: Cell) -> Change:
-    """Return the most important change in a solver's plans for an instance, or None."""
+    """Return the most important change for a solver on an instance: in plans, else in proofs, else in the peak."""
     shares = [
         ("plans", len(before.plans) / len(before.runs), len(after.plans) / len(after.runs)),
         ("proofs", _proved_share(before), _proved_share(after)),
@@ -76,7 +76,7 @@ def _change_in_plans(key: tuple[str, str, float], before: Cell, after: Cell) -> 
 
 
 def _change_in_time(solver: str, pairs: list[tuple[Cell, Cell]], drift: float | None) -> Change:
-    """Return the change in a solver's CPU time, over the instances that it planned in both files, or None."""
+    """Return the change in a solver's CPU time over the instances planned in both files; None if it is tolerable."""
     factor = geometric_mean(_time_factor(*pair) for pair in pairs)
     if factor is None:
         return None

@@ -1,4 +1,4 @@
-"""The measurement of a run in a separate process, with limits, by a clock in the parent process."""
+"""The measurement of a run in a separate process, whose time is measured and limited by the parent process."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from memplan.extensions.bench.worker import BenchTask
 from memplan.solvers.processes.child import ChildProcess
 
 GRACE_S = 5.0
-"""The seconds from a run's time limit to the kill, because some peers end a little late."""
+"""The seconds after its time limit at which a run is killed; some planners end a little late."""
 PREPARATION_LIMIT_S = 300.0
-"""The limit in seconds for imports and reading the instance, and again for checking the plan."""
+"""The limit in seconds for preparing a run (imports, reading the problem), and the same for checking the plan."""
 
 
 def measure(job: BenchTask, is_cancelled: Callable[[], bool] = lambda: False) -> Result:
-    """Run a job in a separate process, and return its row, even if the process fails.
+    """Run a benchmark job in a separate process, and return its result row, even if the process fails.
 
     Once `is_cancelled` returns True, the process is killed, and the row is not a valid measurement.
     """
@@ -57,22 +57,22 @@ def measure(job: BenchTask, is_cancelled: Callable[[], bool] = lambda: False) ->
 
 @dataclass(eq=False)
 class _Clock:
-    """The time at which a run will be killed; it is set again for each phase of the run."""
+    """The time at which a run's process is killed. Each phase of the run (prepare, solve, check) sets a new time."""
 
     is_cancelled: Callable[[], bool]
     end: float = math.inf
 
     def set(self, limit_s: float) -> None:
-        """Set the time to `limit_s` seconds from now."""
+        """Set the kill time to `limit_s` seconds from now."""
         self.end = time.monotonic() + limit_s
 
     def is_over(self) -> bool:
-        """Return True if the time has passed or the run was cancelled."""
+        """Return True if the kill time has passed, or the run was cancelled."""
         return time.monotonic() > self.end or self.is_cancelled()
 
 
 def _run_job(child: ChildProcess, job: BenchTask, clock: _Clock) -> dict[str, Any]:
-    """Send a job to its process, start it when it is ready, and return the fields of its messages and its times."""
+    """Send a job to its process, start it once the process is ready, and return its messages' fields and its times."""
     clock.set(PREPARATION_LIMIT_S)
     child.give(job)
     facts = _next_message(child)
@@ -108,7 +108,7 @@ def _next_message(child: ChildProcess) -> dict[str, Any]:
 
 
 def _failure_facts(status: int, complaints: IO[bytes]) -> dict[str, Any]:
-    """Return the outcome of a process that ended early: its exit status, and the last line of its error output."""
+    """Return the result fields of a process that ended early; the message has its exit status and last error line."""
     complaints.seek(0)
     text = complaints.read().decode(errors="replace").strip()
     how = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
@@ -119,7 +119,7 @@ def _failure_facts(status: int, complaints: IO[bytes]) -> dict[str, Any]:
 
 @cache
 def machine() -> str:
-    """Return a description of this machine: processor, cores and system."""
+    """Return a description of this machine: processor, number of cores, operating system, and Python version."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")

@@ -1,4 +1,4 @@
-"""Orders of operation graphs in benchmarks: memplan's search, and the given order as a baseline.
+"""Benchmarks of operation orders: memplan's search for an order, and the graph's given order as a baseline.
 
 Each order is checked, and its live peak is recomputed from the graph and the order alone.
 """
@@ -16,7 +16,7 @@ from memplan.planner.errors import InputError
 
 
 def load() -> None:
-    """Load the library that memplan's search for orders needs, so that loading is not measured."""
+    """Load the compiled library of memplan's order search now, so that a measured run does not include loading."""
     _ = LIBRARY.handle
 
 
@@ -27,7 +27,7 @@ def _memplan_order_facts(graph: OperationGraph, time_limit_s: float) -> dict[str
 
 
 def judge_order(graph: OperationGraph, order: Sequence[int]) -> dict[str, Any]:
-    """Return the fields of a Result for an order: its live peak, or the error if the order is invalid."""
+    """Return the fields of a Result for an order: its live peak in bytes, or the error if the order is invalid."""
     facts: dict[str, Any] = {"buffers": len(graph.ops), "lower_bound": 0}
     try:
         return {"outcome": "plan", "peak": peak_of(graph, order), "status": "feasible", **facts}
@@ -39,4 +39,4 @@ ORDERERS: Mapping[str, Callable[[OperationGraph, float], dict[str, Any]]] = {
     "order": _memplan_order_facts,
     "given-order": lambda graph, _: judge_order(graph, range(len(graph.ops))),
 }
-"""The orderers by solver name: functions that order a graph within a time limit."""
+"""Maps a solver name to a function that orders a graph within a time limit and returns the fields of a Result."""

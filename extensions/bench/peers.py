@@ -1,8 +1,8 @@
 """Adapters for planners of other projects, called peers.
 
-A peer is a callable `(problem, time_limit_s) -> offsets`, in bytes and in the problem's order of buffers. It raises
-OptionError for a problem that it cannot express. Its plans are verified like all others. Any such function can be
-measured by the name `module:function`.
+A peer is a callable `(problem, time_limit_s) -> offsets`; offsets are in bytes, in the problem's order of buffers. It
+raises OptionError for a problem that it cannot express. memplan's verifier checks its plans, as it does all plans.
+`memplan bench` can also measure any such function, given by the name `module:function`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from memplan.solvers.reference.table import PREFIX
 
 PeerSolver = Callable[[Problem, float], I64]
 _THREADS = 6
-"""The number of threads with which omnimalloc's portfolio also computes its lower bound."""
+"""The number of threads for omnimalloc's branch and bound; omnimalloc's portfolio bounds with the same number."""
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A peer. `where` is `module:function`; `distribution` is the package that it adapts, or None."""
+    """A planner of another project: its function at `where` (`module:function`), and its PyPI package, if known."""
 
     name: str
     where: str
@@ -39,12 +39,12 @@ class Peer:
 
     @property
     def is_installed(self) -> bool:
-        """True if the package of the peer can be imported."""
+        """True if the peer's Python package can be imported."""
         return is_installed(self.package)
 
     @property
     def version(self) -> str:
-        """The name and the version of the installed package."""
+        """The name and version of the installed package, or the peer's name if its package is unknown."""
         return self.name if self.distribution is None else f"{self.distribution} {version(self.distribution)}"
 
     def load(self) -> PeerSolver:
@@ -59,28 +59,28 @@ PEERS = {
 
 
 def find(name: str) -> Peer | None:
-    """Return the peer with this name, or a function named `module:function` as a peer; None for other names."""
+    """Return the peer with this name. A name `module:function` makes that function a peer; other names return None."""
     if ":" not in name or name.startswith(PREFIX):
         return PEERS.get(name)
     return Peer(name, name, package=name.partition(":")[0].partition(".")[0])
 
 
 def supermalloc(problem: Problem, time_limit_s: float) -> I64:
-    """Return the offsets that omnimalloc's branch and bound finds within the time limit."""
+    """Return the offsets, in bytes, that omnimalloc's branch and bound finds within the time limit."""
     from omnimalloc.allocators import SupermallocAllocator
 
     return _allocate(problem, SupermallocAllocator(timeout=time_limit_s, num_threads=_THREADS))
 
 
 def omnimalloc_default(problem: Problem, time_limit_s: float) -> I64:
-    """Return the offsets of omnimalloc's greedy portfolio, which has no time limit."""
+    """Return the offsets, in bytes, of omnimalloc's greedy portfolio, which ignores the time limit."""
     from omnimalloc.allocators import OmniAllocator
 
     return _allocate(problem, OmniAllocator())
 
 
 def _allocate(problem: Problem, allocator: Any) -> I64:
-    """Return the offsets that an omnimalloc allocator chooses, for sizes rounded up to the granule and times from 0."""
+    """Return an omnimalloc allocator's offsets; sizes are first rounded up to the granule, and times start at 0."""
     from omnimalloc import Allocation, allocate
 
     table, step = problem.buffers, granule(problem)
@@ -94,9 +94,9 @@ def _allocate(problem: Problem, allocator: Any) -> I64:
 
 
 def granule(problem: Problem) -> int:
-    """Return the multiple to which sizes are rounded up, so that planners without alignment can be measured.
+    """Return the number of bytes to whose multiples sizes are rounded up for planners that do not support alignment.
 
-    It is a common multiple of all alignments. Raises OptionError if the problem has any other features.
+    It is the least common multiple of all alignments. Raises OptionError if the problem has features beyond alignment.
     """
     table, pool = problem.buffers, problem.pools[0]
     beyond = {

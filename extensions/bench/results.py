@@ -1,4 +1,4 @@
-"""Results of benchmarks: one JSON line per run, flushed at once, so that an interrupted benchmark can resume."""
+"""Benchmark results: one JSON line per run, written immediately, so that an interrupted benchmark can resume."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Key = tuple[str, str, int, float]
 
 
 class Moment(WireValue):
-    """A point of an anytime curve: the peak and the lower bound after some seconds."""
+    """A point of a run's progress curve: the best peak and the best lower bound after some seconds."""
 
     wall_time_s: float
     peak: int | None = None
@@ -30,17 +30,17 @@ class Moment(WireValue):
 
 
 class Result(WireValue):
-    """One run of a solver on an instance. Sizes are in bytes; `lower_bound` is proved, `known_peak` is reachable.
+    """One run of a solver on a problem. Sizes are in bytes; `lower_bound` is proved, and `known_peak` can be reached.
 
     For a problem of the library, `peak` is the value that its kind counts, and `fingerprint` identifies the problem.
     With the objective `cost`, `counts` is "cost": `peak` is the cost of the plan, `lower_bound` that of the cost, and
     there is no `curve`.
 
-    `found_by` and `proved_by` are those of the plan; `found_by` was called `solved_by` in older files. Times are of
-    solving alone, except `process_cpu_s`: all CPU time of the process and its children, including the start. For
-    several plans, `costs` has the cost of each plan, `is_complete` is true if there are no further plans, and
-    `is_proved` if each plan is proved the cheapest that differs from all earlier ones. On a cluster, `begun` is the
-    number of starts, which is above 1 if machines were lost.
+    `found_by` and `proved_by` name the solvers that found and proved the plan; older files call `found_by` `solved_by`.
+    Times are those of solving alone, except `process_cpu_s`: the CPU time of the process and its children since their
+    start. For several plans, `costs` has the cost of each plan. `is_complete` is true if no further plan exists, and
+    `is_proved` if each plan is proved to be the cheapest that differs from all earlier plans. On a cluster, `begun` is
+    the number of starts, which is above 1 if machines were lost.
     """
 
     instance: str
@@ -75,22 +75,22 @@ class Result(WireValue):
 
     @property
     def is_valid(self) -> bool:
-        """True for a result without faults, with or without a plan."""
+        """True if the run ended without a fault, even if it found no plan."""
         return self.outcome in ("plan", "none")
 
     @property
     def key(self) -> Key:
-        """The key of the run, which is the same for repetitions of the run."""
+        """The key of the run (instance, solver, seed, time limit); repetitions of a run have the same key."""
         return (self.instance, self.solver, self.seed, self.time_limit_s)
 
 
 def latest_rows(rows: Iterable[Result]) -> list[Result]:
-    """Return the rows without those that a later row of the same run replaces."""
+    """Return the last row of each run; a repeated run replaces its earlier rows."""
     return list({row.key: row for row in rows}.values())
 
 
 def read_results(path: Path) -> list[Result]:
-    """Return the rows of a file, except an incomplete last line. Raises FormatError for an invalid line."""
+    """Return the rows of a results file; an incomplete last line is ignored. Raises FormatError for an invalid line."""
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
     except OSError as error:
@@ -107,7 +107,7 @@ def read_results(path: Path) -> list[Result]:
 
 @contextmanager
 def open_for_appending(path: Path) -> Iterator[tuple[list[Result], IO[bytes]]]:
-    """Open a file of results; yield its rows, and the file for appending, after removing an incomplete last line.
+    """Open a results file, remove an incomplete last line, and yield its rows and the file, opened for appending.
 
     Raises FormatError if the file cannot be written or is not a file of results.
     """
@@ -123,6 +123,6 @@ def open_for_appending(path: Path) -> Iterator[tuple[list[Result], IO[bytes]]]:
 
 
 def write_result(file: IO[bytes], result: Result) -> None:
-    """Append one row to a file of results, and flush the file."""
+    """Append one row to a results file, and flush the file."""
     file.write(result.model_dump_json(exclude_none=True).encode() + b"\n")
     file.flush()

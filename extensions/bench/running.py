@@ -1,4 +1,4 @@
-"""The jobs of a benchmark: all jobs, the remaining ones, and their parallel execution."""
+"""The jobs of a benchmark: listing all jobs, finding those without a result, and running jobs in parallel."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def jobs(
     memory_limit_bytes: int,
     is_warm: bool = True,
 ) -> list[BenchTask]:
-    """Return a job for each instance, seed and solver. Raises OptionError for an unknown suite or solver.
+    """Return one job for each problem file, seed and solver. Raises OptionError for an unknown suite or solver.
 
-    The solvers take turns on each instance, so that a temporary disturbance of the machine affects all of them.
+    All solvers run on a problem before the next problem starts, so a temporary slowdown of the machine affects all.
     """
     if not 0 < time_limit_s <= MAX_TIME_LIMIT_S:
         raise OptionError(
@@ -53,7 +53,7 @@ def jobs(
 
 
 def remaining_tasks(wanted: Iterable[BenchTask], done: Iterable[Result]) -> list[BenchTask]:
-    """Return the jobs without a row; jobs with outcome `skipped` are tried again."""
+    """Return the jobs that have no result row in `done`; a row with outcome `skipped` does not count."""
     keys = {result.key for result in done if result.outcome != "skipped"}
     return [job for job in wanted if job.key not in keys]
 
@@ -61,7 +61,7 @@ def remaining_tasks(wanted: Iterable[BenchTask], done: Iterable[Result]) -> list
 def run(
     wanted: Iterable[T], begin: Callable[[T], Future[R]], at_once: Callable[[], int]
 ) -> Generator[tuple[T, Future[R]], None, None]:
-    """Start all jobs, at most `at_once()` at a time, and yield each job with its future when it ends.
+    """Run all jobs, at most `at_once()` at a time, and yield each job with its future as soon as the job ends.
 
     If the caller stops early, jobs that have not started are cancelled.
     """

@@ -1,4 +1,4 @@
-"""Commands on many files, run on a cluster in shares of several files; the results are copied back."""
+"""A command on many files, run on a cluster: each machine gets shares of several files and sends the results back."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from memplan.planner.errors import FileError, OptionError
 from memplan.solvers.processes.threads import SETTING
 
 _MOST, _EACH = 64, 4
-"""The limit of files in a share, and the number of shares per processor if there are few files."""
+"""The maximum number of files in a share, and the number of shares per processor if there are few files."""
 
 
 def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) -> Iterator[LineOutcome]:
-    """Run a command on several files on a cluster; yield the outcome of each file, in their order.
+    """Run one command on several files on the cluster at `on`; yield the outcome of each file in the given order.
 
-    Each answer is passed to `keep` if it is given, or else written to the files that its command line names. Raises
-    OptionError if there is no cluster, or if a machine lacks a package.
+    If `keep` is given, it receives each answer; else the answer is written to the files that its command line names.
+    Raises OptionError if there is no cluster, or if a machine lacks a package.
     """
     if lines[0].given["server"] is not None:
         raise OptionError("server: must not be given with --on")
@@ -54,7 +54,7 @@ def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) ->
 
 
 def _write_result(line: CommandLine, done: LineResult, keep: Keep | None) -> LineOutcome:
-    """Print the messages and write the files of a command line that ran on another machine."""
+    """Print the messages and write the output files of a command line that ran on another machine."""
     if done.said:
         print_message(done.said.rstrip("\n"))
     for path, data in done.files.items():
@@ -70,7 +70,7 @@ def _share_of(lines: Sequence[CommandLine], wants_answers: bool) -> Share:
 
 
 def _line_with_files(line: CommandLine) -> SentLine:
-    """Return a command line with the contents of its input files; the cluster reports an unreadable file as missing."""
+    """Return a command line with its input files' contents. An unreadable file is omitted; the cluster reports it."""
     files = dict[str, bytes]()
     for path in (line.given.get(each.name) for each in line.question.inputs if each.from_file is not None):
         if path == STANDARD:

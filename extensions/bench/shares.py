@@ -1,6 +1,6 @@
-"""A share of many command lines, run in a separate process on a machine of a cluster.
+"""A share is a part of many command lines, which runs in a separate process on a machine of a cluster.
 
-A share contains its input files, and its output files are sent back, so that the machine needs only memplan.
+A share contains its input files, and its output files are sent back, so the machine needs only memplan.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class SentLine:
-    """A command line sent to another machine, with the contents of its input files.
+    """A command line that is sent to another machine, with the contents of its input files.
 
-    If some values of `given` come from a plan, `plain` has the values as the user gave them.
+    If some option values in `given` were taken from a plan, `plain` has the values that the user gave.
     """
 
     given: Values
@@ -41,7 +41,7 @@ class SentLine:
 
 @dataclass(frozen=True)
 class Share:
-    """Lines of one command for one machine. With `wants_answers`, answers are returned instead of written to files."""
+    """Several lines of one command for one machine. If `wants_answers`, answers are returned, not written to files."""
 
     command: str
     sent_lines: Sequence[SentLine]
@@ -51,7 +51,7 @@ class Share:
 
 @dataclass(frozen=True)
 class LineResult:
-    """The outcome of a command line: exit status, errors, messages, answer as JSON, and written files."""
+    """The outcome of a command line: exit status, errors, printed messages, answer as JSON, and written files."""
 
     status: int
     wrong: Sequence[str]
@@ -68,7 +68,7 @@ def run_share(share: Share) -> Sequence[LineResult]:
 
 
 class _IdleProcesses:
-    """The idle processes, kept for a few seconds for further shares, as a start takes as long as 300 small plans."""
+    """Idle child processes, kept for seconds for further shares, because a start takes as long as 300 small plans."""
 
     _waiting: ClassVar[list[tuple[str | None, ChildProcess]]] = []
     _lock = threading.Lock()
@@ -76,7 +76,7 @@ class _IdleProcesses:
     @classmethod
     @contextmanager
     def child(cls, threads: str | None) -> Iterator[ChildProcess]:
-        """Yield a process with a thread limit. It is kept after the block, but ended if the block raises."""
+        """Yield a child process with a thread limit. After the block, it is kept, or ended if the block raised."""
         with cls._lock:
             k = next((k for k, (has, _) in enumerate(cls._waiting) if has == threads), None)
             child = None if k is None else cls._waiting.pop(k)[1]
@@ -107,13 +107,13 @@ class _IdleProcesses:
 def main() -> None:
     """Run the child process: receive shares, and send the results of their lines."""
     parent = Parent(is_kept=True)
-    with suppress(EOFError):  # EOFError means that the parent sends no further share.
+    with suppress(EOFError):  # The parent closes the pipe after its last share, so EOFError ends the loop.
         while True:
             parent.send([*_run_lines(parent.next_task())])
 
 
 def _run_lines(share: Share) -> Iterator[Sequence[Any]]:
-    """Run the lines of a share, and yield the fields of a `LineResult` for each."""
+    """Run the command lines of a share, and yield the fields of one `LineResult` for each line."""
     command = make_command(share.command)
     assert isinstance(command, QuestionCommand), "lines of a cluster are questions"
     for sent in share.sent_lines:
@@ -125,7 +125,7 @@ def _run_lines(share: Share) -> Iterator[Sequence[Any]]:
 
         with redirect_stderr(io.StringIO()) as said:
             (done,) = run_apart([line], keep if share.wants_answers else None)
-        # The machine that sent the line prints the errors of the line, so drop messages that contain errors.
+        # The sending machine prints the errors of a failed line itself, so drop the messages, which repeat the errors.
         said_there = "" if done.wrong else said.getvalue()
         files = {path: data.decode() for path, data in written.items()}
         yield done.status, done.wrong, said_there, answers[0] if answers else None, files

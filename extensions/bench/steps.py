@@ -1,4 +1,4 @@
-"""The steps of `memplan bench`: run jobs, write rows, report and compare."""
+"""The steps of `memplan bench`: run jobs, write result rows, print a report, and compare two files of results."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from memplan.extensions.bench.worker import BenchTask
 
 
 def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None, on: str | None = None) -> list[Result]:
-    """Run all jobs that have no row in `output`, on this machine or on a cluster; return all rows.
+    """Run the jobs that have no row in the file `output`, on this machine or on the cluster `on`; return all rows.
 
-    Without an output file, rows are written to standard output.
+    New rows are appended to `output`, or written to standard output if `output` is None.
     """
     with ExitStack() as stack:
         results, file = stack.enter_context(open_for_appending(output)) if output else ([], sys.stdout.buffer)
@@ -46,7 +46,7 @@ def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None, on: 
 
 def _run_locally(stack: ExitStack, waiting: Sequence[BenchTask], at_once: int) -> Iterator[Result]:
     executor, cancelled = stack.enter_context(ThreadPoolExecutor(at_once)), threading.Event()
-    stack.callback(cancelled.set)  # Closing the executor waits for running jobs, so cancel these jobs first.
+    stack.callback(cancelled.set)  # Closing the executor waits for running jobs, so cancel them first.
     runs = run(waiting, lambda task: executor.submit(measure, task, cancelled.is_set), lambda: at_once)
     return (future.result() for _, future in runs)
 
@@ -69,14 +69,14 @@ def _result_text(result: Result) -> str:
 
 
 def report(results: Sequence[Result]) -> bool:
-    """Print the report, and return True if all plans are valid and no claim is contradicted."""
+    """Print the report. Return True if all plans are valid and none contradicts a claimed bound or infeasibility."""
     summary = Summary(results)
     print_message(text_report(summary).rstrip("\n"))
     return not summary.false_claims() and all(row.outcome != "invalid" for row in summary.rows)
 
 
 def tell_comparison(old: Path, new: Path) -> bool:
-    """Print the changes between two files of results, and return True if there is no regression."""
+    """Print the changes between two results files, and return True if none of them is a regression."""
     comparison = compare(read_results(old), read_results(new))
     for note in comparison.notes:
         print_message(note)

@@ -1,4 +1,4 @@
-"""Suites: the problem files that `memplan bench` runs, with known facts about them."""
+"""Suites: folders of problem files for `memplan bench`, with peaks and pools from a listing in the folder."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from memplan.planner.model.problem import Pool, Problem, replace_fields
 
 _SUFFIXES = (".csv", ".json")
 LISTING = "index.json"
-"""A file about the other files in its folder: a list of objects with `file`, optional `peer_peaks` and `pools`."""
+"""The listing of a folder's problem files: a list of JSON objects with `file` and optional `peer_peaks` and `pools`."""
 
 
 @dataclass(frozen=True, eq=False)
 class SuiteProblem:
-    """A problem and, if known, a reachable peak in bytes."""
+    """A problem, and the peak in bytes of a known plan for it, or None."""
 
     problem: Problem
     known_peak: int | None = None
 
 
 class _ListedFile(BaseModel):
-    """A file in the listing of its folder. Numbers in `peer_peaks` are peaks of plans with one pool, in bytes."""
+    """An entry of a folder's listing; `peer_peaks` has peaks, in bytes, of other planners' plans with one pool."""
 
     file: str
     peer_peaks: dict[str, Any] = {}
@@ -34,7 +34,7 @@ class _ListedFile(BaseModel):
 
 
 def instances(suite: str) -> list[str]:
-    """Return the files of a suite (a file or a folder) in a fixed order. Raises OptionError for anything else."""
+    """Return the paths of a suite's problem files, sorted. Raises OptionError for anything but a file or a folder."""
     path = Path(suite)
     if path.is_file():
         return [suite]
@@ -47,7 +47,7 @@ def instances(suite: str) -> list[str]:
 
 
 def pose(name: str) -> SuiteProblem:
-    """Return the problem in a file, with the facts that its folder's listing states. Raises InputError."""
+    """Return the problem in a file, with the pools or known peak from its folder's listing. Raises InputError."""
     path = Path(name)
     problem = read_problem(path)
     listed = next(
@@ -60,7 +60,10 @@ def pose(name: str) -> SuiteProblem:
 
 
 def files_of(name: str) -> dict[str, bytes]:
-    """Return a suite's file and its listed facts, as files to send to another machine. Raises FormatError."""
+    """Return a problem file and a listing with its entry, as names and contents to send to another machine.
+
+    Raises FormatError if the file cannot be read.
+    """
     path = Path(name)
     listed = [entry for entry in _listed_files(path.parent / LISTING) if entry.file == path.name]
     try:

@@ -1,4 +1,4 @@
-"""Summaries of result rows, per (instance, solver) and per solver, and their report as text."""
+"""Summaries of result rows for each solver, on each instance and over all instances, and their report as text."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from statistics import mean, median, median_low
 from memplan.extensions.bench.results import Result, latest_rows
 
 SHORTEST_S = 1e-4
-"""The lower limit to which times are clamped, because shorter times are noise of clock and pipes."""
+"""Shorter times, in seconds, are raised to this value, because their differences are noise of clock and pipes."""
 
 
 def outcome_word(run: Result) -> str:
-    """Return the outcome of a run as a word or, for several plans, as their number."""
+    """Return the outcome of a run as one word or, for a run that asked for several plans, their number and status."""
     word = run.status or "plan" if run.outcome == "plan" else run.outcome
     if not run.costs:
         return word
@@ -32,7 +32,7 @@ def penalised_s(run: Result, *, is_solved: bool) -> float:
 
 
 def is_own(run: Result) -> bool:
-    """Return True if the requested solver found the plan of a run itself, instead of keeping greedy's plan."""
+    """Return True if the requested solver itself found the run's plan, and did not just keep the greedy plan."""
     if run.outcome != "plan" or run.solver == "auto" or "=" in run.solver or run.found_by is None:
         return run.outcome == "plan"
     return run.found_by.partition(":")[0] == run.solver.partition(":")[0]
@@ -40,7 +40,7 @@ def is_own(run: Result) -> bool:
 
 @dataclass(frozen=True)
 class Cell:
-    """The runs of a solver on an instance, with medians over its seeds."""
+    """The runs of one solver on one instance, with medians over the seeds."""
 
     instance: str
     solver: str
@@ -54,38 +54,38 @@ class Cell:
 
     @property
     def peak(self) -> float | None:
-        """The median peak, or None without a plan."""
+        """The median peak in bytes of the runs with a plan, or None if there are none."""
         return median_low([run.peak for run in self.plans if run.peak is not None]) if self.plans else None
 
     @property
     def ratio(self) -> float | None:
-        """The median peak as a multiple of the best lower bound."""
+        """The median peak divided by the best lower bound, or None if either is missing."""
         return self.peak / self.bound if self.peak is not None and self.bound else None
 
     @property
     def n_solved(self) -> int:
-        """The number of solved runs."""
+        """The number of runs that `is_solved` counts as solved."""
         return sum(self.is_solved(run) for run in self.runs)
 
     def is_solved(self, run: Result) -> bool:
-        """Return True if a run reached the best lower bound of all runs, or proved its plan optimal otherwise."""
+        """Return True if a run's peak is at the best lower bound of all runs, or if the run proved its plan optimal."""
         if run.outcome != "plan" or run.peak is None or self.bound is None:
             return False
         return run.peak <= self.bound or (run.status == "optimal" and (run.lower_bound or 0) <= self.bound)
 
     @property
     def wall_time_s(self) -> float | None:
-        """The median wall time in seconds."""
+        """The median wall time, in seconds, of the runs with a plan."""
         return self._median_of("wall_time_s")
 
     @property
     def cpu_time_s(self) -> float | None:
-        """The median CPU time in seconds."""
+        """The median CPU time, in seconds, of the runs with a plan."""
         return self._median_of("cpu_time_s")
 
     @property
     def peak_rss_bytes(self) -> float | None:
-        """The median of the peak memory use, in bytes."""
+        """The median peak memory use, in bytes, of the runs with a plan."""
         return self._median_of("peak_rss_bytes")
 
     def _median_of(self, field: str) -> float | None:
@@ -107,10 +107,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class SolverLine:
-    """The totals of a solver over all instances. `own` counts the plans that it found itself.
+    """The totals of a solver over all instances. `own` counts the plans that the solver found itself.
 
-    `mean_ratio`, `cpu_s` and `wall_s` are geometric means over the shared instances, for which every solver found a
-    plan in every run. They are None if there is no such instance.
+    `mean_ratio`, `cpu_s` and `wall_s` are geometric means over the shared instances: those for which every solver found
+    a plan in every run. The means are None if no instance is shared.
     """
 
     solver: str
@@ -125,7 +125,7 @@ class SolverLine:
 
 
 class Summary:
-    """Rows grouped by instance and solver. Skipped runs are only in `skipped`."""
+    """Result rows grouped by instance and solver. Skipped runs are in `skipped` and nowhere else."""
 
     def __init__(self, results: Iterable[Result]) -> None:
         rows = latest_rows(results)
@@ -142,13 +142,13 @@ class Summary:
         self.cells = {key: Cell(*key, self.bound(key[0]), tuple(runs)) for key, runs in grouped.items()}
 
     def bound(self, instance: str) -> float | None:
-        """Return the best proved lower bound of an instance, ignoring bounds that a valid plan contradicts."""
+        """Return the best proved lower bound of an instance, in bytes, or None. A bound above a plan is ignored."""
         peaks = [row.peak for row in self.of_instance[instance] if row.outcome == "plan" and row.peak is not None]
         bounds = [row.lower_bound for row in self.of_instance[instance] if row.lower_bound is not None]
         return max((bound for bound in bounds if bound <= min(peaks, default=bound)), default=None)
 
     def false_claims(self) -> list[Result]:
-        """Return the runs whose bound or status `infeasible` is contradicted by a valid plan."""
+        """Return the runs that a valid plan contradicts: they claim a higher lower bound, or that no plan exists."""
         wrong = []
         for rows in self.of_instance.values():
             best = min((row.peak for row in rows if row.outcome == "plan" and row.peak is not None), default=None)
@@ -160,11 +160,11 @@ class Summary:
         return wrong
 
     def overruns(self) -> list[Result]:
-        """Return the runs that exceeded the time limit by more than half a second."""
+        """Return the completed runs that exceeded their time limit by more than half a second."""
         return [row for row in self.rows if row.outcome != "late" and (row.wall_time_s or 0.0) > row.time_limit_s + 0.5]
 
     def improvable_instances(self, solver: str) -> list[str]:
-        """Return the instances on which a solver's median peak is above a known reachable peak."""
+        """Return the instances on which a solver's median peak is above the peak of a known plan."""
         return [
             instance
             for (instance, name), cell in self.cells.items()
@@ -185,7 +185,7 @@ class Summary:
         return [cell for (name, _), cell in self.cells.items() if name == instance]
 
     def lines(self) -> list[SolverLine]:
-        """Return the totals of each solver, in ascending order of PAR2."""
+        """Return the totals of each solver, by ascending PAR2 (mean time; unsolved runs count twice their limit)."""
         rows, shared = [], set(self.shared_instances())
         for solver in self.solvers:
             cells = [cell for (_, name), cell in self.cells.items() if name == solver]
@@ -211,7 +211,7 @@ def _proved_peaks(cell: Cell) -> list[float]:
 
 
 def geometric_mean(values: Iterable[float | None], at_least: float = 0.0) -> float | None:
-    """Return the geometric mean of the values, each raised to `at_least`; None values are ignored."""
+    """Return the geometric mean of the values; None is ignored, and values below `at_least` are raised to it."""
     clipped = [max(value, at_least) for value in values if value is not None]
     return exp(mean(log(value) for value in clipped)) if clipped and min(clipped) > 0 else None
 
@@ -222,7 +222,7 @@ _SOLVERS = ("solver", "runs", "plans", "own", "solved", "peak/bound", "PAR2 s", 
 
 
 def text_report(summary: Summary) -> str:
-    """Return the whole report as text."""
+    """Return the whole report as text: a table of runs, a table of solvers, and remarks."""
     parts = [_run_table(summary), text_table(_SOLVERS, _solver_rows(summary)), "\n".join(remarks(summary))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -257,7 +257,7 @@ def remarks(summary: Summary) -> list[str]:
 
 
 def _run_table(summary: Summary) -> str:
-    """Return the table of runs, with a heading line per instance, so that long names do not widen columns."""
+    """Return the table of runs. Each instance has its own heading line, so that long names do not widen a column."""
     cells = [cell for instance in summary.of_instance for cell in summary.cells_of(instance)]
     header, *lines = text_table(_RUNS, map(_run_row, cells)).split("\n")
     parts = [f"{_INDENT}{header}"]
@@ -279,14 +279,14 @@ def _run_row(cell: Cell) -> tuple[str, ...]:
 
 
 def _finder_and_prover(runs: Iterable[Result]) -> str:
-    """Return the most frequent pair of finder (without its packing rule) and prover of the plan."""
+    """Return the most frequent pair of solvers that found the plan and proved it, as "FINDER, PROVER" or one name."""
     makers = Counter((str(run.found_by).partition(":")[0], run.proved_by) for run in runs if run.found_by is not None)
     finder, proved = max(makers, key=lambda pair: makers[pair], default=("-", None))
     return finder if proved in (None, finder) else f"{finder}, {proved}"
 
 
 def _solver_rows(summary: Summary) -> list[tuple[str, ...]]:
-    """Return the rows of the table of solvers, in ascending order of PAR2."""
+    """Return the rows of the table of solvers, in ascending order of their PAR2 time."""
     rows = []
     for line in summary.lines():
         counts = map(str, (line.runs, line.plans, line.own, line.solved))
@@ -304,7 +304,7 @@ def _format_value(value: float | None, spec: str = "") -> str:
 
 
 def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return rows as text columns, with words left-aligned and numbers right-aligned."""
+    """Return a table as text, with words left-aligned and numbers right-aligned in their columns."""
     lines = [header, *rows]
     widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
     return "\n".join(

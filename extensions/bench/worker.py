@@ -1,8 +1,8 @@
-"""The child process of one benchmark run: it reads a job, prepares, waits for the start, solves and reports.
+"""The child process of one benchmark run: it reads a job, prepares, waits for the start signal, solves and reports.
 
-Its messages are `ready` and `done` with the CPU time so far, `moment` for each improvement, and finally the fields of a
-Result. Work outside of the solver (imports, reading, loading kernels) precedes `ready`; the check of the plan follows
-`done`.
+It sends `ready` and `done` with the CPU time so far, `moment` for each improvement, and finally the fields of a Result.
+Work outside of the solver (imports, reading files, loading kernels) is done before `ready`, so it is not measured. The
+plan is checked after `done`.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from memplan.solvers.search.control import Control
 from memplan.solvers.search.result import Progress
 
 DIFFERING = re.compile(r"plans=([1-9]\d*)(?:@([1-9]\d*))?")
-"""The pattern of `plans=K@D`: the name of a search for K plans that differ pairwise by at least D."""
+"""The pattern of the solver name `plans=K@D`, which searches for K plans with a pairwise distance of at least D."""
 OnProgress = Callable[[Progress], None]
 Planner = Callable[[Problem, OnProgress | None], Plan]
 
 
 @dataclass(frozen=True)
 class BenchTask:
-    """One run: a solver or peer, an instance, and the limits; the memory limit is in bytes per process."""
+    """One benchmark run: a solver, a problem file, and the limits; the memory limit is in bytes per process."""
 
     instance: str
     solver: str
@@ -58,15 +58,15 @@ class BenchTask:
 
     @property
     def key(self) -> Key:
-        """The key of the row that the run produces."""
+        """The key of the run's result row: instance, solver, seed and time limit."""
         return (self.instance, self.solver, self.seed, self.time_limit_s)
 
 
 def main() -> None:
-    """Run the child process: read its task, a job, and send messages about the run."""
+    """Run the child process: read a job from the parent process, run it, and send messages about the run."""
     parent = Parent()
     say = parent.send
-    sys.path.append(str(Path.cwd()))  # Planners in the current folder must be importable.
+    sys.path.append(str(Path.cwd()))  # Planners may be modules of the current folder, so make it importable.
     try:
         _run_task(parent.task, parent)
     except SolverFailedError as error:
@@ -99,13 +99,14 @@ def _run_task(job: BenchTask, parent: Parent) -> None:
     with _measure_resources(job, parent):
         plan = planner(problem, say_moment)
     facts = judge_plan(problem, plan)
-    if job.solver != "auto" and plan.stop_reason == "engine-failure":  # The solver failed after its first plan.
+    # A named solver that failed may still return the greedy plan, so report the failure instead of that plan.
+    if job.solver != "auto" and plan.stop_reason == "engine-failure":
         facts |= {"outcome": "failed", "message": f"solver: {job.solver} failed after its first plan", "peak": None}
     parent.send({"known_peak": generated.known_peak, "version": version, **facts})
 
 
 def _run_order(job: BenchTask, parent: Parent) -> None:
-    """Order a graph of operations, after loading the library of memplan's search."""
+    """Run a job that orders the operations of a graph, after loading the library of memplan's order search."""
     graph = read_graph(job.instance)
     orders.load()
     with _measure_resources(job, parent):
@@ -115,8 +116,8 @@ def _run_order(job: BenchTask, parent: Parent) -> None:
 
 @contextmanager
 def _measure_resources(job: BenchTask, parent: Parent) -> Iterator[None]:
-    """Run the block under the job's memory limit, and send the CPU time and the memory that it used."""
-    # Windows lacks the module `resource`, so import the module only when resources are measured.
+    """Run the block under the job's memory limit, and send the process's CPU time and peak memory to the parent."""
+    # Windows lacks the module `resource`, so import it here, where resources are measured, and not with this file.
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
@@ -132,7 +133,7 @@ def _measure_resources(job: BenchTask, parent: Parent) -> Iterator[None]:
 
 
 def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, str]:
-    """Return (function, version) of a solver or peer. Raises OptionError if it cannot be used."""
+    """Return the function and version text of a solver or other planner. Raises OptionError if it is not installed."""
     if match := DIFFERING.fullmatch(solver):
         options = validate_options(
             plans.PlanOptions,
@@ -161,7 +162,7 @@ def _plan_of(answer: Plan | ObjectsAnswer) -> Plan:
 
 
 def _plan_of_answer(problem: Problem, answer: object) -> Plan:
-    """Return the plan in a planner's result: an array of offsets, or any other form that `plan` accepts."""
+    """Return a planner's result, which may be an array of offsets or another supported form, as a Plan."""
     names = tuple(pool.name for pool in problem.pools)
     if isinstance(answer, np.ndarray) and answer.dtype == np.int64 and answer.shape == (len(problem.buffers),):
         return Plan(placements=PlacementTable(problem.buffers.ids, names, column(np.zeros(len(answer))), answer))
@@ -175,11 +176,11 @@ def _plan_of_answer(problem: Problem, answer: object) -> Plan:
 
 
 def _warm_up(solver: str) -> None:
-    """Solve a small problem first, so that everything that is loaded on demand is loaded.
+    """Solve a small problem before the measurement, so that libraries that are loaded on demand are already loaded.
 
-    memplan's solvers also solve a large problem, which loads more; some peers would take too long for that.
+    memplan's solvers also solve a large problem, which loads more libraries. Other planners may be too slow for that.
     """
-    if DIFFERING.fullmatch(solver):  # The search for differing plans refuses problems without prices.
+    if DIFFERING.fullmatch(solver):  # The search for differing plans refuses this problem, so warm up with `auto`.
         solver = "auto"
     planner, _ = find_planner(solver, time_limit_s=1.0, seed=0)
     for n in (12, 2500) if peers.find(solver) is None else (12,):
@@ -197,19 +198,19 @@ def cpu_time_s() -> float:
 
 
 def peak_rss_bytes() -> int:
-    """Return the peak memory use of this process or of an ended child, whichever is larger, in bytes."""
+    """Return the peak memory use, in bytes, of this process or of its largest ended child, whichever is larger."""
     import resource
 
     mine = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    # RUSAGE_SELF would include the memory that the parent used when it forked the process, so read VmHWM instead.
+    # RUSAGE_SELF also counts the parent's memory at the time of the fork, so read VmHWM (the peak since exec) instead.
     return 1024 * max(int(mine.split()[1]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 
 def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
-    """Return the fields of a Result for a plan: verify it, recompute its peak, and check its claims."""
+    """Verify a plan, recompute its peak, check its claims, and return the corresponding fields of a Result."""
     instance = compile_problem(problem)
     bound = lower_bound(instance).total * instance.unit
-    if len(problem.pools) == 1:  # With several pools, an optimal plan may not have the least sum.
+    if len(problem.pools) == 1:  # The plan's own bound is not about the sum of several pools, so use it for one pool.
         bound = max(bound, plan.lower_bound or 0)
     facts: dict[str, Any] = {
         "buffers": len(problem.buffers),
@@ -239,7 +240,7 @@ def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
 
 
 def _total_peak(problem: Problem, plan: Plan) -> int:
-    """Return the sum of the largest end offsets of all pools."""
+    """Return the sum over all pools of the largest end offset, in bytes."""
     ends = plan.placements.offset + problem.buffers.size
     return sum(int(ends[plan.placements.pool == q].max(initial=0)) for q in range(len(plan.placements.pool_names)))
 

@@ -1,1 +1,1 @@
-"""Programs that check certificates and plans without importing memplan; docs/certificates.md proves their rules."""
+"""Programs that check certificates and plans without memplan; docs/certificates.md proves their rules sound."""

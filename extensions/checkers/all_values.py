@@ -1,4 +1,4 @@
-"""Check, without memplan, a plan that is proved for all symbol values: all_values.py ANSWER [PROBLEM].
+"""Check a proof, without memplan, that a plan is good at all symbol values: all_values.py ANSWER [PROBLEM].
 
 Exit status: 0 proved, 2 wrong input, 3 refused, 4 undecided within the limit of boxes (ranges of symbol values).
 """
@@ -20,7 +20,7 @@ prove, same = boxes.prove, boxes.has_equal_maximum
 
 
 class Plan:
-    """The buffers of an answer, with sizes as forms (polynomials over symbols), and its programs (orders)."""
+    """The buffers and programs (packing orders) of an answer; sizes are forms (polynomials over symbols)."""
 
     def __init__(self, answer, is_over):
         self.symbols = Symbols(answer["symbols"], is_over)
@@ -48,7 +48,7 @@ class Plan:
         self.loads = self.symbols.maximal_forms([*self.sums, *ends])
 
     def root(self, buffer):
-        """Return the buffer that contains a view, or the buffer itself if it is no view."""
+        """Return the buffer that contains a given view. For a buffer that is not a view, return the buffer itself."""
         return self.views.get(buffer, (buffer,))[0]
 
     def total(self, buffers):
@@ -59,7 +59,7 @@ class Plan:
         return total
 
     def peak(self, i, program):
-        """Return program i's peak as forms. Raises Refused if its offsets or peak do not follow from its order."""
+        """Return the peak of program i as a list of forms. Raises Refused if its order gives other offsets or peaks."""
         order, symbols = program["order"], self.symbols
         if sorted(order) != list(range(len(self.size))) or len(program["which"]) != len(order):
             raise Refused(f"programs[{i}] must contain each buffer exactly once")
@@ -105,7 +105,7 @@ class Plan:
 
 
 def compare(plan, answer, problem):
-    """Raise Refused if an answer is not about the given problem."""
+    """Raise Refused if the symbols, buffers or rules of an answer differ from those of the given problem."""
     rows, symbols = problem["buffers"], plan.symbols
     if Symbols(problem["symbols"]).box != symbols.box or Symbols(problem["symbols"]).step != symbols.step:
         raise Refused("the symbols must be those of the problem")
@@ -145,9 +145,9 @@ def _compare_rules(plan, rows, conflicts):
 
 
 def check(answer, problem=None, is_over=lambda: False):
-    """Return the proved statement as a sentence. Raises Refused, Undecided, or ValueError and similar errors.
+    """Return the sentence that is proved. Raises Refused for a wrong proof, and mostly ValueError for wrong input.
 
-    `is_over` returns True once the time is over; then Undecided is raised.
+    Raises Undecided if too many boxes are needed, or as soon as `is_over` returns True because the time is over.
     """
     ratio = answer["proof"]["ratio"]
     if ratio is None or (answer["status"] == "optimal") != (ratio == 0):

@@ -1,4 +1,4 @@
-"""Proofs of inequalities between forms (polynomials over symbols) for all symbol values, box by box, exactly."""
+"""Exact proofs of inequalities between forms (polynomials over symbols); boxes of symbol values are split if needed."""
 
 import math, sys
 from fractions import Fraction
@@ -18,7 +18,7 @@ MOST_BOXES, LEAF, PER_BOX = 20_000, 1024, 100
 
 
 def has_equal_maximum(symbols, some, others):
-    """Return True if two lists of forms are proved to have equal maxima for all symbol values."""
+    """Return True if the largest form of each list is proved to have the same value, at all symbol values."""
     if {*map(form_key, some)} == {*map(form_key, others)}:
         return True
     try:
@@ -30,7 +30,7 @@ def has_equal_maximum(symbols, some, others):
 
 
 def prove(symbols, peaks, loads, over):
-    """Prove at all symbol values that a list of forms is at most (1 + over) * the largest load, or raise an error."""
+    """Prove that, at all symbol values, some peak is at most (1 + over) * the largest load, or raise an error."""
     top, bottom = over.numerator + over.denominator, over.denominator
     room = {}
 
@@ -41,7 +41,7 @@ def prove(symbols, peaks, loads, over):
             raise Refused(f"the peak must be within the claimed ratio, got more at {where}")
 
     def is_within(form, load, box):
-        symbols.stop_if_over()  # One box with many forms may take seconds, so check the time limit for each form.
+        symbols.stop_if_over()  # A box with many forms may take seconds, so check the time limit for each form.
         pair = (form_key(form), form_key(load))
         if pair not in room:
             room[pair] = symbols.lower_bound_forms(add(multiply(load, {(): top}), form, -bottom))

@@ -1,6 +1,6 @@
 """Check a certificate without memplan: check.py [--inclusive|--half-open] PROBLEM CERTIFICATE [SIZE[@ADDRESS]|- ...]
 
-Exit status: 0 proved, 2 wrong input, 3 refused. SIZE is the size of each pool, in place of the problem's own.
+Exit status: 0 proved, 2 wrong input, 3 refused. The SIZE of each pool replaces the size that the problem states.
 """
 # docs/certificates.md lists the fields and claims that this checker reads, and proves that its rules are sound.
 
@@ -25,13 +25,13 @@ INTERVALS = {"--inclusive": "closed", "--half-open": "half-open"}
 
 @lru_cache(1 << 16)
 def parse_entry(word):
-    """Return a buffer and its least offset in each pool, from a word `BUFFER:OFFSET,...` of a lemma."""
+    """Return (buffer, its least offset in each pool) as stated by a lemma's word `BUFFER:OFFSET,...`."""
     i, lows = word.split(":")
     return number(i), tuple(INF if at == "-" else number(at) for at in lows.split(","))
 
 
 class Claim:
-    """The claim that the buffers do not fit in given capacities, with the conflict sets and lemmas that prove it."""
+    """A claim that the buffers do not fit into given capacities, and the conflict sets and lemmas that prove it."""
 
     def __init__(self, problem, ends, least=None, said=("used",)):
         self.problem, self.ends, self.sets, self.lemmas, self.worths = problem, ends, [], [], []
@@ -39,12 +39,12 @@ class Claim:
 
     @cache
     def least_offsets(self, i):
-        """Return a buffer's least offset in each empty pool, or None if the buffer has size 0."""
+        """Return the least legal offset of a buffer in each empty pool, as a tuple, or None for a buffer of size 0."""
         p = self.problem
         return tuple(p.legal_offset(i, q, 0, end) for q, end in enumerate(self.ends)) if i in p.solid else None
 
     def add_set(self, kind, numbers):
-        """Add the set of the buffers that are alive at a time, or a given set of pairwise conflicting buffers."""
+        """Add a conflict set: the buffers that are alive at a given time, or listed buffers that conflict pairwise."""
         p, numbers_of_set = self.problem, self.problem.solid.intersection(numbers)
         if kind == "time":
             numbers_of_set = {i for i in p.solid if any(a <= numbers[0] < b for a, b in p.lives[i])}
@@ -60,7 +60,7 @@ class Claim:
         )
 
     def is_refuted(self, low, ref, changed):
-        """Return True if a state (least offsets) is refuted: no room for a buffer or for a set, or a lemma applies."""
+        """Return True if in a state (least offsets) a buffer or a conflict set has no room, or a lemma excludes it."""
         for i in changed:
             if min(low(i)) >= INF:
                 return True
@@ -93,7 +93,7 @@ class Claim:
         return False
 
     def add_lemma(self, kind, b, refs, low):
-        """Check and add a lemma about buffer b: by its position above or below neighbours (l), or by its pools (s)."""
+        """Check a lemma about buffer b, and add it; its cases are b's position among neighbours (l) or b's pool (s)."""
         p, pools = self.problem, [q for q, at in enumerate(low[b]) if at < INF]
         only = lambda q, at: {**low, b: tuple(at if k == q else INF for k in range(len(self.ends)))}
         if kind == "s" and not all(self.is_refuted(only(q, low[b][q]).get, refs[q], [b]) for q in pools):
@@ -111,7 +111,7 @@ class Claim:
         self.lemmas.append(low)
 
     def add_line(self, word, *rest):
-        """Add the conflict set, multipliers or lemma that a line of the certificate states."""
+        """Check a line of the certificate, and add its conflict set, its Lagrange multipliers or its lemma."""
         p, count = self.problem, len(self.ends)
         if word == "set" and rest[0] == "time":
             (time,) = rest[1:]
@@ -130,16 +130,16 @@ class Claim:
             raise ValueError("a line must be a set, worth, l or s line", word, *rest)
 
     def close(self, ref):
-        """Check the last line of a claim, which must refute the initial state, in which no buffer is placed."""
+        """Check the last line of a claim: it must refute the initial state, in which no buffer is placed yet."""
         alone = [number(ref[1:])] if ref[0] == "!" else []
         if not self.is_refuted(self.least_offsets, "-" if alone else ref, alone):
             raise Refused("the last line must refute that the buffers fit")
 
 
 def check(text, lines, given=None, interval=None):
-    """Return the statement that a certificate proves about a problem, as a sentence. Raises Refused.
+    """Return the sentence that a certificate proves about a problem. Raises Refused for a wrong certificate.
 
-    `given` are (size, base address) of the pools, which replace those of the problem.
+    If given, `given` lists (size, base address) of each pool, which replace those of the problem.
     """
     head, sizes, ends, *lines = [line.split(" ") for line in lines]
     mine = [None if size == "-" else number(size) for size in sizes[1:]]
@@ -163,7 +163,7 @@ def check(text, lines, given=None, interval=None):
 
 
 def check_price(problem, lines, least):
-    """Check a lower bound on the price of sharing bytes, which cliques prove; return the proved sentence."""
+    """Check that the cliques prove a lower bound on the price of shared bytes, and return the proved sentence."""
     (word, scale), *rows = lines
     if word != "scale" or number(scale) < 1 or rows[:1] != [["part"]]:
         raise ValueError("a price must have a scale of at least 1 and then a part")
@@ -181,7 +181,7 @@ def check_price(problem, lines, least):
 
 
 def full_sentence(problem, sentence, sizes, given, text):
-    """Return the proved sentence, extended by the sizes of the pools and the hash of the problem."""
+    """Return the proved sentence followed by the sizes of the pools and the hash of the problem's text."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     bases = [base for _, base in given] if given else [None] * (len(sizes) - 1)
     of = ", ".join(size if base is None else f"{size}@{base}" for size, base in zip(sizes[1:], bases))
@@ -189,13 +189,13 @@ def full_sentence(problem, sentence, sizes, given, text):
 
 
 def parse_pools(sizes):
-    """Return (size, base address) of each pool from words such as `65536@536870912`; `-` means no size."""
+    """Return (size, base address) of each pool from words such as `65536@536870912`; the size `-` means no limit."""
     pools = [(size, at and number(base)) for size, at, base in (size.partition("@") for size in sizes)]
     return [(None if size == "-" else number(size), None if base == "" else base) for size, base in pools]
 
 
 def check_command(words):
-    """Return the proved sentence for the command's arguments: options, two files, and pool sizes."""
+    """Check the files that the command's arguments name, and return the proved sentence."""
     interval = INTERVALS[words[0]] if words[0][:2] == "--" else None
     first, second, *sizes = words[interval is not None :]
     pools = parse_pools(sizes)
@@ -207,7 +207,7 @@ def check_command(words):
 
 
 def main(words):
-    """Return the exit status and the line to print for the command's arguments."""
+    """Run the command with these arguments, and return its exit status and the line that it prints."""
     try:
         return 0, check_command(words)
     except Refused as why:

@@ -1,4 +1,4 @@
-"""The capacities that a certificate must refute, in their order, and the sentence that they prove."""
+"""The capacities that a certificate must prove too small, in their order, and the sentence that this proves."""
 # docs/certificates.md defines the kinds of claims that a certificate can make.
 
 import re
@@ -7,14 +7,14 @@ from functools import lru_cache
 
 @lru_cache(1 << 16)
 def number(word, limit=2**63):
-    """Return the number that a word of a certificate states: digits without leading zeros, below `limit`."""
+    """Return the number in a certificate's word. Raises ValueError for leading zeros and for `limit` or more."""
     if not re.fullmatch("0|[1-9][0-9]{0,38}", word) or int(word) >= limit:
         raise ValueError("must be digits without leading zeros and below the limit", word)
     return int(word)
 
 
 def parse_claim(ends, kind, words):
-    """Return the capacities to refute, each with a bound on the cost or None, and the claim as a sentence."""
+    """Return a list of (capacities to refute, bound on the cost or None), and the claim as a sentence."""
     if kind == "infeasible" and not words:
         return [(ends, None)], "nothing fits"
     cost, last, count = words[:2] * (kind != "used"), words[2 * (kind != "used") :], len(ends)

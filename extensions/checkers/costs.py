@@ -1,4 +1,4 @@
-"""Lower bounds on the cost of plans for check.py: integer costs, and relaxations with Lagrange multipliers."""
+"""Lower bounds on the cost of plans for check.py: integer costs, and relaxations by Lagrange multipliers."""
 # docs/certificates.md proves that these lower bounds on the cost of plans are valid.
 
 from fractions import Fraction
@@ -6,9 +6,9 @@ from math import gcd
 
 
 def cost_by_buffer_and_pool(problem, kind, parts):
-    """Return the cost of each buffer in each pool, in integer multiples of 1 / `parts`.
+    """Map each buffer to its costs by pool, as integer multiples of 1 / `parts`.
 
-    In a profile whose pools all cost the same, the first pool counts 0, the second 1, and so on.
+    In a profile (`speed` or `balanced`), if all pools cost the same, pool number q counts as cost q.
     """
     each = [Fraction(pool.get("cost", 0)) for pool in problem.pools]
     if kind != "cost" and len({*each}) == 1:
@@ -24,15 +24,15 @@ def cost_by_buffer_and_pool(problem, kind, parts):
 
 
 def free_bytes(blocks, end):
-    """Return the free bytes of a pool below `end`, outside of disjoint ascending ranges `blocks`."""
+    """Return the number of free bytes of a pool below `end`: those outside of `blocks` (disjoint ascending ranges)."""
     edges = [0, *(at for block in blocks for at in block), end]
     return sum(max(0, min(high, end) - low) for low, high in zip(edges[::2], edges[1::2]))
 
 
 def cost_test(claim, words):
-    """Return a function that is True for a state all of whose plans cost at least the claimed amount.
+    """Return a test of states (least offsets): True if every plan from a state costs at least the claimed cost.
 
-    `words` are a scale and triples (set, pool, weight): the multiplier of a byte of that set in that pool.
+    `words` are a scale and triples (conflict set, pool, weight), where the weight is the set's multiplier per byte.
     """
     ((scale,), *rows), least, parts = words, claim.least, int(claim.said[2])
     if scale < 1 or parts < 1:

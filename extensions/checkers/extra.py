@@ -2,14 +2,14 @@
 
 It proves that no sequence of operations within LIMIT bytes costs less than COST or, with COST `none`, that no sequence
 exists. GRAPH is operations-by-bytes/1 in JSON; its operations have costs and depend only on tensors. The proof is the
-excess of bytes while one OPERATION runs. Without OPERATION, each one is tried, and then all states are visited.
+excess of bytes over LIMIT during OPERATION. Without OPERATION, each one is tried, and then all states are visited.
 """
-# When an operation first runs, all its predecessors have run and no successor has.
-# A tensor that is made before that run and read after it is then in memory, or its maker runs again later.
-# So enough makers must run again to remove the excess of bytes above the budget.
-# A state of the search is the set of operations that have run and the set of tensors in memory, as two bit masks.
-# The checker visits all states that cheaper sequences can reach.
-# Tensors can also be dropped later, so they are dropped only if the next operation would not fit, in minimal sets.
+# When an operation first runs, all its predecessors have run and no successor has, whatever else runs again.
+# A tensor made before an operation's first run and read after it stays in memory, or its maker must run again later.
+# If the tensors needed later exceed the budget, enough of their makers must run again, at a cost: a lower bound.
+# A state of the search has two bit masks: the operations that have run, and the tensors in memory.
+# The checker visits all states that cheaper sequences can reach, so it finds a cheaper sequence if there is one.
+# Tensors can also be dropped later, so the search drops a minimal set only when the next operation would not fit.
 
 import heapq, sys
 from fractions import Fraction
@@ -24,19 +24,19 @@ STATES = 300_000
 
 
 def bit_set(numbers):
-    """Return a bit mask in which the bits with the given numbers are set."""
+    """Return the bit mask whose set bits are the given numbers."""
     return sum(1 << k for k in set(numbers))
 
 
 def numbers_of_bits(mask):
-    """Yield the numbers of the bits set in a mask, in ascending order."""
+    """Yield the positions of the set bits of a mask, in ascending order."""
     while mask:
         yield (mask & -mask).bit_length() - 1
         mask &= mask - 1
 
 
 class Runs:
-    """The states of an execution of a graph with recomputation, and the transitions between them."""
+    """The states of executions of a graph in which operations may run again, and the transitions between states."""
 
     def __init__(self, text, limit):
         graph = self.graph = orders.Graph(text)
@@ -60,11 +60,11 @@ class Runs:
         self.every = bit_set(range(len(ops)))
 
     def bytes_of(self, tensors):
-        """Return the size in bytes of a set of tensors, given as a bit mask."""
+        """Return the total size, in bytes, of the tensors in a bit mask."""
         return sum(self.size[t] for t in numbers_of_bits(tensors))
 
     def missing_runs(self, done, memory):
-        """Return (tensors still needed in memory, operations that must run again, their cost), or None."""
+        """Return (tensors needed later, operations that must run again, their cost), or None if that is impossible."""
         made, wanted = self.given, self.kept
         for v in range(len(self.cost)):
             if done >> v & 1:
@@ -86,7 +86,7 @@ class Runs:
         return wanted, again, cost
 
     def useful_tensors(self, done, wanted, again, slack):
-        """Return the tensors that any continuation with an extra cost below `slack` may read, as a bit mask."""
+        """Return the bit mask of the tensors that some continuation with an extra cost below `slack` may read."""
         for v in reversed(range(len(self.cost))):
             runs = self.is_again[v] and self.makes[v] & wanted and (again >> v & 1 or self.cost[v] < slack)
             if not done >> v & 1 or runs:
@@ -94,7 +94,7 @@ class Runs:
         return wanted
 
     def removable_sets(self, tensors, over):
-        """Yield the minimal subsets of some tensors that have at least `over` bytes, as bit masks."""
+        """Yield, as bit masks, the minimal subsets of `tensors` with at least `over` bytes in total."""
         rows = sorted(numbers_of_bits(tensors), key=lambda t: -self.size[t])
 
         def choose(k, over, least):
@@ -110,7 +110,7 @@ class Runs:
         yield from choose(0, over, self.bytes_of(tensors) + 1)
 
     def next_states(self, done, memory):
-        """Yield (done, memory, cost) of each possible next state; the cost is 0 for a first run."""
+        """Yield (operations done, tensors in memory, cost of the step) for each next state; a first run costs 0."""
         for v in range(len(self.cost)):
             is_again = done >> v & 1
             if self.needs[v] & ~memory or (self.before[v] & ~done if not is_again else not self.is_again[v]):
@@ -125,7 +125,7 @@ class Runs:
 
 
 def excess_and_removable(runs, v):
-    """Return the bytes above the limit when operation v first runs, and (bytes, cost) of each maker that may rerun."""
+    """Return the bytes above the limit when operation v first runs, and (bytes, cost) of each maker that can rerun."""
     before, behind = runs.graph.forced_neighbours(v)
     own, of_maker = runs.needs[v] | runs.makes[v], {}
     there = runs.bytes_of(own) + runs.work[v]
@@ -139,7 +139,7 @@ def excess_and_removable(runs, v):
 
 
 def costs_at_least(rows, over, cost, nodes=10_000):
-    """Return True if each choice of rows (bytes, cost) with at least `over` bytes costs at least `cost`."""
+    """Return True if it is proved that every choice of rows (bytes, cost) with `over` bytes costs at least `cost`."""
     rows = sorted(rows, key=lambda row: Fraction(row[1], row[0]))
 
     def fractional_cost(k, over):
@@ -163,12 +163,12 @@ def costs_at_least(rows, over, cost, nodes=10_000):
 
 
 def first_too_costly(runs, cost, operations):
-    """Return the first of the operations whose excess alone costs at least `cost`, or None."""
+    """Return the first of `operations` for which removing its excess bytes costs at least `cost`, or None."""
     return next((v for v in operations if costs_at_least(*excess_and_removable(runs, v)[::-1], cost)), None)
 
 
 def check(text, limit, cost, states=STATES):
-    """Return the number of visited states. Raises Refused for a cheaper sequence or for more than `states` states."""
+    """Check that no sequence is cheaper, and return the number of visited states. Raises Refused if one is cheaper."""
     runs = Runs(text, limit)
     cost = float("inf") if cost is None else cost
     if first_too_costly(runs, cost, range(len(runs.cost))) is not None:
@@ -200,7 +200,7 @@ def check(text, limit, cost, states=STATES):
 
 
 def check_one_operation(text, limit, cost, v):
-    """Return the words for a proof by the excess during operation v alone. Raises Refused if that proves nothing."""
+    """Check the proof that uses only the excess bytes during operation v, and return its name. Raises Refused."""
     runs = Runs(text, limit)
     if not 0 <= v < len(runs.cost):
         raise ValueError(f"OPERATION: must be an operation of the graph, got {v}")

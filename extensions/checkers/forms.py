@@ -1,11 +1,11 @@
-"""Forms: polynomials as mappings from products of names to numbers; their arithmetic, and proofs of their signs."""
+"""Forms are polynomials, stored as dicts from products (tuples of names) to coefficients; this file computes them."""
 
 import math
 from itertools import product
 
 
 def add(left, right, factor=1):
-    """Return left + factor * right for two forms."""
+    """Return the form left + factor * right, where `factor` is a number."""
     total = dict(left)
     for names, value in right.items():
         total[names] = total.get(names, 0) + factor * value
@@ -22,19 +22,19 @@ def multiply(left, right):
 
 
 def constant_value(form):
-    """Return the number that a constant form equals; raises ValueError for a form with names."""
+    """Return the value of a form without names, as a number. Raises ValueError for a form with names."""
     if set(form) - {()}:
         raise ValueError("must be a number without symbols")
     return form.get((), 0)
 
 
 def form_key(form):
-    """Return a hashable key that is the same for equal forms."""
+    """Return a hashable key of a form; equal forms have equal keys."""
     return frozenset(form.items())
 
 
 def substitute(form, name, value):
-    """Return a form with `name` replaced by the form `value`."""
+    """Return a copy of a form in which the form `value` replaces `name`."""
     replaced = {}
     for names, number in form.items():
         term = {tuple(each for each in names if each != name): number}
@@ -45,15 +45,15 @@ def substitute(form, name, value):
 
 
 def integer_multiple(form):
-    """Return the least positive multiple of a form that has integer coefficients."""
+    """Return the smallest positive multiple of a form whose coefficients are all integers."""
     scale = math.lcm(*(value.denominator for value in form.values()))
     return {names: int(value * scale) for names, value in form.items()}
 
 
 def no_less_than_0(form, box):
-    """Return True if a form is proved to be at least 0 on a box, as all its Bernstein coefficients there are.
+    """Return True if a form is proved to be at least 0 on a box, because its Bernstein coefficients are at least 0.
 
-    They enclose the values of the form. A symbol without a maximum is replaced by its excess over its minimum.
+    These coefficients enclose the form's values. A symbol without a maximum is replaced by its excess over its minimum.
     """
     if all(value >= 0 for value in form.values()):
         return True

@@ -1,16 +1,16 @@
-"""Macros, operations merged into one, for searched.py: their live bytes, and the test that merging is harmless."""
+"""Macros (sequences of operations merged into one) for searched.py: their live bytes, and the rule for merging them."""
 # docs/certificates.md proves that these rules for merging operations into macros are sound.
 
 Refused = type("Refused", (Exception,), {})
 
 
 def bits(numbers):
-    """Return a bit mask in which the bits with the given numbers are set."""
+    """Return the bit mask whose set bits are the given numbers."""
     return sum(1 << k for k in set(numbers))
 
 
 class Macros:
-    """Macros: merged sequences of operations, named by their first; a state is a bit mask of whole macros."""
+    """Macros: merged sequences of operations, named by their first operation; a state is a bit mask of operations."""
 
     def __init__(self, graph):
         n = len(graph.ops)
@@ -48,7 +48,7 @@ class Macros:
             self.over[k] = sorted((-graph.size[o], o, sorted(some)) for o, some in groups.items())
 
     def saved_bytes(self, k, done):
-        """Return the maximum bytes of outputs that operation k can write over inputs that no other operation needs."""
+        """Return the maximum bytes of operation k's outputs that can overwrite inputs which only k still needs."""
         holds, total = {}, 0
 
         def finds(row, tried):
@@ -65,7 +65,7 @@ class Macros:
         return total
 
     def run(self, v, done):
-        """Return the peak of live bytes during macro v, relative to its start after `done`, and its net change."""
+        """Return the peak of live bytes during macro v and their change by its end, relative to those after `done`."""
         if (key := (v, len(self.rows[v]), done & self.seen[v])) in self.known:
             return self.known[key]
         top = net = 0
@@ -80,8 +80,8 @@ class Macros:
         return top, net
 
     def join(self, u, v):
-        """Merge macro v right after u. Raises Refused unless v is harmless there or u is needed only by v."""
-        # A macro adds more bytes the fewer operations have run, so two extreme states bound the effect in all states.
+        """Append macro v to macro u. Raises Refused unless running v right after u is proved to raise no peak."""
+        # A macro adds the more bytes the fewer operations have run, so its effect is bounded by two extreme states.
         (most_u, high_u), (most_v, high_v) = (self.run(w, self.before[w]) for w in (u, v))
         (least_u, low_u), (least_v, _) = (self.run(w, self.every & ~self.after[w] & ~self.bits[w]) for w in (u, v))
         at_once = self.before[v] == self.before[u] | self.bits[u] and high_v <= 0 and high_u + most_v <= least_u

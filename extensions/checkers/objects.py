@@ -2,7 +2,7 @@
 
 PROBLEM has `"kind": "objects"`. ANSWER lists the buffer ids of each object: `{"objects": [{"buffers": [...]}]}`.
 """
-# docs/plan.md defines objects; the k-th largest object is at least the k-th largest buffer of any live set.
+# The k-th largest object is at least the k-th largest buffer of any live set, which proves the bound (docs/plan.md).
 
 import json, sys
 from collections import defaultdict
@@ -19,7 +19,7 @@ BUFFER = "id=i size=b? width=a? height=a? kind=S? start=t end=t"
 
 
 class Demand:
-    """A buffer that needs an object: its sharing class, its side lengths, and its lifetime."""
+    """A buffer that needs a shared object: its kind (buffers share only within a kind), side lengths, and lifetime."""
 
     def __init__(self, row, shift, alignment):
         row = reading.fields(row, BUFFER, "id", "start", "end")
@@ -33,7 +33,7 @@ class Demand:
 
 
 def read(text):
-    """Return the buffers of a problem, and the largest ratio of side lengths in one object, or None."""
+    """Return the buffers of a problem, and the allowed ratio of side lengths within one object, or None."""
     data = reading.fields(json.loads(text, object_pairs_hook=reading.unique_object), PROBLEM, "kind", "buffers")
     require(data["kind"] == "objects", "a problem of another kind")
     shift = reading.SHIFTS[data.get("interval", "half-open")]
@@ -43,12 +43,12 @@ def read(text):
 
 
 def area(sides):
-    """Return the product of two side lengths, which is the size of an object."""
+    """Return the size of an object: the product of its two side lengths."""
     return sides[0] * sides[1]
 
 
 def total_bound(rows):
-    """Return a lower bound on the total size of the objects, from the largest buffers of each live set."""
+    """Return a lower bound on the total size of objects: the sum over k of the largest k-th largest live buffer."""
     by_kind, total = defaultdict(list), 0
     for row in rows:
         by_kind[row.kind].append(row)

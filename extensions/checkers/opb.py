@@ -1,19 +1,19 @@
-"""The pseudo-Boolean formula (OPB) of a one-pool problem, over the bits of offsets and the order of each pair."""
+"""The pseudo-Boolean formula (OPB) of a one-pool problem; its variables are bits of offsets and orders of pairs."""
 
 from itertools import combinations
 
 
 class Formula:
-    """The linear constraints of a problem, numbered from 1, over bits of offsets and a selector per pair order."""
+    """The linear constraints of a problem, numbered from 1, over bits of offsets and a variable for each pair order."""
 
     def __init__(self, rows, end):
         self.rows, self.size = rows, rows.size
         self.lines = []
         self.names = set()
         self.grid = {}
-        """For each buffer, (step, rest, largest y, number of bits of y): its offset is rest + step * y."""
+        """Maps a buffer to (step, rest, largest y, number of bits of y), where its offset is rest + step * y."""
         self.below = {}
-        """For each ordered conflicting pair (i, j), the number of the constraint that i is below j if selected."""
+        """Maps a conflicting pair (i, j) to the number of the constraint "if the variable si_j is 1, i is below j"."""
         for i in sorted(rows.solid):
             step, rest, _ = rows.place(i, 0)
             last = (end - self.size[i] - rest) // step
@@ -26,17 +26,17 @@ class Formula:
                 self.below[j, i] = self._add_order(j, i)
 
     def value(self, i, y):
-        """Return the offset of buffer i for a value of its y."""
+        """Return the offset of buffer i when its variable y has the given value."""
         step, rest, _, _ = self.grid[i]
         return rest + step * y
 
     def min_step(self, i, at):
-        """Return the least y of buffer i whose offset is at least `at`, or the largest y plus one if none is."""
+        """Return the least y of buffer i whose offset is at least `at`; if there is none, the largest y plus one."""
         step, rest, last, _ = self.grid[i]
         return max(0, min(last + 1, -((rest - at) // step)))
 
     def text(self):
-        """Return the formula as a file in OPB format."""
+        """Return the formula as the text of an OPB file."""
         head = f"* #variable= {len(self.names)} #constraint= {len(self.lines)}"
         return "\n".join([head, *self.lines]) + "\n"
 

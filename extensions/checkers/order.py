@@ -19,7 +19,7 @@ def unique_object(pairs):
 
 
 class Graph:
-    """Operations and the tensors that they read and make. A resident tensor counts as 0 bytes."""
+    """The operations of a graph, and the tensors that they read and make. A resident tensor counts as 0 bytes."""
 
     def __init__(self, text):
         data = json.loads(text, object_pairs_hook=unique_object)
@@ -43,7 +43,7 @@ class Graph:
             for t in [*(op.get("in") or ()), *(op.get("out") or ())]:
                 if self.maker[t] != k:
                     self.users[t].add(k)
-        # An operation with several alternatives needs at least the smallest work among the alternatives.
+        # Any alternative of an operation may run, so a lower bound may count only the least work of all alternatives.
         ways = [[op, *(op.get("alternatives") or ())] for op in self.ops]
         self.work = [min(way.get("work") or 0 for way in each) for each in ways]
         made = [0] * len(self.ops)
@@ -59,7 +59,7 @@ class Graph:
             raise ValueError("operations must be listed in an order that satisfies their dependencies")
 
     def closure(self, v, rows):
-        """Return the operations that can be reached from operation v along `rows`; v only if it is on a cycle."""
+        """Return the operations reachable from operation v along `rows`; v is included only if it is on a cycle."""
         reached, waiting = set(), [v]
         while waiting:
             more = rows[waiting.pop()] - reached
@@ -68,7 +68,7 @@ class Graph:
         return reached
 
     def alive_after(self, done):
-        """Return the live bytes when exactly the operations `done` have run."""
+        """Return the number of live bytes when exactly the operations in `done` have run."""
         alive = 0
         for t, size in enumerate(self.size):
             is_there = self.maker[t] is None or self.maker[t] in done
@@ -76,7 +76,7 @@ class Graph:
         return alive
 
     def forced_neighbours(self, v):
-        """Return the operations that run before operation v in every order, and those that run after it."""
+        """Return two sets: the operations that every order runs before operation v, and those it runs after v."""
         after = [set() for _ in self.ops]
         for k, some in enumerate(self.before):
             for j in some:
@@ -85,7 +85,7 @@ class Graph:
 
 
 def bytes_of_state(graph, done):
-    """Return the live bytes when `done` have run. Raises Refused unless every order passes through this state."""
+    """Return the live bytes in the state `done`. Raises Refused unless every order passes through this state."""
     for k in range(len(graph.ops)):
         if k not in done and graph.closure(k, graph.before) < done:
             raise Refused("every order must pass through the state")
@@ -126,7 +126,7 @@ def bytes_while(graph, v, lines):
 
 
 def check(text, lines):
-    """Return the statement that a certificate proves about a graph, as a sentence. Raises Refused."""
+    """Return the sentence that a certificate proves about a graph. Raises Refused for a wrong certificate."""
     head, (word, claimed), (kind, *which), *rest = [line.split() for line in lines if line.strip()]
     graph = Graph(text)
     if head != ["memplan-order/1"] or word != "least":

@@ -1,7 +1,7 @@
 """Check a plan without memplan: plan.py [--inclusive|--half-open] PROBLEM PLAN [SIZE[@ADDRESS]|- ...]
 
-Exit status: 0 valid, 2 wrong input, 3 refused. With `--heaps SIZE` before the files, the plan names the pools, each of
-that size. PLAN is JSON with `placements`, or a table with the columns id, offset and optionally pool.
+Exit status: 0 valid, 2 wrong input, 3 refused. With `--heaps SIZE` before the files, each pool that the plan names has
+this SIZE. PLAN is JSON with `placements`, or a table with the columns id, offset and optionally pool.
 """
 # docs/formats.md defines the rules that a plan must keep, including those that certificates ignore.
 
@@ -20,7 +20,7 @@ Refused, require = reading.Refused, reading.require
 
 
 def placements(text):
-    """Return (id, pool name or None, offset) of each placement in the text of a plan."""
+    """Return a list of (id, pool name or None, offset), one for each placement in the text of a plan."""
     if text.lstrip(" \t\r\n\ufeff")[:1] in ("{", "["):
         data = json.loads(text, object_pairs_hook=reading.unique_object, parse_int=reading.integer)
         rows = data["placements"] if isinstance(data, dict) else data
@@ -43,12 +43,12 @@ def placements(text):
 
 
 def parse_integer(text):
-    """Return the integer that a cell of a table contains."""
+    """Return the integer in a cell of a table; surrounding spaces are ignored."""
     return checker.number(text.strip(" "))
 
 
 class Plan:
-    """The placements of a problem's buffers. `at[i]` is (pool, offset) of each root: a buffer that is not an alias."""
+    """The placements of a problem's buffers: `at` maps each root (a buffer that is not an alias) to (pool, offset)."""
 
     def __init__(self, text, plan, given, interval, heap):
         self.data, rows = reading.read(text, interval), placements(plan)
@@ -77,7 +77,7 @@ class Plan:
         for i, (q, offset) in sorted(self.at.items()):
             step, rest, ways = p.place(i, q)
             is_right = p.legal_offset(i, q, offset, p.ends[q]) == offset
-            if not p.size[i]:  # A buffer of size zero may overlap any buffer, so skip the conflicts.
+            if not p.size[i]:  # A buffer of size 0 overlaps nothing, so only the other rules apply to it.
                 is_right = offset % step == rest and p.pin[i] in (None, offset) and (0, problems.INF) not in ways
                 is_right = is_right and offset <= p.ends[q]
             if not is_right:
@@ -101,16 +101,16 @@ class Plan:
 
     @property
     def index(self):
-        """The row number of each id."""
+        """Maps the id of a buffer to its row number."""
         return {row["id"]: i for i, row in enumerate(self.problem.rows)}
 
     def place_of(self, i):
-        """Return the pool and the offset of row i; an alias is placed at its distance from its root."""
+        """Return (pool, offset) of row i. An alias is placed at a fixed distance from the buffer that contains it."""
         root, above = self.problem.rows[i]["root"]
         return self.at[root][0], self.at[root][1] + above
 
     def overlaps(self):
-        """Yield all pairs of buffers that share bytes in the plan."""
+        """Yield every pair of buffers that share bytes in the plan."""
         rows = sorted((*self.at[i], i) for i in self.problem.solid)
         for k, (q, _, i) in enumerate(rows):
             for other, offset, j in rows[k + 1 :]:
@@ -119,7 +119,7 @@ class Plan:
                 yield i, j
 
     def collisions(self):
-        """Yield pairs that share bytes: all explicit conflicts, and one or more live pairs if there are any."""
+        """Yield pairs that wrongly share bytes: all explicit conflicts, and at least one live pair if there is any."""
         p = self.problem
         for i, j in map(sorted, (pair for pair in p.named if len(pair) == 2)):
             if p.solid >= {i, j} and self.touch(i, j):
@@ -130,7 +130,7 @@ class Plan:
             for life in p.lives[i]
             for is_start, time in ((1, life[0]), (0, life[1]))
         )
-        there = []  # The list has (pool, offset, buffer) of each live buffer, and the ranges are pairwise disjoint.
+        there = []  # Sorted (pool, offset, buffer) of the live buffers, so only its neighbours can touch a buffer.
         for _, is_start, i in moves:
             row = (*self.at[i], i)
             k = bisect(there, row)
@@ -146,7 +146,7 @@ class Plan:
         return i != j and q == other and low < self.end[j] and offset < self.end[i]
 
     def bank_clashes(self):
-        """Yield the pairs of `bank` rules that touch a common bank, each with its weight (None: forbidden)."""
+        """Yield each pair of a `bank` rule that touches a common bank, with its weight, where None means forbidden."""
         p = self.problem
         for use in self.data.get("bank") or ():
             roots = [p.root[self.index[name]] for name in use["buffers"]]
@@ -161,7 +161,7 @@ class Plan:
                         yield (i, j), use.get("weight")
 
     def reuse_prices(self):
-        """Yield the price of each `reuse` pair that shares bytes and is never alive together."""
+        """Yield the price of each `reuse` pair that shares bytes, unless the two buffers are ever alive together."""
         p = self.problem
         for use in p.reuse:
             for i, j in ((p.root[self.index[a]], p.root[self.index[b]]) for a, b in use["pairs"]):
@@ -170,14 +170,14 @@ class Plan:
                     yield use["cost"]
 
     def used_ends(self):
-        """Return the largest end offset in each pool, in bytes."""
+        """Return a list with the largest end offset in each pool, in bytes."""
         return [
             max([self.end[i] for i in self.problem.solid if self.at[i][0] == q], default=0)
             for q in range(len(self.problem.pools))
         ]
 
     def cost(self):
-        """Return the cost: traffic times costs of pools, plus weights of shared banks and prices of shared bytes."""
+        """Return the plan's cost: traffic times pool cost, plus weights of shared banks and prices of shared bytes."""
         p = self.problem
         parts = 10**60
         price = costs.cost_by_buffer_and_pool(p, "cost", parts)
@@ -187,7 +187,7 @@ class Plan:
 
 
 def live_bytes_bound(problem):
-    """Return the peak of live bytes, a lower bound on the sum of all pools; 0 if buffers may share bytes."""
+    """Return the peak of live bytes, a lower bound on the sum over all pools, or 0 if live buffers may share bytes."""
     if problem.has_ties:
         return 0
     moves = sorted(
@@ -204,7 +204,7 @@ def live_bytes_bound(problem):
 
 
 def check(text, plan, given=None, interval=None, heap=None):
-    """Return (largest end offset per pool, cost, live-bytes bound) of a valid plan.
+    """Return (largest end offset of each pool, cost, peak of live bytes) for a valid plan.
 
     Raises Refused for an invalid plan.
     """
@@ -214,7 +214,7 @@ def check(text, plan, given=None, interval=None, heap=None):
 
 
 def check_command(words):
-    """Check the plan named by the command's arguments, and return the verdict as a sentence."""
+    """Check the plan that the command's arguments name, and return a sentence with the bytes it uses and its cost."""
     interval = heap = None
     while words and words[0].startswith("--"):
         if words[0] == "--heaps":

@@ -1,5 +1,5 @@
-"""Lower bounds on the price of shared bytes, for check.py: cliques that exceed their pool, with multipliers."""
-# docs/certificates.md proves that cliques that exceed their pool bound the price of shared bytes.
+"""Lower bounds on the price of shared bytes, for check.py: weighted sums of cliques that exceed their pool's size."""
+# docs/certificates.md proves that a clique that exceeds its pool gives a lower bound on the price of shared bytes.
 
 from importlib import import_module
 from math import gcd
@@ -8,7 +8,7 @@ costs = import_module(f"{__package__ or ''}.costs".lstrip("."))
 
 
 def prices_of(problem):
-    """Return the price of each priced pair of buffers that may share bytes."""
+    """Map each pair of buffers that may share bytes, at a price, to this price."""
     prices = {}
     for row in problem.reuse:
         for pair in row["pairs"]:
@@ -20,9 +20,9 @@ def prices_of(problem):
 
 
 def proved_bound(problem, scale, parts):
-    """Return the lower bound on the price that the cliques prove. Raises ValueError for an invalid part.
+    """Return the lower bound on the price that all parts prove together. Raises ValueError for an invalid part.
 
-    Each part is a list of cliques: (multiplier, divisor of both sides of its inequality, buffers...).
+    Each part is a list of cliques (multiplier, divisor of the clique's inequality, buffers...).
     """
     prices, seen, total = prices_of(problem), set(), 0
     for part in parts:
@@ -30,13 +30,13 @@ def proved_bound(problem, scale, parts):
         if not seen.isdisjoint(used):
             raise ValueError("each pair must be in one part only")
         seen.update(used)
-        step = gcd(*(prices[pair] for pair in used))  # The total price of the used pairs is a multiple of `step`.
+        step = gcd(*(prices[pair] for pair in used))  # Any price is a multiple of `step`, so round up to one.
         total += step * max(0, -(-amount // (scale * step))) if step else 0
     return total
 
 
 def clique_sum(problem, prices, scale, cliques):
-    """Return the sum that the cliques of a part prove, times `scale`, and the pairs whose prices they use."""
+    """Return the lower bound that the cliques of a part prove, times `scale`, and the pairs whose prices they use."""
     used, total = {}, 0
     for times, divisor, *members in cliques:
         buffers = {*members}
@@ -56,5 +56,5 @@ def clique_sum(problem, prices, scale, cliques):
         for pair in pairs:
             saved = min(excess, *(problem.size[i] for i in pair))
             used[pair] = used.get(pair, 0) + times * -(-saved // divisor)
-    # A pair in several cliques pays its price only once, so subtract the repeated amounts.
+    # A pair in several cliques pays its price only once, so subtract what they count above the price.
     return total - sum(max(0, amount - scale * prices[pair]) for pair, amount in used.items()), used.keys()

@@ -1,25 +1,25 @@
-"""A problem as check.py uses it: the rules that certificates use, and the legal offsets of each buffer."""
-# docs/certificates.md proves that a checker may omit all rules of a problem that this file does not read.
+"""A problem as check.py reads it: only the rules that certificates use, and the legal offsets of each buffer."""
+# docs/certificates.md proves that a checker may ignore all rules that this file does not read.
 
 from functools import cache
 from importlib import import_module
 from math import gcd, lcm
 
 reading = import_module(f"{__package__ or ''}.read".lstrip("."))
-INF, LIMIT = 2**80, 2**63  # INF is above all offsets; LIMIT - 1 is the end of a pool without a size.
+INF, LIMIT = 2**80, 2**63  # INF stands for "no legal offset"; a pool without a size ends at LIMIT - 1.
 
 
 class Problem:
-    """A problem reduced to the rules that certificates use, for buffers that are not aliases.
+    """A problem reduced to the rules that certificates use; aliases are merged into the buffers that contain them.
 
-    `pools` are (size, base address or None), from the certificate or, if `is_given`, in place of the problem's.
+    `pools` lists (size, base address or None), read from the certificate or, if `is_given`, from the command line.
     """
 
     def __init__(self, text, pools, interval=None, is_given=False):
         data, sizes = reading.read(text, interval), [size for size, _ in pools]
         mine, rows = data.get("pools") or [{} for _ in pools], data["buffers"]
         if not 0 < len(pools) == len(mine) < 63:
-            raise reading.Refused("the numbers of pools must be equal")
+            raise reading.Refused("the problem must have as many pools as there are pool sizes, and fewer than 63")
         if "pools" in data and not is_given and [pool.get("size") for pool in mine] != sizes:
             raise reading.Refused("problem and certificate must have equal pool sizes, unless given as arguments")
         bases = [pool.get("base_address", 0) if base is None else base for pool, (_, base) in zip(mine, pools)]
@@ -38,7 +38,7 @@ class Problem:
             self.lives[r] += row["lives"]
             self.rules[r].append((row.get("alignment", 1), above, row.get("offset_mod")))
             pin = self.pin[r] if row.get("offset") is None else row["offset"] - above
-            self.pin[r] = pin if self.pin[r] in (None, pin) else -1  # A pin of -1 means two contradictory pins.
+            self.pin[r] = pin if self.pin[r] in (None, pin) else -1  # Two different pins become -1: no legal offset.
             self.open[r] &= {number[k] for k in row.get("pools") or number if k not in (row.get("forbid_pools") or ())}
         pairs = [data.get("conflicts") or (), data.get("may_share") or ()]
         self.named, self.sharing = [{frozenset(self.root[index[x]] for x in pair) for pair in some} for some in pairs]
@@ -48,21 +48,21 @@ class Problem:
 
     @cache
     def meets(self, i, j):
-        """Return True if two buffers must not share bytes."""
+        """Return True if buffers i and j conflict: they must not share bytes."""
         pair, apart = frozenset((i, j)), not any(a < d and c < b for a, b in self.lives[i] for c, d in self.lives[j])
         return i != j and (pair in self.named or not (apart or pair in self.sharing or self.group[i] == self.group[j]))
 
     def fixed_ranges(self, buffers, q):
-        """Return the ranges of pool q that are reserved or occupied by pinned buffers among `buffers`, ascending."""
+        """Return the ascending ranges of pool q that are reserved or occupied by pinned buffers among `buffers`."""
         rows, top = [(at, at + size) for at, size in self.pools[q].get("reserved") or () if size], 0
         rows += [(self.pin[i], self.pin[i] + self.size[i]) for i in buffers & self.pinned if self.open[i] == {q}]
         for k, (low, high) in enumerate(sorted(rows)):
             rows[k] = (max(low, top), top := max(high, top))
-        return rows  # The returned ranges are ascending and disjoint.
+        return rows  # The loop has cut overlaps off, so the ranges are disjoint.
 
     @cache
     def place(self, i, q):
-        """Return (step, rest, blocked ranges): buffer i may be at rest + step * y in pool q; (1, 0, all) if not."""
+        """Return (step, rest, blocked ranges): buffer i may be at rest + step * y in pool q; all is blocked if none."""
         base, common, page = self.pools[q].get("base_address", 0), self.pools[q].get("alignment", 1), self.page[i]
         rules = [(m["modulus"], m["remainder"] - above) for _, above, m in self.rules[i] if m]
         step, rest, is_open = 1, 0, q in self.open[i]
@@ -77,7 +77,7 @@ class Problem:
 
     @cache
     def legal_offset(self, i, q, at, end):
-        """Return a buffer's first legal offset in pool q from `at` on with which it ends by `end`, or INF."""
+        """Return the first legal offset >= `at` of buffer i in pool q at which it ends by `end`, or INF."""
         (step, rest, ways), before, turns = self.place(i, q), -1, 0
         size, page, base, pin = self.size[i], self.page[i], self.pools[q].get("base_address", 0), self.pin[i]
         while before < at <= end - size and turns < 1000:
@@ -88,7 +88,7 @@ class Problem:
 
 
 def free_bytes_end(blocks, grain, rest, at, amount):
-    """Return the least end with `amount` free bytes above `at` outside of `blocks`, in whole cells of `grain` bytes."""
+    """Return the least end such that `amount` bytes from `at` to it are free; blocks grow to cells of `grain` bytes."""
     for low, high in ((low + (rest - low) % grain, high + (rest - high) % grain) for low, high in blocks):
         if amount <= low - at:
             break

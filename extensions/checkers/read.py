@@ -1,4 +1,4 @@
-"""Read a problem for check.py from memplan's JSON or from CSV without quotes. ValueError for ambiguous input."""
+"""Reads a problem for check.py from memplan's JSON or from CSV without quotes; ambiguous input is refused."""
 # docs/certificates.md lists the fields of a problem that this file reads.
 
 import json, re
@@ -7,7 +7,7 @@ from fractions import Fraction
 Refused = type("Refused", (Exception,), {})
 MOST, SHIFTS = 2**62, {"half-open": 0, "closed": 1}
 WORDS = {"format": ("memplan/1",), "interval": (*SHIFTS,), "objective": ("peak", "fit", "cost", ["peak", "cost"])}
-# The letter after a field's name is the kind of the value; a question mark after the letter allows null.
+# The letter after a field's name is the kind of its value (see KINDS); a question mark after it allows null.
 PROBLEM = (
     "format=w? name=S? interval=w buffers=l conflicts=P may_share=P bank=l reuse=l together=l pools=l? objective=w"
 )
@@ -19,18 +19,18 @@ COLUMNS |= {"alignment": "alignment", "offset": "offset"}
 
 
 def require(is_so, *rule):
-    """Raise ValueError with the parts of a rule unless a condition is true."""
+    """Raise ValueError with the words of `rule` unless the condition `is_so` is true."""
     if not is_so:
         raise ValueError(*rule)
 
 
 def is_integer_in(low, high):
-    """Return a function that tests whether a value is an integer in a range, ends included."""
+    """Return a function that tests whether a value is an integer from `low` to `high`, both included."""
     return lambda value: type(value) is int and low <= value <= high
 
 
 def is_list_of(is_right, least=0, most=2**63):
-    """Return a function that tests whether a value is a list of limited length with valid entries."""
+    """Return a function that tests whether a value is a list of `least` to `most` entries that all pass `is_right`."""
     return lambda value: type(value) is list and least <= len(value) <= most and all(map(is_right, value))
 
 
@@ -58,7 +58,7 @@ KINDS["T"] = is_list_of(is_list_of(KINDS["t"], 2, 2), 1)
 
 
 def fields(value, spec, *required):
-    """Return the non-null fields of a JSON object. Raises ValueError for fields that the spec does not allow."""
+    """Return the non-null fields of a JSON object. Raises ValueError for fields that `spec` does not allow."""
     kinds = dict(word.split("=") for word in spec.split())
     require(type(value) is dict, "must be an object, got", value)
     for name, entry in value.items():
@@ -84,7 +84,7 @@ def integer(text):
 
 
 def decimal(text):
-    """Return a JSON number as an exact fraction."""
+    """Return the JSON number in `text` as an exact fraction."""
     require(
         text[0] != "-" and len(text) <= 40 and re.search(r"^[^eE]*([eE][+-]?[0-9]{1,3})?$", text),
         "must be a decimal number, got",
@@ -99,13 +99,13 @@ def constant(text):
 
 
 def half_open(start, end, shift):
-    """Return a lifetime as a half-open range; `shift` is 1 if its given end is inclusive."""
+    """Return a lifetime as a half-open range of steps; `shift` is 1 if the given end is inclusive, else 0."""
     require(start < end + shift <= 2**63 - 1, "a lifetime must end after its start, got", start, end)
     return start, end + shift
 
 
 def chain_ends(after):
-    """Return (end, distance) of each chain; `after[i]` is (next, distance), or None at the end of a chain."""
+    """Return, for each i, (last of i's chain, distance to it); `after[i]` is (next, distance), or None at the end."""
     chains_ = {}
     for i in range(len(after)):
         path = []
@@ -121,12 +121,12 @@ def chain_ends(after):
 
 
 def read_json(text, interval):
-    """Return the checked fields of a JSON problem, with the derived fields that `read` describes."""
+    """Return the checked fields of a JSON problem, including the derived fields that `read` describes."""
     data = json.loads(
         text, object_pairs_hook=unique_object, parse_int=integer, parse_float=decimal, parse_constant=constant
     )
     if "\\u" in text:
-        json.dumps(data, ensure_ascii=False, default=str).encode()  # Encoding raises a ValueError for a lone surrogate.
+        json.dumps(data, ensure_ascii=False, default=str).encode()  # Refuse lone surrogates by this ValueError.
     data = fields(data, PROBLEM, "buffers")
     data["pools"] = [fields(pool, POOL) for pool in data.get("pools") or [{}]]
     data["buffers"] = rows = [fields(row, BUFFER, "id", "size") for row in data["buffers"]]
@@ -156,7 +156,7 @@ def read_json(text, interval):
 
 
 def check_row(row, index, names):
-    """Raise ValueError if fields of a buffer contradict each other."""
+    """Raise ValueError if two fields of a buffer contradict each other."""
     require(("start" in row) == ("end" in row), "a lifetime must have both a start and an end")
     require("start" not in row or "lifetimes" not in row, "lifetimes must not be given with start and end")
     if mod := row.get("offset_mod"):
@@ -178,7 +178,7 @@ def check_row(row, index, names):
 
 
 def read_csv(text, interval):
-    """Return the checked fields of a CSV table of buffers, with the derived fields that `read` describes."""
+    """Return the checked fields of a CSV table of buffers, including the derived fields that `read` describes."""
     require(
         not re.search('["\0-\x09\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)', text), "must have no quotes or control characters"
     )
@@ -201,7 +201,7 @@ def read_csv(text, interval):
 
 
 def cell_of(name, cell):
-    """Return the value of a cell in column `name`, or None if it is empty and the column is optional."""
+    """Return the value of a cell in column `name`, or None for an empty cell of an optional column."""
     if name == "id":
         return cell
     cell = cell.strip(" ")
@@ -215,9 +215,9 @@ def cell_of(name, cell):
 
 
 def read(text, interval=None):
-    """Return the fields of a problem that are present. A table has no pools.
+    """Return the fields of a problem as a dict; absent fields are omitted. A CSV table has no pools.
 
-    Each buffer also gets half-open `lives`, its `root` with the distance to it, and `group`, the end of its ties.
+    Each buffer also gets half-open `lives`, its `root` (outermost containing buffer, distance) and its tied `group`.
     """
     text = text.removeprefix("\ufeff")
     return (read_json if text.lstrip(" \t\r\n")[:1] == "{" else read_csv)(text, interval)

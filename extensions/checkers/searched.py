@@ -1,4 +1,4 @@
-"""The proof for order.py that no order of macros (merged operations) stays within a budget of live bytes."""
+"""Checks a proof, for order.py, that no order of macros (merged operations) stays within a budget of live bytes."""
 # docs/certificates.md defines the lines of this proof, and proves that its rules are sound.
 
 from collections import Counter
@@ -9,7 +9,7 @@ Refused, Macros = found.Refused, found.Macros
 
 
 class Search:
-    """The search of all states between two states that every order passes, forward or backward, with live bytes."""
+    """A forward or backward search of all states between two states that every order passes, and their live bytes."""
 
     def __init__(self, macros, part, is_forward, budget):
         self.macros, self.part, self.is_forward, self.budget = macros, part, is_forward, budget
@@ -27,14 +27,14 @@ class Search:
         self.alive, self.waiting, self.at, self.swaps = {start: macros.graph.alive_after(done)}, [start], 0, []
 
     def next_state(self):
-        """Return the state that was queued first and not returned yet. Raises Refused if there is none."""
+        """Return the next state of the queue (first in, first out). Raises Refused if the queue is empty."""
         if self.at == len(self.waiting):
-            raise Refused("there must be a state for each line")
+            raise Refused("the proof must not have more lines than states")
         self.at += 1
         return self.waiting[self.at - 1]
 
     def step(self, state, alive, v):
-        """Return (state after macro v, peak meanwhile, live bytes afterwards), or None if v cannot run."""
+        """Return (state after macro v, peak of live bytes during v, live bytes after v), or None if v cannot run."""
         macros, mine = self.macros, self.macros.bits[v]
         if self.is_forward:
             if mine & state or macros.before[v] & ~state:
@@ -47,7 +47,7 @@ class Search:
         return state & ~mine, alive - net + top, alive - net
 
     def reach(self, state, alive):
-        """Queue a state unless it is known. Raises Refused if it completes an order within the budget."""
+        """Queue a new state with its live bytes. Raises Refused if it is the goal, as an order then fits the budget."""
         if state == self.goal:
             raise Refused("no order must stay within the budget, but one does")
         if state not in self.alive:
@@ -55,7 +55,7 @@ class Search:
             self.waiting.append(state)
 
     def branch(self, state):
-        """Queue the state after each macro that can run within the budget."""
+        """Queue every state that one macro can reach from `state` within the budget."""
         alive = self.alive[state]
         for v in self.part:
             reached = self.step(state, alive, v)
@@ -63,7 +63,7 @@ class Search:
                 self.reach(reached[0], reached[2])
 
     def commit(self, state, row):
-        """Queue the state after macros that may run next, as inevitable decreases offset each increase of bytes."""
+        """Queue only the state after a run of macros, which is safe if later forced decreases offset each increase."""
         alive, change = self.alive[state], []
         for v in row:
             reached = self.step(state, alive, v)
@@ -83,7 +83,7 @@ class Search:
         self.reach(state, alive)
 
     def swap(self, pairs):
-        """Add a symmetry: a swap of pairs of macros, after checking that each pair differs only in name."""
+        """Add a symmetry that exchanges the macros of each pair, after checking that it maps the graph to itself."""
         macros, graph, image = self.macros, self.macros.graph, list(range(len(self.macros.graph.ops)))
         for pair in pairs:
             a, b = (macros.rows[v] for v in pair)
@@ -109,13 +109,13 @@ class Search:
         self.swaps.append([(macros.bits[a], macros.bits[b]) for a, b in pairs])
 
     def swap_macros(self, state, k):
-        """Return a state with the macros of each pair of swap k exchanged."""
+        """Return the image of a state under swap k, which exchanges the two macros of each of its pairs."""
         for a, b in self.swaps[k]:
             state ^= a | b if bool(state & a) != bool(state & b) else 0
         return state
 
     def rename(self, state, swaps):
-        """Queue the image of a state under a sequence of swaps, which must be a smaller number than the state."""
+        """Queue the image of a state under a sequence of swaps; as a number, it must be smaller than the state."""
         image = state
         for k in swaps:
             image = self.swap_macros(image, k)
@@ -125,7 +125,7 @@ class Search:
 
 
 def no_order(graph, budget, lines):
-    """Raise Refused unless the lines prove that no order of the searched macros stays within the budget."""
+    """Raise Refused unless the lines of a proof show that no order of the macros stays within the budget."""
     macros, search = Macros(graph), None
     for kind, *words in lines:
         if kind == "search" and search is None:

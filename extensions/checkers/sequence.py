@@ -16,7 +16,7 @@ Refused = orders.Refused
 
 
 def check(text, order):
-    """Return (peak of live bytes, cost of the operations that run again). Raises Refused for an invalid order."""
+    """Return (peak of live bytes, total cost of repeated operations). Raises Refused for an invalid order."""
     graph, steps = orders.Graph(text), json.loads(order)
     steps = steps["order"] if isinstance(steps, dict) else steps
     if not isinstance(steps, list) or any(type(v) is not int or not 0 <= v < len(graph.ops) for v in steps):
@@ -39,7 +39,7 @@ def check(text, order):
 
 
 def peak(graph, steps):
-    """Return the peak of live bytes; each copy of a tensor is alive from its making to its last reader."""
+    """Return the peak of live bytes; each copy of a tensor is alive from the step that makes it to its last reader."""
     change, end = [0] * (len(steps) + 1), len(steps)
     since, until = {}, {}
     for t in range(len(graph.size)):
@@ -65,7 +65,7 @@ def peak(graph, steps):
 
 
 def lower_bound(text):
-    """Return a lower bound for all orders: the live bytes at start and end, and during each operation alone."""
+    """Return a lower bound on the peak of all orders: the most bytes at the start, at the end, or for one operation."""
     graph = orders.Graph(text)
     floors = [graph.alive_after(set()), graph.alive_after({*range(len(graph.ops))})]
     for v, op in enumerate(graph.ops):

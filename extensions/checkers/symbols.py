@@ -1,4 +1,4 @@
-"""Sizes as expressions over symbols, converted to forms (polynomials), with exact bounds in integers and fractions."""
+"""Converts size expressions over symbols to forms (polynomials), and bounds them exactly by integers and fractions."""
 
 import ast, math, sys
 from fractions import Fraction
@@ -24,11 +24,11 @@ FUNCTIONS |= {"ceil_div": "ceil", "CeilDiv": "ceil", "align": "align"}
 
 
 Refused, Undecided = (type(name, (Exception,), {}) for name in ("Refused", "Undecided"))
-"""Refused: the proof is wrong. Undecided: neither proved nor refuted within the limits of boxes and forms."""
+"""Refused: the proof is wrong. Undecided: the limits on boxes, forms or time prevent a proof and a refutation."""
 
 
 class Symbols:
-    """The symbols, counted in steps of `multiple_of`, and the atoms: names for floors and positive parts of forms."""
+    """Symbols, counted in steps of `multiple_of`, and atoms (names such as @3 for floors and positive parts)."""
 
     def __init__(self, rows, is_over=lambda: False):
         self.is_over = is_over
@@ -46,7 +46,7 @@ class Symbols:
         self.points = [dict(zip(self.box, row)) for row in product(*map(_sample_values, self.box.values()))][:81]
 
     def read(self, text):
-        """Return the form of an expression that is given as text."""
+        """Return the form of an expression, given as text such as `4*n + 2`."""
         return self._read(ast.parse(str(text).strip(), mode="eval").body)
 
     def _read(self, tree):
@@ -92,7 +92,7 @@ class Symbols:
         return quotient if function == "ceil" else multiply(quotient, {(): divisor})
 
     def floor(self, form, divisor):
-        """Return the form of floor(form / divisor). Integer parts are moved out, so that equal floors share an atom."""
+        """Return the form of floor(form / divisor), where multiples of the divisor are moved out of the floor."""
         if divisor < 1:
             raise ValueError("a divisor must be at least 1")
         out = {names: value // divisor for names, value in form.items() if value // divisor}
@@ -115,12 +115,12 @@ class Symbols:
         return {(name,): 1}
 
     def stop_if_over(self):
-        """Raise Undecided if the time is over. Call this before work of unknown duration."""
+        """Raise Undecided if the time limit has passed; called before work of unknown duration."""
         if self.is_over():
             raise Undecided("time is over")
 
     def value(self, form, at):
-        """Return the value of a form at symbol values `at`, given as step counts; `at` caches values of atoms."""
+        """Return a form's value at symbol values `at` (step counts); values of atoms are cached in `at`."""
         total = 0
         for names, value in form.items():
             for name in names:
@@ -132,10 +132,10 @@ class Symbols:
             total += value
         return total
 
-    # The functions that follow compute lower bounds of a form; these bounds contain no atoms.
+    # Sign proofs need polynomials, so the following functions bound a form from below by forms without atoms.
 
     def lower_bound_forms(self, form):
-        """Return forms without atoms such that, at each symbol value, one of them is a lower bound of the form."""
+        """Return forms without atoms, of which at least one is a lower bound of the form at each symbol value."""
         key_of_form = form_key(form)
         if key_of_form not in self.lowered:
             self.stop_if_over()
@@ -149,7 +149,7 @@ class Symbols:
         return self.lowered[key_of_form]
 
     def _replace_floors(self, form):
-        """Replace each floor of p / d by (p - r) / d; the name `~@3` is r / d of atom @3, in [0, (d - 1) / d]."""
+        """Return a form with (p - r) / d for each floor of p / d; for atom @3, the name `~@3` means r / d, below 1."""
         for name in sorted({name for names in form for name in names if name in self.atoms and self.atoms[name][1]}):
             inner, divisor = self.atoms[name]
             inner = self._replace_floors(inner)
@@ -180,7 +180,7 @@ class Symbols:
         return self.signs[key_of_form]
 
     def enclosing_interval(self, form):
-        """Return an interval that contains all values of a form, computed as if symbols and atoms were independent."""
+        """Return an interval (low, high) of all values of a form, computed as if symbols and atoms were independent."""
         low = high = 0
         for names, value in form.items():
             least = most = value
@@ -192,7 +192,7 @@ class Symbols:
         return low, high
 
     def ends_of(self, name):
-        """Return the interval of the values of a symbol or atom; an unlimited end is infinite."""
+        """Return (lowest, highest) of the values of a symbol or atom; an unlimited end is infinite."""
         if name not in self.atoms:
             low, high = self.box[name]
             return low, math.inf if high is None else high
@@ -203,7 +203,7 @@ class Symbols:
         return tuple(each if abs(each) == math.inf else each // divisor for each in (low, high))
 
     def free_symbols(self, forms):
-        """Return the symbols that occur in the forms, including those inside atoms."""
+        """Return the set of the symbols that occur in the forms, also inside atoms."""
         names_used = {name for form in forms for names in form for name in names}
         return {
             each
@@ -212,7 +212,7 @@ class Symbols:
         }
 
     def maximal_forms(self, forms):
-        """Return the forms that may be the largest at some symbol values; all others are proved to be dominated."""
+        """Return the forms that may be largest at some symbol values; all others are proved to be dominated."""
         forms_left = list({form_key(form): form for form in forms}.values())
         if len(forms_left) > MOST_FORMS:
             raise Undecided(f"one offset is a maximum of {len(forms_left)} forms, which are too many")

@@ -1,10 +1,10 @@
 """Check a schedule over a link, without memplan: transfers.py GRAPH STEPS LINK. Exit: 0 valid, 2 wrong, 3 refused.
 
-GRAPH is operations-by-bytes/1 in JSON, whose operations have costs. STEPS is a JSON list of `{"kind", "what",
-"start"}`, or an object with such a list as `steps`. LINK is the number of bytes moved per unit of cost. The output is
-the peak of live bytes and the total time.
+GRAPH is operations-by-bytes/1 in JSON, where each operation has a cost. STEPS is a JSON list of `{"kind", "what",
+"start"}`, or an object with this list as `steps`. LINK is the number of bytes moved per unit of time (of cost). The
+output is the peak of live bytes and the total time.
 """
-# docs/order.md defines the rules: each step is checked against earlier steps, then live bytes are counted.
+# Each step is checked against earlier steps by the rules of docs/order.md, then live bytes are counted.
 
 import json, sys
 from fractions import Fraction
@@ -19,18 +19,18 @@ KINDS = ("run", "send", "fetch")
 
 
 class Copy:
-    """A copy of a tensor in memory, made by step `born`, complete at time `ready`; `uses` are (step, end of use)."""
+    """A copy of a tensor in memory, made by step `born` and complete at `ready`; `uses` lists (step, end of use)."""
 
     def __init__(self, tensor, born, ready):
         self.tensor, self.born, self.ready, self.uses = tensor, born, ready, [(born, ready)]
 
     def is_alive(self, k, now):
-        """Return True if the copy is in memory when step k starts at time `now`."""
+        """Return True if the copy occupies memory when step k starts at time `now`."""
         return self.born <= k and any(j >= k or end > now for j, end in self.uses)
 
 
 class Replay:
-    """The state of a replayed schedule: copies in memory, operations that ran, and the time until each unit is busy."""
+    """The state of a replayed schedule: copies in memory, operations that ran, and when each unit becomes free."""
 
     def __init__(self, graph, link):
         self.graph, self.link = graph, link
@@ -41,7 +41,7 @@ class Replay:
                 self.copies[t] = [Copy(t, -1, 0)]
 
     def latest_copy(self, t, now):
-        """Return the newest copy of tensor t that is complete at time `now`. Raises Refused if there is none."""
+        """Return the latest copy of tensor t that is complete at time `now`. Raises Refused if there is none."""
         ready = [copy for copy in self.copies.get(t, ()) if copy.ready <= now]
         if not ready:
             raise Refused(f"tensor {t} must be in memory at time {now}")
@@ -55,7 +55,7 @@ class Replay:
             raise Refused(f"operation {v} must run after operation {min(missing)}")
         if v in self.ran:
             behind = {w for w in self.ran if v in (self.graph.ops[w].get("after") or ())}
-            # An operation may run again only if the inputs are unchanged and the operation changes no tensor in place.
+            # A repeated run must give the same result, so refuse it if a tensor of the operation is changed in place.
             inputs = set(op.get("in") or ())
             if op.get("once") or behind or self.changed & (inputs | set(op.get("out") or ())):
                 raise Refused(f"operation {v} must not run again")
@@ -67,9 +67,9 @@ class Replay:
         return end
 
     def move(self, kind, k, t, now):
-        """Send or fetch tensor t as step k at time `now`, and return the end time."""
+        """Send tensor t away or fetch it back as step k at time `now`, and return the end time."""
         if not self.link or not self.graph.size[t] or t in self.changed:
-            raise Refused(f"tensor {t} must have bytes and be unchanged to be moved over the link")
+            raise Refused(f"tensor {t} must have bytes and never change in place, to be moved over a link")
         end = now - (-self.graph.size[t] // self.link)
         if kind == "send":
             self.latest_copy(t, now).uses.append((k, end))
@@ -110,7 +110,7 @@ def check(text, steps, link):
 
 
 def live_bytes(graph, rows, ends, replay):
-    """Yield the live bytes at the beginning, at the start of each step, and at the end."""
+    """Yield the live bytes before the first step, at the start of each step, and after the last step."""
     copies = [copy for some in replay.copies.values() for copy in some if graph.size[copy.tensor]]
     yield sum(graph.size[copy.tensor] for copy in copies if copy.born < 0)
     for k, (_, _, now) in enumerate(rows):

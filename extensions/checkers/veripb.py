@@ -1,8 +1,8 @@
 """Convert a one-pool certificate to a VeriPB proof, without memplan: veripb.py PROBLEM CERTIFICATE FORMULA PROOF
 
 It writes a formula in OPB and a proof in format 2.0. Exit status: 0 written, 2 wrong input or not covered, 3 refused.
-An offset is `rest + step * y`, where the variables are the bits of y. `s3_4` means that buffer 3 is below buffer 4, and
-`g3_7` that y of buffer 3 is at least 7. A lemma is a clause over these variables, proved by two unit propagations.
+An offset is `rest + step * y`; the bits of y are variables. Variable `s3_4` means that buffer 3 is below buffer 4, and
+`g3_7` means that buffer 3's y is at least 7. A lemma is a clause of these variables, proved by two unit propagations.
 """
 
 import sys
@@ -16,15 +16,15 @@ if not __package__:
 checker, opb = (import_module(f"{__package__ or ''}.{name}".lstrip(".")) for name in ("check", "opb"))
 MOST_BUFFERS = 40
 MOST_TOGETHER = 12
-"""The limit of buffers in a set that is refuted by all its orders; 2^12 subsets take 100,000 steps and 10 MB."""
+"""The most buffers of a set that is refuted order by order, because 2^12 subsets take 100,000 steps and 10 MB."""
 
 
 class NotCoveredError(ValueError):
-    """The certificate may be right, but this kind of formula cannot express its claim."""
+    """The certificate may be correct, but a formula of this kind cannot express its claim."""
 
 
 def translate(problem, certificate, core=()):
-    """Return the formula "some plan fits the claimed capacity" in OPB, and the proof that it is unsatisfiable.
+    """Return two texts: the OPB formula "some plan fits the refuted capacity", and a proof that it is unsatisfiable.
 
     `problem` is memplan's JSON. If the proof has no lemmas, the formula has only the buffers of `core`. Raises Refused
     for a wrong certificate, and NotCoveredError for several pools or claims, costs, pins, reserved ranges, pages, more
@@ -39,7 +39,7 @@ def translate(problem, certificate, core=()):
     if not expected:
         raise NotCoveredError("the certificate claims nothing that could be refuted")
     if core and all(line[0] not in ("l", "s") for line in lines):
-        # If the buffers of the core do not fit, the whole problem does not fit, so the formula omits all other buffers.
+        # If the core's buffers do not fit, the whole problem does not fit, so the formula omits all other buffers.
         rows.solid = {i for i in rows.solid if rows.rows[i]["id"] in core}
     if len(rows.solid) > MOST_BUFFERS:
         raise NotCoveredError(f"the problem has {len(rows.solid)} buffers, and at most {MOST_BUFFERS} are supported")
@@ -53,7 +53,7 @@ def translate(problem, certificate, core=()):
 
 
 class Translation(checker.Claim):
-    """A claim that is checked and, at the same time, translated to proof steps about the formula."""
+    """A claim that is checked line by line and at the same time translated to proof steps about the formula."""
 
     def __init__(self, rows, ends):
         super().__init__(rows, ends)
@@ -65,21 +65,21 @@ class Translation(checker.Claim):
         self.refuted = {}
 
     def text(self):
-        """Return the content of the proof file."""
+        """Return the text of the VeriPB proof file."""
         head = ["pseudo-Boolean proof version 2.0", f"f {len(self.formula.lines)}"]
         last = len(self.formula.lines) + len(self.steps)
         foot = ["output NONE", f"conclusion UNSAT : {last}", "end pseudo-Boolean proof"]
         return "\n".join([*head, *self.steps, *foot]) + "\n"
 
     def is_refuted(self, low, ref, changed):
-        """Return True if a state is refuted; if a conflict set refutes it, also write that proof."""
+        """Return True if a state (least offsets) is refuted; if a conflict set refutes it, also add the proof steps."""
         is_so = bool(super().is_refuted(low, ref, changed))
         if is_so and ref[0] == "@" and all(min(low(i)) < checker.INF for i in changed):
             self._write_set(low, ref)
         return is_so
 
     def add_lemma(self, kind, b, refs, low):
-        """Check a lemma, and write it as a clause of the proof."""
+        """Check a lemma, and add it to the proof as a clause."""
         super().add_lemma(kind, b, refs, low)
         formula, at = self.formula, {i: self.formula.min_step(i, lows[0]) for i, lows in low.items()}
         clause = self._clause_against(at)
@@ -95,12 +95,12 @@ class Translation(checker.Claim):
         self._add_clause(clause)
 
     def close(self, ref):
-        """Check the last line of the claim, and write the contradiction."""
+        """Check the last line of the claim, and add the final contradiction to the proof."""
         super().close(ref)
         self._add_clause([])
 
     def _write_set(self, low, ref):
-        """Write that the highest buffers of a conflict set, above their least offsets, do not fit together."""
+        """Add proof steps that the highest buffers of a conflict set do not fit together above their least offsets."""
         k, grain, rest, _ = map(int, (ref[1:] + ":1:0:1" * (":" not in ref)).split(":"))
         amount, waste, size, ids = 0, 0, self.formula.size, []
         for at, i in sorted(((low(i)[0], i) for i in self.sets[k][0] if low(i)), key=lambda row: (-row[0], row[1])):
@@ -116,7 +116,7 @@ class Translation(checker.Claim):
         self._refute_set(frozenset(ids), at + (rest - at) % grain, grain)
 
     def _refute_set(self, some, at, grain):
-        """Write that the buffers of a conflict set cannot all be at or above `at`; return the least y of each."""
+        """Add proof steps that a conflict set's buffers cannot all be at or above `at`; return their least y."""
         if (line := self.refuted.get((some, at, grain))) is not None:
             return line
         formula = self.formula
@@ -133,14 +133,14 @@ class Translation(checker.Claim):
                     self._write_push(b, j, least[b])
                 self._add_clause([*clause, *(f"s{j}_{b}" for j in order if j != b)])
             self._write_cycles(order)
-            # Even without the last buffers of the order, each buffer has another one below, so no buffer is the lowest.
+            # Each buffer has another buffer below it, and there are no cycles, so no buffer can be the lowest.
             for last in range(len(order) - 1, 0, -1):
                 for i in order[:last]:
                     self._add_clause([*clause, *(f"s{j}_{i}" for j in order[:last] if j != i)])
         return self.refuted.setdefault((some, at, grain), least)
 
     def _write_cycles(self, order):
-        """Write that no two or three buffers are below each other in a cycle."""
+        """Add proof steps that no two or three buffers are below each other in a cycle."""
         circles = [*combinations(order, 2), *combinations(order, 3)]
         circles += [(i, k, j) for i, j, k in combinations(order, 3)]
         for circle in circles:
@@ -152,7 +152,7 @@ class Translation(checker.Claim):
             self._add_step(f"pol {numbers[0]} {' '.join(f'{number} +' for number in numbers[1:])} s {total} d")
 
     def _write_push(self, i, j, y):
-        """Write the least y of buffer j if it is above buffer i, and the y of buffer i is at least `y`."""
+        """Add a proof step: if buffer j is above buffer i, whose y is at least `y`, then j's y has this lower bound."""
         formula = self.formula
         to = formula.min_step(j, formula.value(i, y) + formula.size[i])
         if to == 0 or ("push", i, j, y) in self.known:
@@ -169,7 +169,7 @@ class Translation(checker.Claim):
         return [f"~{self._lower_bound_literal(i, y)}" for i, y in least.items()]
 
     def _lower_bound_literal(self, i, y):
-        """Return the literal "y of buffer i is at least `y`"; its first use defines it."""
+        """Return the literal "buffer i's y is at least `y`", after adding its definition on first use."""
         name = f"g{i}_{y}"
         if (i, y) in self.meanings:
             return name

@@ -1,1 +1,1 @@
-"""Several plans that differ in the pairs that they pay for, cheapest first: `memplan plan --plans`."""
+"""`memplan plan --plans`: several plans, cheapest first, which differ in the pairs of buffers that they pay for."""

@@ -1,4 +1,4 @@
-"""Plans that differ in the priced pairs that they pay for, cheapest first, each with a proof."""
+"""Several plans of a problem, cheapest first, which differ in the priced pairs they pay for; each has a proof."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from memplan.solvers.portfolio import registry
 from memplan.solvers.search.to_plan import gap_of
 
 FIRST_SHARE = 0.5
-"""The fraction of the time for the first plan."""
+"""The fraction of the time limit that the first plan may use."""
 
 
 def find_plans(problem: Problem, count: int, distance: int, control: Control, first: Callable[[float], Plan]) -> Plan:
-    """Return the first plan with up to `count - 1` others, within the time limit of the call."""
+    """Return the first plan together with up to `count - 1` other plans, found within the time limit of the call."""
     _refuse_unless_priced(problem)
     answer = first(FIRST_SHARE)
     return _add_other_plans(problem, answer, count, distance, control) if answer.placements else answer
 
 
 def _refuse_unless_priced(problem: Problem) -> None:
-    """Raise OptionError for problems without priced pairs, with a choice of pools, or with unsupported constraints."""
-    # Pairs that touch a common bank in units of one byte may never do so in coarser units, so use units of one byte.
+    """Raise OptionError if a problem has no priced pairs, a choice of pools, or constraints that are not supported."""
+    # In coarser units, a pair that may touch a common bank could seem unable to, so use units of one byte.
     instance = compile_problem(problem, column([1]))
     if not counts_cost(problem.objective) or not len(instance.priced_pairs):
         rule = 'must be 1 without pairs that cost something: "reuse", or "bank" with weights, with objective "cost"'
@@ -50,10 +50,10 @@ def _refuse_unless_priced(problem: Problem) -> None:
 
 
 def _add_other_plans(problem: Problem, first: Plan, count: int, distance: int, control: Control) -> Plan:
-    """Return a plan with up to `count - 1` others, each the cheapest that differs from all earlier plans.
+    """Return the plan `first` together with up to `count - 1` others, each the cheapest that differs from all before.
 
     Two plans differ if at least `distance` pairs are paid for by exactly one of them. Interchangeable buffers are
-    ordered by offset, also in the first plan, so that plans are not mere copies.
+    sorted by offset in all plans, so that no two plans differ only by an exchange of such buffers.
     """
     original = problem
     if problem.objective == PEAK_THEN_COST:
@@ -83,7 +83,7 @@ def _add_other_plans(problem: Problem, first: Plan, count: int, distance: int, c
 
 
 def _placement_fields(problem: Problem, instance: Instance, offset: I64) -> dict[str, Any]:
-    """Return the fields of a plan that contain its placements and the pairs that it pays for."""
+    """Return the fields of a plan for its placements and for the pairs that it pays for (banks and shared bytes)."""
     placements = lift(problem, instance, instance.allowed.argmax(axis=0), offset)
     return {
         "placements": placements,
@@ -93,7 +93,7 @@ def _placement_fields(problem: Problem, instance: Instance, offset: I64) -> dict
 
 
 def _plan_of(problem: Problem, instance: Instance, first: Plan, found: FurtherPlan) -> Plan:
-    """Return a further plan. Its cost bound holds for plans that differ from all earlier ones."""
+    """Return a further plan as a Plan. Its bound on the cost holds for all plans that differ from all earlier plans."""
     is_at_peak, costs = problem.objective == PEAK_THEN_COST, Costs.from_instance(instance)
     cost = costs.cost_of_steps(found.steps)
     bound = None if first.cost_lower_bound is None else costs.cost_of_steps(found.bound)

@@ -1,8 +1,9 @@
 """The search for further plans: each is the cheapest whose paid pairs differ enough from all earlier plans.
 
-Two plans differ by the pairs that meet in exactly one of them. Interchangeable buffers are ordered by offset, because
-other plans would be copies. Starts are in bytes, not in the coarser units of the cheapest plan. Independent parts are
-searched one by one; later parts must supply the distance that earlier parts lack.
+The distance of two plans is the number of pairs that meet (share bytes or a bank) in exactly one of them.
+Interchangeable buffers are sorted by offset, because exchanging them gives no new plan. Starts are in bytes, not in
+the coarser units of the first plan's search. Independent parts of the instance are searched one after the other; later
+parts must supply the distance that earlier parts lack.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from memplan.solvers.search.control import Control
 
 NAME = "prices"
 WORK_PER_S = 200_000
-"""The number of search nodes that count as one second."""
+"""The number of search nodes that count as one second of work."""
 _NONE_ABOVE, _MOST_ENTRIES = 2**40, 4_000
 _CUT_ROUNDS = 20
 
 
 class _Part:
-    """A part of the instance, with the pairs that meet in it in each plan so far."""
+    """An independent part of the instance, and which of its pairs meet (share bytes or a bank) in each plan so far."""
 
     def __init__(self, piece: Piece, coarse: Piece, offset: I64, is_least: bool, flag: I64) -> None:
         self.piece, self.twin, self.at = piece, _twins(piece), offset[piece.members]
@@ -45,10 +46,10 @@ class _Part:
             self._answers[frozenset()] = self.price, self.at
 
     def min_price(self, need: I64, upper: int, least: int, control: Control) -> tuple[int, I64, bool] | None:
-        """Return (least price below `upper`, starts, True if proved), or None if there is no such plan.
+        """Return (least price below `upper`, starts in bytes, True if proved), or None if there is no such plan.
 
-        The paid pairs differ by at least need[q] from those of known plan q, and no such plan costs less than `least`.
-        The price is not proved if the control stopped the search before.
+        The paid pairs must differ by at least need[q] from those of known plan q. `least` is a known lower bound on the
+        price. The price is not proved if the control stopped the search early.
         """
         far: dict[bytes, int] = {}
         for q in np.argsort(need).tolist():
@@ -78,7 +79,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class FurtherPlan:
-    """A further plan: its offsets, its cost in steps of `Costs`, and the proved lower bound on that cost."""
+    """A further plan: its offsets in bytes, its cost in integer steps of `Costs`, and a proved lower bound on it."""
 
     offset: I64
     steps: int
@@ -86,10 +87,10 @@ class FurtherPlan:
 
 
 class FurtherPlans:
-    """The plans that differ from a first plan and from each other, cheapest first.
+    """The search for plans that differ from a first plan and from each other, cheapest first.
 
-    `first` is the first plan with interchangeable buffers in order. `is_least` states that no plan is cheaper.
-    `is_complete` becomes True once no further plan differs from all.
+    `first` is the first plan with interchangeable buffers sorted by offset. `is_least` states that no plan is cheaper.
+    `is_complete` becomes True once it is proved that no further plan differs from all found plans.
     """
 
     def __init__(self, instance: Instance, offset: I64, distance: int, is_least: bool, control: Control) -> None:
@@ -116,7 +117,7 @@ class FurtherPlans:
         return FurtherPlan(offset, steps, min(steps, self._floor))
 
     def next_plan(self, control: Control) -> FurtherPlan | None:
-        """Return the next plan, or None if there is none or none was found in time."""
+        """Return the next cheapest plan, or None if no further plan exists or none was found in time."""
         need = np.full(len(self.parts[0].known) if self.parts else 1, self.distance)
         is_first_open, self._is_proved = not self._is_proved, True
         answer = self._min_price(0, need, _NONE_ABOVE, control)
@@ -134,9 +135,9 @@ class FurtherPlans:
     def _min_price(
         self, k: int, need: I64, upper: int, control: Control, paid: int = 0
     ) -> tuple[int, list[I64]] | None:
-        """Return (least price below `upper`, starts) of the parts from `k` on, or None if there is none.
+        """Return (least total price below `upper`, starts of each part) for the parts from `k` on, or None without one.
 
-        Together these parts differ by `need` from the plans so far. The earlier parts cost `paid`.
+        Together these parts must differ by need[q] from plan q. The earlier parts already cost `paid`.
         """
         if (need <= 0).all():
             return (self._price[k], [part.at for part in self.parts[k:]]) if self._price[k] < upper else None
@@ -144,8 +145,8 @@ class FurtherPlans:
             return None
         part, later = self.parts[k], self._least[k + 1]
         best, tried = None, set()
-        # A choice dominates another one if it is no dearer and differs at least as much from each plan.
-        # After each choice, search only choices that differ more from some plan, beginning with the cheapest.
+        # A plan of this part is useless if another one costs no more and differs at least as much from each known plan.
+        # So after each plan of this part, search only plans that differ more from some known plan, cheapest first.
         queue = [(part.least, tuple(np.maximum(need - self._reach[k + 1], 0).tolist()))]
         while queue and queue[0][0] + later < upper and upper > self._floor - paid:
             least, wanted = heappop(queue)
@@ -172,7 +173,7 @@ class FurtherPlans:
 
 
 def _sort_twins(at: I64, twin: I64) -> I64:
-    """Return the starts sorted within each group of interchangeable buffers."""
+    """Return the starts of all buffers, sorted within each group of interchangeable buffers."""
     root, at = np.arange(len(at)), at.copy()
     for v in np.flatnonzero(twin >= 0).tolist():
         root[v] = root[twin[v]]
@@ -182,7 +183,7 @@ def _sort_twins(at: I64, twin: I64) -> I64:
 
 
 def _twins(piece: Piece) -> I64:
-    """Return, for each buffer, an earlier interchangeable buffer, or -1."""
+    """Return an array with the number of an earlier interchangeable buffer for each buffer, or -1 if there is none."""
     own = np.stack((piece.size, piece.lowest, piece.highest, piece.step), axis=1)
     both = np.stack((piece.price, piece.grid, piece.gap), axis=2)
     twins = np.full(len(piece), -1)
@@ -197,7 +198,7 @@ def _twins(piece: Piece) -> I64:
 
 
 def _charges(rows: CutRows, bound: CutBound) -> tuple[int, I64]:
-    """Return a lower bound on the cost of all plans and a charge per pair, in units of 1 / scale of the bound."""
+    """Return a lower bound on the cost of all plans and a charge for each pair that meets, both times `bound.scale`."""
     charge, base = bound.scale * rows.price, 0
     for cut, times in bound.multipliers:
         excess, pairs, saved = rows.clique_savings(cut.members)

@@ -1,4 +1,4 @@
-"""Files of other systems: compare their planners with memplan, and convert problems, models and plans."""
+"""Questions about files of other systems: `compare` their planners with memplan, and `convert` problems and plans."""
 
 from typing import TYPE_CHECKING, Any
 

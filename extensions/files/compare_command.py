@@ -1,4 +1,4 @@
-"""The command `memplan compare`, for one file, or for several files one after the other."""
+"""The command `memplan compare`, which compares one file, or several files one after the other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memplan.extensions.files.compare.compare import QUESTION
 
 @command_of(QUESTION, files_argument("Further models, compared each by itself into -o FOLDER/."), ON)
 def compare(line: CommandLine) -> int:
-    """Answer for one file, whose name is passed on, or for several."""
+    """Run the command for one file, whose name is passed to the question, or for several files; return the status."""
     if has_several(line):
         return run_each(line)
     call = read_call(line)

@@ -1,4 +1,4 @@
-"""The command `memplan convert`, and writing its output files."""
+"""The command `memplan convert`, which answers the question `convert` and writes the output files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OUTPUT = (
 
 @command_of(QUESTION, Flag("output", "--output", "-o", metavar="FILE", help=_OUTPUT))
 def convert(line: CommandLine) -> int:
-    """Answer the question `convert`, and write the files in the requested format."""
+    """Answer the question `convert`, write the files in the requested format, and return the exit status."""
     call = read_call(line)
     _set_target(call)
     answer, output = answer_of_call(call), call.flags["output"]
@@ -38,7 +38,7 @@ def convert(line: CommandLine) -> int:
 
 
 def _set_target(call: Call) -> None:
-    """Set the target, the prefix and the name of a call from its files; raises OptionError for a wrong output."""
+    """Set a call's target, C prefix and name from its file names. Raises OptionError for an unusable output file."""
     output, file = call.flags["output"], call.files["file"]
     if output is not None and output != STANDARD:
         if Path(output).resolve() == Path(file or "").resolve():
@@ -53,7 +53,7 @@ def _set_target(call: Call) -> None:
 
 
 def _write_files(output: str, answer: Converted) -> None:
-    """Write the files of an answer to the output or beside it; raises OptionError for a wrong name."""
+    """Write the files of an answer to the output file, or beside it. Raises OptionError for an unusable file name."""
     kind = "problem" if answer.to == "json" else answer.to
     files = {file.suffix: file.data for file in answer.files} or {"": answer.documents[kind]}
     if output == STANDARD:
@@ -72,7 +72,7 @@ def _write_files(output: str, answer: Converted) -> None:
 
 
 def _conversion_lines(output: str, answer: Converted, options: ModelOptions) -> list[str]:
-    """Return the lines printed about the written output: the facts, and why nothing was written or the arena."""
+    """Return the printed lines: facts about the input, then why no file was written or what arena the model needs."""
     lines = list(facts(answer))
     if answer.not_written is not None:
         lines.append(f"{output}: not written, as {answer.not_written}")
@@ -84,7 +84,7 @@ def _conversion_lines(output: str, answer: Converted, options: ModelOptions) -> 
 
 
 def _runtime_measurement(model: bytes, options: ModelOptions) -> str:
-    """Return what the runtime measures for a written model in its smallest arena, as part of a sentence."""
+    """Return the arena that the runtime itself measures for a written model, as part of a sentence."""
     from memplan.planner.foreign.arena import rules_of
 
     rules = rules_of(model)

@@ -1,4 +1,4 @@
-"""The library of problems: checked facts about each problem, submissions, and runs of any planner."""
+"""The library of problems: checked facts about each problem, submissions of better plans, and runs of any planner."""
 
 from typing import TYPE_CHECKING
 

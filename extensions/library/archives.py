@@ -1,8 +1,8 @@
-"""The archive of a kind of problems: its files, packed for the repository and unpacked for use.
+"""The ZIP archive with the files of one kind of problems, which is committed and unpacked for use.
 
-An archive is a ZIP file without times whose members are sorted by name, so equal files give equal archives, and a
-better plan changes only its own member. Files are unpacked next to it, into folders that Git ignores; a note file
-records the hash of the archive.
+An archive contains no times, and its members are sorted by name. So equal files always give the same archive, and a
+better plan changes only its own member. The files are unpacked next to the archive, into folders that Git ignores. A
+note file there records the archive's hash.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from memplan.planner.errors import FormatError
 ARCHIVE = "files.zip"
 FOLDERS = ("plans", "problems", "proofs")
 _UNPACKED = ".unpacked"
-"""The note file: the hash of the unpacked archive, and the names of its files."""
+"""The name of the note file, which records the hash of the unpacked archive and the names of its files."""
 _MODE = 0o644 << 16
 
 
 def unpack(kind: Path) -> None:
-    """Unpack a kind's archive into its folder if it changed or a file is missing. Raises FormatError.
+    """Unpack the archive of a kind into its folder, if the archive changed or a file is missing. Raises FormatError.
 
-    Files that were only in the previously unpacked archive are removed.
+    Files of the previously unpacked archive that are not in the new archive are deleted.
     """
     archive, note = kind / ARCHIVE, kind / _UNPACKED
     if not archive.exists():
@@ -50,7 +50,7 @@ def unpack(kind: Path) -> None:
 
 
 def pack(kind: Path) -> bool:
-    """Write the files in the folder of a kind into its archive, and return True if the archive changed."""
+    """Pack the files in the folder of a kind into its archive, and return True if the archive changed."""
     archive = kind / ARCHIVE
     names = [f"{folder}/{path.name}" for folder in FOLDERS for path in sorted((kind / folder).glob("[!.]*"))]
     data = pack_archive({name: (kind / name).read_bytes() for name in names})
@@ -62,18 +62,18 @@ def pack(kind: Path) -> bool:
 
 
 def pack_archive(files: dict[str, bytes]) -> bytes:
-    """Return the bytes of an archive that contains the given files, by name."""
+    """Return the bytes of a ZIP archive of the given files, which are given as contents by name."""
     written = BytesIO()
     with ZipFile(written, "w") as archive:
         for name in sorted(files):
-            about = ZipInfo(name)  # The default time of a ZipInfo is constant, so equal files give equal archives.
+            about = ZipInfo(name)  # A ZipInfo has a constant time by default, so equal files give equal archives.
             about.compress_type, about.create_system, about.external_attr = ZIP_DEFLATED, 3, _MODE
             archive.writestr(about, files[name], compresslevel=9)
     return written.getvalue()
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file of the library, and create its folder if it is missing."""
+    """Write a file of the library, after creating its folder if that is missing."""
     with os_errors_named(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
     write_file_atomically(str(path), data)

@@ -1,4 +1,4 @@
-"""The check of the library: all fingerprints, plans and certificates, by the independent checkers."""
+"""The check of the library: its fingerprints, and its plans and certificates by checkers independent of memplan."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from memplan.extensions.library.judging import KINDS, BrokenRuleError, judge_pla
 from memplan.planner.errors import FormatError
 
 _LARGE = 200_000
-"""The size in bytes above which the fast check skips a certificate."""
+"""The fast check skips certificates with more bytes than this."""
 
 
 def check(
     library: ProblemLibrary, wanted: Iterable[Entry], *, is_fast: bool = False
 ) -> Iterator[tuple[Entry, list[str]]]:
-    """Yield each entry with a list of its faults. `is_fast` skips large certificates."""
+    """Yield each entry together with the sentences about its faults. If `is_fast`, large certificates are skipped."""
     names: set[str] = set()
     for entry in wanted:
         faults = list(_faults_of_entry(library, entry, is_fast))
@@ -27,7 +27,7 @@ def check(
 
 
 def version_fault(library: ProblemLibrary) -> str | None:
-    """Return a sentence if the recorded hash differs from that of the problems, or else None."""
+    """Return a sentence if the library's recorded hash differs from the hash of its problems, else None."""
     version = library.version()
     if version is None or version.partition(" ")[2] == library.digest():
         return None

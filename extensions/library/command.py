@@ -1,4 +1,4 @@
-"""The command `memplan library`: problems and their best known plans, for authors of planners and for submitters."""
+"""The command `memplan library`, which lists, checks and extends the problems and their best known plans."""
 
 from __future__ import annotations
 

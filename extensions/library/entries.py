@@ -1,6 +1,6 @@
-"""The tables of the library: a folder per kind, with the table `index.jsonl` (one line per problem) and files.
+"""The tables of the library: each kind of problems has a folder with the table `index.jsonl` (one line per problem).
 
-The files are in an archive next to the table, which is unpacked when one of them is first needed.
+The files of the problems are in an archive next to the table, which is unpacked when a file is first needed.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from memplan.planner.model.rows import WireValue
 
 INDEX = "index.jsonl"
 BENCHMARK = "benchmark"
-"""The name of the benchmark group, whose problems are listed in the file `benchmark.txt`."""
+"""The name of the group of problems for benchmarks, which are listed in the file `benchmark.txt`."""
 EASY = "easy"
-"""The name of the group of problems that memplan proves in seconds; they are listed in the file `easy.txt`."""
+"""The name of the group of problems that memplan solves with proof in seconds, which are listed in `easy.txt`."""
 PARTS = (EASY, "hard", "open")
 VERSION = "LIBRARY_VERSION"
-"""The name of the file with the version of the set of problems, and the hash of all problems."""
+"""The name of the file that records the version of the library's problem set and the hash of all problems."""
 EntryStatus = Literal["proved", "claimed", "open"]
 
 
 class Entry(WireValue):
     """The known facts about a problem.
 
-    name: the name of the problem, in lower case, which all its files have.
+    name: the name of the problem in lower case, which is also the name of its files.
     kind: the kind of problem, which is also the name of its folder.
     problem: the suffix of the problem file.
-    source: the key in `sources.jsonl` of its origin; `origin` is the file or rule at that source.
-    fingerprint: a hash that identifies the problem whatever its names and its order are.
-    limit: the bytes of the pool or of a heap, or the cost of operations that may run again, by kind.
+    source: the key of the problem's source in `sources.jsonl`; `origin` is the file or rule there.
+    fingerprint: a hash of the problem that does not depend on names or on the order of rows.
+    limit: depending on the kind, the bytes of the pool or of a heap, or the allowed cost of repeated operations.
     features: counts, sums and shares by which results are grouped.
-    best: the least value of a known plan, or None.
-    bound: the lower bound that a certificate or a checker proves; with `is_infeasible` there is none.
+    best: the least value of a known plan, or None if no plan is known.
+    bound: the lower bound that a certificate or a checker proves; None if `is_infeasible`.
     claimed: the lower bound that the program in `command` claims.
-    by, on, command: the finder of the best plan or proof, the day, and the command.
+    by, on, command: who found the best plan or proof, on which day, and by which command.
     """
 
     name: str
@@ -64,31 +64,31 @@ class Entry(WireValue):
 
     @property
     def status(self) -> EntryStatus:
-        """`proved` if a checker accepts that no plan is better, `claimed` if only a program does, else `open`."""
+        """`proved` if a checker confirms that no plan is better, `claimed` if only a planner says so, else `open`."""
         if self.is_infeasible or (self.best is not None and self.bound is not None and self.best <= self.bound):
             return "proved"
         return "claimed" if self.best is not None and self.claimed is not None and self.best <= self.claimed else "open"
 
     @property
     def capacity(self) -> float | None:
-        """The limit of the problem, or else its best known value if that is not 0, or else None."""
+        """The limit of the problem; without a limit, the best known value unless it is 0; else None."""
         return self.limit if self.limit is not None else self.best or None
 
     @property
     def gap(self) -> float | None:
-        """The relative gap from the higher of the two bounds to the best value; None without a bound above 0."""
+        """The relative gap between the best value and the higher of both bounds, or None without a bound above 0."""
         bound = max(self.bound or 0, self.claimed or 0)
         return self.best / bound - 1 if self.best is not None and bound else None
 
 
 @dataclass(frozen=True)
 class ProblemLibrary:
-    """The library of problems in a folder."""
+    """The library of problems that is stored in a folder: its tables, files and groups."""
 
     folder: Path
 
     def kinds(self) -> list[str]:
-        """Return the names of all kinds in the library."""
+        """Return the names of all kinds of problems in the library."""
         return sorted(path.parent.name for path in self.folder.glob(f"*/{INDEX}"))
 
     def entries(self, kind: str | None = None) -> list[Entry]:
@@ -108,9 +108,9 @@ class ProblemLibrary:
                 ) from error
 
     def select(self, words: Sequence[str]) -> list[Entry]:
-        """Return the entries that words select: kinds, names, `benchmark`, `easy`, `hard`, `open` and `WORD/KIND`.
+        """Return the entries that words select: a kind, a name, `benchmark`, `easy`, `hard`, `open`, or `WORD/KIND`.
 
-        Without words, all entries are selected. Raises OptionError for a word that selects no entry.
+        Without words, return all entries. Raises OptionError for a word that selects no entry.
         """
         everything = self.entries()
         if not words:
@@ -129,7 +129,7 @@ class ProblemLibrary:
         return [entry for entry in everything if entry.name in names]
 
     def names(self, group: str) -> list[str]:
-        """Return the names of the problems listed in a group's file, or [] if there is no such file."""
+        """Return the names of the problems in a group's file, such as `benchmark.txt`, or [] without this file."""
         path = self.folder / f"{group}.txt"
         if not path.exists():
             return []
@@ -137,13 +137,13 @@ class ProblemLibrary:
             return path.read_text(encoding="utf-8").split()
 
     def _names_by_part(self, entries: Sequence[Entry]) -> dict[str, set[str]]:
-        """Return the names of the easy, hard and open problems; each problem is in exactly one of these groups."""
+        """Map `easy`, `hard` and `open` to names of problems; each problem is in exactly one of these groups."""
         open_names = {entry.name for entry in entries if entry.status == "open"}
         easy = {entry.name for entry in entries if entry.status == "proved"}.intersection(self.names(EASY))
         return dict(zip(PARTS, (easy, {row.name for row in entries} - easy - open_names, open_names), strict=True))
 
     def version(self) -> str | None:
-        """Return the version of the set of problems with its hash, `1.0 sha256:...`, or None without a version file."""
+        """Return the version and hash of the problem set, such as `1.0 sha256:...`, or None without a version file."""
         path = self.folder / VERSION
         return path.read_text(encoding="utf-8").strip() if path.exists() else None
 
@@ -169,17 +169,17 @@ class ProblemLibrary:
         return self.folder / entry.kind / folder / f"{entry.name}.{ending}"
 
     def unpack(self) -> None:
-        """Unpack the files of all kinds whose archives changed."""
+        """Unpack the archives of all kinds, unless the files of an archive are already up to date."""
         for kind in self.kinds():
             unpack(self.folder / kind)
 
     def pack(self) -> list[str]:
-        """Pack the files of all kinds; return the kinds whose archives changed."""
+        """Pack the files of all kinds into their archives, and return the kinds whose archives changed."""
         self.unpack()
         return [kind for kind in self.kinds() if pack(self.folder / kind)]
 
     def put(self, entry: Entry) -> None:
-        """Write an entry into the table of its kind, replacing an entry of the same name, and pack the kind's files."""
+        """Add an entry to the table of its kind, or replace the entry of the same name, and pack the kind's files."""
         path = self.folder / entry.kind / INDEX
         rows = {each.name: each for each in self._read_entries(entry.kind)} if path.exists() else {}
         rows[entry.name] = entry
@@ -194,5 +194,5 @@ _unpack_once = cache(unpack)
 
 
 def facts(entry: Entry) -> dict[str, Any]:
-    """Return the fields of an entry with its status and gap, for lists."""
+    """Return the fields of an entry and its derived status and gap, for printed lists."""
     return {**entry.model_dump(mode="json"), "status": entry.status, "gap": entry.gap}

@@ -1,8 +1,8 @@
-"""Fingerprints that identify problems whatever their names and order are, and features by which to choose problems.
+"""Fingerprints of problems, which do not depend on names or on the order of rows, and features for choosing problems.
 
 The fingerprint of a problem of buffers is the hash of its canonical content. Any other problem becomes a graph of
-coloured nodes: colours are refined by those of the neighbours until their number no longer grows, and the sorted
-colours are hashed. Equal problems have equal fingerprints; rarely, different problems have, too.
+coloured nodes. Each colour is refined by the neighbours' colours until the number of colours stops growing, and the
+sorted colours are hashed. Equal problems have equal fingerprints. In rare cases, different problems do so too.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.problem import Problem
 
 _OF_BUFFERS = ("peak", "fit", "pools", "rules", "reuse", "heaps")
-"""The kinds in memplan's own problem format, with buffers and pools."""
+"""The kinds of problems in memplan's own format, with buffers and pools."""
 _LIMITS = {"fit": "size", "heaps": "heaps", "recompute": "extra cost"}
-"""The meaning of the limit for each kind that has a limit."""
+"""What an entry's limit means, for each kind of problem that has a limit."""
 
 
 @dataclass
 class _Graph:
-    """A graph of labelled nodes and of edges (from, to, label)."""
+    """A graph of labelled nodes and labelled edges (from, to, label)."""
 
     nodes: list[Any] = field(default_factory=list)
     edges: list[tuple[int, int, str]] = field(default_factory=list)
@@ -65,7 +65,7 @@ def fingerprint(kind: str, data: bytes, name: str, limit: int | None) -> str:
 
 
 def _graph_fingerprint(problem: dict[str, Any], graph: _Graph, given: Any) -> str:
-    """Return the fingerprint of a graph of operations, from its tensors, operations, and reads and writes."""
+    """Return the fingerprint of a graph of operations, computed from its tensors, operations, reads and writes."""
     flags = [set(problem.get(name) or ()) for name in ("kept", "given", "resident")]
     facts = problem.get("tensors") or [{} for _ in problem["size"]]
     for t, size in enumerate(problem["size"]):
@@ -80,7 +80,7 @@ def _graph_fingerprint(problem: dict[str, Any], graph: _Graph, given: Any) -> st
 
 
 def _lifetime_fingerprint(problem: dict[str, Any], graph: _Graph) -> str:
-    """Return the fingerprint of buffers with symbolic sizes or with sides; only the order of their times counts."""
+    """Return the fingerprint of buffers with symbolic or two-dimensional sizes; only the order of times matters."""
     rows = problem["buffers"]
     rank = {time: k for k, time in enumerate(sorted({row[key] for row in rows for key in ("start", "end")}))}
     for row in rows:
@@ -89,7 +89,7 @@ def _lifetime_fingerprint(problem: dict[str, Any], graph: _Graph) -> str:
 
 
 def features(kind: str, data: bytes, name: str) -> dict[str, float]:
-    """Return the features of a problem: the numbers of its parts, and statistics of its buffers."""
+    """Return the features of a problem by name: counts such as `buffers` or `operations`, and statistics of sizes."""
     if kind in _OF_BUFFERS:
         return _buffer_figures(read_problem(data, name))
     problem = json.loads(data)

@@ -1,4 +1,4 @@
-"""The values of plans and the claims of certificates of each kind, computed by the independent checkers alone.
+"""Values of plans and bounds of certificates for each kind of problem, computed only by programs in checkers/.
 
 No checker supports plans of cascades.
 """
@@ -24,22 +24,22 @@ T = TypeVar("T")
 
 
 class BrokenRuleError(InputError):
-    """A plan that violates a rule, or a certificate that does not prove its claim."""
+    """A submitted plan violates a rule, or a submitted certificate does not prove its claim."""
 
 
 Worth = tuple[float, float | None]
-"""The value of a plan, and the lower bound that its checker computes, or None."""
+"""(value of a plan, lower bound that its checker also computes, or None)."""
 Judge = Callable[[str, str, int | None], Worth]
-"""A function of (problem text, plan text, limit) that returns the plan's value; raises one of REFUSALS."""
+"""A function of (problem text, plan text, limit) that returns the plan's Worth. Raises one of REFUSALS."""
 
 
 @dataclass(frozen=True)
 class Kind:
     """A kind of problem in the library.
 
-    least: the quantity that is minimized.
-    judge: computes the value of a plan; None if no checker outside of memplan can.
-    prove: computes the proved bound, or None if nothing fits. The field is None for a kind without certificates.
+    least: the name of the minimised quantity.
+    judge: computes the value of a plan; None if no checker outside of memplan supports this kind.
+    prove: computes the bound that a certificate proves, or None if nothing fits; None for a kind without certificates.
     """
 
     name: str
@@ -97,7 +97,7 @@ def _judge_symbolic(problem: str, text: str, limit: int | None) -> Worth:
 
 
 def _certified_packing(problem: str, text: str, limit: int | None) -> float | None:
-    """Return the least value that a certificate for check.py proves: bytes, cost or price; None if nothing fits."""
+    """Return the lower bound (bytes, cost or price) that a certificate for check.py proves, or None if nothing fits."""
     lines = text.split("\n")
     _CHECK.check(problem, lines[:-1], [(limit, None)] if limit is not None else None)
     word, *numbers = lines[2].split(" ")
@@ -107,7 +107,7 @@ def _certified_packing(problem: str, text: str, limit: int | None) -> float | No
 
 
 def _certified_infeasibility(problem: str, text: str, limit: int | None) -> float | None:
-    """Return None for a certificate that nothing fits. Raises Refused for certificates of other claims."""
+    """Check a certificate that nothing fits, and return None. Raises Refused for a certificate of another claim."""
     if _certified_packing(problem, text, limit) is not None:
         raise _CHECK.Refused("the certificate must claim that no plan fits")
     return None
@@ -138,7 +138,7 @@ KINDS = {
 
 
 def judge_plan(kind: Kind, problem: str, text: str, limit: int | None) -> Worth:
-    """Return the value of a plan. Raises BrokenRuleError for an invalid plan, FormatError for an unreadable file."""
+    """Return the Worth of a plan. Raises BrokenRuleError for an invalid plan, FormatError for an unreadable file."""
     if kind.judge is None:
         raise FormatError(
             f"kind: {kind.name} has no checker outside of memplan, so send the answer of `memplan {kind.name}`"

@@ -1,4 +1,4 @@
-"""The HTML page about benchmark runs: the PAR2 time of each planner, and performance profiles."""
+"""The HTML page about benchmark runs, with the PAR2 time (penalised mean) of each planner and performance profiles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ caption{text-align:left;font-weight:bold;padding:8px 0}svg{width:100%}p{font-siz
 
 @dataclass(frozen=True)
 class Line:
-    """The totals of a planner over its runs. In `par2_s`, an unsolved run counts twice its time limit."""
+    """The totals of a planner over its runs. `par2_s` is its mean time; an unsolved run counts twice the limit."""
 
     planner: str
     runs: int
@@ -33,12 +33,12 @@ class Line:
     par2_s: float
 
     def cells(self) -> list[str]:
-        """Return the totals as texts for the cells of a table row."""
+        """Return the totals as the texts of a table row's cells."""
         return [self.planner, *map(str, (self.runs, *self.counts)), f"{self.par2_s:.3f}"]
 
 
 def planner_lines(rows: Sequence[Result]) -> list[Line]:
-    """Return the totals of each planner, in ascending order of PAR2."""
+    """Return the totals of each planner, in ascending order of PAR2 time."""
     groups = (("solved", "better"), ("better",), ("plan",), ("none",), ("invalid",), ("late", "memory", "failed"))
     summary_rows = []
     for planner, some in groupby(sorted(rows, key=lambda row: row.solver), key=lambda row: row.solver):
@@ -53,12 +53,12 @@ def _penalised_s(row: Result) -> float:
 
 
 def text_of(rows: Sequence[Result]) -> str:
-    """Return the table of planners as text."""
+    """Return the table of planners, with their totals, as text columns."""
     return text_table(_HEAD, [line.cells() for line in planner_lines(rows)])
 
 
 def page(rows: Sequence[Result], title: str) -> str:
-    """Return the page of all runs as HTML without scripts."""
+    """Return a page about all runs as HTML without scripts."""
     kinds = sorted({_kind_name(row) for row in rows})
     tables = [_results_table(kind, [row for row in rows if _kind_name(row) == kind]) for kind in kinds]
     compared = run_by_all(rows)
@@ -84,7 +84,7 @@ def page(rows: Sequence[Result], title: str) -> str:
 
 
 def run_by_all(rows: Sequence[Result]) -> list[Result]:
-    """Return the rows of the problems that every planner ran on, as only these can be compared."""
+    """Return only the rows of problems that every planner ran, because only these rows can be compared."""
     planners = {row.solver for row in rows}
     ran = {(row.solver, row.fingerprint) for row in rows}
     return [row for row in rows if all((planner, row.fingerprint) in ran for planner in planners)]
@@ -103,7 +103,7 @@ def _results_table(caption: str, rows: Sequence[Result]) -> str:
 
 
 def _profile(rows: Sequence[Result], caption: str, *, by_ratio: bool) -> str:
-    """Return a chart of the fraction of solved problems over time, or over time relative to the fastest planner."""
+    """Return an SVG chart of each planner's fraction of solved problems over time, or over time / fastest time."""
     fastest: dict[str | None, float] = {}
     for row in rows:
         fastest[row.fingerprint] = min(fastest.get(row.fingerprint, 1e9), _penalised_s(row))

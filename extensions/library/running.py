@@ -1,7 +1,7 @@
-"""Runs of any planner on problems of the library, by a command line; checkers outside of memplan check the plans.
+"""Runs any planner, given as a command line, on problems of the library; programs in checkers/ check its plans.
 
-A run is solved if its plan is at least as good as the best known plan, or if the planner reports that nothing fits and
-this is proved. A valid plan that is worse counts as a plan, but not as solved.
+A run is solved if its plan is at least as good as the best known plan, or if the planner correctly reports that nothing
+fits. A valid but worse plan counts as a plan, not as solved.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from memplan.extensions.library.judging import KINDS, BrokenRuleError, judge_pla
 from memplan.planner.errors import FormatError, OptionError, excerpt
 
 GRACE_S = 5.0
-"""The seconds from the time limit to the kill of a planner's process."""
+"""The seconds after the time limit at which a planner's process is killed."""
 _WORDS = ("problem", "out", "seconds", "capacity", "limit", "kind")
 
 
 @dataclass(frozen=True)
 class Planner:
-    """A planner that is run by a command line.
+    """A planner that runs as a command line.
 
-    name: its name in rows.
+    name: its name in result rows.
     template: the command, with the placeholders {problem}, {out}, {seconds}, {capacity}, {limit} and {kind}.
     infeasible_status: the exit status that means that nothing fits, or None.
     """
@@ -45,11 +45,11 @@ class Planner:
     infeasible_status: int | None = None
 
     def suits(self, entry: Entry) -> bool:
-        """Return True if a checker supports plans of the entry and, if the command uses {capacity}, it has one."""
+        """Return True if a checker supports the entry's kind, and the entry has a capacity if the command needs one."""
         return KINDS[entry.kind].judge is not None and ("{capacity}" not in self.template or entry.capacity is not None)
 
     def line(self, entry: Entry, problem: Path, out: Path, limit_s: float) -> list[str]:
-        """Return the words of the command for a problem. Raises OptionError for an invalid template."""
+        """Return the words of the planner's command for one problem. Raises OptionError for an invalid template."""
         values = (problem, out, limit_s, _number_text(entry.capacity), _number_text(entry.limit), entry.kind)
         try:
             return [word.format(**dict(zip(_WORDS, values, strict=True))) for word in shlex.split(self.template)]
@@ -67,7 +67,7 @@ def _number_text(value: float | None) -> str:
 def run(
     library: ProblemLibrary, wanted: Iterable[Entry], planner: Planner, limit_s: float, better: Path
 ) -> Iterator[Result]:
-    """Run a planner on problems in order; yield a Result for each, and save record plans in the folder `better`."""
+    """Run a planner on each problem and yield its Result; plans that beat the best known are saved in `better`."""
     for entry in wanted:
         load, started = round(os.getloadavg()[0], 2), datetime.now(UTC).isoformat(timespec="seconds")
         with tempfile.TemporaryDirectory() as folder:
@@ -98,7 +98,7 @@ def run(
 
 
 def is_better(row: Result) -> bool:
-    """Return True if the plan of a run is better than the best known plan."""
+    """Return True if a run's plan is better than the best known plan of its problem."""
     return row.outcome == "plan" and row.peak is not None and (row.known_peak is None or row.peak < row.known_peak)
 
 
@@ -108,7 +108,7 @@ def is_solved(row: Result) -> bool:
 
 
 def word_of(row: Result) -> str:
-    """Return the outcome of a run as a word: "better", "solved", or the outcome in its Result."""
+    """Return the outcome of a run as one word: "better", "solved", or else the `outcome` of its Result."""
     return "better" if is_better(row) else "solved" if is_solved(row) else row.outcome
 
 
@@ -137,10 +137,10 @@ def _measure_command(line: list[str], most_s: float) -> tuple[int | None, float,
 def _outcome_fields(
     library: ProblemLibrary, entry: Entry, planner: Planner, out: Path, status: int | None, said: str
 ) -> dict[str, Any]:
-    """Return the fields of a Result that describe the outcome of a run."""
+    """Return the Result fields about the outcome of a run: a checked plan, a claim of infeasibility, or a failure."""
     if status is None:
         return {"outcome": "late", "message": f"killed {GRACE_S:g} s after its limit"}
-    if status == planner.infeasible_status:  # If the planner also wrote a plan, ignore the plan.
+    if status == planner.infeasible_status:  # This status claims that nothing fits, so ignore any plan.
         if entry.best is not None:
             return {"outcome": "invalid", "message": "it says that nothing fits, and a plan is known"}
         known = "infeasible" if entry.is_infeasible else "unknown"

@@ -1,4 +1,4 @@
-"""Submissions: a plan or a certificate is checked by independent code and gets one of four verdicts."""
+"""Submissions of plans and certificates: programs in checkers/ check each one, which then gets one of four verdicts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CERTIFICATES = (b"memplan-lemmas/", b"memplan-order/")
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a submission: a word and a sentence. `entry` is the resulting entry."""
+    """The verdict on a submission: one word, a sentence, and the entry of the problem afterwards."""
 
     word: Word
     reason: str
@@ -26,14 +26,14 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Finder:
-    """The name of the submitter, and the command that found the plan."""
+    """Who found the submitted plan or certificate, and by which command."""
 
     by: str | None
     command: str | None
 
 
 def submit(library: ProblemLibrary, entry: Entry, data: bytes, finder: Finder) -> Verdict:
-    """Check a plan or a certificate of a problem, and add it to the library if it is better; return the verdict."""
+    """Check a submitted plan or certificate of a problem, add it to the library if it is better, return the verdict."""
     try:
         text = data.decode()
         problem = library.problem(entry).read_bytes().decode()
@@ -52,7 +52,7 @@ def submit(library: ProblemLibrary, entry: Entry, data: bytes, finder: Finder) -
 
 
 def _take_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
-    """Return (entry with the better plan, or None if it is not better; sentence about the plan's value)."""
+    """Check a plan, and return (entry with this plan, or None if it is not better; sentence about its value)."""
     value, floor = judge_plan(KINDS[entry.kind], problem, text, entry.limit)
     if entry.is_infeasible:
         raise InputError(
@@ -69,7 +69,7 @@ def _take_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -
 
 
 def _take_certificate(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
-    """Return (entry with the higher bound, or None if it is not higher; sentence about the proved bound)."""
+    """Check a certificate, and return (entry with its bound, or None if that is not higher; sentence about it)."""
     bound = prove_certificate(KINDS[entry.kind], problem, text, entry.limit)
     bound_text = "nothing fits" if bound is None else f"no plan has less than {bound:,}"
     bound_before, is_first = entry.bound, not library.proof(entry).exists()
@@ -84,7 +84,7 @@ def _take_certificate(library: ProblemLibrary, entry: Entry, problem: str, text:
 
 
 def _refuse_beaten(entry: Entry, best: float, bound: float | None) -> None:
-    """Raise InputError if a plan is better than a certified bound, because then one of the checkers is wrong."""
+    """Raise InputError if a plan is better than a certified lower bound: then one of the checkers must be wrong."""
     if bound is None or best < bound:
         raise InputError(
             f"{entry.name}: must not have a plan of {best:,} below a certified bound; one checker is wrong"

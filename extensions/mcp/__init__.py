@@ -1,4 +1,4 @@
-"""Serve every question of memplan to assistants as a tool of the Model Context Protocol (`memplan mcp`)."""
+"""`memplan mcp`: a server that offers every question of memplan to assistants as a Model Context Protocol tool."""
 
 from typing import TYPE_CHECKING
 

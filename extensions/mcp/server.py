@@ -1,4 +1,4 @@
-"""The command `memplan mcp`: every question as a tool of the Model Context Protocol, for assistants in editors."""
+"""The command `memplan mcp`: offers every question to assistants in editors as a Model Context Protocol tool."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _INSTRUCTIONS = (
 )
 _SCHEMA = "schema"
 _MOST_BYTES = 2**28
-"""The maximum size in bytes of a file that a tool reads."""
+"""The maximum size, in bytes, of a file that a tool reads."""
 _LATE_S = 0.5
-"""The seconds after the time limit to wait for an answer; then the last interim answer is returned."""
+"""The seconds after the time limit at which a tool returns the last interim answer instead of a final one."""
 
 
 @click.command(
@@ -81,7 +81,7 @@ async def _list_tools(_context: Any, _page: Any) -> ListToolsResult:
 
 
 def schema_of(question: Question[Any]) -> dict[str, Any]:
-    """Return the JSON schema of a question's body; an input from a file may also be the path of the file."""
+    """Return the JSON schema of a question's body. An input that may come from a file may also be that file's path."""
     schema = request_model(question).model_json_schema(schema_generator=QuietJsonSchema)
     for each in question.inputs:
         if each.from_file is not None:
@@ -92,9 +92,9 @@ def schema_of(question: Question[Any]) -> dict[str, Any]:
 
 
 def tool_of(question: Question[Any]) -> Tool:
-    """Return the tool of a question: its help, an example, and the names of its inputs and options.
+    """Return the tool for a question: a description with the help, an example, and the names of inputs and options.
 
-    Tools are part of every conversation, so their descriptions are short and omit the schemas.
+    Every conversation contains all tools, so their descriptions are short and omit the schemas.
     """
     inputs: dict[str, Any] = {}
     for each in question.inputs:
@@ -117,7 +117,7 @@ def tool_of(question: Question[Any]) -> Tool:
 
 
 async def _call_tool(folder: Path, _context: Any, asked: CallToolRequestParams) -> CallToolResult:
-    """Answer a question and return the result of its tool; an error is also a result, so that the assistant sees it."""
+    """Answer a question, and return its tool's result. An error is also a result, so that the assistant sees it."""
     try:
         if asked.name == _SCHEMA:
             name = (asked.arguments or {}).get("question")
@@ -136,7 +136,7 @@ async def _call_tool(folder: Path, _context: Any, asked: CallToolRequestParams) 
 
 
 async def _answer(question: Question[Any], given: Mapping[str, Any], folder: Path) -> Any:
-    """Return the answer, or the last interim answer if the time limit ends the search; raises MemplanError."""
+    """Return the answer to a question, or its last interim answer if the time limit is over. Raises MemplanError."""
     options, noted, cancelled = read_body_options(question, given, {}), list[Any](), threading.Event()
     control = Control(options.deadline(), cancelled, note=noted.append)
     work = lambda: question.answer_verified(_read_inputs(question, given, folder), options, control)  # noqa: E731
@@ -149,7 +149,7 @@ async def _answer(question: Question[Any], given: Mapping[str, Any], folder: Pat
 
 
 def _read_inputs(question: Question[Any], given: Mapping[str, Any], folder: Path) -> InputValues:
-    """Return the inputs of a question, given as JSON objects or as paths of files; raises InputError."""
+    """Return the inputs of a question, which are given as JSON objects or as paths of files. Raises InputError."""
     names = [each.name for each in question.inputs]
     if unknown := [name for name in given if name not in (*names, "options")]:
         raise InputError(*(f"{name}: is not a known field{did_you_mean(name, names)}" for name in unknown))
@@ -168,7 +168,7 @@ def _read_inputs(question: Question[Any], given: Mapping[str, Any], folder: Path
 
 
 def _path_inside(folder: Path, name: str) -> str:
-    """Return the path of a file inside the folder; raises InputError for a path outside it."""
+    """Return the full path of a file. Raises InputError unless it is in `folder` and small enough."""
     path = (folder / name.replace("\0", "\N{REPLACEMENT CHARACTER}")).resolve()
     if not path.is_relative_to(folder):
         raise InputError(f"{excerpt(name)}: must be in {folder}; --folder of memplan mcp sets another")

@@ -1,1 +1,1 @@
-"""Memory other than one arena: objects that several buffers share, such as textures, and heaps of a limited size."""
+"""Plans memory that is not one arena: objects that several buffers share (textures), and heaps of limited size."""

@@ -1,4 +1,4 @@
-"""The demands of buffers on shared objects: lifetimes and sides, and the cost of assigning buffers to objects."""
+"""What buffers of one kind need from shared objects (lifetimes, sides), and the cost of assigning them to objects."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from memplan.planner.instance.compile import live_sets
 
 MOST_AMOUNT = 2**62
 Objects = list[int]
-"""An assignment of buffers to objects: for each buffer, the number of its object."""
+"""An assignment of buffers to objects: entry i is the number of buffer i's object."""
 IsOver = Callable[[], bool]
 
 
 @dataclass(frozen=True)
 class Demands:
-    """Buffers of one kind, each with a width and a height, alive in the live sets from `first` up to, not including,
-    `last`.
+    """Buffers of one kind, each with a width and a height. A buffer is in the live sets from `first` to before `last`.
 
     A buffer of bytes has height 1. If `ratio` is given, no side of an object may exceed `ratio` times the same side of
-    any buffer in the object.
+    any buffer in it.
     """
 
     first: tuple[int, ...]
@@ -36,17 +35,17 @@ class Demands:
 
     @cached_property
     def amounts(self) -> tuple[int, ...]:
-        """The size of each buffer, width times height, in bytes or texels."""
+        """The size of each buffer (width times height), in bytes or texels."""
         return tuple(w * h for w, h in zip(self.width, self.height, strict=True))
 
     @cached_property
     def n_sets(self) -> int:
-        """The number of live sets in which the buffers are alive."""
+        """The number of live sets: sets of buffers that are alive at the same time."""
         return max(self.last, default=0)
 
     @cached_property
     def is_plain(self) -> bool:
-        """True if a buffer fits in every object of at least its size, which means that single sides do not matter."""
+        """True if a buffer fits into every object of at least its size, so that single sides do not matter."""
         return self.ratio is None and len(set(self.height)) < 2
 
     def meet(self, i: int, j: int) -> bool:
@@ -54,7 +53,7 @@ class Demands:
         return self.first[i] < self.last[j] and self.first[j] < self.last[i]
 
     def amount(self, members: Sequence[int]) -> int | None:
-        """Return the smallest size of an object that fits some buffers; None if the ratio forbids such an object."""
+        """Return the size of the smallest object that can hold all `members`, or None if the ratio forbids it."""
         widths, heights = [self.width[i] for i in members], [self.height[i] for i in members]
         w, h = max(widths, default=0), max(heights, default=0)
         if self.ratio is not None and members and (w > self.ratio * min(widths) or h > self.ratio * min(heights)):
@@ -62,13 +61,13 @@ class Demands:
         return w * h
 
     def cost(self, where: Objects) -> int | None:
-        """Return the total size of all objects in an assignment; None if the ratio forbids one of them."""
+        """Return the total size of all objects of an assignment, or None if the ratio forbids one of them."""
         amounts = [self.amount(members) for members in groups(where)]
         return None if None in amounts else sum(each or 0 for each in amounts)
 
     @cached_property
     def size_bounds(self) -> tuple[int, ...]:
-        """Lower bounds, from all live sets, on the size of the largest object, of the second largest, and so on."""
+        """Lower bounds on object sizes, derived from all live sets: entry k bounds the k-th largest object."""
         sets: list[int] = []
         for members in self.live_sets:
             sets += [0] * (len(members) - len(sets))
@@ -78,7 +77,7 @@ class Demands:
 
     @cached_property
     def live_sets(self) -> list[list[int]]:
-        """The buffers of each live set, sorted by falling size."""
+        """The buffers of each live set, in descending order of size."""
         alive: list[list[int]] = [[] for _ in range(self.n_sets)]
         for i in sorted(range(len(self)), key=lambda i: (-self.amounts[i], -self.last[i])):
             for t in range(self.first[i], self.last[i]):
@@ -89,7 +88,7 @@ class Demands:
 def demands(
     lifetimes: Sequence[tuple[int, int]], sides: Sequence[tuple[int, int]], ratio: int | None = None
 ) -> Demands:
-    """Return the demands of buffers of one kind, given their lifetimes and their sides (width, height)."""
+    """Return the Demands of buffers of one kind, given their lifetimes (start, end) and their sides (width, height)."""
     start, end = np.array(lifetimes, dtype=np.int64).reshape(-1, 2).T
     first, last, _ = live_sets(start, end)
     widths, heights = zip(*sides, strict=True) if sides else ((), ())
@@ -97,7 +96,7 @@ def demands(
 
 
 def groups(where: Objects) -> list[list[int]]:
-    """Group the buffers by object; objects without buffers are omitted."""
+    """Return the buffers of each object, one list per object; objects without buffers are omitted."""
     groups: dict[int, list[int]] = {}
     for i, each in enumerate(where):
         groups.setdefault(each, []).append(i)

@@ -1,8 +1,9 @@
-"""Plan several heaps of limited size: the fewest heaps, and then few bytes in total.
+"""Plans several heaps of limited size: as few heaps as possible, and then few bytes in total.
 
-First, one pool is planned with a wall at each multiple of the heap size, which no buffer may cross. Bin packing of each
-live set gives a lower bound on the number of heaps. If the plan has more heaps than the bound, the search plans that
-number of equal pools, and adds a pool whenever fewer are proved insufficient. Finally, each heap is planned separately.
+First, one large pool is planned in which no buffer may cross a wall, a multiple of the heap size. Bin packing of each
+live set gives a lower bound on the number of heaps. If the plan uses more heaps than the bound, the search plans as
+many equal pools as the bound says, and adds a pool whenever it is proved that these do not suffice. Finally, each heap
+is planned separately to reduce its bytes.
 """
 
 from __future__ import annotations
@@ -25,30 +26,30 @@ from memplan.solvers.search.control import Control
 from memplan.solvers.search.to_plan import gap_of
 
 Dealt = Mapping[int | str, tuple[int, int]]
-"""An assignment to heaps: for each buffer, the number of its heap and its offset in that heap."""
+"""An assignment to heaps: maps the id of a buffer to (number of its heap, its offset in this heap)."""
 _MOST_LIVE_SETS = 200
-"""The number of largest live sets packed for the bound; in tests, smaller sets never raised it."""
+"""The bound on heaps packs only this number of largest live sets; in tests, smaller sets never raised the bound."""
 _WALLS, _POOLS = 0.3, 0.5
-"""The shares of the remaining time for the pool with walls, and for each number of pools."""
+"""The fractions of the remaining time for planning the pool with walls, and for planning each number of pools."""
 _FIRST_FIT, _MOST_FIRST_FIT = 1_000, 10_000
-"""The maximum numbers of buffers for first fit as a first plan, and as the plan if nothing else finds one."""
+"""The maximum numbers of buffers for first fit: as a first plan, and as the only plan if nothing else finds one."""
 _MOST_SEARCHED, _MOST_NODES = 14, 200_000
-"""The maximum number of buffers for the search over all assignments to heaps, and the maximum steps of that search."""
+"""The search over all assignments to heaps: its maximum number of buffers, and its maximum number of steps."""
 _ABOVE = 8
-"""The maximum number of heap counts tried, from the bound upward, if no plan with walls exists."""
+"""If no plan with walls is found, at most this many numbers of heaps are tried, from the lower bound upward."""
 
 
 def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
-    """Plan a one-pool problem in heaps of at most `limit` bytes: the fewest heaps, and then few bytes in total.
+    """Plan a one-pool problem in heaps of at most `limit` bytes: as few heaps as possible, then few bytes in total.
 
-    The pools of the plan are the heaps. Such plans serve devices that limit the size of a buffer binding, and
-    allocators without larger free blocks. Raises OptionError, ProblemError and TimeOverError.
+    The pools of the returned plan are the heaps. Such plans are for devices that limit the size of one allocation, or
+    whose allocator has no larger free block. Raises OptionError, ProblemError and TimeOverError.
     """
     if len(problem.pools) > 1:
         raise OptionError(f"heaps: must be used with a problem of one pool, got {len(problem.pools)} pools")
     instance = compile_problem(problem)
     extra = instance.features - {"holes", "conflicts", "alignment", "capacity"}
-    # Compiling drops the rules of buffers that fit nowhere, so look up rules in the problem itself.
+    # A compiled problem omits the rules of buffers that fit nowhere, so look up rules in the problem itself.
     extra |= {name for name, rows in problem.buffers.rules.items() if rows}
     if extra := extra | ({"together"} if problem.together else set()):
         raise ProblemError(f"heaps: must be used with a problem without {', '.join(sorted(extra))}")
@@ -91,9 +92,10 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
 
 
 class _HeapSearch:
-    """The exact search for the fewest bytes in a number of heaps: assign few buffers in all ways, pruned by live bytes.
+    """The exact search for the fewest total bytes in a fixed number of heaps, over all assignments of few buffers.
 
-    A heap needs at least its live peak. An assignment is planned only if the sum of live peaks is below the best total.
+    Each heap needs at least its live peak, so an assignment is planned only if the sum of its heaps' live peaks is
+    below the best total.
     """
 
     def __init__(self, problem: Problem, instance: Instance, limit: int, count: int, control: Control) -> None:
@@ -108,7 +110,7 @@ class _HeapSearch:
         self.nodes, self.is_open = 0, False
 
     def best(self, found: Plan) -> Plan:
-        """Return the plan with the fewest bytes found, or `found`; it is optimal if the search was complete."""
+        """Return the plan with the fewest bytes that is found, else `found`; a complete search proves it optimal."""
         assert found.peak is not None, "every plan in heaps has a peak"
         self.least, self.deal = found.peak, list[frozenset[int]]()
         self._assign_from(0, [], [])
@@ -124,7 +126,7 @@ class _HeapSearch:
         return _plan_of(self.problem, dealt, heaps, bound)
 
     def _assign_from(self, at: int, loads: list[Any], heaps: list[frozenset[int]]) -> None:
-        """Assign the buffers from position `at` on, in order of falling size, to existing heaps or the next new one."""
+        """Try each heap, or one new heap, for each buffer from position `at` on, in descending order of size."""
         self.nodes += 1
         if self.is_open or self.nodes > _MOST_NODES or self.control.is_over:
             self.is_open = True
@@ -142,7 +144,7 @@ class _HeapSearch:
                 self._assign_from(at + 1, [*loads[:k], load, *loads[k + 1 :]], [*heaps[:k], its, *heaps[k + 1 :]])
 
     def _plan_assignment(self, heaps: Sequence[frozenset[int]]) -> None:
-        """Plan each heap of an assignment, and keep the assignment if its total is the best so far."""
+        """Plan each heap of a complete assignment, and keep the assignment if its total bytes are the fewest so far."""
         total = 0
         for heap in heaps:
             if heap not in self.planned:
@@ -159,7 +161,7 @@ class _HeapSearch:
 
 
 def _heap_problem(problem: Problem, ids: Collection[int | str], limit: int) -> Problem:
-    """Return the problem of the given buffers in a separate heap."""
+    """Return the problem of planning the buffers with these ids in one heap of `limit` bytes."""
     rows = [row for row in rows_without_pool(problem) if row["id"] in ids]
     pairs = [pair for pair in problem.conflicts if {*pair} <= {*ids}]
     pool = {"name": "heap", "size": limit, "alignment": problem.pools[0].alignment}
@@ -167,7 +169,7 @@ def _heap_problem(problem: Problem, ids: Collection[int | str], limit: int) -> P
 
 
 def _first_fit(problem: Problem, instance: Instance, limit: int) -> Dealt:
-    """Assign the buffers to heaps by first fit, largest first, in O(n^2 log n)."""
+    """Assign the buffers, largest first, each to the first heap in which it fits; runs in O(n^2 log n)."""
     table, row = problem.buffers, instance.source[instance.lifetime_buffer]
     meets = np.zeros((len(table), len(table)), dtype=np.bool_)
     one, other = np.nonzero((instance.start[:, None] < instance.end) & (instance.start < instance.end[:, None]))
@@ -188,7 +190,7 @@ def _first_fit(problem: Problem, instance: Instance, limit: int) -> Dealt:
 
 
 def _heap_offsets(dealt: Dealt) -> list[dict[int | str, int]]:
-    """Return, for each heap, the offsets of its buffers by id."""
+    """Return one dict for each heap, from the ids of its buffers to their offsets in bytes."""
     heaps: dict[int, dict[int | str, int]] = {}
     for name, (heap, offset) in dealt.items():
         heaps.setdefault(heap, {})[name] = offset
@@ -196,7 +198,7 @@ def _heap_offsets(dealt: Dealt) -> list[dict[int | str, int]]:
 
 
 def _part(problem: Problem, control: Control, share: float, **options: Any) -> Plan:
-    """Plan a problem in a share of the remaining time; if work is counted, with the whole amount of work."""
+    """Plan a problem within the fraction `share` of the remaining time; if work is counted, without this limit."""
     within = control.child(share)
     counted = within.counts_work
     return solve(
@@ -205,7 +207,7 @@ def _part(problem: Problem, control: Control, share: float, **options: Any) -> P
 
 
 def _plan_with_walls(problem: Problem, size: int, accept: str, control: Control) -> Dealt | None:
-    """Return each buffer's heap and offset, from a plan in one pool with walls; None if no plan is found."""
+    """Plan one pool with walls at multiples of `size`; return each buffer's heap and offset, or None without a plan."""
     rows = [row if "alias_of" in row else row | {"no_cross": size} for row in rows_without_pool(problem)]
     pool = {"name": "heaps", "alignment": problem.pools[0].alignment}
     plan = _part(replace_fields(problem, buffers=rows, pools=[pool]), control, _WALLS, accept=accept)
@@ -213,7 +215,7 @@ def _plan_with_walls(problem: Problem, size: int, accept: str, control: Control)
 
 
 def _add_pools(problem: Problem, size: int, count: int, instance: Instance) -> Problem:
-    """Return the problem with `count` equal pools; as pools are equal, the k-th large buffer may use the first k."""
+    """Return the problem with `count` equal pools, whose symmetry is broken: the k-th largest may use pools 1 to k."""
     heaviest = max(
         range(instance.n_live_sets), key=lambda t: sum(instance.size[_live_buffers(instance, t)]), default=None
     )
@@ -228,17 +230,17 @@ def _add_pools(problem: Problem, size: int, count: int, instance: Instance) -> P
 
 
 def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int, control: Control) -> Plan:
-    """Plan each heap separately, and return the plan of all heaps together."""
+    """Plan each heap of an assignment separately to reduce its bytes, and return the plan of all heaps together."""
     heap_of = _heap_offsets(dealt)
     for number, offsets in enumerate(heap_of):
         plan = _part(_heap_problem(problem, offsets, heaps.limit), control, 1 / (len(heap_of) - number))
-        if plan.placements:  # A heap without a new plan keeps its present offsets.
+        if plan.placements:  # If no plan was found, the heap keeps its present offsets.
             heap_of[number] = {each.id: each.offset for each in plan.placements}
     return _plan_of(problem, heap_of, heaps, least_bytes)
 
 
 def _plan_of(problem: Problem, dealt: list[dict[int | str, int]], heaps: Heaps, least_bytes: int) -> Plan:
-    """Return the plan with the given offsets in each heap; heaps are numbered by falling use."""
+    """Return a Plan with the given offsets in each heap; the heap that uses the most bytes gets number 1, and so on."""
     sizes = dict(zip(problem.buffers.ids, problem.buffers.size.tolist(), strict=True))
     ranked = [(max(offset + sizes[name] for name, offset in offsets.items()), offsets) for offsets in dealt]
     ranked.sort(key=lambda heap: -heap[0])
@@ -282,9 +284,9 @@ def _bin_bounds(instance: Instance, size: int) -> Iterator[int]:
     for t in np.argsort(-np.cumsum(change)[:-1], kind="stable")[:_MOST_LIVE_SETS].tolist():
         sizes = np.sort(instance.size[_live_buffers(instance, t)])
         sums = np.concatenate(([0], np.cumsum(sizes)))
-        half = int(np.searchsorted(sizes, room // 2, side="right"))  # No two sizes from `half` on fit into one heap.
-        least = np.unique(np.concatenate(([0], sizes[:half])))  # For each entry, the bound ignores smaller sizes.
+        half = int(np.searchsorted(sizes, room // 2, side="right"))  # No two sizes from here on fit into one heap.
+        least = np.unique(np.concatenate(([0], sizes[:half])))  # The bound L2 ignores smaller sizes, so try each.
         alone = np.maximum(np.searchsorted(sizes, room - least, side="right"), half)
         small = sums[half] - sums[np.searchsorted(sizes, least)]
-        left = (alone - half) * room - (sums[alone] - sums[half])  # Free bytes of heaps that small buffers may share
+        left = (alone - half) * room - (sums[alone] - sums[half])  # free bytes for small buffers
         yield int((len(sizes) - half - np.minimum(0, (left - small) // room)).max())

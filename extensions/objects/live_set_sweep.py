@@ -1,8 +1,9 @@
-"""The exact sweep for shared objects: try object sizes by rising sum, each decided in a pass over the live sets.
+"""The exact search for shared objects: tries lists of object sizes by ascending sum, until one suffices.
 
-For given sizes, a state of the pass lists the end and the object size of each live buffer. Objects of equal size are
-interchangeable, and live sets are small, so there are few states. If sizes are insufficient, a stretch of time proves
-that they and all smaller sizes are insufficient; the next sizes have a larger object for that stretch, or one more.
+A pass over the live sets decides whether a list of sizes suffices. A state of the pass has the end and the object size
+of each live buffer. Objects of equal size are interchangeable, and live sets are small, so there are few states. If
+the sizes do not suffice, an interval of live sets proves that no smaller sizes do either. The next lists have one
+larger object or one more object, of a size that occurs in this interval.
 """
 
 from __future__ import annotations
@@ -15,34 +16,34 @@ from math import inf
 from memplan.extensions.objects.demands import Demands, IsOver, Objects
 
 _MOST_STATES = 200_000
-"""The maximum number of states in a pass; more would take seconds and hundreds of megabytes."""
+"""The maximum number of states at one point of a pass, because more would take seconds and hundreds of megabytes."""
 _MOST_WALLS = 400
-"""The maximum number of stored refusals, because all new sizes are compared with each of them."""
+"""The maximum number of stored proofs of insufficiency, because each new list of sizes is compared with all of them."""
 State = tuple[tuple[int, int], ...]
-"""A sorted state: for each live buffer, the end of its lifetime and the size class of its object."""
+"""A sorted tuple of (end of its lifetime, size class of its object) for each live buffer."""
 Layer = dict[State, tuple[State, int | None]]
-"""Each state of a layer with a preceding state and the size class of the added buffer (None if buffers ended)."""
+"""Maps each state to (a preceding state, size class of the buffer added since, or None if buffers ended instead)."""
 
 
 class OutOfTimeError(Exception):
-    """The sweep was stopped, or had too many states, before it reached a result."""
+    """The sweep ended without a result, because it was stopped or had too many states."""
 
 
 class Sweep:
-    """Decide whether objects of given sizes suffice for all buffers."""
+    """Decides whether objects of given sizes suffice for all buffers, by a pass over the live sets."""
 
     def __init__(self, demands: Demands, is_over: IsOver) -> None:
         self.demands, self.is_over = demands, is_over
-        # Omit empty buffers: each gets an empty object, which costs nothing and needs no other object.
+        # An empty buffer gets its own empty object at no cost, so the sweep omits empty buffers.
         self.alive = [[i for i in alive if demands.amounts[i]] for alive in demands.live_sets]
         self.new = [[i for i in alive if demands.first[i] == t] for t, alive in enumerate(self.alive)]
 
     def refused_at(self, sizes: tuple[int, ...], begin: int = 0, stop: int | None = None) -> int | None:
-        """Return the first live set in [begin, stop) in which a buffer finds no object; None if all find one."""
+        """Return the first live set in [begin, stop) in which the objects do not suffice, or None if they suffice."""
         return self._pass_over(sizes, begin, self.demands.n_sets if stop is None else stop, None)
 
     def objects(self, sizes: tuple[int, ...]) -> Objects:
-        """Return the object of each buffer, for object sizes that are sufficient."""
+        """Return the number of each buffer's object, given object sizes that suffice."""
         layers: list[tuple[int | None, Layer]] = []
         self._pass_over(sizes, 0, self.demands.n_sets, layers)
         classes = sorted(set(sizes), reverse=True)
@@ -78,13 +79,13 @@ class Sweep:
 
     @staticmethod
     def _keep_layer(i: int | None, layer: Layer, kept: list[tuple[int | None, Layer]] | None) -> Layer:
-        """Append a layer of states to the kept ones, if layers are kept, and return it."""
+        """Return a layer of states, after appending it to `kept` unless that is None."""
         if kept is not None:
             kept.append((i, layer))
         return layer
 
     def _place_buffer(self, i: int, states: Layer, classes: list[tuple[int, int]]) -> Layer:
-        """Return the layer of states after buffer i is placed in a free object of each sufficient size class."""
+        """Return the states after buffer i is added to each state, in a free object of each large enough size class."""
         amount, end = self.demands.amounts[i], self.demands.last[i]
         layer: Layer = {}
         for state in states:
@@ -102,9 +103,10 @@ class Sweep:
 
 
 def search_objects(demands: Demands, most: int, is_over: IsOver) -> tuple[int, Objects | None]:
-    """Return a lower bound on the total size, and objects that reach it if it is below `most` and the time suffices.
+    """Return a lower bound on the total size of objects and, if they are found in time, objects that reach this bound.
 
-    If no objects are returned, a bound of `most` proves that no total is smaller. The ratio of sides is ignored.
+    Only totals below `most` are tried: if no objects are returned, a bound of `most` proves that none is smaller. The
+    ratio of sides is ignored.
     """
     sweep, first = Sweep(demands, is_over), tuple(filter(None, demands.size_bounds))
     waiting, seen = [(sum(first), first)], {first}
@@ -134,7 +136,7 @@ def _is_below(sizes: tuple[int, ...], above: tuple[float, ...]) -> bool:
 
 
 def _latest_begin(sweep: Sweep, sizes: tuple[int, ...], at: int) -> int:
-    """Return the latest live set from which a pass still fails at live set `at`."""
+    """Return the latest live set from which a pass with these sizes still fails at live set `at`."""
     low, high = 0, at
     while low < high:
         middle = (low + high + 1) // 2
@@ -146,12 +148,12 @@ def _latest_begin(sweep: Sweep, sizes: tuple[int, ...], at: int) -> int:
 
 
 def _sizes_of(demands: Demands, begin: int, at: int) -> list[int]:
-    """Return the distinct sizes, ascending, of the buffers alive in the live sets `begin` to `at`."""
+    """Return the distinct sizes, in ascending order, of the buffers in the live sets `begin` to `at`."""
     return sorted({demands.amounts[i] for alive in demands.live_sets[begin : at + 1] for i in alive} - {0})
 
 
 def _larger_sizes(sizes: tuple[int, ...], there: list[int]) -> list[tuple[int, ...]]:
-    """Return the next larger sizes: one object raised to the next size used in a stretch, or one object more."""
+    """Return the next lists of sizes: one object is raised to the next size in `there`, or one object is added."""
     placed_sizes = [tuple(sorted((*sizes, there[0]), reverse=True))]
     for k, size in enumerate(sizes):
         if (k == 0 or sizes[k - 1] != size) and there[-1] > size:

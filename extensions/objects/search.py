@@ -1,4 +1,4 @@
-"""Shared objects of minimum total size: heuristics, exact sweep, partitions of few buffers, and local search."""
+"""Finds shared objects of minimum total size by heuristics, an exact sweep, all partitions, and local search."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from memplan.extensions.objects.live_set_sweep import search_objects
 from memplan.extensions.objects.ways import run_heuristics
 
 _MOST_STEPS = 300_000
-"""The maximum steps of the search over partitions, about 2 s; local search follows."""
+"""The maximum number of steps of the search over partitions (about 2 s), after which local search follows."""
 _MOST_MOVES, _HEAT = 40_000, 0.02
-"""The moves of a local search (3 s for 200 buffers), and the relative worsening accepted at its start."""
+"""The number of moves of a local search (3 s for 200 buffers), and the relative worsening it accepts at its start."""
 
 
 @dataclass(frozen=True)
 class FoundObjects:
-    """The best objects for some demands, a lower bound on their total size, and the total size of each heuristic."""
+    """The best objects found for some buffers, a lower bound on their total size, and each heuristic's total size."""
 
     cost: int
     where: Objects
@@ -29,14 +29,14 @@ class FoundObjects:
 
 
 def search(found: Demands, is_over: IsOver, is_late: IsOver) -> FoundObjects:
-    """Return objects of small total size, which is optimal if `cost` equals `bound`.
+    """Return objects of small total size, which are optimal if their `cost` equals their `bound`.
 
-    The sweep ends when `is_late()` is true, and the whole search when `is_over()` is true.
+    The sweep stops when `is_late()` is true, and the whole search when `is_over()` is true.
     """
     ways = run_heuristics(found, is_over)
     by, (cost, where) = min(ways.items(), key=lambda way: way[1][0])
     bound, better = search_objects(found, cost if found.is_plain else cost + 1, is_late)
-    # The sweep compares only areas, so if sides or ratios matter, the sweep's objects may be impossible.
+    # The sweep compares only areas, so its objects may be invalid if single sides or a ratio matter.
     if better is not None and (least := found.cost(better)) is not None and least < cost:
         cost, where, by = least, better, "sweep"
     if cost > bound and not found.is_plain:
@@ -58,7 +58,7 @@ def search_kinds(
     ratio: int | None,
     clocks: tuple[IsOver, IsOver],
 ) -> FoundObjects:
-    """Assign objects to buffers of several kinds; kinds never share an object, and object numbers are unique."""
+    """Search objects for buffers of several kinds; buffers of different kinds never share an object."""
     where, by, cost, bound, made = [0] * len(kinds), list[str](), 0, 0, 0
     ways: dict[str, int] = {}
     for kind in dict.fromkeys(kinds):
@@ -75,7 +75,7 @@ def search_kinds(
 
 
 def _try_partitions(found: Demands, most: int, is_late: IsOver) -> tuple[bool, Objects | None]:
-    """Try all partitions that cost less than `most`; return whether all were tried, and the best objects or None."""
+    """Try all partitions of total size below `most`; return whether all were tried, and the best objects or None."""
     order = sorted(range(len(found)), key=lambda i: (found.first[i], -found.amounts[i]))
     objects: list[list[int]] = []
     best: Objects | None = None
@@ -96,7 +96,7 @@ def _try_partitions(found: Demands, most: int, is_late: IsOver) -> tuple[bool, O
         i, alike = order[k], set[tuple[int, ...]]()
         objects.append([])
         for members in objects:
-            # Free objects with equal extreme sides are interchangeable for later buffers, so try only one of them.
+            # Free objects with equal extreme sides are the same for all later buffers, so try only one of them.
             sides = (found.width, found.height) if members else ()
             key = tuple(extreme(side[j] for j in members) for extreme in (max, min) for side in sides)
             if key in alike or any(found.last[j] > found.first[i] for j in members):
@@ -114,7 +114,7 @@ def _try_partitions(found: Demands, most: int, is_late: IsOver) -> tuple[bool, O
 
 
 def _local_search(found: Demands, where: Objects, bound: int, is_over: IsOver) -> Objects:
-    """Lower the total size by random exchanges (simulated annealing), and return the best objects."""
+    """Lower the total size of `where` by random exchanges (simulated annealing), and return the best objects found."""
     chance, at = random.Random(0), list(where)
     held = {o: {i for i, each in enumerate(at) if each == o} for o in set(at)}
     amounts = {o: found.amount([*members]) or 0 for o, members in held.items()}

@@ -1,9 +1,9 @@
-"""Heuristics of other systems for shared objects, each with its original rules, as references and starting points.
+"""Heuristics of other systems for shared objects, with their original rules, as references and starting points.
 
-Sources: TFLite's GPU delegate (tensorflow/lite/delegates/gpu/common/memory_management) and Pisarchyk and Lee,
-"Efficient Memory Management for Deep Neural Net Inference" (2020): by size; by size, nearest in time; by breadth; in
-time order with the closest size; equal sizes only; and the minimum-cost flow. ExecuTorch's Vulkan delegate also assigns
-objects by size. Relay's storage tokens and textures are in `memplan.extensions.networks.liveness.relay_tokens`.
+Sources: TFLite's GPU delegate (tensorflow/lite/delegates/gpu/common/memory_management), and Pisarchyk and Lee,
+"Efficient Memory Management for Deep Neural Net Inference" (2020). These heuristics assign by size; by size, nearest in
+time; by breadth; in time order with the closest size; by equal sizes only; and by a minimum-cost flow. ExecuTorch's
+Vulkan delegate also assigns by size. Relay's rules are in `memplan.extensions.networks.liveness.relay_tokens`.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from memplan.extensions.networks.liveness.relay_tokens import FreeTextures, Free
 from memplan.extensions.objects.demands import MOST_AMOUNT, Demands, IsOver, Objects
 
 _MOST_IN_A_FLOW = 600
-"""The maximum number of buffers for which the flow is computed: its n^3 steps then take 1 s."""
+"""The maximum number of buffers for the minimum-cost flow, whose n^3 steps then take 1 s."""
 
 
 class _ObjectsDraft:
-    """Objects under construction: for each, the sorted lifetimes and the extreme sides of its buffers."""
+    """A partial assignment: for each object, the sorted lifetimes and the extreme sides of its buffers so far."""
 
     def __init__(self, demands: Demands) -> None:
         self.demands, self.where = demands, [-1] * len(demands)
         self.spans, self.sides = list[list[tuple[int, int]]](), list[tuple[int, int, int, int]]()
 
     def usable_objects(self, i: int) -> list[int]:
-        """Return the objects that are free during buffer i's lifetime and can contain buffer i."""
+        """Return the objects that are free during buffer i's lifetime and can hold buffer i (perhaps after growing)."""
         return [
             o for o in range(len(self.spans)) if self.idle_time(o, i) >= 0 and self._enlarged_sides(o, i) is not None
         ]
 
     def idle_time(self, o: int, i: int) -> int:
-        """Return the shortest time between buffer i and the buffers of an object; negative if lifetimes overlap."""
+        """Return the shortest time between the lifetimes of buffer i and of object o's buffers; negative on overlap."""
         first, last, spans = self.demands.first[i], self.demands.last[i], self.spans[o]
         k = bisect_left(spans, (first, last))
         before = [first - spans[k - 1][1]] if k else []
@@ -42,17 +42,17 @@ class _ObjectsDraft:
         return min(before + after)
 
     def size(self, o: int) -> int:
-        """Return the current size of an object in bytes or texels."""
+        """Return the current size of object o, in bytes or texels."""
         return self.sides[o][0] * self.sides[o][1]
 
     def growth(self, o: int, i: int) -> int:
-        """Return by how much an object's size grows if buffer i is added."""
+        """Return by how many bytes or texels object o grows if buffer i is added."""
         grown = self._enlarged_sides(o, i)
-        assert grown is not None  # Callers pass only objects to which the buffer can be added.
+        assert grown is not None  # Callers pass only usable objects, so the ratio allows this.
         return grown[0] * grown[1] - self.size(o)
 
     def put(self, i: int, o: int | None) -> None:
-        """Add buffer i to an object; if `o` is None, to a new object."""
+        """Add buffer i to object o, or to a new object if `o` is None."""
         if o is None:
             o = len(self.spans)
             self.spans.append([])
@@ -62,7 +62,7 @@ class _ObjectsDraft:
         self.where[i] = o
 
     def _enlarged_sides(self, o: int, i: int) -> tuple[int, int, int, int] | None:
-        """Return the extreme sides of an object after buffer i is added; None if the ratio forbids it."""
+        """Return the extreme sides of object o after adding buffer i, or None if the ratio forbids it."""
         w, h, ratio = self.demands.width[i], self.demands.height[i], self.demands.ratio
         wide, high, narrow, low = self.sides[o]
         wide, high, narrow, low = max(wide, w), max(high, h), min(narrow, w), min(low, h)
@@ -79,7 +79,7 @@ def _time_order(demands: Demands) -> list[int]:
 
 
 def assign_by_size(demands: Demands) -> Objects:
-    """Assign buffers by falling size, each to the first usable object or a new one."""
+    """Assign buffers in descending order of size, each to the first usable object, or else to a new one."""
     filled = _ObjectsDraft(demands)
     for i in _size_order(demands):
         filled.put(i, next(iter(filled.usable_objects(i)), None))
@@ -87,7 +87,7 @@ def assign_by_size(demands: Demands) -> Objects:
 
 
 def assign_by_size_nearest(demands: Demands) -> Objects:
-    """Assign buffers by falling size, each to the usable object with the shortest idle time around the buffer."""
+    """Assign buffers in descending order of size, each to the usable object with the shortest idle time next to it."""
     filled = _ObjectsDraft(demands)
     for i in _size_order(demands):
         filled.put(i, min(filled.usable_objects(i), key=lambda o: filled.idle_time(o, i), default=None))
@@ -95,9 +95,9 @@ def assign_by_size_nearest(demands: Demands) -> Objects:
 
 
 def assign_by_breadth(demands: Demands) -> Objects:
-    """Assign live sets, the heaviest first: each buffer gets the smallest usable object that is large enough.
+    """Assign buffers by live sets, largest total first, each to the smallest usable object that is large enough.
 
-    If no usable object is large enough, the largest one grows.
+    If no usable object is large enough, the largest usable object grows.
     """
     filled, amounts = _ObjectsDraft(demands), demands.amounts
     for alive in sorted(demands.live_sets, key=lambda alive: -sum(amounts[i] for i in alive)):
@@ -110,7 +110,7 @@ def assign_by_breadth(demands: Demands) -> Objects:
 
 
 def assign_in_order(demands: Demands) -> Objects:
-    """Assign buffers in time order, each to the usable object of the closest size."""
+    """Assign buffers in order of their start, each to the usable object of the closest size."""
     filled = _ObjectsDraft(demands)
     for i in _time_order(demands):
         filled.put(
@@ -120,7 +120,7 @@ def assign_in_order(demands: Demands) -> Objects:
 
 
 def equal_sizes(demands: Demands) -> Objects:
-    """Assign buffers in time order, each to a usable object with exactly the buffer's sides, or to a new one."""
+    """Assign buffers in order of their start, each to a usable object with exactly its sides, or else to a new one."""
     filled = _ObjectsDraft(demands)
     for i in _time_order(demands):
         sides = demands.width[i], demands.height[i]
@@ -130,17 +130,17 @@ def equal_sizes(demands: Demands) -> Objects:
 
 
 def assign_by_growth(demands: Demands) -> Objects:
-    """Assign buffers in time order, each to the object that grows least, or to a new one if that is cheaper."""
+    """Assign buffers in order of their start, each to the object that grows least, or to a new one if cheaper."""
     return _assign_growing(demands, _time_order(demands))
 
 
 def assign_by_growth_and_size(demands: Demands) -> Objects:
-    """Assign buffers by falling size, each to the object that grows least, or to a new one if that is cheaper."""
+    """Assign buffers in descending order of size, each to the object that grows least, or to a new one if cheaper."""
     return _assign_growing(demands, _size_order(demands))
 
 
 def _assign_growing(demands: Demands, order: Iterable[int]) -> Objects:
-    """Assign buffers in an order, each to the object that grows least, or to a new one if that is cheaper."""
+    """Assign buffers in the given order, each to the object that grows least, or to a new one if cheaper."""
     filled = _ObjectsDraft(demands)
     for i in order:
         best = min(((filled.growth(o, i), filled.size(o), o) for o in filled.usable_objects(i)), default=None)
@@ -149,13 +149,13 @@ def _assign_growing(demands: Demands, order: Iterable[int]) -> Objects:
 
 
 def flow(demands: Demands) -> Objects | None:
-    """Return objects as chains of reuse with minimum total growth; None if there are too many buffers."""
+    """Return the chains of reuse (one object per chain) with minimum total growth, or None for too many buffers."""
     n = len(demands)
     if n > _MOST_IN_A_FLOW or not demands.is_plain:
         return None
     size = np.array(demands.amounts, dtype=np.float64)
     after = np.array(demands.last)[:, None] <= np.array(demands.first)[None, :]
-    # Row i passes its object on to column j; a column that receives no object pays for a new object.
+    # Assigning row i to column j means that buffer j reuses buffer i's object; other buffers pay for new objects.
     before = _assignment_columns(-np.where(after, np.minimum(size[:, None], size[None, :]), 0.0).T)
     where = list(range(n))
     for j in _time_order(demands):
@@ -165,7 +165,7 @@ def flow(demands: Demands) -> Objects | None:
 
 
 def _assignment_columns(cost: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> list[int]:
-    """Return the column assigned to each row at minimum total cost, by augmenting paths (Jonker and Volgenant)."""
+    """Solve the assignment problem: return the column of each row at minimum total cost (Jonker and Volgenant)."""
     n = len(cost)
     u, v = np.zeros(n), np.zeros(n + 1)
     row_of = np.full(n + 1, -1)
@@ -193,7 +193,7 @@ def _assignment_columns(cost: np.ndarray[tuple[int, ...], np.dtype[np.float64]])
 
 
 def relay(demands: Demands) -> Objects:
-    """Assign buffers like Relay, which uses storage tokens for bytes and another rule for textures."""
+    """Assign buffers as Relay does: by storage tokens for buffers of bytes, and by another rule for textures."""
     free: FreeTokens | FreeTextures = FreeTextures() if max(demands.height, default=1) > 1 else FreeTokens()
     where, held, made = [-1] * len(demands), dict[int, Token](), 0
     events = [(t, True, i) for i, t in enumerate(demands.first)] + [(t, False, i) for i, t in enumerate(demands.last)]
@@ -220,11 +220,11 @@ WAYS: Mapping[str, Callable[[Demands], Objects | None]] = {
     "least-growth": assign_by_growth,
     "least-growth-by-size": assign_by_growth_and_size,
 }
-"""The heuristics, by the names that answers use."""
+"""Maps the names of the heuristics, which answers use, to their functions."""
 
 
 def run_heuristics(demands: Demands, is_over: IsOver) -> dict[str, tuple[int, Objects]]:
-    """Return the cost and objects of each heuristic; the first always runs, the others only while time is left."""
+    """Map each heuristic's name to (cost, objects). The first heuristic always runs, the others while time is left."""
     results: dict[str, tuple[int, Objects]] = {}
     for name, way in WAYS.items():
         if results and is_over():

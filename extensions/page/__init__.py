@@ -1,1 +1,1 @@
-"""The page that shows plans: its HTML document, its JavaScript modules, and single files with both."""
+"""The HTML page that shows plans: as one file, as a cell of a notebook, and as a page of the service."""

@@ -1,4 +1,4 @@
-"""The SVG picture of a cascade: the front of its points, and the stripes of a region of fused operations."""
+"""The SVG picture of a cascade: the Pareto front of its points, and the stripes of one region of fused operations."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _COLOURS = {"roll": "#4878a8", "recompute": "#c9742a", "whole": "#6a9f58"}
 
 
 def picture(result: CascadeAnswer) -> bytes:
-    """Return the picture: the front of all points, and the region with the most operations at the last point.
+    """Return the picture as SVG: the Pareto front of all points, and below it the largest region of the last point.
 
-    In the lower part, each operation has a lane, whose top is its first row. A rectangle shows the rows computed in one
-    step: blue if they are kept, orange if they are recomputed, green if the whole tensor is kept.
+    In the lower part, each operation of the region has a lane, whose top is its first row. A rectangle shows the rows
+    computed in one step: blue if they are kept, orange if they are recomputed, green if the whole tensor is kept.
     """
     regions = [region for region in (result.points[-1].regions if result.points else ()) if region.kind != "whole"]
     longest = max(regions, key=lambda region: region.end - region.first_operation, default=None)
@@ -33,7 +33,7 @@ def picture(result: CascadeAnswer) -> bytes:
 
 
 def _front_elements(result: CascadeAnswer) -> Iterator[str]:
-    """Draw the front: peak bytes on the x axis, multiplications relative to running layer by layer on the y axis."""
+    """Yield the SVG elements of the front: x is the peak in bytes, y the multiplications relative to layer by layer."""
     seen = [(point.peak, point.macs_ratio) for point in result.points]
     most = max([result.layers_peak, 1, *(peak for peak, _ in seen)])
     low, high = min([1.0, *(ratio for _, ratio in seen)]), max([1.01, *(ratio for _, ratio in seen)])
@@ -60,7 +60,7 @@ def _front_elements(result: CascadeAnswer) -> Iterator[str]:
 
 
 def _stripe_elements(point: CascadePoint, region: CascadeRegion, lanes: int) -> Iterator[str]:
-    """Draw the stripes of a region: a lane per operation, and a column per step along the longer axis."""
+    """Yield the SVG elements of a region's stripes: one lane per operation, and one column per step."""
     graph, start = point.cascade.graph, _FRONT + _GAP
     axis = "channels" if region.kind == "channels" else "rows" if region.steps[0] > region.steps[1] else "columns"
     spans = {v: getattr(made, axis) for v, made in region.ranges.items()}
@@ -89,7 +89,7 @@ def _stripe_elements(point: CascadePoint, region: CascadeRegion, lanes: int) -> 
 
 
 def text_at(x: int, y: int, said: str, anchor: str = "start") -> str:
-    """Return an SVG text element; `anchor` says which part of the text (start, middle, end) is at the point."""
+    """Return an SVG text element; `anchor` is the part of the text (start, middle, end) that is placed at (x, y)."""
     return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{escape(said)}</text>'
 
 

@@ -1,4 +1,4 @@
-"""The page that compares two plans: both plans, the moved buffers, and the causes of each pool's growth."""
+"""The page that compares two plans: it shows both plans, the moved buffers, and why each pool's peak grew."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memplan.questions.check.difference import Difference
 
 
 def comparison_page(before: PlanOf, after: PlanOf, found: Difference) -> bytes:
-    """Return the HTML file that shows two plans and their difference."""
+    """Return an HTML file that shows the plans `before` and `after`, and the differences that `found` lists."""
     title = f"{before.name} and {after.name}"
     each = {"before": before, "after": after}
     views = {key: plan_view(one.problem, one.plan, title=one.name) for key, one in each.items()}

@@ -1,4 +1,4 @@
-"""The file page: one HTML file with scripts, styles and views of plans, which works without a network."""
+"""The file page: one HTML file with scripts, styles and views of plans, which needs no network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memplan.planner.verify.places import MOST_PAIRS
 from memplan.questions.verify.verify import verdict_on
 
 _LISTED = 200
-"""The maximum number of a plan's violations that a page lists."""
+"""A page lists at most this number of a plan's violations."""
 _NOT_SHOWN = {"proof", "shared", "bank_clashes", "findings", "options", "others"}
 """The fields of a plan that pages do not contain."""
 
@@ -31,10 +31,10 @@ def plan_view(
     names: ProgramNames = NO_NAMES,
     most_pairs: int = MOST_PAIRS,
 ) -> dict[str, Any]:
-    """Return a plan as a view in JSON: problem and plan in the wire format, and the verdict of `verify`.
+    """Return a plan as a view in JSON: the problem and the plan in their JSON formats, and the verdict of `verify`.
 
-    The lowest offsets of buffers are included unless more than `most_pairs` pairs must be compared. The page draws its
-    views from these rows (`static/plan_model.js`), like the files that users drop on it.
+    The lowest possible offset of each buffer is included, unless more than `most_pairs` pairs must be compared for it.
+    The page draws this JSON in the same way as the files that users drop on it (`static/plan_model.js`).
     """
     verdict = verdict_on(problem, plan, most_pairs=most_pairs)
     inspection = verdict.model_dump(mode="json", include={"valid", "violations", "claims", "pools", "places"})
@@ -50,13 +50,13 @@ def plan_view(
 
 
 _FEW = 100
-"""The number of rows from which a table is packed into columns."""
+"""A table with at least this number of rows is packed into columns."""
 _EXACT = 2**52
-"""Sums and differences of integers below this number are exact as doubles."""
+"""JavaScript's doubles add and subtract integers below this number exactly."""
 
 
 def packed_view(view: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a view, and all views inside it, with buffers and placements packed into columns."""
+    """Return a copy of a view in which all long tables of buffers and placements, also in inner views, are packed."""
     found = {name: _packed_value(part) for name, part in view.items()}
     problem, plan = view.get("problem"), view.get("plan")
     buffers = problem.get("buffers") if isinstance(problem, Mapping) else None
@@ -77,9 +77,9 @@ def _packed_value(part: Any) -> Any:
 
 
 def packed_rows(rows: Sequence[Mapping[str, Any]], left_out: str = "") -> dict[str, Any]:
-    """Pack rows into columns, each as `one` common value, the `values`, or the `steps` between integers.
+    """Return rows packed into columns; each column has `one` common value, or `values`, or `steps` between integers.
 
-    A field that a row lacks is null. The column `left_out` is omitted, because the page knows it from the buffers.
+    A field that a row lacks becomes null. The column `left_out` is omitted, because the page knows it from the buffers.
     """
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: _packed_column([row.get(name) for row in rows]) for name in names if name != left_out}
@@ -87,7 +87,7 @@ def packed_rows(rows: Sequence[Mapping[str, Any]], left_out: str = "") -> dict[s
 
 
 def _packed_column(values: list[Any]) -> dict[str, Any]:
-    """Pack the values of a column as one common value, as steps between integers, or as a plain list."""
+    """Return the values of a column as one common value, as steps between integers, or as a plain list."""
     if all(value == values[0] for value in values):
         return {"one": values[0]}
     if any(type(value) is not int or abs(value) >= _EXACT for value in values):
@@ -97,15 +97,15 @@ def _packed_column(values: list[Any]) -> dict[str, Any]:
 
 
 MOST_TABS = 30
-"""The maximum number of plans on a page, as their tabs must fit in one line."""
+"""The maximum number of plans on a page, because their tabs must fit in one line."""
 BUNDLE = "built/page.js"
-"""The script of a file page as one module, which `lab/page_bundles.py` makes from the page's modules."""
+"""The script of a file page: one JavaScript module, which `lab/page_bundles.py` makes from the page's modules."""
 _SLOW = 20_000
-"""The number of buffers from which a page shows a message while it loads."""
+"""A page with at least this number of buffers shows a message while it loads."""
 
 
 def plan_page(problem: Problem, plan: Plan, *, title: str = "", names: ProgramNames = NO_NAMES) -> bytes:
-    """Return the file page of a plan; further plans of the answer get tabs, at most MOST_TABS in total."""
+    """Return the file page of a plan. If the answer has further plans, each gets a tab, up to MOST_TABS tabs in all."""
     title = title or problem.name or "plan"
     if plan.others is None:
         return file_page(title, plan_view(problem, plan, names=names))
@@ -121,10 +121,10 @@ def plan_page(problem: Problem, plan: Plan, *, title: str = "", names: ProgramNa
 
 
 def file_page(title: str, *views: Mapping[str, Any]) -> bytes:
-    """Return a file page with the given views; its security policy allows only the included scripts and styles.
+    """Return a file page with the given views. Its security policy allows only the scripts and styles in the file.
 
-    Each view has a `kind` (registered in `static/main.js`), a `title`, and the fields of that kind. The page contains
-    the views and its title as compressed JSON.
+    Each view has a `kind` (registered in `static/main.js`), a `title`, and the fields of that kind. The views and the
+    page's title are stored in the page as compressed JSON.
     """
     buffers = sum(len(view["problem"]["buffers"]) for view in views if view.get("problem"))
     document = {"title": title, "views": [packed_view(view) for view in views]}
@@ -138,7 +138,7 @@ _HEIGHT = 560
 
 
 def cell(problem: Problem, plan: Plan) -> bytes:
-    """Return HTML for a notebook cell: a sandboxed frame with the plan's page, which cannot access the notebook."""
+    """Return HTML for a notebook cell: a plan's page in a sandboxed frame, which cannot access the notebook."""
     page = html.escape(plan_page(problem, plan).decode())
     size = f'width="100%" height="{_HEIGHT}" style="border: 1px solid #8888; border-radius: 6px"'
     frame = f'<iframe title="memplan plan" sandbox="allow-scripts allow-downloads" {size} srcdoc="{page}"></iframe>'

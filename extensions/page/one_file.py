@@ -1,6 +1,6 @@
-"""A page as one HTML file, with its scripts, styles and data inside, under a policy that allows no others.
+"""Writes a page as one HTML file that contains all its scripts, styles and data; its security policy allows no others.
 
-This module needs only the standard library, as a release makes a page where nothing is installed.
+This module needs only the standard library, because a release makes a page where no other package is installed.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ for (const [k, name] of ["style", "script"].entries()) {
   document.head.append(element);
 }
 """
-"""The script that unpacks styles and script, compressed to a third of their size, in a few milliseconds."""
+"""The script that unpacks the page's styles and script, which are compressed to a third, in a few milliseconds."""
 
 
 def one_file(title: str, script: str, data: Mapping[str, bytes], *, allowed: str = "", note: str = "") -> bytes:
-    """Return the HTML of a page whose security policy allows only its included scripts and styles.
+    """Return the HTML of a page whose security policy allows only the scripts and styles inside the page.
 
-    The script finds each of `data`, compressed and in base64, in the element with its name. `allowed` are further words
-    of the policy for scripts. The page shows the `note` until the script runs.
+    Each entry of `data` is stored, compressed and in base64, in an element whose id is the entry's name. `allowed` has
+    further words for the policy's rule on scripts. The page shows the text `note` until its script runs.
     """
     style = static_text("page.css") + static_text("studies.css")
     policy = "; ".join(
@@ -69,12 +69,12 @@ def one_file(title: str, script: str, data: Mapping[str, bytes], *, allowed: str
 
 
 def _embed(name: str, data: bytes) -> str:
-    """Return an HTML element that contains bytes as data, which the browser does not run."""
+    """Return an HTML element with the given id that contains bytes as data, which the browser does not execute."""
     return f'<script type="application/octet-stream" id="{name}">{base64.b64encode(data).decode()}</script>\n'
 
 
 def static_text(name: str) -> str:
-    """Return the text of a file in STATIC."""
+    """Return the text of a file in the folder STATIC."""
     return (STATIC / name).read_text(encoding="utf-8")
 
 

@@ -1,6 +1,6 @@
-"""The pages of a service: `GET /` is the page for plans, and `GET /docs` describes the calls from `/openapi.json`.
+"""The pages of the service: `GET /` shows and makes plans, and `GET /docs` describes all calls by `/openapi.json`.
 
-Neither page requests anything from other servers or runs an inline script; the security policy forbids both.
+Neither page loads anything from other servers or runs an inline script, because its security policy forbids both.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-mimetypes.add_type("text/javascript", ".js")  # Older versions of Python register another type for JavaScript files.
+mimetypes.add_type("text/javascript", ".js")  # Older Python versions use another type, so register it.
 _HEADERS = {"Cache-Control": "no-cache", "Content-Security-Policy": _POLICY}
 
 
 class _Modules(StaticFiles):
-    """The static files of the pages, each served with the Content-Security-Policy."""
+    """Serves the static files of the pages, each with the header Content-Security-Policy."""
 
     def file_response(self, *given: Any, **named: Any) -> Response:
-        """Return a file, or status 304 if the browser already has the current version."""
+        """Return a file, or status 304 (not modified) if the browser already has its current version."""
         response = super().file_response(*given, **named)
         response.headers.update(_HEADERS)
         return response
@@ -61,7 +61,7 @@ async def docs(request: Request) -> Response:
 
 @router.get("/blank.html")
 async def blank() -> Response:
-    """Return a file page without views, to which the page adds the views that it saves."""
+    """Return a file page without views; when the page of the service saves a plan, it inserts the plan's views here."""
     return Response(_blank_page(), media_type="text/html", headers={"Content-Disposition": "attachment"})
 
 
@@ -71,6 +71,6 @@ def _blank_page() -> bytes:
 
 
 def add_pages(app: FastAPI) -> None:
-    """Add the pages and their static files to a service's app."""
+    """Add the routes of the pages and of their static files to a service's app."""
     app.include_router(router)
     app.mount("/static", MODULES)

@@ -1,4 +1,4 @@
-"""The pages of studies: charts whose points open plans (frontiers, orders, cascades), and peaks over symbols."""
+"""Pages about several plans: charts whose points open plans (frontiers, orders, cascades), and peaks over symbols."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from memplan.solvers.portfolio.solve import solve
 
 _MOST_BUFFERS = 2_000_000
 _PLANNED_S = 1.0
-"""The seconds for planning a problem that fits, so that the page can show a plan."""
+"""The seconds for planning a problem that is known to fit, so that its page can show a plan."""
 _MOST_PAIRS = 50_000
-"""The maximum number of buffer pairs compared for each plan on a page with many plans."""
+"""On a page with many plans, at most this number of buffer pairs is compared for each plan's lowest offsets."""
 
 
 def chart_page(
     title: str, x: ChartAxis, y: ChartAxis, points: Sequence[ChartPoint], base: ChartPoint | None = None, **more: Any
 ) -> bytes:
-    """Return a file page with a chart, and with the plans of its points up to two million buffers in total.
+    """Return a file page with a chart and the plans of its points, up to two million buffers in all plans together.
 
-    All points are compared with `base`, if given, and the chart then opens at the lowest point that costs no more.
+    If `base` is given, all points are compared with it, and the chart first shows the lowest point that costs no more.
     """
     held, rows = 0, []
     for point in points:
@@ -64,13 +64,13 @@ def shapes_page(title: str, answer: ShapesAnswer) -> bytes:
 
 
 def schedule_page(title: str, answer: ScheduleAnswer) -> bytes:
-    """Return the page of a schedule: the fast memory over the steps, the steps' times, and the link's use."""
+    """Return the page of a schedule: bytes in fast memory at each step, each step's time, and the use of the link."""
     shown = answer.model_dump(mode="json", exclude={"regions"})
     return file_page(title, {"kind": "schedule", "title": title, "answer": shown})
 
 
 def explain_page(title: str, problem: Problem, answer: ExplainAnswer) -> bytes:
-    """Return the page of an explanation: a plan or the core that does not fit, and a tab for each repair's plan."""
+    """Return the page of `explain`: a plan, or the core of buffers that does not fit, and a tab for each repair."""
     if answer.status == "fits":
         plan = solve(problem, time_limit_s=_PLANNED_S)
     else:
@@ -87,7 +87,7 @@ def explain_page(title: str, problem: Problem, answer: ExplainAnswer) -> bytes:
 
 
 def recompute_page(title: str, answer: OrderAnswer) -> bytes:
-    """Return the page of recomputation: a chart of extra cost over peak, whose points open plans."""
+    """Return the page of `order --recompute`: a chart of extra cost over peak bytes, whose points open plans."""
     graph, frontier = answer.graph, answer.recomputed
     assert graph is not None, "an answer computed on this machine contains its graph"
     assert frontier is not None
@@ -110,7 +110,7 @@ def recompute_page(title: str, answer: OrderAnswer) -> bytes:
 
 
 def _point_label(point: RecomputedPoint) -> str:
-    """Describe a point of recomputation by the number of repeated operations and of tensors sent."""
+    """Return the label of a recomputation point: how many operations run again, and how many tensors are sent away."""
     sent = sum(step.kind == "send" for step in point.steps)
     count = len(point.clones)
     runs = f"{count_text(count, 'operation')} run{'s' if count == 1 else ''} again" if count else "nothing runs again"
@@ -118,7 +118,7 @@ def _point_label(point: RecomputedPoint) -> str:
 
 
 def _step_names(graph: OperationGraph, point: RecomputedPoint) -> ProgramNames:
-    """Return the operations and transfers of a point as the names of its time steps."""
+    """Return the names of a point's time steps, which are its operations and transfers."""
     words = (
         _operation_name(graph, step.what) if step.kind == "run" else f"{step.kind} tensor {step.what}"
         for step in point.steps
@@ -127,7 +127,7 @@ def _step_names(graph: OperationGraph, point: RecomputedPoint) -> ProgramNames:
 
 
 def order_page(title: str, answer: OrderAnswer) -> bytes:
-    """Return the page of an order: live bytes before and after, the moved operations, and the plan."""
+    """Return the page of a new order: live bytes in the old and new order, the moved operations, and the plan."""
     graph, placed = answer.graph, answer.placed
     assert graph is not None, "an answer computed on this machine contains its graph"
     assert placed is not None
@@ -156,7 +156,7 @@ def order_page(title: str, answer: OrderAnswer) -> bytes:
 
 
 def cascade_page(title: str, result: CascadeAnswer) -> bytes:
-    """Return the page of cascades: a chart of multiplications over peak, with stripes and a plan for each point."""
+    """Return the page of cascades: a chart of multiplications over peak bytes, whose points show stripes and plans."""
     layers = () if result.layers is None else (result.layers,)
     points = list(map(_cascade_point, (*layers, *result.points), point_labels(result)))
     ratio = ChartAxis("multiplications", "ratio")
@@ -166,7 +166,7 @@ def cascade_page(title: str, result: CascadeAnswer) -> bytes:
 
 
 def point_labels(result: CascadeAnswer) -> list[str]:
-    """Return the labels of the point without cascades and of the cascades, numbered as `--point` expects."""
+    """Return the labels of all points: first the point without cascades, then cascades numbered as for `--point`."""
     return ["layer by layer", *(f"cascade {result.first + k}" for k in range(len(result.points)))]
 
 
@@ -177,7 +177,7 @@ def _cascade_point(point: CascadePoint, label: str) -> ChartPoint:
 
 
 def _buffer_roles(point: CascadePoint) -> ProgramNames:
-    """Return the role of each buffer in a cascade: ring, input, output or temporary."""
+    """Return the role of each buffer in a cascade as its name: ring, input, output or temporary."""
     graph = point.cascade.graph
     rings = (
         region_buffer_name(number, tensor)
@@ -197,7 +197,7 @@ def _operation_name(graph: OperationGraph, k: int) -> str:
 
 
 def _model_names(graph: OperationGraph) -> dict[str, str]:
-    """Return the model's names for the buffers of an order; a duplicate name is followed by the buffer's id."""
+    """Map each buffer's id to its name in the model; the id is appended to a name that occurs twice."""
     words = {f"tensor_{k}": facts.name for k, facts in enumerate(graph.tensors) if facts.name}
     words |= {f"work_{k}": f"{_operation_name(graph, k)} (work)" for k, row in enumerate(graph.ops) if row.work}
     times = Counter(words.values())
@@ -205,7 +205,7 @@ def _model_names(graph: OperationGraph) -> dict[str, str]:
 
 
 def _rename_buffers(value: Any, words: Mapping[str, str]) -> Any:
-    """Replace the names of buffers in a JSON value, wherever a string equals one."""
+    """Return a JSON value in which each string that equals a key of `words` is replaced by the key's value."""
     if isinstance(value, str):
         return words.get(value, value)
     if isinstance(value, list):
@@ -214,7 +214,7 @@ def _rename_buffers(value: Any, words: Mapping[str, str]) -> Any:
 
 
 def _time_names(graph: OperationGraph, order: Sequence[int], problem: Problem) -> ProgramNames:
-    """Return operations as names of time steps; no names if the problem has more than one step per operation."""
+    """Return the operations as names of the time steps, or no names if there is not one step per operation."""
     ends = problem.buffers.end
     if not len(ends) or int(ends.max()) > len(order) + 1:
         return NO_NAMES

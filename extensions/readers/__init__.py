@@ -1,1 +1,1 @@
-"""The parts shared by readers of models: the draft of a program, the kinds of operations, and element types."""
+"""Code that the readers of models share: the draft of a program, the kinds of operations, and the element types."""

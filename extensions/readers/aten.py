@@ -1,4 +1,4 @@
-"""The kinds of ATen operations, which occur in programs of ExecuTorch and in graphs of PyTorch.
+"""The kinds of ATen operations, which are the operations of ExecuTorch programs and PyTorch graphs.
 
 Source: torch 2.13, aten's native_functions.yaml.
 """
@@ -36,6 +36,6 @@ _KINDS = kinds_by_name(
 
 
 def kind_of_aten(name: str) -> str | None:
-    """Return the kind of an ATen operation such as `aten::add.Tensor`; None if its kind is unknown."""
+    """Return the kind of an ATen operation, such as `add` for `aten::add.Tensor`, or None if it is unknown."""
     base = name.rpartition("::")[2].partition(".")[0].rstrip("_") if "::" in name else ""
     return kind_of(base, _KINDS) if base else None

@@ -1,9 +1,9 @@
-"""The draft of a program that an importer builds: values that are written once, views, branches and loops.
+"""A program under construction by a reader of models: values that are written once, views, branches and loops.
 
 A view (such as a reshape) shares the bytes of its source. It becomes an alias, which needs no operation, if this cannot
-change a result. This holds under three conditions on its family (a tensor and its views): no value is a constant, which
-is stored elsewhere; no value is persistent or carried by a loop, since it is overwritten while a view of its old
-contents may still be read; and at most one value is an input or output of the program, which belong to the caller.
+change a result. The family of a tensor and its views must meet three conditions. No value is a constant, because
+constants are stored elsewhere. No value is persistent or carried by a loop, because it may be overwritten while a view
+of its old contents is still read. At most one value is an input or output of the program, as the caller owns these.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.finding import MAX_LISTED, Finding
 
 Kind = Literal["plain", "param", "constant", "persistent", "carried", "chosen"]
-"""The kinds of values: `carried` from one trip of a loop to the next; `chosen` if several branches write it."""
+"""The kinds of values. `carried`: passed from one trip of a loop to the next. `chosen`: written by several branches."""
 MOST_USES = 1_000_000
-"""The maximum number of uses of values by a program's operations; a value used by two operations counts twice."""
+"""A program's operations may use values at most this many times; a value used by two operations counts twice."""
 Statements = list[dict[str, Any]]
 
 
 @dataclass
 class Uses:
-    """A count of the uses of values, for formats in which a short tuple can stand for many values."""
+    """Counts the uses of values, for file formats in which a short tuple can stand for very many values."""
 
     count: int = 0
 
     def add(self, count: int) -> None:
-        """Add uses to the count before they are expanded; raises FormatError above MOST_USES."""
+        """Add uses to the count before they are expanded. Raises FormatError above MOST_USES."""
         self.count += count
         if self.count > MOST_USES:
             raise FormatError(f"operations: must use values at most {MOST_USES} times in total, got more")
@@ -52,7 +52,7 @@ class _Value(NamedTuple):
 
 @dataclass
 class _Family:
-    """Values that share the same bytes; facts about the members are stored here, so that no scan is needed."""
+    """A set of values that share the same bytes. It stores facts about its members, so that no scan is needed."""
 
     members: list[str]
     kinds: frozenset[Kind]
@@ -61,10 +61,10 @@ class _Family:
 
 
 class OperationsDraft:
-    """The single function of a program under construction; statements are added to the innermost open block.
+    """The only function of a program under construction. Statements are added to the innermost open block.
 
-    Scratch that the options state for an operator is a temporary of its operations, unless `plans_scratch` is False,
-    for a runtime that takes it from separate memory; `largest_scratch` is the most bytes of one operation.
+    If the options state scratch memory for an operator, its operations get a temporary of that size. For a runtime with
+    separate scratch memory, `plans_scratch` is False, and `largest_scratch` is the largest scratch of an operation.
     """
 
     def __init__(
@@ -96,17 +96,17 @@ class OperationsDraft:
         self._operator_names: dict[str, None] = {}
 
     def declare(self, name: str, size: int, kind: Kind = "plain", pool: str | None = None) -> None:
-        """Declare a value of `size` bytes; with `pool` None, it may be in any pool."""
+        """Declare a value of `size` bytes. If `pool` is None, the value may be in any pool."""
         self._values[name] = _Value(size, kind, pool)
         self._families[name] = _Family([name], frozenset({kind}), name in self._is_result, len(self._values) - 1)
 
     def describe(self, name: str, facts: TensorFacts) -> None:
-        """Record facts about a value that the file contains in addition to its size."""
+        """Record facts that the file contains about a value, such as its shape and its element type."""
         self._tensor_facts[name] = facts
 
     @contextmanager
     def drawing(self, facts: OperationFacts | None, *, has_effects: bool = False) -> Iterator[None]:
-        """Attribute the statements added in this block, not those of nested blocks, to one operation of the file."""
+        """Attribute the statements added directly in this block, not in nested blocks, to one operation of the file."""
         around = self._facts, self._has_effects
         self._facts, self._has_effects = facts, has_effects
         yield
@@ -117,24 +117,24 @@ class OperationsDraft:
         return name in self._values
 
     def size(self, name: str) -> int:
-        """Return the size of a value in bytes."""
+        """Return the size, in bytes, of a declared value."""
         return self._values[name].size
 
     def is_constant(self, name: str) -> bool:
-        """Return True if the value is a constant."""
+        """Return True if the value of this name is a constant."""
         return self._values[name].kind == "constant"
 
     def operation(
         self, op: str, inputs: Iterable[str], outputs: Iterable[str], temporaries: Iterable[str] = ()
     ) -> None:
-        """Add an operation with its inputs, outputs and temporaries, and with the scratch that the options state."""
+        """Add an operation with its inputs, outputs and temporaries, and with scratch memory that the options state."""
         row: dict[str, Any] = {"op": op, "inputs": tuple(inputs), "outputs": tuple(outputs)}
         if scratch := (*temporaries, *self._stated_scratch(op, row["outputs"])):
             row["temporaries"] = scratch
         self._add(row | {"has_effects": True} if self._has_effects else row)
 
     def _stated_scratch(self, op: str, outputs: Sequence[str]) -> Iterator[str]:
-        """Declare the scratch that the options state for an operation, by an output or else by its operator's name."""
+        """Declare the scratch memory that the options state for one of an operation's outputs, or for its operator."""
         self._operator_names[op] = None
         stated = self.options.scratch
         if name := next((each for each in (*outputs, op) if each in stated), None):
@@ -146,26 +146,26 @@ class OperationsDraft:
                 yield scratch
 
     def _require_scratch_names(self) -> None:
-        """Raise OptionError if the options state scratch for a name that no operation has."""
+        """Raise OptionError if the options state scratch memory for a name that no operation has."""
         if other := next((name for name in self.options.scratch if name not in self._names_with_scratch), None):
             some = ", ".join(sorted(self._operator_names)[:MAX_LISTED]) or "none"
             rule = f"must be of operators that run ({some}), or of one operator by its output, got {excerpt(other)}"
             raise OptionError.from_rule("scratch", rule)
 
     def view(self, op: str, source: str, result: str) -> None:
-        """Add a view: as an alias if this cannot change a result, else as an operation that copies."""
+        """Add a view of `source`: as an alias if this cannot change a result, else as an operation that copies."""
         if (
             self._families[source] is self._families[result]
-        ):  # The view of an operation that runs again was added in the first run.
+        ):  # The operation runs again, and its first run already added the view.
             return
         self._join_tensors(op, source, result, self._separation_reason(source, result))
 
     def hand_out(self, op: str, source: str, result: str) -> None:
-        """Let the open branch write a `chosen` value: in place if it made the source for it alone, else by a copy."""
+        """Let the open branch write a `chosen` value: in place if it made the source only for that, else by a copy."""
         self._join_tensors(op, source, result, self._overwrite_obstacle(source, result))
 
     def begin_block(self) -> None:
-        """Open the body of a branch or loop; statements are then added to it."""
+        """Open the body of a branch or loop, to which further statements are added."""
         self._blocks.append([])
         self._starts.append(len(self._values))
 
@@ -175,17 +175,17 @@ class OperationsDraft:
         return self._blocks.pop()
 
     def branches(self, inputs: Iterable[str], bodies: Iterable[Statements]) -> None:
-        """Add branches, of which exactly one runs."""
+        """Add a choice of branches (lists of statements), of which exactly one runs."""
         self._add({"branches": tuple(map(tuple, bodies)), "inputs": tuple(inputs)})
 
     def loop(self, body: Statements, trips: int | None) -> None:
-        """Add a loop; `trips` is None if the number of trips is unknown and may be 0."""
+        """Add a loop that runs `trips` times; None means that the number of trips is unknown and may be 0."""
         if trips != 0:
             row = {"loop": tuple(body)}
             self._add(row if trips is None else row | {"trips": trips})
 
     def operations(self) -> Operations:
-        """Return the program built so far; raises OperationsError if it is invalid."""
+        """Return the program built so far. Raises OperationsError if it is invalid."""
         function = {
             "params": tuple(name for name, value in self._values.items() if value.kind == "param"),
             "results": self.results,
@@ -205,10 +205,10 @@ class OperationsDraft:
         own_peak: int | None = None,
         own_offsets: Mapping[str, int] | None = None,
     ) -> ImportedProgram:
-        """Return the program with the problem that it poses, with warnings and facts.
+        """Return the finished program, its planning problem, its warnings, and the facts about its operations.
 
-        `own_offsets` are the offsets that the file has for its values. Raises OperationsError, and OptionError for
-        scratch of an operator that the program does not run.
+        `own_offsets` has the offsets that the file itself gives its values. Raises OperationsError for an invalid
+        program, and OptionError if scratch is stated for an operator that the program does not run.
         """
         self._require_scratch_names()
         operations = self.operations()
@@ -233,13 +233,13 @@ class OperationsDraft:
 
     @property
     def views(self) -> ViewFacts:
-        """The number and bytes of views that are aliases, and of views that are separate buffers."""
+        """The number and the total bytes of the views that are aliases, and of the views that are separate buffers."""
         aliases, apart = self._alias_sizes, self._apart_sizes
         return ViewFacts(len(aliases), sum(aliases), len(apart), sum(apart))
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
-        """Findings that say why views are separate buffers; empty if the options request separate views."""
+        """Warnings that give the reasons why views are separate buffers; none if the options request separate views."""
         return tuple(self._apart[:MAX_LISTED])
 
     def _add(self, row: dict[str, Any]) -> None:
@@ -248,7 +248,7 @@ class OperationsDraft:
             self._facts_of[id(row)] = self._facts
 
     def _facts_in(self, rows: Sequence[dict[str, Any]], where: Location) -> Iterator[tuple[Location, OperationFacts]]:
-        """Yield the facts about the statements of a block and its nested blocks, each with the statement's location."""
+        """Yield (location of a statement, facts about it) for a block and its nested blocks."""
         for k, row in enumerate(rows):
             if id(row) in self._facts_of:
                 yield (*where, k), self._facts_of[id(row)]
@@ -258,12 +258,12 @@ class OperationsDraft:
                 yield from self._facts_in(row["loop"], (*where, k, "loop"))
 
     def _join_tensors(self, op: str, source: str, result: str, reason: str | None) -> None:
-        """Merge the families of a view and its source, or, given a reason, add a copy and report it."""
+        """Merge the families of a view and its source or, if there is a reason against it, add and report a copy."""
         size = self._values[result].size
         if reason is None:
             self._alias_sizes.append(size)
             mine, others = self._families[source], self._families[result]
-            # Merging the smaller family into the larger family avoids quadratic time for a long chain of views.
+            # Merging the smaller family into the larger one avoids quadratic time for a long chain of views.
             mine, others = (mine, others) if len(mine.members) >= len(others.members) else (others, mine)
             mine.members += others.members
             mine.kinds |= others.kinds
@@ -279,7 +279,7 @@ class OperationsDraft:
             self._apart.append(Finding("view-apart", message, (f"main/{result}",)))
 
     def _separation_reason(self, source: str, result: str) -> str | None:
-        """Return why a view must be a separate buffer; None if it can be an alias of its source."""
+        """Return why a view must be a separate buffer, as a clause, or None if it can be an alias of its source."""
         if self.options.views == "separate":
             return "that was asked for"
         if self._values[source].size != self._values[result].size:
@@ -298,13 +298,13 @@ class OperationsDraft:
         return None
 
     def _overwrite_obstacle(self, source: str, result: str) -> str | None:
-        """Return why a branch must copy a source to its output; None if it can write in place."""
+        """Return why a branch must copy a source to its output, as a clause, or None if it can write in place."""
         reason = self._separation_reason(source, result)
         if reason is not None:
             return reason
         if "chosen" in self._families[source].kinds:
             return "it is written for another output, too"
-        # Statements outside a branch may also read a value that was made before the branch began.
+        # A value made before the branch began may also be read outside of the branch, so it must not be overwritten.
         if self._families[source].first_serial < self._starts[-1]:
             return "others use it outside of the branch"
         return None
@@ -314,7 +314,7 @@ class OperationsDraft:
         return "param" in family.kinds or family.has_result
 
     def _buffer_rows(self) -> Iterable[Mapping[str, Any]]:
-        """Yield the buffers; an alias refers to its family's input or output, or else to the family's first value."""
+        """Yield a row for each buffer; an alias refers to its family's input or output, or else to its first value."""
         root: dict[int, str] = {}
         for name, family in self._families.items():
             if id(family) not in root or self._values[name].kind == "param" or name in self._is_result:

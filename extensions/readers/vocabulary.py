@@ -1,8 +1,8 @@
-"""The kinds of operations, named alike for all formats, and the meaning of their attributes.
+"""The names of operation kinds, which are the same for all file formats, and the meaning of their attributes.
 
-Spatial attributes (`kernel`, `strides`, `dilations`) are lists with an entry per spatial axis; `pads` lists the pads
-before each axis, then the pads after each axis. `groups`, `axis` and `block` are integers; `layout` is the axis of the
-channels.
+The attributes `kernel`, `strides` and `dilations` are lists with one entry for each spatial axis. `pads` lists the
+padding before each axis, then the padding after each axis. `groups`, `axis` and `block` are integers. `layout` is the
+axis of the channels.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import isfinite
 from memplan.extensions.networks.operations.graph_facts import Attribute
 
 MOST_NUMBERS = 64
-"""The maximum length of a list of numbers stored as an attribute."""
+"""The maximum length of a list of numbers that is stored as an attribute."""
 _MOST_LETTERS = 100
 _SAME = frozenset("""
 abs add argmax argmin batch_norm call cast ceil clip concat conv2d conv2d_transpose cos depth_to_space dequantize div
@@ -28,12 +28,12 @@ _NEXT_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def types_by_number(names: str) -> dict[int, str]:
-    """Return the element type for each number of a schema, from the names in the schema's order; `-` is skipped."""
+    """Map the numbers 0, 1, ... to the element types in `names`, a text in a schema's order; `-` skips a number."""
     return {number: name for number, name in enumerate(names.split()) if name != "-"}
 
 
 def kinds_by_name(names: Mapping[str, str]) -> dict[str, str]:
-    """Return the kind for each name used in a format; `names` maps a kind to its names, separated by spaces."""
+    """Map each operation name of a file format to its kind; `names` maps a kind to its space-separated names."""
     return {name: kind for kind, row in names.items() for name in row.split()}
 
 
@@ -58,7 +58,7 @@ HLO_KINDS = kinds_by_name(
 
 
 def attribute_of(value: object) -> Attribute | None:
-    """Return a value as an attribute; None for an object, a long list, and a number that is infinite or too large."""
+    """Return a value as an attribute, or None for an object, a long list, or an infinite or too large number."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int | float):
@@ -72,13 +72,13 @@ def attribute_of(value: object) -> Attribute | None:
 
 
 def plain_attributes(found: Iterable[tuple[str, object]]) -> dict[str, Attribute]:
-    """Return the attributes whose values `attribute_of` can represent."""
+    """Return the attributes whose values `attribute_of` can represent, by name."""
     plain_values = ((name, attribute_of(value)) for name, value in found)
     return {name: value for name, value in plain_values if name and value is not None}
 
 
 def kind_of(name: str, kinds: Mapping[str, str]) -> str | None:
-    """Return the kind of an operation, given its name in a format; None if its kind is unknown."""
+    """Return the kind of an operation with this name, by the map `kinds` of its format, or None if it is unknown."""
     words = name.lower(), _NEXT_WORD.sub("_", name).lower()
     return kinds.get(name) or next((word for word in words if word in _SAME), None)
 

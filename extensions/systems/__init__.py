@@ -1,1 +1,1 @@
-"""Sixteen compilers and runtimes, one folder each: readers of their files, their own planners, and writers of plans."""
+"""Sixteen compilers and runtimes, one folder each: readers of their files, their own planners, writers of plans."""

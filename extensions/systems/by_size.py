@@ -1,4 +1,4 @@
-"""Placement in gaps, as planners that order buffers by size do: each buffer gets a gap between live buffers."""
+"""Placement in gaps, as in planners that sort buffers by size: each buffer gets a gap between live buffers."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, common_alignment, tensors
 
 Gap = tuple[int, int]
-"""The size and the offset, in bytes, of a free range between two placed buffers."""
+"""(size, offset) in bytes of a free range between two placed buffers."""
 
 
 def aligned_tensors(problem: Problem) -> list[tuple[int, Tensor]]:
-    """Return each tensor with its size in bytes, rounded up to a common multiple of the problem's alignments."""
+    """Return (size in bytes, tensor) for each tensor; sizes are rounded up to a multiple of all alignments."""
     rows = tensors(problem)
     unit = common_alignment(problem, rows)
     return [(align(tensor.size, unit), tensor) for tensor in rows]
 
 
 def place_in_gaps(rows: Sequence[tuple[int, Tensor]], stop_check: StopCheck, *, smallest: bool) -> PlannerAnswer:
-    """Place tensors in the given order, each in the lowest or the smallest sufficient gap, else above all live ones."""
+    """Place rows (size, tensor) in order, each in the lowest or smallest sufficient gap, else above live tensors."""
     done: list[tuple[int, int, Tensor]] = []
     for size, tensor in rows:
         stop_check()

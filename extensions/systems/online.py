@@ -1,4 +1,4 @@
-"""Planners that work like an allocator: they process allocations and releases in time order, without lookahead."""
+"""Planners that work like an allocator: they handle allocations and releases in time order, without lookahead."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, align, c
 
 
 class Allocator(Protocol):
-    """An allocator that returns ranges of bytes and accepts their release."""
+    """The interface of an allocator, which hands out ranges of bytes and takes them back."""
 
     def allocate(self, size: int) -> int:
         """Allocate `size` bytes and return their offset."""
 
     def release(self, offset: int, size: int) -> None:
-        """Free `size` bytes at an offset that `allocate` returned."""
+        """Free the `size` bytes at an offset that `allocate` returned."""
 
 
 def place_online(problem: Problem, stop_check: StopCheck, block: int, allocator: Allocator) -> PlannerAnswer:
-    """Place buffers by start time, ties in the given order; at equal times, releases precede allocations.
+    """Place buffers with an allocator by start time, ties in the given order; at equal times, releases come first.
 
     Sizes are rounded up to multiples of `block` bytes and of the problem's alignments.
     """
@@ -41,21 +41,21 @@ def place_online(problem: Problem, stop_check: StopCheck, block: int, allocator:
 
 
 class FreeBlocks:
-    """The free blocks of an unlimited memory in ascending order of offset; adjacent blocks are merged."""
+    """The free blocks of an unlimited memory, in ascending order of offset; adjacent free blocks are merged."""
 
     def __init__(self) -> None:
         self.blocks: list[tuple[int, int]] = []
-        """The offset and the size of each free block below `top`."""
+        """(offset, size) of each free block below `top`, the end of the used memory."""
         self.top = 0
 
     def take(self, k: int, size: int) -> int:
-        """Take the first `size` bytes of free block k; return their offset."""
+        """Take the first `size` bytes of free block k, and return their offset."""
         offset, whole = self.blocks[k]
         self.blocks[k : k + 1] = [(offset + size, whole - size)] if whole > size else []
         return offset
 
     def grow(self, size: int) -> int:
-        """Take `size` bytes from the free block at the top, raising the top as needed; return their offset."""
+        """Take `size` bytes from the free block at the top, raise the top if needed, and return their offset."""
         offset = self.top
         if self.blocks and sum(self.blocks[-1]) == self.top:
             offset, _ = self.blocks.pop()
@@ -63,7 +63,7 @@ class FreeBlocks:
         return offset
 
     def release(self, offset: int, size: int) -> None:
-        """Add a free block and merge it with adjacent free blocks."""
+        """Add a free block, and merge it with adjacent free blocks."""
         merged: list[tuple[int, int]] = []
         for start, length in sorted([*self.blocks, (offset, size)]):
             if merged and sum(merged[-1]) == start:

@@ -1,7 +1,7 @@
-"""Parser of protocol buffers that reads single fields and checks every bound, for formats with few relevant fields.
+"""Parser of protocol buffers that reads single fields and checks every bound, for formats with few needed fields.
 
-A message is split into its fields once. Nested messages are split only when they are read, so that irrelevant parts,
-such as a whole program, cost nothing. Source: https://protobuf.dev/programming-guides/encoding/.
+A message is split into its fields once. A nested message is split only when it is read, so that parts that are not
+needed cost nothing. Source: https://protobuf.dev/programming-guides/encoding/.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cached_property
 
 from memplan.planner.errors import CUT_OFF, FormatError
 
-# Wire types of protocol buffers; types 3 and 4 are groups, which the formats read here do not use
+# Wire types of protocol buffers. Types 3 and 4 (groups) are missing, because no format that is read here uses them.
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 _FIXED = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}
 # Each byte of a varint holds seven bits, so a varint of 64 bits needs ten bytes.
@@ -26,7 +26,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class ProtobufMessage:
-    """A message in the bytes from `start` to `end` of a file; fields are read by number; errors name them."""
+    """A message in the bytes from `start` to `end` of a file. Fields are read by number; names only occur in errors."""
 
     data: bytes
     start: int
@@ -39,18 +39,18 @@ class ProtobufMessage:
         return cls(data, 0, len(data), path)
 
     def integer(self, field: int, name: str, default: int = 0) -> int:
-        """Return an int64 field; if it occurs several times, return the last value."""
+        """Return the value of an int64 field, or `default` if it is absent; of several values, return the last one."""
         field_value = self._fields.get(field)
         if field_value is None:
             return default
-        # If a field that is not repeated occurs several times, the specification requires the last value.
+        # The specification says that the last value counts if a field that is not repeated occurs several times.
         value, end = field_value[-2:]
         if end != _NO_END:
             raise FormatError(f"{self.path}.{name}: must be an integer")
         return value - (1 << 64) if value >> 63 else value
 
     def integers(self, field: int, name: str) -> tuple[int, ...]:
-        """Return the values of a repeated int64 field, whether packed or not."""
+        """Return the values of a repeated int64 field, which may be packed or not."""
         values: list[int] = []
         for at, end in _value_pairs(self._fields.get(field)):
             if end == _NO_END:
@@ -63,7 +63,7 @@ class ProtobufMessage:
         return tuple(number - (1 << 64) if number >> 63 else number for number in values)
 
     def text(self, field: int, name: str) -> str:
-        """Return a text field with bytes that are not UTF-8 escaped; an empty text if the field is absent."""
+        """Return a text field, in which bytes that are not UTF-8 are escaped, or "" if the field is absent."""
         start, end = next(self._byte_ranges(field, name), (0, 0))
         return self.data[start:end].decode(errors="backslashreplace")
 
@@ -73,7 +73,7 @@ class ProtobufMessage:
             yield ProtobufMessage(self.data, start, end, f"{self.path}.{name}[{k}]")
 
     def message(self, field: int, name: str) -> ProtobufMessage | None:
-        """Return the first message in a field; None if the field is absent."""
+        """Return the first message in a field, or None if the field is absent."""
         span = next(self._byte_ranges(field, name), None)
         return None if span is None else ProtobufMessage(self.data, *span, f"{self.path}.{name}")
 
@@ -85,7 +85,7 @@ class ProtobufMessage:
 
     @cached_property
     def _fields(self) -> dict[int, array[int]]:
-        """The values of each field, keyed by number, as pairs: an integer and _NO_END, or the ends of a byte range."""
+        """Maps a field's number to its values: pairs of (integer, _NO_END), or of a byte range's (start, end)."""
         fields: dict[int, array[int]] = defaultdict(lambda: array("Q"))
         at = self.start
         while at < self.end:
@@ -109,7 +109,7 @@ class ProtobufMessage:
         return fields
 
     def _varint(self, at: int) -> tuple[int, int]:
-        """Return the unsigned 64-bit number at a position, and the position after the number."""
+        """Return the varint (an unsigned 64-bit number) at a position, and the position after it."""
         value = 0
         for k in range(_LONGEST_VARINT):
             if at + k >= self.end:

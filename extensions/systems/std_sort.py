@@ -1,4 +1,4 @@
-"""libstdc++'s `std::sort`, for planners from C++ whose result depends on how it orders equal elements."""
+"""libstdc++'s `std::sort`, for reimplemented C++ planners whose result depends on how it orders equal elements."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TypeVar
 
 T = TypeVar("T")
 _SMALL = 16
-"""The maximum size of ranges that introsort leaves to the final insertion sort."""
+"""Introsort leaves ranges of at most this many elements to the final insertion sort."""
 
 
 def std_sorted(values: list[T], less: Callable[[T, T], bool]) -> list[T]:
     """Return the values in the order of `std::sort`: introsort with median of three, then insertion sort.
 
     Source: gcc 12, libstdc++-v3/include/bits/stl_algo.h: std::sort. The original changes to heap sort after 2 log2(n)
-    levels; this one continues with introsort, because no known input of planners reaches that depth.
+    levels. This function does not, because no known input of the planners reaches that depth.
     """
     row = list(values)
     _introsort(row, 0, len(row), less)

@@ -1,4 +1,4 @@
-"""memplan inside Apache TVM: one plan for all tensors of a Relax function, in place of TVM's plan."""
+"""memplan inside Apache TVM: one plan for all tensors of a Relax function, which replaces TVM's own plan."""
 
 MODULE = "memplan.extensions.tvm.public"
-"""The module that provides the names of `memplan.tvm`."""
+"""The module whose names are the public names of `memplan.tvm`."""

@@ -1,4 +1,4 @@
-"""Installs memplan's passes in every pipeline of Relax without changes to the pipelines."""
+"""Installs memplan's passes in every pipeline of Relax; the pipelines themselves need no changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def install(*, lift: bool = False, order: bool = False, **options: Any) -> None:
     With `lift`, LiftWorkspaces runs before CallTIRRewrite; with `order`, OrderBindings runs before ToNonDataflow. The
     other options are those of PlanMemory.
     """
-    PlanMemory(**options)  # PlanMemory raises at once if options are wrong.
+    PlanMemory(**options)  # PlanMemory checks its options, so wrong options raise here and not in a pipeline.
     uninstall()
     relax.transform.StaticPlanBlockMemory = lambda: PlanMemory(**options)
     if lift:
@@ -31,6 +31,6 @@ def install(*, lift: bool = False, order: bool = False, **options: Any) -> None:
 
 
 def uninstall() -> None:
-    """Restore the original passes of TVM in pipelines that are built from now on."""
+    """Restore TVM's own passes in pipelines that are built from now on."""
     for name, own in _OWN.items():
         setattr(relax.transform, name, own)

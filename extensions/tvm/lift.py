@@ -1,4 +1,4 @@
-"""A pass that runs before `CallTIRRewrite` and makes temporaries of kernels part of the memory plan.
+"""A pass, to run before `CallTIRRewrite`, that makes the temporaries of kernels part of the memory plan.
 
 A PrimFunc that allocates buffers requests a workspace from the runtime at each call. `LiftWorkspaces` turns these
 buffers into additional outputs of the PrimFunc and of the `R.call_tir` that calls it, so the plan of the function
@@ -18,7 +18,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 from memplan.extensions.tvm.nests import root_of
 
 LEAST_BYTES = 1024
-"""The minimum size of a lifted temporary in bytes; TVM puts smaller ones on the stack (kMaxStackAlloca)."""
+"""The minimum size, in bytes, of a lifted temporary; TVM puts smaller temporaries on the stack (kMaxStackAlloca)."""
 _CALL_TIR = Op.get("relax.call_tir")
 
 
@@ -32,7 +32,7 @@ def LiftWorkspaces() -> Any:  # noqa: N802  # TVM writes the names of passes in 
 
 
 def temporaries(kernel: tirx.PrimFunc) -> list[Any]:
-    """Return the buffers in global memory that a kernel allocates at its root, except buffers on the stack."""
+    """Return the buffers that a kernel allocates at its root in global memory, without those on the stack."""
     root = root_of(kernel)
     return [] if root is None else [each for each in root.alloc_buffers if _is_workspace(each)]
 
@@ -43,13 +43,13 @@ def _is_workspace(buffer: Any) -> bool:
     size = DataType(str(buffer.dtype)).itemsize
     for length in buffer.shape:
         if not isinstance(length, tirx.IntImm):
-            return True  # TVM puts only buffers of constant size on the stack.
+            return True  # A buffer of variable size cannot be on the stack, so it is a workspace.
         size *= int(length)
     return bool(size >= LEAST_BYTES)
 
 
 def _lift_temporaries(kernel: tirx.PrimFunc, found: Sequence[Any], place: int) -> tirx.PrimFunc:
-    """Return the kernel with the buffers `found` as parameters, inserted at position `place`."""
+    """Return a copy of a kernel in which the buffers `found` are parameters, inserted at position `place`."""
     root = root_of(kernel)
     kept = [each for each in root.alloc_buffers if not any(each.same_as(other) for other in found)]
     facts = (root.iter_vars, root.reads, root.writes, root.name_hint, root.body, root.init)
@@ -61,7 +61,7 @@ def _lift_temporaries(kernel: tirx.PrimFunc, found: Sequence[Any], place: int) -
 
 @mutator
 class _Lifter(PyExprMutator):  # type: ignore[misc]  # TVM's base class has no type annotations.
-    """Rewrites calls of kernels with temporaries so that the temporaries become additional outputs of the call."""
+    """Rewrites calls of kernels that have temporaries: the temporaries become additional outputs of the calls."""
 
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
@@ -85,7 +85,7 @@ class _Lifter(PyExprMutator):  # type: ignore[misc]  # TVM's base class has no t
         return relax.Tuple([self.builder_.emit(relax.TupleGetItem(whole, k)) for k in range(len(call.ty.fields))])
 
     def _add_workspaces(self, call: Any) -> Any:
-        """Return the call with its kernel's temporaries as outputs; None if no temporary can be an output."""
+        """Return a call with its kernel's temporaries as further outputs, or None if no temporary can be an output."""
         if call.op != _CALL_TIR or not isinstance(call.args[1], relax.Tuple):
             return None
         name, inputs = call.args[0], call.args[1].fields
@@ -105,7 +105,7 @@ class _Lifter(PyExprMutator):  # type: ignore[misc]  # TVM's base class has no t
 
 
 def _symbol_values(kernel: tirx.PrimFunc, arguments: Sequence[Any], symbols: Sequence[Any]) -> dict[Any, Any]:
-    """Return the values of a kernel's symbols in a call, from shapes of arguments and from explicit values."""
+    """Map each symbol of a kernel to its value in a call, which follows from argument shapes and explicit values."""
     values: dict[Any, Any] = {}
     given = [*arguments, *(symbols[0].values if symbols else ())]
     for parameter, argument in zip(kernel.params, given, strict=True):
@@ -119,6 +119,6 @@ def _symbol_values(kernel: tirx.PrimFunc, arguments: Sequence[Any], symbols: Seq
 
 
 def _tensor_type(buffer: Any, values: dict[Any, Any]) -> Any:
-    """Return the tensor type of a temporary; None if a length is neither a constant nor a key of `values`."""
+    """Return the tensor type of a temporary, or None if a length is neither constant nor in `values`."""
     lengths = [length if isinstance(length, tirx.IntImm) else values.get(length) for length in buffer.shape]
     return None if any(each is None for each in lengths) else relax.TensorType(lengths, str(buffer.dtype))

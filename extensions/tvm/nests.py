@@ -1,4 +1,4 @@
-"""The loop nests of a kernel and the parameters that each uses, so that lifetimes can be shorter than a call."""
+"""The loop nests of a kernel and the parameters that each nest uses, so that lifetimes can be shorter than a call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tvm import DataType, s_tir, tirx
 
 @dataclass(frozen=True)
 class Nest:
-    """A loop nest: the positions of the parameters that it uses, and the pairs that allow writing in place.
+    """A loop nest: the positions of the parameters that it uses, and pairs of parameters that may share bytes.
 
     In a pair `(i, j)`, each element of j is written once and depends only on the same element of i.
     """
@@ -22,14 +22,14 @@ class Nest:
 
 
 def root_of(kernel: tirx.PrimFunc) -> Any:
-    """Return the root block of a kernel; None if the body of the kernel is not a root block."""
+    """Return the root block of a kernel, or None if the kernel's body is not a root block."""
     body = kernel.body
     is_root = isinstance(body, s_tir.SBlockRealize) and not body.iter_values
     return body.block if is_root else None
 
 
 def nests_of(kernel: tirx.PrimFunc) -> tuple[Nest, ...]:
-    """Return the loop nests of a kernel's root in order; one nest with all parameters if they are unreadable."""
+    """Return the loop nests at a kernel's root in order, or one nest with all parameters if they cannot be read."""
     root = root_of(kernel)
     body = [] if root is None else root.body.seq if isinstance(root.body, tirx.SeqStmt) else [root.body]
     if not body or not all(isinstance(each, (tirx.For, s_tir.SBlockRealize)) for each in body):
@@ -43,7 +43,7 @@ def nests_of(kernel: tirx.PrimFunc) -> tuple[Nest, ...]:
 
 
 def _overwritable_pairs(nest: Any, places: Mapping[Any, int]) -> Iterator[tuple[int, int]]:
-    """Yield pairs of parameters of a nest in which the second may be written over the first."""
+    """Yield pairs of a nest's parameters such that the second may be written over the first."""
     while isinstance(nest, tirx.For):
         nest = nest.body
     if not isinstance(nest, s_tir.SBlockRealize):

@@ -1,6 +1,6 @@
-"""A pass that runs before `ToNonDataflow` and reorders the bindings of dataflow blocks to minimize memory.
+"""A pass, to run before `ToNonDataflow`, that reorders the bindings of dataflow blocks to minimise memory.
 
-Calls in a dataflow block are pure, so every order is legal in which calls follow the sources of their inputs.
+Calls in a dataflow block are pure, so every order is legal in which each call follows the calls that make its inputs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _IN_PLACE = Op.get("relax.call_tir_inplace")
 
 
 def OrderBindings(time_limit_s: float = 10) -> Any:  # noqa: N802  # TVM writes the names of passes in CamelCase.
-    """Return the pass that reorders each dataflow block for which a smaller order is found."""
+    """Return the pass that reorders each dataflow block for which an order with a lower peak is found."""
 
     def run(module: IRModule, _: PassContext) -> IRModule:
         module = relax.transform.RewriteDataflowReshape()(module)
@@ -49,7 +49,7 @@ def _order_function(function: relax.Function, time_limit_s: float) -> relax.Func
 
 
 def _returned_variables(function: relax.Function) -> set[Any]:
-    """Return the variables whose tensors a function returns; they have separate storages in any order."""
+    """Return the variables whose tensors a function returns; these tensors have their own storages in any order."""
     returned = {*relax.analysis.free_vars(function.body.body)}
     for block in reversed(function.body.blocks):
         for binding in reversed(block.bindings):
@@ -59,7 +59,7 @@ def _returned_variables(function: relax.Function) -> set[Any]:
 
 
 class _Block(Values):
-    """A dataflow block as a list of operations: each call is an operation, and other bindings only name results."""
+    """A dataflow block as a list of operations: each call is one, and all other bindings only give names to results."""
 
     def __init__(self, block: Any, bounds: Bounds) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class _Block(Values):
             self.bind(binding.var, self._add_call(binding) if is_call else self.value_of(binding.value))
 
     def graph(self, returned: set[Any]) -> OperationGraph:
-        """Return the operations as a graph; returned tensors are resident, and tensors read outside are kept."""
+        """Return the graph of operations; returned tensors count 0 bytes, and tensors read outside stay alive."""
         resident = {k for variable in returned for k in leaves_of(self.value_of(variable))}
         outward = (each.var for each in self._bindings if not isinstance(each.var, relax.DataflowVar))
         kept = {k for variable in outward for k in leaves_of(self.value_of(variable))} - resident
@@ -79,7 +79,7 @@ class _Block(Values):
         return OperationGraph.model_validate(content)
 
     def reorder(self, order: Sequence[int]) -> relax.DataflowBlock:
-        """Return the block with its operations in a given order, each followed by bindings that name its results."""
+        """Return the block with its operations in this order, each followed by the bindings that name its results."""
         turn: dict[Any, int] = {self.operations[k][0]: place for place, k in enumerate(order)}
         is_call = {*turn}
         for binding in self._bindings:
@@ -100,7 +100,7 @@ class _Block(Values):
         return entries if isinstance(call.ty, relax.TupleType) else entries[0]
 
     def _max_size(self, type_: Any) -> int:
-        """Return the maximum size of a tensor in bytes; 0 if it is unknown."""
+        """Return the maximum size of a tensor in bytes, or 0 if it is unknown."""
         if not isinstance(type_, relax.TensorType) or not isinstance(type_.shape, relax.ShapeExpr):
             return 0
         return self._bounds.max_bytes(lengths_of(type_.shape), str(type_.dtype)) or 0

@@ -1,4 +1,4 @@
-"""The pass that plans the memory of a module, as a replacement for StaticPlanBlockMemory."""
+"""The pass `PlanMemory`, which plans the memory of a module and replaces TVM's StaticPlanBlockMemory."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ log = logging.getLogger("memplan.tvm")
 _OwnPass: Callable[[], Any] = relax.transform.StaticPlanBlockMemory
 _STORAGE = Op.get("relax.memory.alloc_storage").__chandle__()
 _ADDRESSED = {"llvm", "c", "cuda", "hexagon"}
-"""Targets on which device pointers can be moved by an offset; elsewhere, `ensure_zero_offset` makes a copy."""
+"""The targets on which device pointers can be moved by an offset; on others, `ensure_zero_offset` makes a copy."""
 UNREADABLE = "it cannot be read: "
 
 
 @dataclass(frozen=True)
 class PlannedFunction:
-    """The bytes of a function's storages on TVM's plan and on memplan's plan, and a lower bound.
+    """The bytes of a function's storages with TVM's plan and with memplan's plan, and a lower bound.
 
-    Bytes are those at the symbol values `at`. `reason` states why TVM's plan is kept; it is empty if memplan's is used.
-    `triples` has the index in order of allocation, the storage's name and the offset of each tensor of memplan's plan.
+    Bytes are those at the symbol values `at`. `reason` says why TVM's plan is kept; it is empty if memplan's is used.
+    `triples` lists (index of the tensor in order of allocation, name of its storage, offset) for memplan's plan.
     """
 
     name: str
@@ -62,11 +62,11 @@ def PlanMemory(  # noqa: N802  # TVM writes the names of passes in CamelCase.
 ) -> Any:
     """Return the pass that plans all tensors of a function together, in one storage per device.
 
-    It replaces StaticPlanBlockMemory and never needs more bytes: TVM's plan is kept for a function if it is as small,
-    or if the function cannot be read. `pools` are storages of limited size, used instead of a growing storage;
-    PlanMemoryError is raised if a function does not fit. `offsets` allows tensors at offsets other than 0; by default,
-    if the device's pointers can be moved. With `nests`, a tensor is alive only during the loop nests of a kernel that
-    use it, not during the whole call. `on_plan` is called with each planned function, and logs it by default.
+    The pass replaces StaticPlanBlockMemory and never needs more bytes: it keeps TVM's plan for a function if that is as
+    small, or if it cannot read the function. `pools` are storages of limited size, which are used instead of a growing
+    storage; PlanMemoryError is raised if a function does not fit. `offsets` allows tensors at offsets other than 0; by
+    default, if the device's pointers can be moved. With `nests`, a tensor is alive only during the loop nests of a
+    kernel that use it, not during the whole call. `on_plan` is called with each planned function; by default, it logs.
     """
 
     def run(module: IRModule, _: PassContext) -> IRModule:
@@ -87,7 +87,7 @@ def PlanMemory(  # noqa: N802  # TVM writes the names of passes in CamelCase.
                 ours[name] = own[name]
             is_nested |= nests and not planned.reason
             on_plan(planned)
-        for name in kernels if is_nested else ():  # CodeGenLLVM uses one setting per module, so change all kernels.
+        for name in kernels if is_nested else ():  # CodeGenLLVM has one setting per module, so set it in all kernels.
             ours.update_func(name, ours[name].with_attr("tirx.noalias", False))
         return ours
 
@@ -95,10 +95,10 @@ def PlanMemory(  # noqa: N802  # TVM writes the names of passes in CamelCase.
 
 
 class _PlannedBody:
-    """A function on memplan's plan, with the bytes of its storages, or unchanged with a reason."""
+    """A function rewritten to memplan's plan, and the bytes of its storages; or unchanged, with the reason for that."""
 
     def __init__(self, module: IRModule, lifetimes: Lifetimes, pools: Sequence[PoolInfo], offsets: bool | None) -> None:
-        """Plan the function that has the lifetimes; raises PlanMemoryError."""
+        """Plan the function to which the lifetimes belong. Raises PlanMemoryError if it does not fit into the pools."""
         self.function, self._lifetimes, self._pools = lifetimes.function, lifetimes, pools
         self._storages, self._bound, self._reason = list[Any](), 0, ""
         self._triples: list[tuple[int, str, Any]] = []
@@ -141,7 +141,7 @@ class _PlannedBody:
 
     @property
     def has_unplanned_tensors(self) -> bool:
-        """True if TVM's planner may plan the remaining tensors, which requires that there are no branches.
+        """True if TVM's planner may plan the tensors that remain, because the function has no branches.
 
         TVM 0.27 may use a storage of one branch in the other, where it is not allocated (apache/tvm issue 20191).
         """
@@ -150,7 +150,7 @@ class _PlannedBody:
         return has_some and not self._lifetimes.has_branches
 
     def compare_plans(self, name: str, own: relax.Function, ours: relax.Function) -> PlannedFunction:
-        """Return the bytes of both plans; TVM's is kept with a reason if memplan's is larger anywhere."""
+        """Return the bytes of both plans, with a reason for keeping TVM's plan if memplan's is larger at any point."""
         lifetimes = self._lifetimes
         symbols = Symbols(lifetimes.bounds) if lifetimes.has_symbols else None
         apart = [each.bytes for each in lifetimes.tensors if not each.is_planned]
@@ -173,16 +173,16 @@ class _PlannedBody:
 
 
 def _has_offsets(module: IRModule, device: int) -> bool:
-    """Return True if pointers of the device can be moved by an offset; device -1 is the host."""
+    """Return True if pointers of the device can be moved by an offset; device number -1 is the host."""
     if PassContext.current().config.get("relax.backend.use_cuda_graph"):
-        return False  # RewriteCUDAGraph does not capture calls that move a pointer.
+        return False  # RewriteCUDAGraph cannot capture calls that move a pointer.
     devices = module.global_infos.get("vdevice") or []
     target = devices[device].target if 0 <= device < len(devices) else Target.current(allow_none=True)
     return device == -1 or (target is not None and target.kind.name in _ADDRESSED)
 
 
 def allocation_sizes(function: relax.Function) -> list[Any]:
-    """Return the size of each allocation of a planned function in bytes, as a number or an expression."""
+    """Return the size in bytes of each allocation of a planned function, as a number or an expression."""
     sizes, bodies = [], [function.body]
     while bodies:
         body = bodies.pop()

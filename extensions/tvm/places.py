@@ -1,4 +1,4 @@
-"""Places tensors in storages at offsets that memplan's planner computes and its verifier checks."""
+"""Places tensors in storages, at offsets that memplan's planner computes and memplan's verifier checks."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from memplan.solvers.core.plain import offsets_at_bound
 ALIGNMENT = 64
 """The alignment of TVM's allocators in bytes (kAllocAlignment)."""
 _NODES = 20_000
-"""The maximum number of nodes of the first search, enough for problems of compilers; all solvers follow."""
+"""The maximum number of nodes of the first search, which suffices for most problems; all solvers run after it."""
 _OPTIONS = PlanOptions(deterministic=True)
 
 
 @register_error
 class PlanMemoryError(RuntimeError):
-    """Raised if the tensors do not fit into the pools."""
+    """The tensors of a function do not fit into the given pools."""
 
 
 @dataclass(frozen=True)
 class PoolInfo:
-    """A pool with its device, scope, name and size limit; earlier pools of a list are preferred."""
+    """A pool: its device, scope, name and size limit. In a list of pools, earlier pools are preferred."""
 
     pool_name: str
     size_hint_bytes: int | None = None
@@ -48,9 +48,9 @@ class PoolInfo:
 
 @dataclass(frozen=True)
 class StoragePlaces:
-    """Storages with their sizes, the storage and offset of each tensor, and a lower bound.
+    """The sizes of storages, the storage and offset of each tensor, and a lower bound on the bytes of every plan.
 
-    The lower bound is valid for the bytes of every plan. Sizes and offsets may be expressions.
+    Sizes and offsets may be expressions of symbols.
     """
 
     names: tuple[str, ...]
@@ -62,7 +62,7 @@ class StoragePlaces:
 def place_in_pools(
     tensors: Sequence[AllocatedTensor], pools: Sequence[PoolInfo] = (), in_place: Sequence[tuple[int, int]] = ()
 ) -> StoragePlaces:
-    """Return offsets of tensors in one storage per pool; raises PlanMemoryError if the pools are too small.
+    """Return places of tensors, with one storage per pool. Raises PlanMemoryError if the pools are too small.
 
     The two tensors of a pair in `in_place` may start at the same byte.
     """
@@ -89,7 +89,7 @@ def place_in_pools(
 
 
 def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
-    """Return a plan with each tensor at the start of a storage, for devices without support for offsets."""
+    """Return places in which each tensor is at the start of a storage, for devices that do not support offsets."""
     rows: Any = [{"id": k, "size": each.size, "start": each.start, "end": each.end} for k, each in enumerate(tensors)]
     answer = plan(ObjectsProblem(alignment=ALIGNMENT, buffers=rows))
     number = {k: place for place, each in enumerate(answer.objects) for k in each.buffers}
@@ -101,7 +101,7 @@ def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
 
 
 def check_places(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> StoragePlaces:
-    """Return the places unchanged; raises RuntimeError if memplan's verifier finds a violation in them."""
+    """Check places with memplan's verifier, and return them unchanged. Raises RuntimeError for a violation."""
     pools = [Pool(name=str(k), size=size, alignment=ALIGNMENT) for k, size in enumerate(places.storages)]
     problem, (pool, offset) = _problem(tensors, pools), map(column, zip(*places.of, strict=True))
     placements = PlacementTable(problem.buffers.ids, tuple(each.name for each in pools), pool, offset)
@@ -116,7 +116,7 @@ def _problem(tensors: Sequence[AllocatedTensor], pools: list[Pool], in_place: An
 
 
 def _columns(tensors: Sequence[AllocatedTensor]) -> Iterator[Any]:
-    """Return three columns: the sizes, the starts and the ends of the tensors."""
+    """Yield three columns: the sizes, the starts and the ends of the tensors."""
     return map(column, zip(*((each.size, each.start, each.end) for each in tensors), strict=True))
 
 

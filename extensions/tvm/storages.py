@@ -1,4 +1,4 @@
-"""Rewrites a Relax function so that it first allocates storages, in which its tensors are placed."""
+"""Rewrites a Relax function so that it first allocates storages and then places its tensors in them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from memplan.extensions.tvm.tensors import AllocatedTensor, Bounds, Lifetimes, a
 
 
 class Storages:
-    """The storages of a function and the tensors in them; `function` returns the rewritten function.
+    """The storages of a function, and the tensors in them; the method `function` returns the rewritten function.
 
-    Tensors with the same shape, type and offset in a storage are created once per call of the function.
+    Tensors with the same shape, type and offset in a storage are created only once in each call of the function.
     """
 
     def __init__(self) -> None:
@@ -39,14 +39,14 @@ class Storages:
                 at = tirx.IntImm("int64", offset) if type(offset) is int else offset
                 one = emit(_ffi_api.alloc_tensor(storages[storage], at, shape, dtype, runtime_device), "tensor")
                 if type(offset) is not int or offset:
-                    one = emit(ensure_zero_offset(one), "tensor")  # Kernels refuse tensors with an offset.
+                    one = emit(ensure_zero_offset(one), "tensor")  # Kernels refuse offsets, so move the pointer.
                 made[key] = one
             tensor.bindings[tensor.index] = relax.VarBinding(binding.var, one)
 
     def require_bounds(self, bounds: Bounds) -> None:
-        """Make the virtual machine refuse symbol values above their bounds, as tensors would overlap.
+        """Make the virtual machine refuse symbol values above their bounds, because tensors would then overlap.
 
-        If each tensor has a separate storage, its allocation enforces the bound, but offsets do not.
+        If each tensor has its own storage, the allocation enforces the bound, but with offsets nothing else does.
         """
         above = [tirx.max(symbol - most, 0) for symbol, (_, most) in bounds.limits.items() if most is not None]
         if above:
@@ -55,7 +55,7 @@ class Storages:
             self._builder.match_cast(shape, none, "within_bounds")
 
     def function(self, lifetimes: Lifetimes) -> relax.Function:
-        """Return the function to which the lifetimes belong, with its tensors in the storages."""
+        """Return the function to which the lifetimes belong, rewritten so that its tensors are in the storages."""
         function = lifetimes.function
         body = self._rewritten_body(function.body, lifetimes, [self._builder._end_block()])
         return relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
@@ -67,7 +67,7 @@ class Storages:
                 bindings = [self._rewrite_branches(each, lifetimes) for each in bindings]
             blocks.append(type(block)(bindings))
         made = relax.SeqExpr(blocks, body.body)
-        _update_type(made, body.ty)  # The new body is normalized and has the type of the old body.
+        _update_type(made, body.ty)  # A new expression has no type yet, so copy the old type.
         return made
 
     def _rewrite_branches(self, binding: Any, lifetimes: Lifetimes) -> Any:

@@ -1,4 +1,4 @@
-"""Offsets as expressions of a function's symbols: one plan for all values, evaluated at each call."""
+"""Offsets as expressions of a function's symbols: one plan for all symbol values, evaluated in each call."""
 
 from __future__ import annotations
 
@@ -21,43 +21,43 @@ from memplan.planner.errors import InputError
 from memplan.questions.question import Control
 
 MOST_PARTS = 2000
-"""The maximum number of terms of an offset after all references are expanded."""
+"""The maximum number of terms of an offset after all references to other offsets are expanded."""
 SAMPLES = 8
 OPEN = 128
-"""The value at which bytes are reported for a symbol without a bound."""
+"""The value of a symbol without a bound at which bytes are reported."""
 _OPTIONS = ShapesOptions(time_limit_s=2)
 _INFIX = {tirx.Add: "+", tirx.Sub: "-", tirx.Mul: "*", tirx.FloorDiv: "//", tirx.FloorMod: "%"}
 _CALLED = {tirx.Min: "min", tirx.Max: "max"}
 
 
 class UnreadableError(Exception):
-    """Raised if memplan cannot express a size, or if an offset is too long; TVM's plan is kept then."""
+    """memplan cannot express a size of the function, or an offset is too long, so TVM's plan is kept."""
 
 
 class Symbols:
-    """The symbols of a function, each with a unique name, and a method that evaluates expressions of them."""
+    """The symbols of a function, each with a unique name; it also evaluates and prints expressions of symbols."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._names = {symbol: f"s{k}" for k, symbol in enumerate(bounds.limits)}
         self.simplify = _analyzer({symbol: Range.from_min_extent(0, 2**40) for symbol in bounds.limits}).simplify
         spans = {name: bounds.limits[symbol] for symbol, name in self._names.items()}
         self.ranges = {name: SymbolRange(min=max(1, least), max=most) for name, (least, most) in spans.items()}
-        """The range of each symbol; ranges start at 1, since tensors of length 0 take no bytes."""
+        """Maps each symbol to its range, which starts at 1 because a tensor of length 0 needs no bytes."""
         self.reported = {name: most or OPEN for name, (_, most) in spans.items()}
-        """The values at which bytes are reported: the bound of each symbol, or `OPEN` if it has none."""
+        """Maps each symbol to the value at which bytes are reported: its bound, or `OPEN` if it has none."""
 
     def points(self) -> list[dict[str, int]]:
-        """Return the symbol values at which the plans are compared; the first ones are `reported`."""
+        """Return the points (values of all symbols) at which plans are compared; the first point is `reported`."""
         parts = (1, 2, 3, 7, 16)
         return [{name: max(1, each // part) for name, each in self.reported.items()} for part in parts]
 
     def evaluator(self, values: Mapping[str, int]) -> Callable[[Any], int]:
-        """Return a function that evaluates expressions at the symbol values `values`."""
+        """Return a function that evaluates an expression at the symbol values `values`."""
         simplify = _analyzer({each: tirx.const(values[name], "int64") for each, name in self._names.items()}).simplify
         return lambda size: int(size if isinstance(size, (int, tirx.IntImm)) else simplify(size))
 
     def text(self, size: Any) -> str:
-        """Return a size in the syntax of memplan's expressions; raises UnreadableError."""
+        """Return a size as text in the syntax of memplan's expressions. Raises UnreadableError."""
         if isinstance(size, tirx.IntImm):
             return str(int(size))
         if isinstance(size, Var) and size in self._names:
@@ -70,7 +70,7 @@ class Symbols:
 
 
 def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> StoragePlaces:
-    """Return places in one storage that are valid for all symbol values; raises UnreadableError."""
+    """Return places in one storage that are valid for all symbol values. Raises UnreadableError."""
     symbols = Symbols(bounds)
     sizes = [symbols.simplify(tirx.const(1, "int64") * each.bytes) for each in tensors]
     rows = [
@@ -93,7 +93,7 @@ def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> Storage
     offsets, ends = program.expressions(padded, max_expression)
     storage = max_expression(ends)
     bound = max(found.sized.space.values(found.loads, symbols.reported))
-    for point in samples(found.sized.space, SAMPLES):  # Verify the numbers that TVM computes from the expressions.
+    for point in samples(found.sized.space, SAMPLES):  # TVM computes these numbers, so verify them.
         at = symbols.evaluator(point)
         here = [replace(each, size=at(size)) for each, size in zip(tensors, sizes, strict=True)]
         check_places(here, StoragePlaces(("storage",), (at(storage),), tuple((0, at(each)) for each in offsets), 0))

@@ -2,7 +2,7 @@
 
 Functions are read after `CallTIRRewrite`, which creates each tensor with `relax.builtin.alloc_tensor` and passes it to
 kernels that write it. Lifetimes follow the rules of TVM's StaticPlanBlockMemory: kernels and runtime functions keep no
-references to their arguments, while returned tensors and arguments of other calls get separate storages.
+references to their arguments. Returned tensors, and arguments of other calls, get their own storages.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _EARLIER = _operator_handles("call_tir", "call_tir_inplace", "call_dps_packed")
 _RUNTIME_VIEWS = {"vm.builtin.reshape", "vm.builtin.ensure_zero_offset", "vm.builtin.copy"}
 
 Value = frozenset[int] | tuple["Value", ...]
-"""The indices of the tensors that an expression may hold; for a tuple, a value for each entry."""
+"""The set of the indices of the tensors that an expression may hold or, for a tuple, one such value per entry."""
 NOTHING: frozenset[int] = frozenset()
 itemsize = cache(lambda dtype: DataType(dtype).itemsize)
 
 
 def array_items(array: Any) -> list[Any]:
-    """Return the items of a TVM array; this is several times as fast as iteration."""
+    """Return the items of a TVM array as a list, which is several times as fast as iterating over the array."""
     return list(map(_ITEM, repeat(array), range(_SIZE(array))))
 
 
 @dataclass(slots=True)
 class AllocatedTensor:
-    """A tensor that a function allocates, with its first step and the step after its last step.
+    """A tensor that a function allocates: its first step, and the step after its last step.
 
     `bindings[index]` is the binding that allocates it in a block. `lengths` has the lengths of its shape, as numbers or
     expressions. `place` has the device index and the scope. `size` is its maximum size in bytes, None without a bound.
@@ -66,12 +66,12 @@ class AllocatedTensor:
 
     @property
     def is_planned(self) -> bool:
-        """True if the tensor is used, is not visible outside the function, and has at least one byte."""
+        """True if the tensor is planned: it is used, is invisible outside the function, and has at least one byte."""
         return self.start >= 0 and not self.escapes and self.size != 0
 
     @property
     def variable(self) -> Any:
-        """The variable that holds the tensor."""
+        """The variable to which the tensor is bound when it is allocated."""
         return self.bindings[self.index].var
 
     @property
@@ -81,14 +81,14 @@ class AllocatedTensor:
 
 
 class Bounds:
-    """The symbols in a function's signature, with the minimum and maximum values stated by its attributes."""
+    """The symbols in a function's signature, and the minimum and maximum values that its attributes state."""
 
     def __init__(self, function: relax.Function) -> None:
         self._function, self._analyzer = function, sym.Analyzer()
 
     @cached_property
     def limits(self) -> dict[Any, tuple[int, int | None]]:
-        """The minimum and the maximum value of each symbol; the maximum is None if it is not stated."""
+        """Maps each symbol to its minimum and maximum value; the maximum is None if it is not stated."""
         attributes = self._function.attrs or {}
         most, least = (dict(attributes.get(f"tir_var_{side}_bound") or {}) for side in ("upper", "lower"))
         limits: dict[Any, tuple[int, int | None]] = {}
@@ -104,7 +104,7 @@ class Bounds:
         return all(each in self.limits for each in tirx.analysis.undefined_vars(length))
 
     def max_bytes(self, lengths: Sequence[Any], dtype: str) -> int | None:
-        """Return the maximum size of a tensor in bytes; None without a bound."""
+        """Return the maximum size of a tensor in bytes, or None if a length has no bound."""
         size = prod(
             [each if type(each) is int else self._length_upper_bound(each) for each in lengths], start=itemsize(dtype)
         )
@@ -115,12 +115,12 @@ class Bounds:
 
 
 def lengths_of(shape: Any) -> list[Any]:
-    """Return the lengths of a shape; constant lengths are plain integers."""
+    """Return the lengths of a shape as a list, in which constant lengths are Python integers."""
     return [each.value if type(each) is tirx.IntImm else each for each in array_items(shape.values)]
 
 
 def bytes_of(lengths: Sequence[Any], dtype: str) -> Any:
-    """Return the size of a tensor in bytes: a number if all lengths are constant, otherwise an expression."""
+    """Return the size of a tensor in bytes, as a number if all lengths are constant, else as an expression."""
     return prod(lengths, start=itemsize(dtype))
 
 
@@ -128,14 +128,14 @@ class Values:
     """Maps the variables of a function to the tensors that they may hold."""
 
     def __init__(self) -> None:
-        self._known: dict[int, Value] = {}  # In TVM, `==` of variables returns an expression, so the keys are handles.
+        self._known: dict[int, Value] = {}  # `==` of TVM variables returns an expression, so use handles as keys.
 
     def bind(self, variable: Any, value: Value) -> None:
-        """Record the value that a variable holds."""
+        """Record which tensors a variable may hold."""
         self._known[variable.__chandle__()] = value
 
     def value_of(self, value: Any) -> Value:
-        """Return the value of a variable, a tuple or an entry of a tuple."""
+        """Return the tensors that an expression (a variable, a tuple or an entry of a tuple) may hold."""
         if (known := self._known.get(value.__chandle__())) is not None:
             return known
         kind = type(value)
@@ -148,11 +148,11 @@ class Values:
 
 
 class Lifetimes(Values):
-    """The tensors of a function and their lifetimes; each binding is a time step.
+    """The tensors of a function and their lifetimes, in which each binding is a time step.
 
-    Branches are numbered one after another; only one of them runs, and no step runs twice. With `nests`, each loop nest
-    of a kernel is a time step. `leaves_some` is True if `tensors` lacks some allocations. `earlier` names an operator
-    of an earlier stage of compilation, if any. `blocks` maps the handle of each body to its blocks and bindings.
+    Branches are numbered one after another, although only one of them runs. No step runs twice. With `nests`, each loop
+    nest of a kernel is a time step. `leaves_some` is True if `tensors` lacks some allocations. `earlier` is an operator
+    from an earlier stage of compilation, if there is one. `blocks` maps the handle of each body to blocks and bindings.
     """
 
     def __init__(
@@ -173,11 +173,11 @@ class Lifetimes(Values):
 
     @property
     def has_symbols(self) -> bool:
-        """True if some tensor has a length with symbols."""
+        """True if the length of some tensor contains a symbol."""
         return any(each.has_symbols for each in self.tensors)
 
     def planned_groups(self) -> dict[tuple[int, str], list[int]]:
-        """Return the indices of the planned tensors for each place, which is a device and a scope."""
+        """Map each memory (device, scope) to the indices of the planned tensors in it."""
         groups: dict[tuple[int, str], list[int]] = {}
         for k, each in enumerate(self.tensors):
             if each.is_planned:
@@ -185,7 +185,7 @@ class Lifetimes(Values):
         return groups
 
     def overwrite_pairs(self, group: Sequence[int]) -> list[tuple[int, int]]:
-        """Return pairs of positions in a group in which the second tensor may be written over the first."""
+        """Return pairs of positions in a group such that the second tensor may be written over the first."""
         turn, tensors = {k: place for place, k in enumerate(group)}, self.tensors
         pairs = {(i, j) for i, j, at in self._written_over if tensors[j].start == at and tensors[i].end == at + 1}
         return sorted((turn[i], turn[j]) for i, j in pairs if i != j and i in turn and j in turn)

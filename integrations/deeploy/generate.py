@@ -1,9 +1,9 @@
 """Generate a network's code with Deeploy: `python generate.py PLATFORM STRATEGY MODEL FOLDER [FLAG...]`.
 
 Run this program in Deeploy's folder DeeployTest. For the platform Generic, each operation becomes a single tile in one
-memory; thus Deeploy's memory scheduler places all buffers, and the code runs on the host. For other platforms,
-testMVP.py runs with the flags. FOLDER/plan.json then contains the CPU microseconds of tiling and scheduling, the bytes
-of the arenas, and for each call of minimalloc the buffers, peak bytes, live-set bound and milliseconds.
+memory, so Deeploy's memory scheduler places all buffers, and the code runs on the host. For other platforms, testMVP.py
+runs with the flags. FOLDER/plan.json then has the CPU microseconds of tiling and scheduling, and the arenas' bytes.
+For each call of minimalloc, it has the number of buffers, the peak and live-set bound in bytes, and the milliseconds.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ minimalloc, tile, map_deployer = Tiler.minimalloc, TilerDeployerWrapper.tile, ge
 
 
 def cpu_time_us() -> float:
-    """Return the CPU time of this process and its finished children in microseconds."""
+    """Return the CPU time of this process and its ended children, in microseconds."""
     return 1e6 * sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def bound(rows: list[tuple[int, int, int]]) -> int:
-    """Return the peak live bytes of (first step, last step, size) rows; lifetimes include their last step."""
+    """Return the peak live bytes of rows (first step, last step, size); a lifetime includes its last step."""
     return max((sum(size for first, last, size in rows if first <= at <= last) for at, *_ in rows), default=0)
 
 
 def noted_call(tiler: Any, blocks: Any, ctxt: Any, *arguments: Any) -> Any:
-    """Call minimalloc as Deeploy does, and record the call; raises AssertionError if buffers overlap."""
+    """Call minimalloc as Deeploy does, and record the call. Raises AssertionError if buffers overlap."""
     start = time.perf_counter()
     blocks = minimalloc(tiler, blocks, ctxt, *arguments)
     ms = 1e3 * (time.perf_counter() - start)
@@ -60,14 +60,14 @@ def noted_call(tiler: Any, blocks: Any, ctxt: Any, *arguments: Any) -> Any:
 
 
 def noted_tile(deployer: Any, *arguments: Any) -> None:
-    """Tile and schedule as Deeploy does; record the CPU time in microseconds and the bytes of the arenas."""
+    """Tile and schedule as Deeploy does, and record the CPU time in microseconds and the bytes of the arenas."""
     start = cpu_time_us()
     tile(deployer, *arguments)
     plan["us"], plan["arenas"] = cpu_time_us() - start, deployer.worstCaseBufferSize
 
 
 def host_deployer(strategy: str) -> Any:
-    """Return a function that makes a Deeploy deployer with a single memory and a memory scheduler."""
+    """Return a function that makes a Deeploy deployer with one memory and the memory scheduler `strategy`."""
     NodeTemplate.tileConstraint = UntiledTileConstraint()
     MemoryManagementGeneration.is_memory_level = lambda self, buffer: True
 

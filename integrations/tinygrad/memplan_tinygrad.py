@@ -1,10 +1,10 @@
 """Make tinygrad use plans of memplan without changing its source: `import memplan_tinygrad` before models run.
 
-tinygrad's planner requests offsets from an allocator whenever a buffer's lifetime begins. This module runs the planner
-twice: first with its own allocator, extended to record lifetimes, then with an allocator that returns memplan's
+tinygrad's planner requests offsets from an allocator when the lifetimes of buffers begin. This module runs the planner
+twice: first with tinygrad's allocator, extended to record lifetimes, then with an allocator that returns memplan's
 offsets. Each lane (the kernels of a device, or its copies) is one problem. If memplan's plan of a lane is not smaller,
-tinygrad's plan is kept. MEMPLAN_TINYGRAD=0 keeps all plans of tinygrad and only counts. `calls` records a row for each
-planned lane. The code matches tinygrad at a9069c17.
+tinygrad's plan is kept. With MEMPLAN_TINYGRAD=0, all plans of tinygrad are kept, and memplan only counts. `calls` has a
+row for each planned lane. The code matches tinygrad a9069c17.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from memplan import Buffer, Pool, Problem, solve
 _Own, _rewrite = memory.TLSFAllocator, memory.memory_plan_rewrite
 ALIGNMENT = 256
 _MOST_BYTES = 2**62
-"""The maximum sum of buffer sizes that memplan accepts; a lane with more bytes keeps tinygrad's plan."""
+"""memplan accepts at most this sum of buffer sizes, so a lane with more bytes keeps tinygrad's plan."""
 calls: list[dict[str, Any]] = []
-"""For each lane: its buffers, the bytes of tinygrad's plan, memplan's plan and the lower bound, and microseconds."""
+"""One row per lane: number of buffers, bytes of tinygrad's and memplan's plans, lower bound, and microseconds."""
 
 
 class _RecordingAllocator(_Own):
-    """tinygrad's allocator, which also records the size, start and end of each buffer on a clock of calls."""
+    """tinygrad's allocator, extended to record each buffer's size, start and end; each call is a time step."""
 
     lanes: ClassVar[list[_RecordingAllocator]] = []
 
@@ -55,7 +55,7 @@ class _RecordingAllocator(_Own):
 
 
 class _Giving:
-    """An allocator that returns the offsets of given plans; each new allocator uses the next lane's plan."""
+    """An allocator that returns the offsets of given plans; each new instance uses the plan of the next lane."""
 
     plans: ClassVar[list[list[int]]] = []
 
@@ -70,7 +70,7 @@ class _Giving:
 
 
 def _plan(lane: _RecordingAllocator) -> list[int]:
-    """Plan a lane with memplan; return its offsets, or tinygrad's own if memplan's do not need fewer bytes."""
+    """Plan a lane with memplan, and return its offsets, or tinygrad's offsets unless memplan's need fewer bytes."""
     if sum(size for size, *_ in lane.rows) > _MOST_BYTES:
         return lane.offsets
     for row in lane.rows:
@@ -89,7 +89,7 @@ def _plan(lane: _RecordingAllocator) -> list[int]:
 
 
 def plan_memory(linear: Any, held_bufs: Any = None) -> Any:
-    """Replace tinygrad's `memory_plan_rewrite`: return the schedule with its buffers placed in arenas."""
+    """Replace tinygrad's `memory_plan_rewrite`: return the schedule after placing its buffers in arenas."""
     _RecordingAllocator.lanes.clear()
     memory.TLSFAllocator = _RecordingAllocator
     before, start = len(calls), time.thread_time()

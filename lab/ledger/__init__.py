@@ -1,1 +1,1 @@
-"""The ledger: recorded results of the searches, one line of `rows.jsonl` per question, which must not get worse."""
+"""The ledger: recorded answers of the searches, one per line of `rows.jsonl`, which must not get worse."""

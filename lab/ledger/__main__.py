@@ -1,11 +1,11 @@
 """Compare the results of the searches with the ledger: `python -m lab.ledger [NAME...] [--record] [--jobs 2]`.
 
-The program asks the questions of `rows.jsonl` with the recorded counted work, and prints whether each answer is better,
-equal or worse. After a worse answer, the question gets more work, up to four times as much. NAME selects the rows
-whose names start with it. `--without SEARCH` disables a search, or several with commas (`cp-sat,highs,cbc`: the
-engines), and records the rows that become worse. `--on ADDRESS` uses the machines of a cluster, which need this
-checkout. `--record` records rows again, or for the first time, with the least work that gives the answer. Each write
-of rows also writes the table in `docs/benchmarks.md`. The exit status is 1 if a row is worse.
+The program asks the questions of `rows.jsonl` with the recorded amount of work, and prints whether each answer is
+better, equal or worse. After a worse answer, the question gets up to four times as much work. NAME selects the rows
+whose names start with it. `--without SEARCH` disables a search, or several searches with commas (`cp-sat,highs,cbc`:
+the engines), and records which rows become worse. `--on ADDRESS` uses the machines of a cluster, which need this
+checkout. `--record` records rows again, or for the first time, with the least work that gives the answer. Writing rows
+also updates the table in `docs/benchmarks.md`. The exit status is 1 if a row is worse.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from memplan.extensions.bench.clusters import executor_on
 
 
 def report(results: Iterable[tuple[Row, tuple[str, float, Answer]]]) -> str:
-    """Return a line for each row that differs from its record, followed by a table by kind."""
+    """Return a line for each row whose answer differs from the record, followed by a table of counts by kind."""
     of_kind, lines = defaultdict(list), []
     for row, (word, times, answer) in results:
         of_kind[row.name.partition("/")[0]].append((word, times))
@@ -44,7 +44,7 @@ def report(results: Iterable[tuple[Row, tuple[str, float, Answer]]]) -> str:
 
 
 def keep(rows: dict[str, Row]) -> None:
-    """Write the rows, and update the document that contains a table of them."""
+    """Write the rows to `rows.jsonl`, and update the document that contains a table of them."""
     write_rows(rows.values())
     path, text = document(read_rows())
     path.write_text(text)
@@ -63,7 +63,7 @@ def workers(jobs: int, on: str | None) -> Iterator[Executor]:
 
 
 def main() -> int:
-    """Run the program of the module's docstring."""
+    """Ask the selected questions, compare or record the answers, and return 1 if a row is worse, else 0."""
     parser = argparse.ArgumentParser(prog="python -m lab.ledger", description="What the searches reach.")
     parser.add_argument("names", nargs="*", metavar="NAME", default=[""])
     parser.add_argument("--without", default="", metavar="SEARCH")

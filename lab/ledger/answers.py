@@ -1,4 +1,4 @@
-"""The answer of a command to a ledger question: status, values, bound, and the searches that found and proved it."""
+"""Runs the command of a ledger question; its answer has a status, values, a bound, and who found and proved it."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ ROOT = Path(__file__).parents[2]
 GIVEN = ROOT.parent / "shared"
 FOLDERS = {"given": GIVEN / "instances", "library": ROOT / "library", "own": Path(__file__).parent / "problems"}
 UNCOUNTED = ("shapes", "cascade")
-"""The commands without `--deterministic`; their clock is the processor time of this process."""
+"""The commands that cannot count work; their time limit is in CPU time of this process instead."""
 _STUCK_S = 600.0
-"""The time limit of a search that counts work, in seconds, as other work may share the processor with engines."""
+"""The time limit, in seconds, of a search that counts work; it is long because engines share the processor."""
 
 _UNPROVED = 10.0
-"""The ratio of peak to bound that is recorded for a plan for all symbol values without a proved ratio."""
+"""The ratio of peak to bound that is recorded if no ratio is proved for a plan for all symbol values."""
 
 
 def missing_folder() -> str:
-    """Return a sentence that names the folder that this machine lacks, or "" if it has all folders."""
+    """Return a sentence that names a folder with problems that this machine lacks, or "" if it has all folders."""
     return "" if FOLDERS["library"].is_dir() else f"lacks {FOLDERS['library']}: it needs this checkout"
 
 
 def is_here(command: str) -> bool:
-    """Return True unless the question's problem is in a folder outside the repository that this machine lacks."""
+    """Return True unless a command's problem is in a folder outside the repository that this machine lacks."""
     return GIVEN.is_dir() or not ("given:" in command or "generated:" in command)
 
 
@@ -50,20 +50,20 @@ def run_command(command: str, work: int, without: str = "") -> Answer:
     The status is `failed` if the command failed or the answer depended on the clock; the cause is printed.
     """
     begun, suits, left_out = sum(os.times()[:4]), stages._suits, without.split(",")
-    # The portfolio chooses all searches by `_suits`, so replacing it disables the searches.
+    # The portfolio asks `_suits` before it starts a search, so replacing this function disables searches.
     with patch.object(stages, "_suits", lambda row, instance: row.name not in left_out and suits(row, instance)):
         fields = _answer_of(command, work)
     values, bound = _values_and_bound(command.split()[0], fields) if fields else ([], None)
     status = fields.get("status", "feasible") if fields else "failed"
     if "--accept fit" in command and values:
         status, values, bound = "fits", [], None
-    proof = fields.get("proof")  # The proof of a schedule is a word.
+    proof = fields.get("proof")  # A schedule's proof is a word.
     by = [str(fields.get("solver") or "").split(":")[0], proof.get("by") if isinstance(proof, dict) else None]
     return Answer(status, values, bound, list(filter(None, by)), sum(os.times()[:4]) - begun)
 
 
 def _answer_of(command: str, work: int) -> dict[str, Any]:
-    """Return the JSON that a command writes, or {} if it failed or its answer depended on the clock."""
+    """Run a command, and return the JSON that it writes, or {} if it failed or its answer depended on the clock."""
     with tempfile.TemporaryDirectory() as folder, redirect_stderr(io.StringIO()) as errors:
         words, out = _write_files(command, Path(folder)), Path(folder, "answer.json")
         is_counted = not command.startswith(UNCOUNTED)
@@ -83,7 +83,7 @@ def _answer_of(command: str, work: int) -> dict[str, Any]:
 
 
 def _values_and_bound(question: str, fields: dict[str, Any]) -> tuple[list[float], float | None]:
-    """Return the values of an answer, most important first, and the lower bound on the first value."""
+    """Return (values of an answer, most important first; lower bound on the first value, or None)."""
     if question == "shapes":
         proof = fields["proof"]
         proved = _UNPROVED if proof["ratio"] is None else 1 + proof["ratio"]
@@ -108,7 +108,7 @@ def _values_and_bound(question: str, fields: dict[str, Any]) -> tuple[list[float
 
 
 def _write_files(command: str, folder: Path) -> list[str]:
-    """Return the words of a command, after writing a file for each drawn problem that they name.
+    """Write a file for each drawn problem that a command names, and return the command's words with these files.
 
     Drawn problems are named `drawn:NAME`, `generated:N,SEED,ALPHA,SIGMA` and `scratchpad:LETTER PERCENT`.
     """

@@ -1,4 +1,4 @@
-"""The comparison of a ledger row with the current answer to its question, and the recording of a new answer."""
+"""Compares a ledger row with the current answer to its question, and records new answers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from lab.ledger.answers import UNCOUNTED, run_command
 from lab.ledger.rows import Answer, Row
 
 MORE = 1.3
-"""The multiple of the recorded work up to which a good answer still counts as equal."""
+"""An answer as good as recorded counts as equal up to this multiple of the recorded work."""
 TIMES = (1.0, MORE, 4.0)
-"""The multiples of the recorded work that a question gets in turn, until its answer is as good as recorded."""
+"""The multiples of the recorded work with which a question is asked, until its answer is as good as recorded."""
 _LEAST_WORK = 1000
 
 
 def compare(row: Row, each_times: Sequence[float] = TIMES, without: str = "") -> tuple[str, float, Answer]:
-    """Ask a row's question, with more work as long as the answer is worse than the recorded one.
+    """Ask a row's question, and ask again with more work while the answer is worse than the recorded one.
 
     Returns "better", "equal" or "worse", the multiple of the recorded work, and the answer.
     """
@@ -31,7 +31,7 @@ def compare(row: Row, each_times: Sequence[float] = TIMES, without: str = "") ->
 
 
 def record_answer(row: Row) -> Row:
-    """Return a row with the answer that its work limit gives, and the least work that gives the same answer."""
+    """Return the row with its new answer at its work limit, and with the least work that gives the same answer."""
     works = [row.most_work]
     while works[0] > MORE * _LEAST_WORK and not row.command.startswith(UNCOUNTED):
         works.insert(0, int(works[0] / MORE))

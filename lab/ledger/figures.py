@@ -1,4 +1,4 @@
-"""The table in `docs/benchmarks.md` that is derived from the ledger, between its mark and `<!-- end -->`."""
+"""Writes the ledger's table in `docs/benchmarks.md`, between its mark and `<!-- end -->`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Rows = Mapping[str, Row]
 
 
 def document(rows: Rows) -> tuple[Path, str]:
-    """Return the path and the new text of the document that contains the table."""
+    """Return the path of the document that contains the table, and its new text."""
     path = ROOT / "docs" / "benchmarks.md"
     text, begin = path.read_text(), "<!-- ledger: figures -->\n"
     made = begin + "\n".join(_table_lines(rows)) + "\n<!-- end -->"
@@ -23,7 +23,7 @@ def document(rows: Rows) -> tuple[Path, str]:
 
 
 def _table_lines(rows: Rows) -> list[str]:
-    """Return the lines of the Markdown table."""
+    """Return the lines of the Markdown table of the ledger's rows."""
     j, stripes = rows["peak/minimalloc-j"].answer, rows["cascade/networks-mobilenet_v2-10"].answer
     open_j = f"; J is at {j.values[0]:,.0f} above {j.bound:,.0f}" if j.rank else ""
     real = _proved_text(rows, *(f"{kind}/{system}" for kind in ("peak", "pools") for system in _REAL))
@@ -40,7 +40,7 @@ def _table_lines(rows: Rows) -> list[str]:
 
 
 def _proved_text(rows: Rows, *names: str) -> str:
-    """Return how many rows with the prefixes are proved, and their mean CPU time; of several seeds the first counts."""
+    """Return as text how many rows with these prefixes are proved, and their mean CPU time; only first seeds count."""
     answers = [row.answer for name, row in rows.items() if name.startswith(names) and "#" not in name]
     proved = sum(not answer.rank for answer in answers)
     cpu_ms = 1000 * geometric_mean(max(answer.cpu_s, 0.001) for answer in answers)

@@ -1,4 +1,4 @@
-"""The questions of the ledger: one per problem of the library, by its kind, and some about other problems."""
+"""The questions of the ledger: one about each problem of the library, and some about other problems."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_S = {
     "cascade": 20,
     "": 1,
 }
-"""The work limits, in seconds of counted work, for problems whose names start with a prefix."""
+"""Maps the prefix of a problem's name to the work limit, in seconds of counted work."""
 _LARGE = {
     "S_1": ("given:training_traces/S_1.csv", 20),
     "G_1": ("given:training_traces/G_1.csv", 5),
@@ -44,17 +44,17 @@ _MEMORIES = {
 }
 """The drawn problems of several memories: their family's parameters, and their work limits in seconds."""
 _SCRATCHPAD_S = {"A 80": 240, "H 50": 240, "H 80": 240, "": 80}
-"""The work limits of memory-choice problems, in seconds; 240 and 80 take about 15 and 7 seconds of CPU time."""
+"""Work limits of memory-choice problems in seconds of counted work; 240 and 80 take about 15 and 7 s of CPU time."""
 _OF_ENGINES = "library:rules/problems/drawn-conflicts-relative-sharing-28.json"
-"""A problem with constraint kinds that the exact search does not support."""
+"""A problem with constraint kinds that the exact search does not support, so that engines must solve it."""
 _OF_ONE = {"few": "prices-in-two-pools", "lemmas": "mixed-alignments", "parts": "models-in-turns"}
-"""A problem that no other search proves, for some searches."""
+"""Maps a search to a problem that only this search proves."""
 _HEAVY_TAILED = ("peak/minimalloc-d", "peak/minimalloc-j")
-"""The problems that are asked with three seeds, because their work varies widely with the seed."""
+"""Problems that are planned with three seeds, because the needed work varies widely with the seed."""
 
 
 def questions() -> Iterator[Row]:
-    """Yield all questions of the ledger, as rows without answers."""
+    """Yield all questions of the ledger as rows that have no answers yet."""
     library = ProblemLibrary(FOLDERS["library"])
     for kind in library.kinds():
         for entry in library.entries(kind):

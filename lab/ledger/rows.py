@@ -9,12 +9,12 @@ from pathlib import Path
 
 FILE = Path(__file__).with_name("rows.jsonl")
 WORK_PER_S = 50_000
-"""The units of work that `--deterministic` spends per second of the time limit."""
+"""With `--deterministic`, one second of the time limit is this number of units of work."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer: status, values (most important first), bound of the first value, finder and prover, CPU seconds."""
+    """An answer: status, values (most important first), bound on the first value, finder and prover, CPU seconds."""
 
     status: str
     values: list[float]
@@ -23,7 +23,7 @@ class Answer:
     cpu_s: float
 
     def is_worse_than(self, other: Answer) -> bool:
-        """Return True if the status, a value or the bound is worse than in another answer, or if it has fewer plans."""
+        """Return True if the status, a value or the bound is worse than in the other answer, or plans are missing."""
         own, others = ((each.rank, -len(each.values), each.values) for each in (self, other))
         has_less_bound = other.bound is not None and (self.bound is None or self.bound < other.bound)
         return own > others or has_less_bound
@@ -34,14 +34,14 @@ class Answer:
         return {"optimal": 0, "infeasible": 0, "fits": 0, "feasible": 1}.get(self.status, 2)
 
     def __str__(self) -> str:
-        """Return a short text of the answer."""
+        """Return the answer as a short text."""
         bound = "" if self.bound is None or not self.rank else f" above {self.bound:,}"
         return f"{self.status} {' '.join(f'{value:,}' for value in self.values)}{bound} by {', '.join(self.by) or '-'}"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A question with its answer: a memplan command, in which words such as `library:` name files; see `answers.py`.
+    """A question and its answer. The question is a memplan command, in which words such as `library:NAME` name files.
 
     work: the least work that gives the answer, to within 30 percent; a unit is about a microsecond of one core.
     most_work: the work limit of the search.
@@ -59,7 +59,7 @@ class Row:
 
 
 def read_rows() -> dict[str, Row]:
-    """Return the recorded rows by name."""
+    """Return the recorded rows of the ledger by name."""
     rows = {}
     for line in FILE.read_text().splitlines():
         fields = json.loads(line)
@@ -69,7 +69,7 @@ def read_rows() -> dict[str, Row]:
 
 
 def write_rows(rows: Iterable[Row]) -> None:
-    """Write the rows, sorted by name, one per line."""
+    """Write the rows to `rows.jsonl`, sorted by name, one per line."""
     ordered = sorted(rows, key=lambda row: row.name)
     fields = [vars(row) | {"answer": vars(row.answer) | {"cpu_s": round(row.answer.cpu_s, 2)}} for row in ordered]
     FILE.write_text("".join(json.dumps(each) + "\n" for each in fields))

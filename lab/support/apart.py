@@ -1,4 +1,4 @@
-"""Run a function in a separate process, for cluster workers that run threads and therefore must not fork."""
+"""Runs a function in a separate process, for workers of a cluster, which have threads and therefore must not fork."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def run_in_process(work: Callable[[A], T], given: A) -> T:
-    """Return work(given), computed in a new process; raise CalledProcessError if the process fails."""
+    """Return work(given), computed in a new process. Raises CalledProcessError if the process fails."""
     task = pickle.dumps((work, given))
     run = subprocess.run([sys.executable, "-m", __name__], input=task, stdout=subprocess.PIPE, check=True)
     answer: T = pickle.loads(run.stdout)
@@ -23,7 +23,7 @@ def run_in_process(work: Callable[[A], T], given: A) -> T:
 
 if __name__ == "__main__":
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # text printed by the function must not mix with the pickled result
+    os.dup2(2, 1)  # Text that `work` prints must not mix with the pickled result.
     with answers:
         task, value = pickle.load(sys.stdin.buffer)
         pickle.dump(task(value), answers)

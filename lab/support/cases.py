@@ -1,4 +1,4 @@
-"""Run random cases for all lab programs that compare results: print each fault, and count the cases."""
+"""Runs random cases for all lab programs that compare results, prints each fault, and counts the cases."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Faults = Callable[..., Iterable[str]]
 def run_cases(
     name: str, faults: Faults, arguments: Sequence[str] | None = None, *, count: int = 1000, **options: int
 ) -> int:
-    """Run `python -m lab.NAME [COUNT [SEED]] [--workers N]` with a flag per option; return 1 after faults, else 0.
+    """Run the program `python -m lab.NAME [COUNT [SEED]] [--workers N]`; return 1 after faults, else 0.
 
-    `count` is the default number of cases; `options` maps each option to its default value.
+    `count` is the default number of cases. Each of `options` becomes a flag with this default value.
     """
     parser = ArgumentParser(prog=f"python -m lab.{name}")
     parser.add_argument("count", type=int, nargs="?", default=count, help="how many cases")
@@ -57,7 +57,7 @@ def exit_status(tally: Counter[str], n_faults: int) -> int:
 
 
 def _run_block(faults: Faults, seeds: range) -> tuple[Counter[str], list[str]]:
-    """Return the counts and faults of a block of seeds; print each fault immediately."""
+    """Run a block of seeds, print each fault at once, and return the counts and the faults."""
     tally, found = Counter[str](), list[str]()
     for seed in seeds:
         for line in faults(seed, tally):

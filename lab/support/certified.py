@@ -1,4 +1,4 @@
-"""Small random problems for comparing certificates with brute force, and the claims that it contradicts."""
+"""Small random problems for comparing certificates with brute force, and that comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random requests for all questions, with inputs of every kind and size and any options of the schemas."""
+"""Random requests for all questions, with inputs of every kind and size and with any options that schemas allow."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from tests.support.random_programs import random_program
 _PLANS = 0.3
 """The fraction of requests for plans, which the service handles separately from other questions."""
 _SMALL, _OF_KINDS = 12, 4
-"""The size limit of random inputs with all features, and the number of constraint kinds combined in a problem."""
+"""The size limit of random inputs with all features, and the number of constraint kinds that a problem combines."""
 _MOST_DRAWN = 5_000
-"""The maximum number of elements of graphs and symbolic problems; schedules have at most a tenth of it."""
+"""The maximum number of elements of graphs and symbolic problems; schedules have at most a tenth of this number."""
 _OPTIONS = 0.2
 """The probability with which each option is set."""
 _TRIES = 5
@@ -49,7 +49,7 @@ _TEXTS: Mapping[str, tuple[Any, ...]] = {
     "prefix": ("net_",),
     "section": (".sram", ".bss"),
 }
-"""Values for options of type string; options missing here refer to parts of an input and stay unset."""
+"""Maps string options to possible values; other string options refer to parts of an input and stay unset."""
 _LONGEST = 1000
 
 

@@ -1,7 +1,7 @@
 """Random HTTP requests: most contain small errors in target, query, headers and body; some are floods.
 
-A flood is a body of at most 64 KB whose processing costs far more than its sending: long lists, deep nesting or all
-pairs of buffers.
+A flood is a body of at most 64 KB that costs far more to process than to send: long lists, deep nesting or all pairs of
+buffers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from memplan.planner.systems import file_readers
 from memplan.questions import QUESTIONS
 
 Drawn = tuple[str, bytes]
-"""The method with the path (for reports), and the raw bytes of a request."""
+"""(method and path, for reports; raw bytes of an HTTP request)."""
 _NUMBERS = (0, 1, -1, 2, 7, 64, 2**31, 2**32 - 1, 2**53 + 1, 2**62, 2**63 - 1, 2**63, -(2**63), 2**64, 10**30)
 _ODD: Sequence[Callable[[random.Random], Any]] = (
     lambda draw: draw.choice(_NUMBERS),
@@ -159,7 +159,7 @@ def _random_query(draw: random.Random, chance: float) -> str:
 
 
 def _change_json(draw: random.Random, content: Any) -> Any:
-    """Return JSON in which one value is replaced, removed, repeated or overwritten by another value."""
+    """Return a copy of JSON in which one value is replaced, removed, repeated or overwritten by another value."""
     places = [(content, key) for key in _keys(content)]
     for parent, key in places:
         if len(places) < 3000:
@@ -209,7 +209,7 @@ def _damage_bytes(draw: random.Random, body: bytes) -> bytes:
 
 
 def _request_bytes(draw: random.Random, method: str, target: str, body: bytes, media: str) -> bytes:
-    """Return the bytes of an HTTP request, sometimes with invalid headers or with its body in chunks."""
+    """Return the bytes of an HTTP request, sometimes with invalid headers, and sometimes with its body in chunks."""
     said = {"Host": "localhost", "Connection": "close"}
     if body and draw.random() < 0.1:
         said["Transfer-Encoding"] = "chunked"

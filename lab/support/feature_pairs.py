@@ -1,4 +1,4 @@
-"""Generate problems of any size that combine two features, and check the solvers' plans of them for faults."""
+"""Problems of any size that combine two features, and the check of the solvers' plans for them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Case:
 
 
 def _buffer(rng: np.random.Generator, i: int, n: int, features: frozenset[str], unit: int) -> dict[str, Any]:
-    """Return a random buffer without pairwise ties; pins are far apart, and pages exceed all sizes and alignments."""
+    """Return a random buffer without ties to others; pins are far apart, pages larger than sizes and alignments."""
     start = int(rng.integers(0, 2 + n // 3))
     row: dict[str, Any] = {"id": i, "size": unit * int(rng.integers(1, 9)), "start": start}
     row["end"] = start + int(rng.integers(1, 5))
@@ -140,7 +140,7 @@ class _Pairs:
                 self._group[i] = self._group[to["id"]]
 
     def add_relatives(self) -> None:
-        """Tie some buffers at fixed distances above others by `relative`; both lose constraints other than pins."""
+        """Tie some buffers by `relative` at fixed distances above others; both then only keep pins as constraints."""
         free = [i for i, row in enumerate(self._rows) if row["size"] and "alias_of" not in row]
         members: dict[int, list[int]] = {}
         for i, group in enumerate(self._group):
@@ -173,7 +173,7 @@ class _Pairs:
 
 
 def complaints(case: Case, solvers: Sequence[str], time_limit_s: float, *, is_quick: bool = True) -> list[str]:
-    """Return the faults in the plans of a case, made by each of the given solvers that supports its features."""
+    """Plan a case with each given solver that supports its features, and return a line for each fault."""
     problem = case.problem()
     needed = compile_problem(problem).features
     plans = {}
@@ -197,7 +197,7 @@ def complaints(case: Case, solvers: Sequence[str], time_limit_s: float, *, is_qu
 
 
 def _false_statuses(case: Case, problem: Problem, plans: dict[str, Plan]) -> Iterator[str]:
-    """Yield the claims in plans that other plans contradict, or, for small problems, brute force."""
+    """Yield a line for each claim of a plan that another plan or, for small problems, brute force contradicts."""
     is_small = case.n <= SMALL
     least = oracle.best_score(problem) if is_small else ()
     for name, plan in plans.items():

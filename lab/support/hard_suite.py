@@ -1,7 +1,7 @@
-"""Define forty hard problems for the exact search: `python -m lab.ledger hard`.
+"""Forty hard problems for the exact search: `python -m lab.ledger hard`.
 
-Of some 200 random problems, these needed the most search nodes. They are MiniMalloc problems and perfect packings,
-whose buffers were removed or shrunk by a few percent, and tight problems, whose peak exceeds the lower bound. Eight
+Of about 200 random problems, these needed the most search nodes. They are MiniMalloc problems and perfect packings of
+which a few percent of the buffers were removed or shrunk, and tight problems, whose peak exceeds the lower bound. Eight
 more problems choose which buffers to place in a scratchpad (a small fast memory): `python -m lab.ledger scratchpad`.
 """
 
@@ -18,9 +18,9 @@ from memplan.planner.model.problem import Problem
 
 FOLDER = Path(__file__).parents[2] / "examples" / "problems" / "minimalloc"
 _UNIT = 64
-"""The alignment in bytes of sizes and offsets in scratchpads."""
+"""The alignment, in bytes, of sizes and offsets in a scratchpad (a small fast memory)."""
 GRANULE = 512
-"""The common divisor in bytes of all sizes in MiniMalloc problems, kept when buffers are shrunk."""
+"""The number of bytes that divides all sizes in MiniMalloc problems, also after buffers are shrunk."""
 SLACK = {"removed": ("1@1", "2@1", "3@1", "5@1"), "shrunk": ("1@1", "2@1", "3@1", "5@1")}
 MINIMALLOC = (
     "D",
@@ -29,7 +29,7 @@ MINIMALLOC = (
     *("A shrunk 1@1", "C removed 3@1", "C shrunk 3@1", "C shrunk 5@1", "K removed 1@2"),
     *("K removed 2@1", "K removed 3@2", "K removed 5@1", "K removed 5@2", "K shrunk 5@1"),
 )
-"""Problem names: the letter of a file, the change to its buffers, and PERCENT@SEED of the changed buffers."""
+"""Names of problems: a file's letter, the change to its buffers, and PERCENT@SEED of the changed buffers."""
 GENERATED = (
     "perfect:n=300,kind=pinwheel,slack=5.0,by=shrinking,seed=2",
     "perfect:n=300,kind=pinwheel,slack=5.0,by=shrinking,seed=1",
@@ -41,11 +41,11 @@ GENERATED = (
     "tight:n=100,live=10,seed=0",
 )
 SCRATCHPADS = tuple(f"{letter} {percent}" for letter in "ACHK" for percent in (50, 80))
-"""Problem names: the letter of a MiniMalloc file, and the size of the fast memory in percent of the live peak."""
+"""Names of problems: a MiniMalloc file's letter, and the size of the fast memory in percent of the live peak."""
 
 
 def scratchpad(name: str) -> Problem:
-    """Return a problem of choosing buffers for a fast memory; each byte of the others costs two to four transfers."""
+    """Return a problem of choosing buffers for a fast memory; a byte of another buffer costs two to four transfers."""
     letter, percent = name.split()
     table, rng = problem(letter).buffers, random.Random(1)
     change = np.zeros(int(table.end.max()) + 1, dtype=np.int64)
@@ -64,7 +64,7 @@ def scratchpad(name: str) -> Problem:
 
 
 def problem(name: str) -> Problem:
-    """Return the problem of a name in `MINIMALLOC` or `GENERATED`."""
+    """Return the problem of this name, which is in `MINIMALLOC` or `GENERATED`."""
     if ":" in name:
         return pose(name)
     letter, _, change = name.partition(" ")
@@ -74,7 +74,7 @@ def problem(name: str) -> Problem:
 
 
 def loosen(whole: Problem, how: str, slack: str) -> Problem:
-    """Return the problem with PERCENT of its buffers, chosen by SEED, removed or shrunk; `slack` is PERCENT@SEED."""
+    """Return the problem after removing or shrinking some buffers; `slack` is PERCENT@SEED of these buffers."""
     percent, _, seed = slack.partition("@")
     rng, table = np.random.default_rng(int(seed)), whole.buffers
     loose = rng.permutation(len(table))[: round(len(table) * int(percent) / 100)]

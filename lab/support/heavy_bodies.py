@@ -1,4 +1,4 @@
-"""Request bodies for all questions that load a server heavily: many rows, many pairs or long lists of options."""
+"""Request bodies, for all questions, that load a server heavily: many rows, many pairs or long lists of options."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def problem(count: int, seed: int = 0) -> Data:
 
 
 def bank(count: int, seed: int = 0) -> Data:
-    """Return a problem with one `bank` entry of `count` buffers, which constrains every pair of them."""
+    """Return a problem with one `bank` entry of `count` buffers, which constrains every pair of these buffers."""
     content = problem(count, seed)
     content["pools"][0] |= {"size": 1 << 24, "bank_size": 4096}
     return content | {"bank": [{"buffers": list(range(count))}]}
@@ -76,7 +76,7 @@ _SIZES: Mapping[str, Callable[[str], Data]] = {
 
 
 def heavy_bodies(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
-    """Return a function that builds the body for each (question, kind of input); `rows` scales the long bodies."""
+    """Map each (question, kind of input) to a function that builds the body; `rows` scales the long bodies."""
 
     def row_count(count: int) -> int:
         return max(10, int(count * rows))
@@ -118,5 +118,5 @@ def heavy_bodies(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]
 
 
 def body_bytes(content: Data, limit_s: float) -> bytes:
-    """Return the JSON bytes of a body with the given time limit among its options."""
+    """Return the JSON bytes of a body after adding the time limit to its options."""
     return json.dumps(content | {"options": content.get("options", {}) | {"time_limit_s": limit_s}}).encode()

@@ -1,4 +1,4 @@
-"""Enumerate all executions of a program as sequences of events, independently of memplan's liveness analysis.
+"""Enumerates all executions of a program as sequences of events, without memplan's liveness analysis.
 
 A program is the JSON object of the question `liveness`, with few statements. A loop runs at most `rounds` times, and at
 least once if its number of trips is known.
@@ -12,12 +12,12 @@ from typing import Any
 
 
 class TooManyWaysError(Exception):
-    """Raised if a program has more possible executions than the interpreter may enumerate."""
+    """The program has more possible executions than the interpreter may enumerate."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """An event of an execution, such as the use of a buffer, a step, an iteration, or the end of a loop."""
+    """An event of an execution: the use of a buffer, a step, an iteration, the end of a loop, and so on."""
 
     kind: str
     path: str
@@ -41,7 +41,7 @@ class Call:
 
 @dataclass
 class Interpreter:
-    """Enumerates a program's executions; buffers are named by the path of their call, `inside` maps aliases to them."""
+    """Enumerates a program's executions. Buffers are named by their call's path; `inside` maps aliases to buffers."""
 
     program: dict[str, Any]
     rounds: int = 2
@@ -200,7 +200,7 @@ class Interpreter:
 
 def _uses(statement: dict[str, Any]) -> list[tuple[str, str]]:
     inputs, outputs = dict.fromkeys(statement["inputs"]), dict.fromkeys(statement["outputs"])
-    found = [("read", name) for name in inputs]  # a statement reads all inputs before it writes outputs
+    found = [("read", name) for name in inputs]  # All inputs are read before any output is written.
     found += [("update" if name in inputs else "write", name) for name in outputs]
     return found + [("scratch", name) for name in statement.get("temporaries", ())]
 

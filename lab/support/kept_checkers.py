@@ -1,4 +1,4 @@
-"""Run certificate checkers as long-running processes, so that checking 100,000 certificates takes minutes."""
+"""Runs certificate checkers as long-running processes, so that checking 100,000 certificates takes only minutes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Answer = tuple[int, str]
 
 
 class KeptProgram:
-    """A checker in a long-running process, which checks one pair of problem and certificate after another."""
+    """A checker in a long-running process, which checks many (problem, certificate) pairs one after another."""
 
     def __init__(self, program: Path) -> None:
         self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def answer(self, flags: Sequence[str], problem: bytes, certificate: bytes, sizes: Sequence[str]) -> Answer:
-        """Check a certificate, given as bytes instead of a file; return the checker's exit status and output."""
+        """Check a certificate, given as bytes and not as a file, and return the checker's exit status and output."""
         words = [*flags, "problem", "certificate", *sizes]
         head = f"{len(words)} {len(problem)} {len(certificate)}"
         asked = "\n".join([head, *words, ""]).encode() + problem + certificate
@@ -49,7 +49,7 @@ class KeptProgram:
 
 
 def python_verdict(flags: Sequence[str], problem: bytes, certificate: bytes, sizes: Sequence[str]) -> Answer:
-    """Check a certificate, given as bytes, with the checker in Python; return its exit status and output."""
+    """Check a certificate, given as bytes, with the Python checker, and return its exit status and output."""
     CHECKER.Path = lambda name: _Text(problem if name == "problem" else certificate)
     status, said = CHECKER.main([*flags, "problem", "certificate", *sizes])
     return status, said.strip()
@@ -64,7 +64,7 @@ class _Text:
 
 
 def proved_checker(folder: Path) -> KeptProgram:
-    """Build the checker proved in Coq, modified only to read from memory instead of files, and start it."""
+    """Build and start the Coq-verified checker, which is only changed to read from its input instead of from files."""
     source = (VERIFIED / "check.ml").read_text()
     source, count = re.subn(
         r"let read name = .*\n", "let texts = Hashtbl.create 2\nlet read name = Hashtbl.find texts name\n", source

@@ -1,4 +1,4 @@
-"""Run the memplan command on problems of each kind of the library; return the plan, certificate and bound.
+"""Runs the memplan command on a problem of any kind in the library, and returns the plan, certificate and bound.
 
 This module is also a planner: python -m lab.support.library_answers KIND PROBLEM OUT SECONDS [LIMIT]. Its exit status
 is 1 if the problem has no solution.
@@ -21,9 +21,9 @@ from memplan.api.cli.main import main
 
 @dataclass(frozen=True)
 class Answer:
-    """The command that ran, its exit status, and the texts of its plan and certificate if it wrote them.
+    """A command that ran, its exit status, and the texts of its plan and certificate if it wrote these.
 
-    `value` is the plan's value, for kinds without a checker; `bound` is the claimed lower bound.
+    `value` is the value of the plan, for kinds without a checker. `bound` is the lower bound that the command claims.
     """
 
     command: str
@@ -35,7 +35,7 @@ class Answer:
 
 
 Extract = Callable[[Any, int | None], tuple[str | None, float | None, float | None]]
-"""A function of a JSON response and a limit; it returns the plan's text, its value and the claimed bound."""
+"""A function of (JSON answer, limit) that returns (text of the plan, its value, claimed bound)."""
 
 
 def _plan_fields(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
@@ -92,7 +92,7 @@ CERTIFIED = ("peak", "rules", "pools", "reuse", "fit", "order")
 
 
 def answer(kind: str, path: Path, limit: int | None, time_limit_s: float, *, certifies: bool = True) -> Answer:
-    """Run the memplan command on a problem file of a library kind within a time limit; return the result."""
+    """Run the memplan command on a problem file of this kind within a time limit, and return the result."""
     words, extract = WAYS[kind]
     words = words if limit else words.replace(" --capacity LIMIT", "")
     words = words.replace("LIMIT", str(limit)) + f" --time-limit {time_limit_s:g}"

@@ -1,4 +1,4 @@
-"""Compute lifetimes and overwritten buffers by brute force, from all executions of a program."""
+"""Computes lifetimes and overwritten buffers by brute force, from all executions of a program."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ BORDERS = ("step", "loop", "iteration", "loop-end")
 
 
 class ScopeError(Exception):
-    """Raised if a program uses a buffer outside its scope, or if a scope begins or ends twice."""
+    """The program uses a buffer outside of its scope, or a scope begins or ends twice."""
 
 
 def is_used(program: Interpreter, ways: Iterable[Way], root: str) -> bool:
-    """Return True if some execution uses a buffer or one of its aliases."""
+    """Return True if any execution uses the buffer `root` or one of its aliases."""
     return any(event.kind in USES and program.root(event.buffer) == root for way in ways for event in way)
 
 
 def alive_by_usage(program: Interpreter, ways: Iterable[Way], root: str, *, passed: bool = False) -> set[int]:
-    """Return the steps in which a buffer is alive: between two uses of the same value, in some execution each.
+    """Return the steps in which a buffer is alive, which are between two uses of the same value in some execution.
 
-    Each iteration of a loop is a separate life unless an iteration reads the buffer before writing it, or an execution
-    uses the buffer in the same life outside the loop.
+    Each iteration of a loop is a separate life, unless an iteration reads the buffer before it writes it, or an
+    execution uses the buffer in the same life outside of the loop.
     """
     mine = [list(_buffer_events(program, way, root, passed=passed)) for way in ways]
     exposed = {loop for way in mine for loop in _exposed_loops(way)}
@@ -42,7 +42,7 @@ def alive_by_usage(program: Interpreter, ways: Iterable[Way], root: str, *, pass
 
 
 def _buffer_events(program: Interpreter, way: Way, root: str, *, passed: bool) -> Iterator[Event]:
-    """Yield the events of an execution that concern a buffer or its aliases, or that delimit steps and loops."""
+    """Yield the events of an execution that use a buffer or its aliases, or that delimit steps and loops."""
     for event in way:
         if event.kind in BORDERS:
             yield event
@@ -53,7 +53,7 @@ def _buffer_events(program: Interpreter, way: Way, root: str, *, passed: bool) -
 
 
 def _exposed_loops(way: Sequence[Event]) -> Iterator[str]:
-    """Yield the path of each loop in which an iteration reads the buffer before writing it."""
+    """Yield the path of each loop in which an iteration reads the buffer before it writes it."""
     undecided: dict[str, bool] = {}
     for event in way:
         if event.kind == "iteration":
@@ -67,7 +67,7 @@ def _exposed_loops(way: Sequence[Event]) -> Iterator[str]:
 
 
 def _lives(way: Sequence[Event], split: set[str]) -> Iterator[int]:
-    """Yield for each event the number of its life; each iteration of a loop in `split` is a separate life."""
+    """Yield the number of the life to which each event belongs; each iteration of a loop in `split` is its own life."""
     stack, count = [0], 0
     for event in way:
         if event.kind == "loop":
@@ -103,7 +103,7 @@ def _steps_after_a_use(lives: Iterable[tuple[Event, int]]) -> set[int]:
 
 
 def alive_by_scope(program: Interpreter, ways: Iterable[Way], root: str) -> set[int]:
-    """Return the steps in which a buffer is in scope in some execution; raises ScopeError for invalid scopes."""
+    """Return the steps in which a buffer is in scope in some execution. Raises ScopeError for invalid scopes."""
     mine = [list(_buffer_events(program, way, root, passed=False)) for way in ways]
     if not any(event.kind in ("alloc", "free") for way in mine for event in way):
         return _whole_span(program, root)
@@ -167,7 +167,7 @@ def clobbered_buffers(program: Interpreter, ways: Iterable[Way], places: Mapping
                 found.add((event.buffer, event.path))
             if event.kind in (*WRITES, "update"):
                 for cell in cells:
-                    # If one statement writes two overlapping buffers, mark the shared bytes as undefined for both.
+                    # If a statement writes two overlapping buffers, their common bytes are undefined, so mark both.
                     together.setdefault(at[cell], set()).add(root)
                     is_alone = len(together[at[cell]]) == 1
                     memory[at[cell]], expected[cell] = pattern if is_alone else -1, pattern

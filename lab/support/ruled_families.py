@@ -1,4 +1,4 @@
-"""Generate small random problems whose constraints often raise the optimum above the bound; see `lab.families`."""
+"""Small random problems whose constraints often raise the optimum above the lower bound; see `lab.families`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from memplan.planner.model.problem import Problem
 
 _FAST = 0.5
-"""The size of the fast memory, as a fraction of the live peak."""
+"""The size of the fast memory, as a fraction of the peak of live bytes."""
 
 
 def loose_problem(seed: int, n: int = 40, life: float = 4.0, high: int = 60) -> Problem:
@@ -63,7 +63,7 @@ def memories_problem(seed: int, n: int = 1000, coarse: int = 0, slower: int = 1)
 
 
 def banked_problem(seed: int, n: int = 12, life: float = 4.0, high: int = 24) -> Problem:
-    """Return a problem with 16-byte banks; half of the pairs of overlapping lifetimes must not share a bank."""
+    """Return a problem with 16-byte banks, where half of the pairs with overlapping lifetimes must not share a bank."""
     rng = np.random.default_rng(seed)
     rows = _buffer_rows(rng, n, life, high)
     meeting = [

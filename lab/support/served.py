@@ -1,4 +1,4 @@
-"""Start a server with `memplan serve`, send requests to it, and measure the resources of its processes."""
+"""Starts a server with `memplan serve`, sends requests to it, and measures the resources of its processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PATIENCE_S = 180.0
 
 @dataclass(frozen=True)
 class ServerProcess:
-    """A server that is ready for requests; its output is in the file `log`."""
+    """A running server that is ready for requests; its output is in the file `log`."""
 
     host: str
     port: int
@@ -33,7 +33,7 @@ class ServerProcess:
     log: Path
 
     def cpu_s(self) -> float:
-        """Return the total CPU seconds of the server's processes, including those of finished children."""
+        """Return the total CPU seconds of the server's processes and of their ended children."""
         return sum(self._process_values(lambda one: float(sum(one.cpu_times()[:4]))))
 
     def descriptors(self) -> int:
@@ -41,7 +41,7 @@ class ServerProcess:
         return sum(self._process_values(lambda one: int(one.num_fds())))
 
     def _process_values(self, of: Callable[[psutil.Process], T]) -> list[T]:
-        """Return the value of a function for each process of the server that is still running."""
+        """Return the values of a function for all processes of the server that still run."""
         found = []
         for one in (self.process, *self.process.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
@@ -50,7 +50,7 @@ class ServerProcess:
 
 
 async def exchange(own: ServerProcess, path: str, body: bytes, key: str | None = None, method: str = "POST") -> bytes:
-    """Send a request on a new connection; return all bytes of the HTTP response. Raises OSError."""
+    """Send a request on a new connection, and return all bytes of the HTTP response. Raises OSError."""
     head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
     head += f"Content-Length: {len(body)}\r\n" + (f"Authorization: Bearer {key}\r\n" if key else "") + "\r\n"
     reader, writer = await asyncio.open_connection(own.host, own.port)
@@ -63,7 +63,7 @@ async def exchange(own: ServerProcess, path: str, body: bytes, key: str | None =
 
 @contextmanager
 def run_server(folder: Path, **settings: str) -> Iterator[ServerProcess]:
-    """Run a server during the block, with its data in `folder`; settings omit their prefix MEMPLAN_."""
+    """Run a server during the block, with its data in `folder`; names of settings omit the prefix MEMPLAN_."""
     port, log = free_port(), folder / "log"
     told = {"MEMPLAN_DATA_FOLDER": str(folder / "data")} | {
         f"MEMPLAN_{name.upper()}": v for name, v in settings.items()

@@ -17,9 +17,9 @@ from memplan.extensions.torch.tests.torch_zoo import MODELS, Network
 STEPS = "untied encoder translator vit resnet18 mobilenet_v2 unet densenet graph autoencoder"
 NETWORKS = "gpt2 llama experts encoder translator resnet18 mobilenet_v3 densenet shufflenet unet"
 ASKED = (*(f"{name} step" for name in STEPS.split()), *NETWORKS.split())
-"""Graph names: training steps of some models, and forward passes whose dimensions torch keeps symbolic."""
+"""Names of graphs: training steps of some models, and forward passes whose dimensions torch keeps symbolic."""
 MOST = 1024
-"""The maximum value of a symbolic dimension."""
+"""The maximum value of each symbolic dimension."""
 
 
 def symbolic_model(name: str) -> SymbolicProblem:
@@ -43,5 +43,5 @@ def symbolic_model(name: str) -> SymbolicProblem:
 
 
 def _channel_dimension(given: Any) -> tuple[int, ...]:
-    """Return the channel axis of a tensor: the second of images, else the last; empty for integer tensors."""
+    """Return the channel axis of a tensor: the second axis of images, else the last; () for integer tensors."""
     return () if not given.is_floating_point() else (1,) if given.dim() == 4 else (given.dim() - 1,)

@@ -1,1 +1,1 @@
-"""The zoo compares the memory that common planners need for published network architectures with proved minima."""
+"""The zoo: a comparison of common planners with proved minima, on hundreds of published network architectures."""

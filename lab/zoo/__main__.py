@@ -27,11 +27,11 @@ from lab.zoo.trying import missing_packages, tried_in_turn, try_model
 from memplan.extensions.bench.clusters import executor_on
 
 _TIMED = ("cpu_s",)
-"""The columns that may differ when a row is measured again."""
+"""The columns whose values may differ when a row is measured again."""
 
 
 def _rows_of(wanted: Sequence[tuple[Any, str]], limit_s: int, on: str | None) -> Generator[dict[str, Any], None, None]:
-    """Yield a row for each (model, mode) when it is measured: one after another here, or in parallel on a cluster."""
+    """Measure each (model, mode), one after another here or in parallel on a cluster, and yield each row."""
     if on is not None:
         with executor_on(on) as cluster:
             cluster.check(missing_packages)

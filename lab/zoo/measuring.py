@@ -1,4 +1,4 @@
-"""Measure a row of the zoo: trace a model's step without weights, then plan, order and certify it."""
+"""Measures a row of the zoo: traces a model's step without weights, then plans, orders and certifies it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from memplan.solvers.certificates.certify import certify
 from memplan.solvers.portfolio.solve import solve
 
 MODES: Mapping[str, tuple[int, bool]] = {"inference": (1, False), "training": (8, True)}
-"""For each mode, the batch size, and True if the step trains the model (with the optimizer Adam)."""
+"""Maps a mode to (batch size, True if the step trains the model, with the optimizer Adam)."""
 ALIGNMENTS = ("", "_64")
-"""The suffixes of columns for each planner's default alignment, and for buffers aligned to 64 bytes."""
+"""The suffixes of columns: "" for buffers without alignment, and "_64" for buffers aligned to 64 bytes."""
 _PLAN_S, _ORDER_S, _OTHER_S = 5.0, 10.0, 5.0
 _PROVED = 0
 _APART = ("parameters", "optimizer")
@@ -47,13 +47,13 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Checkers:
-    """Runs independent checkers, without memplan's code, on plans, their certificates and certificates of orders."""
+    """Runs the programs in checkers/ on plans, on their certificates, and on certificates for orders."""
 
     folder: Path
     checkers: Path
 
     def accept(self, program: str, files: Sequence[Path]) -> bool:
-        """Return True if a checker program accepts the given files."""
+        """Return True if the checker `program` accepts the given files."""
         words = [sys.executable, str(self.checkers / program), *map(str, files)]
         return subprocess.run(words, capture_output=True, check=False).returncode == _PROVED
 
@@ -76,7 +76,7 @@ class Checkers:
 
 
 def measure(model: Model, mode: str, checkers: Checkers) -> Row:
-    """Return the row of a model in a mode; if an error occurs, the column `reason` states it."""
+    """Return the row of a model in a mode. If an error occurs, the row's column `reason` states it."""
     began = time.process_time()
     row: Row = {"source": model.source, "family": model.family, "model": model.name, "mode": mode}
     try:
@@ -107,7 +107,7 @@ def graph_of_step(model: Model, mode: str) -> OperationGraph:
 
 
 def _last_step_graph(recording: Recording) -> OperationGraph:
-    """Return the graph of the last step of a recording; each tensor is alive until its last reader."""
+    """Return the graph of the last step of a recording, in which each tensor is alive until its last reader."""
     graph = graph_of(recording)
     used = (t for row in recording.operations[recording.last_step :] for t in (*row.reads, *row.makes, *row.changes))
     alive = (t for t, tensor in enumerate(recording.tensors) if tensor.end is None)
@@ -119,7 +119,7 @@ def _last_step_graph(recording: Recording) -> OperationGraph:
 
 
 def _columns(graph: OperationGraph, name: str, checkers: Checkers) -> Row:
-    """Return a graph's columns: plans of its given order, its best order found, and the peaks of other planners."""
+    """Return the columns about a graph: plans for its given order, its best order, and the peaks of other planners."""
     row: Row = {"operations": len(graph.ops), "parameters": sum(graph.size[t] for t in graph.resident)}
     for end in ALIGNMENTS:
         problem = problem_of_order(graph, range(len(graph.ops)), alignment=64 if end else 1)
@@ -140,6 +140,6 @@ def _columns(graph: OperationGraph, name: str, checkers: Checkers) -> Row:
 
 
 def _planner_bytes(problem: Problem) -> Iterator[tuple[str, int | None]]:
-    """Yield each reference planner and its peak in bytes (None if its plan is invalid or exceeds the time limit)."""
+    """Yield (reference planner, its peak in bytes); the peak is None if its plan is invalid or takes too long."""
     for planner in PLANNERS:
         yield planner, solve(problem, solver=f"reference:{planner}", time_limit_s=_OTHER_S).peak

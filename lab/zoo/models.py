@@ -1,7 +1,7 @@
 """The architectures of timm, torchvision and transformers, built without weights, each with suitable inputs.
 
-A `Model` records its package, its family (the module that defines it) and its name. Within a family, smaller models
-come first; the first model of every family comes before all second models.
+A `Model` has a package, a family (the module that defines it) and a name. Within a family, smaller models come first.
+The first models of all families come before all second models, and so on.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ SOURCES = ("timm", "torchvision", "transformers")
 _SMALL = ("test", "zepto", "atto", "femto", "pico", "nano", "mini", "tiny", "micro", "small", "lite", "base")
 _LARGE = ("large", "huge", "giant", "gigantic", "enormous", "_7b", "_5b", "_1b", "so400m", "xlarge", "xxlarge")
 _TEXT, _SECOND = 128, 16_000
-"""The number of tokens in a text, and the number of samples in a second of sound."""
+"""The number of tokens in an input text, and the number of samples in one second of sound."""
 _LAYERS = (
     *("num_hidden_layers", "encoder_layers", "decoder_layers", "num_layers", "num_decoder_layers", "n_layers"),
     *("n_layer", "depth"),
 )
-"""The configuration fields that set the number of layers."""
+"""The fields of configurations that set the number of layers."""
 _CONTRASTIVE = ("logit_scale_init_value", "temperature_init_value")
-"""The configuration fields that only models with a text encoder and an image encoder define."""
+"""Fields of configurations that only models with both a text encoder and an image encoder define."""
 _IMAGE, _FRAMES = 224, 8
-"""The default side of an image in pixels, and the number of frames in a video."""
+"""The default width and height of an image in pixels, and the number of frames in a video."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def models() -> list[Model]:
 
 
 def _size_rank(name: str) -> int:
-    """Return the size rank of a model within its family, estimated from the words in its name."""
+    """Return a rank of a model's size within its family, which is estimated from the words in its name."""
     words = [k for k, word in enumerate(_SMALL) if word in name]
     return len(_SMALL) + 1 if any(word in name for word in _LARGE) else words[0] if words else len(_SMALL)
 
@@ -153,14 +153,14 @@ def _image_of(config: Any) -> tuple[int, int, int]:
 
 
 def _sound_of(config: Any) -> tuple[int, ...]:
-    """Return the shape of a sound: a spectrogram, one channel of samples for a codec, or only samples."""
+    """Return the shape of an input sound: a spectrogram, one channel of samples for a codec, or only samples."""
     if hasattr(config, "num_mel_bins") and hasattr(config, "frequency_stride"):
         return config.max_length, config.num_mel_bins
     return (1, _SECOND) if hasattr(config, "codebook_size") else (_SECOND,)
 
 
 def _spectrum_of(config: Any) -> tuple[int, int]:
-    """Return the shape of sound features: bins x frames, or frames x bins for models that subsample frames."""
+    """Return the shape of sound features: (bins, frames), or (frames, bins) for models that subsample frames."""
     config = getattr(config, "encoder_config", config)
     names = "feature_projection_input_dim", "input_feat_per_channel", "num_mel_bins", "input_dim"
     bins = next((int(getattr(config, name)) for name in names if getattr(config, name, None)), 80)

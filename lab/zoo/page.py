@@ -15,7 +15,7 @@ _TEMPLATE = Path(__file__).with_name("page.html")
 
 
 def lines(rows: list[table.Cells]) -> str:
-    """Return two Markdown tables: counts of planned and proved models, and each planner's excess over the best peak."""
+    """Return two Markdown tables: how many models are planned and proved, and how far planners exceed the best peak."""
     every = table.Summary.from_rows(rows, PLANNERS)
     counts = {
         "architectures that could be traced": (every.models, every.tried),

@@ -1,4 +1,4 @@
-"""The names of the reference planners that the zoo compares with the proved minimum."""
+"""The names of the reference planners whose peaks the zoo compares with the proved minimum."""
 
 PLANNERS = (
     *("tflite-micro-greedy", "executorch-greedy", "onnxruntime-memory-pattern", "tvm-greedy-by-size", "xla-best-fit"),

@@ -1,4 +1,4 @@
-"""Read, extend and summarise the zoo's table, a CSV file with a row for each measured model and mode."""
+"""Reads, extends and summarises the zoo's table, a CSV file with a row for each measured model and mode."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from statistics import median
 
 TABLE = Path(__file__).parent / "zoo.csv"
 _SMALL = 1000
-"""The size in bytes below which a certificate counts as small."""
+"""A certificate with fewer bytes than this counts as small."""
 Cells = dict[str, str]
 
 
 def read(path: Path) -> list[Cells]:
-    """Return the rows of a CSV table; empty if the file does not exist."""
+    """Return the rows of a CSV table, or [] if the file does not exist."""
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
@@ -23,7 +23,7 @@ def read(path: Path) -> list[Cells]:
 
 
 def append(path: Path, columns: Sequence[str], rows: Iterable[dict[str, object]]) -> None:
-    """Append rows to a CSV table; write the header first if the file is new."""
+    """Append rows to a CSV table, after writing the header if the file is new."""
     with path.open("a", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, columns, lineterminator="\n")
         if not file.tell():
@@ -32,12 +32,12 @@ def append(path: Path, columns: Sequence[str], rows: Iterable[dict[str, object]]
 
 
 def key(row: Cells) -> tuple[str, str]:
-    """Return the key of a row: the model as PACKAGE/NAME, and the mode."""
+    """Return the key of a row: (model as PACKAGE/NAME, mode)."""
     return f"{row['source']}/{row['model']}", row["mode"]
 
 
 def waste(row: Cells, planner: str, end: str = "") -> float | None:
-    """Return how far a planner's peak exceeds the best peak, as a fraction of it; None if either peak is missing."""
+    """Return a planner's excess over the best peak, as a fraction of the best peak, or None if a peak is missing."""
     needed, best = row[f"{planner}{end}"], row[f"peak{end}"]
     return int(needed) / int(best) - 1 if needed and best and int(best) else None
 
@@ -60,7 +60,7 @@ class Summary:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Cells], planners: Sequence[str], end: str = "") -> Summary:
-        """Summarise rows; `wastes` maps planners to the median, maximum and number of zeros of their excess."""
+        """Summarise rows; `wastes` maps a planner to the (median, maximum, number of zeros) of its excess."""
         good = [row for row in rows if row["peak"]]
         wastes = {}
         for planner in planners:

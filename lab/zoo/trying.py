@@ -1,4 +1,4 @@
-"""Measure a model in a mode, in a separate process with a limit of CPU time."""
+"""Measures a model in a mode, in a separate process with a limit of CPU time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHECKERS = Path(__file__).parents[2] / "extensions" / "checkers"
 
 
 def try_model(model: Any, mode: str, folder: Path, limit_s: int) -> dict[str, Any]:
-    """Return the row of a model in a mode, measured in a process that is killed after `limit_s` CPU seconds."""
+    """Measure a model in a mode, in a process that is killed after `limit_s` CPU seconds, and return the row."""
     from lab.zoo.measuring import Checkers
 
     context = multiprocessing.get_context("fork")
@@ -41,7 +41,7 @@ def _send(model: Any, mode: str, checkers: Any, writer: Any, limit_s: int) -> No
 
 
 def tried_in_turn(wanted: tuple[str, str], limit_s: int) -> dict[str, Any]:
-    """Return the row of the model and mode named by `wanted`; a cluster's machine calls this function."""
+    """Return the row of the (model, mode) named by `wanted`; this function runs on a machine of a cluster."""
     from lab.zoo.models import models
 
     with tempfile.TemporaryDirectory() as text:
@@ -50,5 +50,5 @@ def tried_in_turn(wanted: tuple[str, str], limit_s: int) -> dict[str, Any]:
 
 
 def missing_packages() -> str:
-    """Return which packages of the zoo this machine lacks, as text for an error message; empty if it has all."""
+    """Return a text for an error message with the packages of the zoo that this machine lacks, or "" if it has all."""
     return ", ".join(f"lacks {name}" for name in ("torch", "timm", "transformers") if find_spec(name) is None)

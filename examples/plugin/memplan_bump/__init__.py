@@ -1,4 +1,4 @@
-"""A memplan plugin for a bump allocator: its logs, its planner, a solver, a question and a constraint kind."""
+"""A memplan plugin: a reader of a bump allocator's logs, its planner, a solver, a question and a constraint kind."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Define the question `count`: how many buffers a problem has, in total and of each size."""
+"""The question `count`: how many buffers a problem has, in total and of each size."""
 
 from pydantic import Field
 

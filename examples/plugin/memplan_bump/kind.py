@@ -1,4 +1,4 @@
-"""Define the constraint kind `at_most`: the start offset of a buffer must not exceed a limit."""
+"""The constraint kind `at_most`: the offset of a buffer must not exceed a limit."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Define a solver: first fit by start time, for buffers with a single lifetime in one memory."""
+"""A solver that places buffers by first fit in order of start, for problems of one memory without lifetime holes."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from memplan.solvers.search.incumbent import Search
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer a plan that places each buffer at the lowest offset that is free during its lifetime."""
+    """Offer the search a plan in which each buffer is at the lowest offset that is free during its lifetime."""
     offset, end = np.zeros(len(instance), dtype=np.int64), instance.end
     order = np.argsort(instance.start, kind="stable").tolist()
     for k, i in enumerate(order):

@@ -1,4 +1,4 @@
-"""Logs of a bump allocator and its planner; a log is `bump 1`, then a line `NAME SIZE START END` for each buffer."""
+"""A reader of a bump allocator's logs, and its planner. A log is `bump 1`, then lines `NAME SIZE START END`."""
 
 from memplan.planner.errors import FormatError
 from memplan.planner.model.problem import Problem
@@ -9,7 +9,7 @@ from memplan.planner.foreign.model_options import ModelOptions
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Return the problem of a log's buffers; raises FormatError and ProblemError."""
+    """Return the problem of the buffers in a log. Raises FormatError and ProblemError."""
     rows = [line.split() for line in data.decode().splitlines()[1:]]
     try:
         buffers = [{"id": a, "size": int(b), "start": int(c), "end": int(d)} for a, b, c, d in rows]
@@ -19,7 +19,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def bump(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place each buffer of a problem at the end of the previous one; ignore lifetimes and constraints."""
+    """Place each buffer of a problem directly after the previous one, whatever its lifetime and constraints are."""
     end, placements = 0, {}
     for position, size in enumerate(problem.buffers.size.tolist()):
         stop_check()

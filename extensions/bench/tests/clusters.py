@@ -25,14 +25,14 @@ _PATIENCE_S = 120.0
 
 
 def obstacle(kind: str) -> str | None:
-    """Return the reason why a kind of cluster cannot be started on this machine, or None if it can."""
+    """Return why a cluster of this kind (`dask` or `ray`) cannot be started on this machine; None if it can."""
     needed = ("distributed",) if kind == "dask" else ("ray", "grpc")
     missing = [name for name in needed if find_spec(name) is None]
     return f"not installed: {', '.join(missing)}" if missing else None
 
 
 class StandIn(ClusterExecutor):
-    """A stand-in for a cluster: two processors of this machine."""
+    """A stand-in for a cluster, which runs tasks on two processors of this machine."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class StandIn(ClusterExecutor):
 
     @property
     def places(self) -> int:
-        """The number of processors."""
+        """The number of processors of the stand-in."""
         return 2
 
     def run_on_each(self, work: Any) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class StandIn(ClusterExecutor):
 
 @contextmanager
 def cluster(kind: str, folder: Path) -> Iterator[str]:
-    """Start a cluster whose workers import this checkout; yield its address, and end it after the block."""
+    """Start a cluster whose workers import this checkout, yield its address, and stop it after the block."""
     with _dask() if kind == "dask" else _ray(folder) as address:
         yield address
 
@@ -63,7 +63,7 @@ def _dask() -> Iterator[str]:
     from distributed import LocalCluster
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Dask's warnings at its end are not about memplan.
+        warnings.simplefilter("ignore")  # Dask warns when it shuts down, which does not concern these tests.
         with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as workers:
             yield workers.scheduler_address.replace("tcp://", "dask://")
 
@@ -73,7 +73,7 @@ def _ray(folder: Path) -> Iterator[str]:
     port, sessions = free_port(), folder / "ray"
     command = [str(Path(sys.executable).with_name("ray")), "start", "--head", "--block", "--num-cpus=2"]
     command += [f"--port={free_port()}", f"--ray-client-server-port={port}", "--include-dashboard=false"]
-    command += ["--min-worker-port=0", "--max-worker-port=0"]  # any
+    command += ["--min-worker-port=0", "--max-worker-port=0"]  # 0 means any free port.
     command += ["--disable-usage-stats", f"--temp-dir={sessions}"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with (folder / "log").open("wb") as log:
@@ -95,7 +95,7 @@ def _is_answering(address: str) -> bool:
     try:
         with executor_on(address):
             return True
-    except OptionError:  # While Ray starts, its port is open but rejects clients.
+    except OptionError:  # While Ray starts, its open port rejects clients, so the cluster is not ready yet.
         return False
 
 
@@ -104,17 +104,17 @@ def end_its_machine(folder: str, times: int) -> int:
     begun = len(list(Path(folder).iterdir()))
     Path(folder, str(begun)).touch()
     if begun < times:
-        time.sleep(0.2)  # in the middle
+        time.sleep(0.2)  # The worker must die while its task is running, so wait a little.
         os.kill(os.getpid(), signal.SIGKILL)
     return begun + 1
 
 
 def wait_to_be_unwanted(folder: str) -> None:
-    """Run until cancelled; write one file at the beginning and another one at the end."""
+    """Run until the task is cancelled; write a file into `folder` at the beginning, and another one at the end."""
     Path(folder, "begun").touch()
     try:
         is_over = is_unwanted()
         while not is_over():
             time.sleep(0.05)
-    finally:  # Ray interrupts the task, so the file is written even then.
+    finally:  # Ray interrupts the task by an exception, so write the file here.
         Path(folder, "ended").touch()

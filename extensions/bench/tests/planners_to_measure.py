@@ -1,4 +1,4 @@
-"""Planners with known behaviour, to test measurements: callables (problem, time_limit_s) -> offsets."""
+"""Planners with known behaviour, for tests of measurements: functions (problem, time_limit_s) -> offsets in bytes."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def test_a_cancelled_task_ends_on_its_machine(executor: ClusterExecutor, tmp_pat
     future = executor.submit(wait_to_be_unwanted, str(tmp_path))
     wait_for_file(tmp_path / "begun")
     assert future.cancel()
-    if type(executor).__name__ == "_OfDask":  # Ray kills the process
+    if type(executor).__name__ == "_OfDask":  # Ray kills the task's process, so only Dask's task writes the file.
         wait_for_file(tmp_path / "ended")
 
 

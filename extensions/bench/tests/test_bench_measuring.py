@@ -34,7 +34,7 @@ def measure_planner(
         if ":" in planner or planner == "greedy"
         else f"memplan.extensions.bench.tests.planners_to_measure:{planner}"
     )
-    # Skip the warm-up, in which these planners would already sleep, fail or crash before the measurement.
+    # In a warm-up, these planners would sleep, fail or crash before the measurement, so skip the warm-up.
     return measure(BenchTask(instance, name, 1, time_limit_s, memory_limit_bytes, is_warm=False))
 
 
@@ -60,8 +60,8 @@ def test_planners_may_return_lists_or_mappings_of_offsets(planner: str, stack_re
 
 
 def test_a_run_for_several_plans_reports_their_number_and_costs(tmp_path: Path) -> None:
-    # Two of three equal buffers fit into the pool, so the first two, the last two, or all three share bytes. Plans that
-    # only exchange equal buffers do not count.
+    # Only two of the three equal buffers fit side by side, so the first two, the last two, or all three share bytes.
+    # Plans that only exchange equal buffers count as one plan, so there are three plans.
     rows = [{"id": k, "size": 4, "start": 2 * k, "end": 2 * k + 2} for k in range(3)]
     reuse = [{"pairs": [[0, 1], [1, 2], [0, 2]], "cost": 1}]
     problem = {"buffers": rows, "pools": [{"name": "m", "size": 8}], "objective": "cost", "reuse": reuse}
@@ -162,7 +162,7 @@ def test_a_warm_run_does_not_count_imports_of_the_first_call() -> None:
 
 
 class ScriptedParent:
-    """A parent in the test's process, which provides a task and records the facts sent to it."""
+    """A stand-in for the parent process, which hands out one task and records the messages that it receives."""
 
     def __init__(self, task: BenchTask) -> None:
         self.task, self.facts = task, dict[str, object]()
@@ -171,7 +171,7 @@ class ScriptedParent:
         self.facts |= facts
 
     def wait_for_start(self) -> None:
-        """Start without waiting."""
+        """Return at once, so that the run starts without waiting for a start signal."""
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_run_of_a_named_solver_that_raises_has_outcome_failed(
     first = registry.BY_NAME["greedy"]
     monkeypatch.setitem(
         registry.BY_NAME, "greedy", replace(first, can=frozenset())
-    )  # so that greedy cannot find the plan first
+    )  # Greedy now supports no problem with conflicts, so only the named solver can plan.
     file = tmp_path / "ring.json"
     file.write_text(FEATURES["a ring of conflicts"].model_dump_json(exclude_defaults=True))
     parent = ScriptedParent(BenchTask(str(file), "cbc", 1, 5.0, 2**40, is_warm=False))

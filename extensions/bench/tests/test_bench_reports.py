@@ -126,7 +126,7 @@ OLD = [result_row(instance=name, seed=seed) for name in "abc" for seed in (1, 2,
 
 
 def changed_rows(**facts: object) -> list[Result]:
-    """Return the old rows, with changed facts for instance b."""
+    """Return the result rows of the old file, with the given fields changed in the rows of instance b."""
     return [result.model_copy(update=facts) if result.instance == "b" else result for result in OLD]
 
 

@@ -24,7 +24,7 @@ ADDRESS = "dask://127.0.0.1:8786"
 
 
 class Machine(StandIn):
-    """A stand-in for a cluster. It records the lines of each share, and is lost during the first `n_lost` shares."""
+    """A stand-in for a cluster. It records the lines of each share, and loses its machine during the first `n_lost`."""
 
     def __init__(self, n_lost: int = 0) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def outputs(folder: Path) -> dict[str, Any]:
-    """Return the contents of a folder's files, without measured times."""
+    """Return the contents of a folder's files by file name, without the measured times in them."""
     found = {file.name: json.loads(file.read_text()) for file in sorted(folder.iterdir())}
     for value in found.values():
         value.pop("wall_time_s", None)

@@ -1,4 +1,4 @@
-"""The strongest true claim about a problem, by brute force, in the words of certificates; and false claims."""
+"""The strongest true claim of a certificate about a small problem, found by brute force, and claims that are false."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support import oracle
 
 
 def best_goals(problem: Problem, profile: Profile | None) -> tuple[float | None, list[int]] | None:
-    """Return (cost or None, bytes used of each pool) of a best plan, or None if no plan fits."""
+    """Return (cost or None, bytes used of each pool) of a best plan under a profile, or None if no plan fits."""
     if len(problem.pools) == 1 or profile in (None, "size"):
         problem = problem if profile is None else replace_profile(problem, profile)
         best = oracle.best_score(problem)
@@ -31,7 +31,7 @@ def _split_score(problem: Problem, best: tuple[float, ...]) -> tuple[float | Non
 
 
 def is_claim_of(line: str, best: tuple[float | None, list[int]] | None) -> bool:
-    """Return True if a certificate's third line claims exactly the best values; it may leave values open with `-`."""
+    """Return True if a certificate's third line claims exactly the best values; `-` leaves a value open."""
     kind, *words = line.split()
     if best is None or kind == "infeasible":
         return best is None and line == "infeasible"
@@ -49,7 +49,7 @@ def is_claim_of(line: str, best: tuple[float | None, list[int]] | None) -> bool:
 
 
 def false_claims(lines: list[str]) -> list[list[str]]:
-    """Return copies of a certificate that claim one number too high by one: the cost, or the bytes of a pool."""
+    """Return copies of a certificate, each of which claims one number, a cost or a pool's bytes, too high by one."""
     kind, *words = lines[2].split()
     found = []
     for k, word in enumerate(words):
@@ -62,7 +62,7 @@ def false_claims(lines: list[str]) -> list[list[str]]:
 
 
 def set_capacities(lines: list[str], sizes: list[int | None]) -> list[str]:
-    """Return a certificate whose claim lines have the capacities that follow from its third line."""
+    """Return a certificate after setting the capacities in its claim lines to those that its third line implies."""
     kind, *words = lines[2].split()
     ends = [2**63 - 1 if size is None else size for size in sizes]
     used = [0 if word == "-" else int(word) for word in (words if kind == "used" else words[2:])] or [0] * len(ends)

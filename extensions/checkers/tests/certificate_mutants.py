@@ -1,4 +1,4 @@
-"""Certificates with one changed word, for tests that a checker refuses them."""
+"""Certificates with one changed word, which a checker must not accept as a proof of more."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 
 def mutant(lines: list[str], rng: random.Random) -> list[str]:
-    """Return a certificate with one word changed, in a random line that proves something."""
+    """Return a copy of a certificate with one word changed, in a random line that proves something."""
     found = list(lines)
     k = rng.choice([k for k, line in enumerate(lines) if line.startswith(("l ", "s ", "set ", "worth ", "end "))])
     words = found[k].split()

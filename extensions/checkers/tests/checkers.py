@@ -1,4 +1,4 @@
-"""The certificate checkers, run as users run them; each returns an exit status and a sentence."""
+"""Runs the certificate checkers as users run them; each run returns an exit status and a sentence."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ CHECKER: Any = check
 
 
 def answers(arguments: Sequence[str | Path], *, python_flags: Sequence[str] | None = None) -> tuple[int, str]:
-    """Return the exit status and the sentence of the Python checker, run as a script if flags are given.
+    """Return the exit status and the sentence of the Python checker, which runs as a script if flags are given.
 
-    The Coq-verified checker, if it can be built, must also accept or refuse the files.
+    If the Coq-verified checker can be built, also check that it gives the same verdict.
     """
     words = [*map(str, arguments)]
     said = CHECKER.main(words) if python_flags is None else _run_program(sys.executable, *python_flags, SCRIPT, *words)

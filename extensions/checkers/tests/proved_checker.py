@@ -18,7 +18,7 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 @cache
 def program() -> str | None:
-    """Return the path of the built checker, or None without OCaml and zarith. It is built once per process."""
+    """Build the checker once per process, and return its path, or None if OCaml or zarith is not installed."""
     find = shutil.which("ocamlfind")
     if find is None or subprocess.run([find, "query", "zarith"], capture_output=True, check=False).returncode:
         return None

@@ -1,6 +1,6 @@
-"""A small checker of pseudo-Boolean proofs: OPB, and the steps rup, pol and red (for new names) of VeriPB 2.0.
+"""A small checker of VeriPB 2.0 proofs about OPB formulas; it supports the steps rup, pol, and red for new variables.
 
-A constraint is (coefficients of literals, least sum); coefficients are positive. A literal is `name` or `~name`.
+A constraint is (coefficients of literals, least sum) with positive coefficients. A literal is `name` or `~name`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ Constraint = tuple[dict[str, int], int]
 
 
 class WrongProofError(Exception):
-    """A step of a proof does not follow from the known constraints."""
+    """A step of the proof does not follow from the constraints proved so far."""
 
 
 def prove(formula: str, proof: str) -> None:
@@ -38,7 +38,7 @@ def prove(formula: str, proof: str) -> None:
 
 
 def holds(formula: str, true: Mapping[str, bool]) -> bool:
-    """Return True if an assignment of names satisfies all constraints of a formula."""
+    """Return True if an assignment of the variables satisfies all constraints of a formula."""
     rows = (_parse_constraint(line.split()) for line in formula.splitlines() if not line.startswith("*"))
     return all(sum(by for x, by in terms.items() if true[x.lstrip("~")] != (x[0] == "~")) >= low for terms, low in rows)
 
@@ -49,7 +49,7 @@ def negate(literal: str) -> str:
 
 
 def _normal_form(terms: Iterable[tuple[int, str]], least: int) -> Constraint:
-    """Return the constraint with positive coefficients and each name once."""
+    """Return the equivalent constraint with positive coefficients, in which each variable occurs once."""
     sums: dict[str, int] = defaultdict(int)
     for factor, literal in terms:
         if literal[0] == "~":
@@ -72,7 +72,7 @@ def _parse_constraint(words: list[str]) -> Constraint:
 
 
 class _ConstraintSet:
-    """The known constraints, with unit propagation over them."""
+    """The constraints of the formula and of earlier steps, with unit propagation over them."""
 
     def __init__(self) -> None:
         self.rows: list[Constraint] = []
@@ -80,21 +80,21 @@ class _ConstraintSet:
         self.uses: dict[str, list[tuple[int, int]]] = defaultdict(list)
 
     def add(self, row: Constraint) -> None:
-        """Add a constraint to the set."""
+        """Add a constraint, which later steps may use."""
         for literal, factor in row[0].items():
             self.uses[literal].append((len(self.rows), factor))
         self.rows.append(row)
         self.slack.append(sum(row[0].values()) - row[1])
 
     def rup(self, words: list[str]) -> Constraint:
-        """Return the constraint of a rup step, after checking that its negation propagates to a contradiction."""
+        """Return the constraint of a `rup` step, after checking that its negation propagates to a contradiction."""
         row = _parse_constraint(words)
         if not self.leads_nowhere([_negated_constraint(row)]):
             raise WrongProofError(f"rup: the negation must propagate to a contradiction, got {words}")
         return row
 
     def red(self, words: list[str]) -> Constraint:
-        """Return the constraint of a red step, after checking that setting one name can always satisfy it."""
+        """Return the constraint of a `red` step, after checking that setting one new variable can always satisfy it."""
         at = words.index(";")
         row, (name, arrow, value) = _parse_constraint(words[: at + 1]), words[at + 1 :]
         if arrow != "->" or value not in "01":
@@ -107,7 +107,7 @@ class _ConstraintSet:
         return row
 
     def pol(self, words: list[str]) -> Constraint:
-        """Return the constraint that a pol step computes by sums, multiples, divisions and saturations."""
+        """Return the constraint that a `pol` step computes by sums, multiples, divisions and saturations."""
         stack: list[Constraint | int] = []
         for word in words:
             if word.isdigit():

@@ -1,4 +1,4 @@
-"""Agreement between the Python and the Coq-verified certificate checker, and the proof of the latter."""
+"""Tests that the Python checker and the Coq-verified checker agree, and that Coq accepts the latter's proof."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.tight_problems import FEATURES, full_load, tight_problem
 
 
 def common_verdict(folder: Path, text: str, lines: list[str]) -> int:
-    """Return the exit status on which all checkers agree for a certificate."""
+    """Check that all checkers agree on a certificate, and return their common exit status."""
     problem, proof = folder / "problem", folder / "plan.proof"
     problem.write_text(text)
     proof.write_text("\n".join(lines) + "\n")

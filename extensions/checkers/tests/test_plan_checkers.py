@@ -1,4 +1,4 @@
-"""Agreement of the checker plan.py with memplan's verifier, on valid plans and on plans with one moved buffer."""
+"""Tests that the checker plan.py agrees with memplan's verifier on valid plans and on plans with one moved buffer."""
 
 from __future__ import annotations
 

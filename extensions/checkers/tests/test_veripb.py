@@ -20,9 +20,9 @@ from tests.support.tight_problems import mixed_alignments
 CHECKER: Any = check
 VERIPB: Any = veripb
 OPB: Any = opb
-"""The module typed as Any, because the checkers are plain scripts without annotations."""
+"""The checker module opb, typed as Any because the checkers have no type annotations."""
 LEMMAS = ((6, 14), (7, 6), (7, 11), (8, 0), (8, 20), (9, 11), (9, 20), (10, 0), (10, 9), (10, 11))
-"""(number of buffers, seed) of mixed-alignment problems whose proofs need lemmas."""
+"""Pairs (number of buffers, seed) of drawn mixed-alignment problems whose proofs need lemmas."""
 HARD = Problem.model_validate(
     {
         "buffers": [

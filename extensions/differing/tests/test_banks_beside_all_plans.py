@@ -16,7 +16,7 @@ Faults = list[str]
 
 
 def banked_problem(seed: int) -> Problem:
-    """Return a random problem of one pool with banks, in which some pairs pay for touching a common bank."""
+    """Return a random problem with one banked pool, in which some pairs pay for touching a common bank."""
     rng = random.Random(seed)
     step = rng.choice((2, 2, 2, 4, 1))
     rows = [
@@ -34,7 +34,7 @@ def banked_problem(seed: int) -> Problem:
 
 
 def priced_sets(problem: Problem) -> dict[frozenset[tuple[int, int]], float]:
-    """Return the sets of pairs that some plan pays for, with their costs, by trying all offsets."""
+    """Map each set of pairs for which some plan pays to its cost, by enumeration of all offsets."""
     rows, pool = list(problem.buffers), problem.pools[0]
     n, width, capacity = len(rows), pool.bank_size or 1, pool.size or 0
     price: dict[tuple[int, int], float] = {}
@@ -64,7 +64,7 @@ def priced_sets(problem: Problem) -> dict[frozenset[tuple[int, int]], float]:
 
 
 def faults_of_others(seed: int) -> Faults | None:
-    """Return the errors in the several plans for a random problem, or None if the options are refused."""
+    """Return the errors in the plans that `--plans` gives for a random problem, or None if the problem is refused."""
     problem, distance = banked_problem(seed), 1 + seed % 2
     try:
         answer = memplan.plan(problem, options=memplan.PlanOptions(plans=9, distance=distance, time_limit_s=5))

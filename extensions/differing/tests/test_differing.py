@@ -1,4 +1,4 @@
-"""Tests of plans that differ: each is the cheapest that differs from all earlier ones, and lists are complete."""
+"""Tests of `--plans`: each plan is the cheapest that differs from all earlier plans, and no plan is missing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def draw_problem(seed: int) -> Problem:
 
 
 def priced_sets(problem: Problem) -> dict[Pairs, int]:
-    """Return the sets of pairs that some plan pays for, with their costs; interchangeable buffers are kept in order."""
+    """Map each set of pairs for which some plan pays to its cost; interchangeable buffers are sorted by offset."""
     rows, capacity = list(problem.buffers), problem.pools[0].size or 0
     alive = {(i, j) for i, j in combinations(range(4), 2) if rows[i].start == rows[j].start}
     price = {tuple(sorted(pair)): row.cost for row in problem.reuse for pair in row.pairs}
@@ -145,7 +145,7 @@ def test_plans_for_objective_peak_then_cost_all_have_the_least_peak() -> None:
 
 
 def two_bank_problem(*, size: int | None, weights: list[float], reuse: int = 0) -> Problem:
-    """Return a problem of two buffers, never alive together, that pay for a common bank or for common bytes."""
+    """Return a problem of two buffers that are never alive together and pay for a common bank or for shared bytes."""
     rows = [{"id": k, "size": 2 + 2 * k, "start": k, "end": k + 1} for k in range(2)]
     return Problem.model_validate(
         {
@@ -167,7 +167,7 @@ def test_list_of_plans_that_share_a_bank_is_complete_for_pools_of_any_size(size:
 
 
 def test_bank_pairs_of_weight_zero_do_not_count_as_paid() -> None:
-    # In banks of 8, the two buffers share a bank if they share bytes, and may share one otherwise.
+    # Buffers that share bytes also share a bank, but its weight is 0, so only the shared bytes count as paid.
     answer = memplan.plan(two_bank_problem(size=16, weights=[0, 0], reuse=3), options=PlanOptions(plans=9))
     assert answer.others is not None
     assert [plan.cost for plan in (answer, *answer.others.plans)] == [0, 3]

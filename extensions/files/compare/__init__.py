@@ -1,1 +1,1 @@
-"""The question `compare`: the plan of a model's own runtime compared with the plan of memplan."""
+"""The question `compare`: a model's memory as planned by its own runtime, compared with a plan of memplan."""

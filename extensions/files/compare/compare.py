@@ -1,4 +1,4 @@
-"""The question `compare`: the bytes of a model as planned by its runtime and by memplan, and the lower bound."""
+"""The question `compare`: the peak bytes of a model as planned by its runtime and by memplan, and a lower bound."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from memplan.solvers.reference.table import find
 
 RECORDED = "the plan in the file"
 _LARGE_BYTES = 2**18
-"""The file size in bytes above which reading is slow enough for the time to be checked after it."""
+"""Reading a file with more bytes is slow, so the time limit is checked after reading it."""
 _PLANS = 7
-"""The maximum number of plans and audits in a comparison, which share the remaining time equally."""
+"""The maximum number of plans and audits in a comparison; they share the remaining time equally."""
 
 
 class CompareOptions(ForeignOptions):
@@ -161,13 +161,13 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
 
 @dataclass(eq=False)
 class _SharedTime:
-    """The division of the remaining time among the plans still to be made."""
+    """Divides the remaining time equally among the plans that are still to be made."""
 
     running: Control
     plans: int = _PLANS
 
     def next_control(self) -> Control:
-        """Return the control of the next plan, with an equal share of the remaining time."""
+        """Return the control (time limit and cancellation) of the next plan, with its share of the remaining time."""
         part_s = self.running.remaining_s / max(1, self.plans)
         self.plans -= 1
         return replace(self.running, deadline=self.running.deadline.limit_to(part_s))
@@ -186,7 +186,7 @@ def _idle_options(shared: ImportedProblem, options: CompareOptions) -> Iterator[
 
 
 def _overwriting_plan(shared: ImportedProblem, options: CompareOptions, time: _SharedTime) -> OurPlan | None:
-    """Plan with results written over inputs if the options request it; return None if not. Raises OptionError."""
+    """Plan with results written over inputs if `in_place` asks for it, else return None. Raises OptionError."""
     if options.in_place:
         return _plan_facts(shared.problem_in_place(options.spare), time)
     refuse_spare(options.spare)
@@ -207,7 +207,7 @@ def _plan_figures(plan: Plan, problem: Problem) -> OurPlan:
 
 
 def _reordered_plan(imported: ImportedProblem, time: _SharedTime) -> OurPlan | None:
-    """Return the facts of a plan with the operations reordered; None for a file without operations."""
+    """Return the peak and bound of a plan after reordering the operations, or None for a file without operations."""
     if not isinstance(imported, ImportedProgram):
         return None
     answer = reorder_program(imported.operations, time.next_control(), imported.facts).answer
@@ -226,10 +226,10 @@ def _saved_bytes(before: int | None, after: int | None) -> int | None:
 def _audit_own_plan(
     found: str, read: tuple[ImportedProblem, ImportedProblem], time: _SharedTime
 ) -> tuple[OwnPlan | None, OwnAudit | None]:
-    """Return the plan of the model's own planner, and an audit of it if its offsets are known.
+    """Return the plan of the model's own planner, and an audit of this plan if its offsets are known.
 
-    `read` holds the model twice: with views as separate buffers, and as aliases. The reading that the plan violates
-    less is audited.
+    `read` holds the model in two readings: with views as separate buffers, and with views as aliases. The plan is
+    audited in the reading in which it violates fewer rules.
     """
     apart = read[0]
     if apart.own_peak is not None:
@@ -252,14 +252,14 @@ def _audit_own_plan(
 
 
 def _audit(problem: Problem, plan: Plan, time: _SharedTime) -> OwnAudit:
-    """Compare a plan with the best plan found in its share of the time, and return the result with its validity."""
+    """Compare a plan with the best plan that memplan finds in a share of the time; also report whether it is valid."""
     running = time.next_control()
     audit = compare_with_best(problem, plan, time_limit_s=running.remaining_s, control=running.solve_control())
     return OwnAudit.from_fields(audit, valid=not verify(problem, plan), plan=None)
 
 
 def lines(comparison: ModelComparison) -> Iterator[str]:
-    """Yield the text lines of a comparison, one for each fact."""
+    """Yield the text lines of a comparison: a table with a row for each plan, then notes and warnings."""
     rows: list[tuple[str, int | None, str]] = [("nothing shared", comparison.nothing_shared, "")]
     own, views = comparison.own, comparison.memplan_with_views
     if own is not None:

@@ -1,1 +1,1 @@
-"""The question `convert`: write problems, models and plans in other formats."""
+"""The question `convert`, which writes problems, models and plans in other formats."""

@@ -1,4 +1,4 @@
-"""The answer of `convert`: facts about the file read, and the files written."""
+"""The answer of `convert`: facts about the input file, and the output files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from memplan.questions.question import Answer, remove_default
 RUNTIME = "TFLite Micro"
 
 _WORD, _IN_PROGRAMS = 4, ("c", "malloc-c", "ld", "armlink")
-"""The bytes of a word on most processors, and the targets whose files are linked into programs."""
+"""The size in bytes of a word on most processors, and the output formats that are linked into programs."""
 
 
 class WrittenFile(Answer):
@@ -36,7 +36,7 @@ class WrittenFile(Answer):
 
     @classmethod
     def from_data(cls, suffix: str, data: bytes) -> Self:
-        """Return a file with the given suffix and content; content that is not text is stored in base64."""
+        """Return a file with this suffix and content. Content that is not UTF-8 text is stored in base64."""
         try:
             return cls(suffix=suffix, text=data.decode())
         except UnicodeDecodeError:
@@ -44,7 +44,7 @@ class WrittenFile(Answer):
 
     @property
     def data(self) -> bytes:
-        """The content of the file as bytes."""
+        """The decoded content of the file, as bytes."""
         return (self.text or "").encode() if self.base64 is None else b64decode(self.base64)
 
 
@@ -115,14 +115,14 @@ class Converted(Answer):
 
     @property
     def fits(self) -> bool:
-        """False if no plan was found, or no form of the model fits."""
+        """False if no plan was found, or if no form of the model fits the requested bytes."""
         if self.deployment is not None:
             return self.deployment.fits is not False and self.deployment.refused is None
         return bool(self.files) or self.to not in EXPORTERS
 
     @property
     def not_written(self) -> str | None:
-        """The reason why no file is written; None if files are written."""
+        """The reason why no file is written, as a sentence, or None if files are written."""
         if self.fits:
             return None
         if self.deployment is not None and self.deployment.refused is not None:
@@ -136,7 +136,7 @@ class Converted(Answer):
 
     @property
     def documents(self) -> dict[str, bytes]:
-        """The problem, plan, graph and operations of the answer, as files in memplan's formats, by name."""
+        """The contents of the problem, plan, graph and operations in memplan's own formats, by field name."""
         its_problem = Problem(buffers=()) if self.problem is None else self.problem
         written = {
             "problem": None if self.problem is None else memplan_json.write_problem(its_problem),
@@ -150,7 +150,7 @@ class Converted(Answer):
 
 
 def _no_fit_sentence(answer: Converted) -> str:
-    """Return the sentence that no form of the model fits, with the bytes by which the best form is too large."""
+    """Return the sentence that no form of the model fits, and by how many bytes the smallest form is too large."""
     sentence, form = "no form that was found fits", answer.deployment
     if form is None or form.fit is None or answer.arena is None:
         return sentence
@@ -158,7 +158,7 @@ def _no_fit_sentence(answer: Converted) -> str:
 
 
 def alignment_notes(problem: Problem, plan: Plan, target: str) -> Iterator[ReaderWarning]:
-    """Yield a warning if no buffer has an alignment although the target is linked into programs that access words."""
+    """Yield a warning if no buffer has an alignment although the output is linked into programs that access words."""
     steps = {*problem.buffers.alignment.tolist(), *(pool.alignment for pool in problem.pools)}
     is_odd = (plan.placements.offset % _WORD != 0).any()
     if target in _IN_PROGRAMS and steps == {1} and is_odd:
@@ -169,7 +169,7 @@ def alignment_notes(problem: Problem, plan: Plan, target: str) -> Iterator[Reade
 
 
 def write(answer: Converted) -> bytes:
-    """Return the answer as JSON; the problem, plan, graph and operations keep their own JSON formats."""
+    """Return the answer as JSON. Its problem, plan, graph and operations are written in their own JSON formats."""
     documents = answer.documents
     facts: dict[str, Any] = answer.model_dump(exclude=set(documents))
     parts = [b',"%s":%s' % (name.encode(), document.strip()) for name, document in documents.items()]
@@ -177,7 +177,7 @@ def write(answer: Converted) -> bytes:
 
 
 def facts(answer: Converted) -> Iterator[str]:
-    """Yield the text lines about the file that was read and about the runtime's arena."""
+    """Yield the text lines about the input file and about the runtime's arena."""
     if answer.deployment is not None:
         yield from _deployment_lines(answer, answer.deployment)
     elif answer.arena is not None and answer.given is not None:
@@ -197,7 +197,7 @@ def facts(answer: Converted) -> Iterator[str]:
 
 
 def _deployment_lines(answer: Converted, found: Deployment) -> Iterator[str]:
-    """Yield the text lines about the form of a model chosen for a runtime, and the sizes of its arena."""
+    """Yield the text lines about the form of a model that was chosen for its runtime, and about its arena's size."""
     forms = {"given": "as given", "ordered": "in another order", "cascade": "with operators in parts"}
     plan = ", with a plan in the file" if found.planned else ""
     yield f"the model {forms[found.form]}{plan}, {found.macs_ratio - 1:+.2%} MACs"
@@ -215,7 +215,7 @@ def _deployment_lines(answer: Converted, found: Deployment) -> Iterator[str]:
 
 
 def lines(answer: Converted) -> Iterator[str]:
-    """Yield the text lines of the answer: the facts read, text files in full, and the sizes of other files."""
+    """Yield the text lines of the answer: facts about the input, text files in full, and the sizes of other files."""
     yield from facts(answer)
     for file in answer.files:
         if file.suffix:

@@ -26,7 +26,7 @@ from memplan.questions.reading import Reader
 
 _OF_DEPLOYMENT = ("fit", "macs", "c_array")
 _OF_SECTIONS = ("c", TFLITE)
-"""The targets whose arrays can be put in a linker section: C, and a model that is also written as C."""
+"""The output formats whose arrays can be put into a linker section: C, and a model that is also written as C."""
 
 
 def convert(
@@ -48,7 +48,7 @@ def convert(
         rule = "must be left out if a .tflite is written, because it keeps its own sizes"
         raise OptionError.from_rule("dims", f"{rule}: export the model with {_dims_text(options.dims)}")
     is_model = target == TFLITE and plan is None
-    # The search for forms assumes an arena that the runtime plans itself: a single pool without further rules.
+    # The search for a model's best form supports only one pool without further rules, which the runtime plans itself.
     planned_by = ("capacity",) * bool(options.capacity) + options.adaptations
     is_deployed = is_model and not planned_by
     for name in () if is_deployed else _OF_DEPLOYMENT:
@@ -86,14 +86,14 @@ def convert(
 
 
 def _dims_text(dims: Mapping[str, Size]) -> str:
-    """Return sizes of dimensions as the option `--dim` accepts them, separated by commas."""
+    """Return the sizes of dimensions as text, in the comma-separated form that the option `--dim` accepts."""
     return ", ".join(f"{name}={size_text(size)}" for name, size in dims.items())
 
 
 def _problem_text(problem: Problem, target: str, running: Control) -> bytes:
-    """Return a problem as a file in another format; raises InputError if the format cannot express it."""
+    """Return a problem as the content of a file in another format. Raises InputError if it cannot be expressed."""
     if target in MODELS:
-        # The libraries of the writer take longer to import than most commands run, so import the writer on demand.
+        # The writer's libraries take longer to import than most commands run, so import the writer only when needed.
         from memplan.solvers.mip.model_file import write_model
 
         return write_model(problem, f".{target}", lambda: running.is_over)
@@ -107,7 +107,7 @@ def _problem_text(problem: Problem, target: str, running: Control) -> bytes:
 def _export(
     problem: Problem, plan: Plan | None, reader: Reader, found: Converted, options: ConvertOptions, running: Control
 ) -> Converted:
-    """Write the files for a plan, and return the answer; without a given plan, make one first."""
+    """Write the files for a plan, which is made first if none is given, and return the answer with these files."""
     target, made = found.to, None
     if plan is None:
         plan = made = make_plan(problem, control=replace(running, report=ignore_report))
@@ -132,7 +132,7 @@ def _read_file(reader: Reader, data: bytes, name: str, _question: InputValues) -
 
 
 def _read_plan(reader: Reader, data: bytes, name: str, values: InputValues) -> Plan:
-    """Return the plan in a file; some formats of plans refer to the problem, which is then read first."""
+    """Return the plan in a file. Some plan formats refer to the problem, so the problem is then read first."""
     own = Reader(reader.options)
     names_all = memplan_json.recognises(data) and b'"placements"' in data
     return own.plan(data, name, Problem(buffers=()) if names_all else own.problem(values["file"], reader.name))

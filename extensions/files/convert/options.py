@@ -1,4 +1,4 @@
-"""The options of `convert`, and the formats it can write (targets)."""
+"""The options of `convert`, and its targets: the formats that it can write."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from memplan.questions.reading import ReadOptions
 from memplan.questions.reading.adapting import ProblemOptions
 
 PROGRAMS = ("graph", "operations")
-"""The targets that are written from the operations in a file instead of a problem."""
+"""The targets that are written from the operations in a file, not from a problem."""
 TFLITE = "tflite"
 MODELS = ("lp", "mps")
-"""The targets that express a problem as an integer program, for people or other solvers."""
+"""The targets that express a problem as an integer program for other solvers."""
 OBJECTS = "objects"
-"""The target that expresses a problem as a problem of shared objects."""
+"""The target that writes a problem as a problem of shared objects (memory without offsets)."""
 TARGETS = (*formats.FORMATS, *PROGRAMS, OBJECTS, *MODELS, *EXPORTERS)
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class ConvertOptions(ReadOptions, ForeignOptions):
     )
 
     def refuse_for_programs(self, target: str) -> None:
-        """Raise OptionError for options of problems if the target consists of operations."""
+        """Raise OptionError for an option that applies only to problems if the target consists of operations."""
         said = self.model_dump(mode="json", exclude_defaults=True) if self.model_fields_set else {}
         if wrong := [name for name in (*ProblemOptions.model_fields, "program") if name in said]:
             rule = f"must be left out for {target}, which has operations and no places of buffers"
@@ -73,7 +73,7 @@ class ConvertOptions(ReadOptions, ForeignOptions):
 
 
 def target_of_name(path: str) -> str:
-    """Return the target that a file's suffix stands for; raises OptionError for an unknown suffix."""
+    """Return the target that belongs to the suffix of a file name. Raises OptionError for an unknown suffix."""
     ending = PurePath(path).suffix.lower().removeprefix(".")
     others = {target: words for each in systems() for target, words in each.other_targets.items()}
     ending_target = ending if ending in TARGETS else closest_word(ending, (), others)

@@ -1,4 +1,4 @@
-"""Read a file to convert: the plan inside it, its reader's warnings, its program, and its best form for a runtime."""
+"""Reads a file to convert: the plan in it, its reader's warnings, its program, and its best form for a runtime."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_VIOLATIONS = 10
 
 
 def facts_of_source(file: bytes | Problem, problem: Problem, reader: Reader, target: str) -> Converted:
-    """Return the answer with the facts about a file that every conversion reports."""
+    """Return an answer with the facts that every conversion reports about its input file."""
     if isinstance(file, Problem):
         return Converted(to=target, format=None)
     imported, name = reader.imported, reader.name
@@ -46,7 +46,7 @@ def facts_of_source(file: bytes | Problem, problem: Problem, reader: Reader, tar
 
 
 def warnings_of(imported: ImportedProblem, findings: Iterable[Finding] = ()) -> tuple[ReaderWarning, ...]:
-    """Return the warnings of a file's reader, followed by the `findings` about its options."""
+    """Return the warnings of a file's reader, followed by the `findings` about the options, as ReaderWarnings."""
     every = dict.fromkeys((*imported.warnings, *findings))
     warnings = [ReaderWarning(rule=each.rule, message=each.message) for each in every]
     if imported.views.apart:
@@ -56,7 +56,7 @@ def warnings_of(imported: ImportedProblem, findings: Iterable[Finding] = ()) -> 
 
 
 def add_program(imported: ImportedProblem | None, found: Converted, target: str) -> Converted:
-    """Add the operations of a file, or their graph, to the answer; raises OptionError if the file has none."""
+    """Return the answer with the operations of a file, or their graph, added. Raises OptionError if it has none."""
     if not isinstance(imported, ImportedProgram):
         raise OptionError(f"to: must be used on a file with operations, not on lifetimes alone, got {target}")
     its = {"graph": graph_of_imported(imported).graph} if target == "graph" else {"operations": imported.operations}
@@ -64,7 +64,7 @@ def add_program(imported: ImportedProblem | None, found: Converted, target: str)
 
 
 def program_of(file: bytes | Problem, imported: ImportedProblem | None) -> dict[str, Any]:
-    """Return the names in a program (None if it has none) and its graph of operations, as fields of an answer."""
+    """Return the fields of an answer about a program: its graph of operations, and its names, or None without names."""
     names = NO_NAMES if isinstance(file, Problem) else names_of_imported(file, imported)
     fields: dict[str, Any] = {"names": names if names.steps or names.models else None}
     if isinstance(imported, ImportedProgram):
@@ -73,7 +73,7 @@ def program_of(file: bytes | Problem, imported: ImportedProblem | None) -> dict[
 
 
 def deploy(file: bytes, options: ConvertOptions, running: Control) -> Converted:
-    """Return a model in the best form for its runtime; raises FormatError if no runtime is known for the file."""
+    """Return a model in the best form for its runtime. Raises FormatError if memplan knows no runtime for the file."""
     is_json = file.lstrip()[:1] == b"{"
     system = None if is_json else system_of(importers.detect(file))
     if system is None or system.deploys is None:

@@ -1,4 +1,4 @@
-"""Tests of the ledger's rows: results of searches that no change of the code may lose."""
+"""Tests of the ledger: recorded results of searches, which a change of the code must not make worse."""
 
 from __future__ import annotations
 

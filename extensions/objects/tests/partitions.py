@@ -1,4 +1,4 @@
-"""The minimum total size of shared objects by brute force over all partitions, independent of the tested code."""
+"""The minimum total size of shared objects, by brute force over all partitions, without using the tested code."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from memplan.planner.model.objects import ObjectBuffer, ObjectsProblem
 
 Row = tuple[int, int, int, int]
-"""A buffer as its start, end, width and height."""
+"""A buffer as (start, end, width, height)."""
 
 
 def min_sum(rows: Sequence[Row], ratio: int | None = None) -> int:
-    """Return the minimum sum of width x height over objects in which no two buffers are alive at the same time."""
+    """Return the minimum total size (width x height) of objects whose buffers are never alive at the same time."""
     best = sum(w * h for _, _, w, h in rows)
 
     def amount(object_: list[Row]) -> int | None:
@@ -40,7 +40,7 @@ def min_sum(rows: Sequence[Row], ratio: int | None = None) -> int:
 
 
 def draw_objects(seed: int, *, textures: bool) -> ObjectsProblem:
-    """Draw a problem of at most eight buffers, of bytes or of textures; some texture problems have a ratio."""
+    """Return a random problem of at most eight buffers of bytes or of textures; some texture problems have a ratio."""
     chance = random.Random(seed)
     steps, most = chance.randint(3, 12), chance.choice([3, 9, 50])
     rows = []
@@ -57,5 +57,5 @@ def draw_objects(seed: int, *, textures: bool) -> ObjectsProblem:
 
 
 def rows_of(problem: ObjectsProblem) -> list[Row]:
-    """Return the buffers of a problem as rows for `min_sum`: start, end, width and height."""
+    """Return the buffers of a problem as rows (start, end, width, height) for `min_sum`."""
     return [(each.start, each.end, *each.sides) for each in problem.buffers]

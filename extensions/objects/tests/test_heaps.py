@@ -25,7 +25,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def draw_problem(seed: int) -> tuple[Problem, int]:
-    """Draw a problem of five buffers, and a heap size that fits each buffer."""
+    """Return a random problem of five buffers, and a heap size that is large enough for each buffer."""
     chance = random.Random(seed)
     rows: list[dict[str, Any]] = []
     for k in range(5):
@@ -35,7 +35,7 @@ def draw_problem(seed: int) -> tuple[Problem, int]:
 
 
 def min_heaps(problem: Problem, size: int) -> int:
-    """Return the fewest heaps by brute force over all assignments of buffers to heaps."""
+    """Return the minimum number of heaps, by brute force over all assignments of buffers to heaps."""
     rows = {str(row.id): row for row in problem.buffers}
     lives = {name: (row.start or 0, row.end or 0) for name, row in rows.items()}
     meeting = (p for p in combinations(rows, 2) if max(lives[n][0] for n in p) < min(lives[n][1] for n in p))

@@ -1,4 +1,4 @@
-"""Tests of the modes of `plan` in calls, jobs and the command: heaps, shared objects, several plans, re-plans."""
+"""Tests of the modes of `plan` (heaps, shared objects, several plans, re-planning) in calls, jobs and the command."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def server() -> Iterator[RunningServer]:
 
 
 def mode_fields(answer: Any) -> Any:
-    """Return the field of an answer that shows in which mode `plan` answered."""
+    """Return the part of an answer that shows its mode: objects, costs of other plans, heaps, or offsets."""
     if "objects" in answer:
         return [each["buffers"] for each in answer["objects"]]
     if answer.get("others"):

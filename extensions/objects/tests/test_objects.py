@@ -1,4 +1,4 @@
-"""Tests of shared objects: minimum totals, textures of Relay, and constraints that shared objects cannot keep."""
+"""Tests of shared objects: minimum total sizes, Relay's textures, and constraints that cannot be satisfied."""
 
 from __future__ import annotations
 
@@ -126,10 +126,10 @@ def test_the_ratio_forbids_a_small_texture_in_a_much_larger_object() -> None:
 def test_textures_of_relays_tests_need_no_more_bytes_than_relay(
     kinds: str, sides: list[tuple[int, int]], relay: int, least: list[int]
 ) -> None:
-    """Buffers follow each other in time: of equal sizes, of other types and scopes, larger ones, and flat ones.
+    """The textures follow each other in time: of equal sides, of other types or scopes, larger ones, and flat ones.
 
-    Relay's tests count the uses of a grown storage down twice, so that the storage is free again; in a program, it is
-    not. Source of the sides: apache/tvm, tests/cpp/relay/backend/graph_plan_token_alloc.cc.
+    Relay's tests free a grown storage by counting its uses down twice, which no program does. The sides are those of
+    apache/tvm, tests/cpp/relay/backend/graph_plan_token_alloc.cc.
     """
     rows = zip(kinds, sides, strict=True)
     buffers = [
@@ -204,7 +204,7 @@ def test_shared_objects_refuse_constraints_on_pairs(rules: dict[str, Any]) -> No
 
 
 def free_textures(*sides: tuple[int, int]) -> FreeTextures:
-    """Return free textures with the given sides, numbered in the given order."""
+    """Return a pool of free textures with the given sides (width, height), numbered in the given order."""
     textures = FreeTextures()
     for storage, (width, height) in enumerate(sides):
         textures.put(Token(storage, width, height))
@@ -218,7 +218,7 @@ def free_textures(*sides: tuple[int, int]) -> FreeTextures:
         ((10, 5), True),
         ((10, 2), True),
         ((10, 1), False),
-        ((10, 59), True),  # 59 // 10 is 5, the largest factor allowed
+        ((10, 59), True),  # 59 // 10 is 5, the largest allowed factor.
         ((10, 60), False),
         ((60, 10), False),
     ],

@@ -1,4 +1,4 @@
-"""Run Debian's Chromium with Playwright for tests of pages: one browser, and tabs that record errors."""
+"""Runs Debian's Chromium with Playwright for tests of pages: one browser, whose tabs record all errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DROP = """([name, text]) => {
     document.body.dispatchEvent(new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: data }));
   }
 }"""
-"""The script that simulates dropping a file, given as [name, text], on a page."""
+"""The JavaScript function that simulates dropping a file on a page; its argument is [name, text]."""
 _BREAKS = """
 window.policyBreaks = [];
 document.addEventListener("securitypolicyviolation", (event) =>
@@ -29,7 +29,7 @@ document.addEventListener("securitypolicyviolation", (event) =>
 
 @dataclass
 class Tab:
-    """A browser tab with its page, the errors of its scripts, and the addresses that it requested."""
+    """A browser tab: its page, the errors of the page's scripts, and the addresses that the page requested."""
 
     page: Any
     errors: list[str] = field(default_factory=list)
@@ -37,12 +37,12 @@ class Tab:
 
     @property
     def policy_breaks(self) -> list[str]:
-        """Return the violations of the page's Content-Security-Policy."""
+        """Return the errors that report violations of the page's Content-Security-Policy."""
         found: list[str] = self.page.evaluate("window.policyBreaks")
         return found
 
     def serious_violations(self) -> list[str]:
-        """Return the serious accessibility violations that axe finds on the page."""
+        """Return the serious accessibility violations that the tool axe finds on the page."""
         self.page.evaluate(AXE.read_text(encoding="utf-8"))
         rows = self.page.evaluate("axe.run()")["violations"]
         return [f"{row['id']}: {row['help']}" for row in rows if row["impact"] in ("serious", "critical")]
@@ -50,7 +50,7 @@ class Tab:
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """Run the browser for the duration of the block; skip the test if the browser is not installed."""
+    """Start the browser, yield it, and stop it after the block. Skip the test if no browser is installed."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="pages are tested where Playwright is installed")
     path = shutil.which("chromium")
     if path is None:
@@ -65,7 +65,7 @@ def chromium() -> Iterator[Any]:
 
 @contextmanager
 def tab(browser: Any, width: int = 1300, height: int = 800, **options: Any) -> Iterator[Tab]:
-    """Open a tab with separate storage for the duration of the block."""
+    """Open a tab with its own storage, yield it, and close it after the block."""
     context = browser.new_context(viewport={"width": width, "height": height}, **options)
     context.set_default_timeout(20_000)
     context.add_init_script(_BREAKS)
@@ -79,7 +79,7 @@ def tab(browser: Any, width: int = 1300, height: int = 800, **options: Any) -> I
 
 
 def wait_until(found: Tab, condition: str) -> None:
-    """Wait until a JavaScript condition is true; polled, as the page's policy blocks Playwright's own waiting."""
+    """Poll until a JavaScript condition is true, because the page's policy blocks Playwright's own way of waiting."""
     for _ in range(600):
         if found.page.evaluate(condition):
             return
@@ -88,7 +88,7 @@ def wait_until(found: Tab, condition: str) -> None:
 
 
 def show_page(found: Tab, folder: Path, page: bytes) -> Any:
-    """Write a page into a folder, open it in a tab, and return it once its script is ready."""
+    """Write a page into a folder, open it in a tab, and return Playwright's page once the page's script is ready."""
     (folder / "page.html").write_bytes(page)
     found.page.goto("about:blank")
     found.page.goto((folder / "page.html").as_uri())

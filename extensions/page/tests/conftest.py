@@ -10,7 +10,7 @@ from memplan.extensions.page.tests.browser import Tab, chromium, tab
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """The browser for a module's tests; tests are skipped if no browser is installed."""
+    """The browser for all tests of a module; these tests are skipped if no browser is installed."""
     with chromium() as found:
         yield found
 

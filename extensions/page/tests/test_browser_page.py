@@ -1,4 +1,4 @@
-"""The page that plans in a browser: its refusals by node, and the page in Chromium where zig and esbuild are."""
+"""Tests of the page that plans in the browser: its input rules in node, and the page in Chromium if it can be built."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"buffers": [{**SMALL, "start": 0.5}]}, "buffers[0].start: must be an integer of 64 bits, got 0.5"),
     ({"buffers": [{**SMALL, "lifetimes": [[0, 1]]}]}, "buffers[0].lifetimes: must not be given beside start and end"),
 ]
-"""What differs from a small problem, and how the refusal begins."""
+"""Pairs (fields that replace those of a small problem, start of the error with which the page refuses it)."""
 TAKEN = {"may_share": [], "equal_use": False, "reuse": None}
-"""Fields that say nothing."""
+"""Fields whose values have no effect, so the page accepts them."""
 SCRIPT = """
 import { rowsOf } from "%s";
 const told = (problem) => {
@@ -73,7 +73,7 @@ console.log(JSON.stringify(JSON.parse(process.argv[1]).map(told)));
 
 
 def rows_of(*problems: dict[str, Any]) -> list[Any]:
-    """Return the numbers of each problem as the page makes them, or its refusal."""
+    """Return, for each problem, the list of numbers that the page passes to its solver, or the page's error message."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("modules are tested where node is installed")
@@ -84,7 +84,7 @@ def rows_of(*problems: dict[str, Any]) -> list[Any]:
     return found
 
 
-def test_the_page_refuses_by_name_what_it_does_not_plan() -> None:
+def test_the_page_names_the_field_of_a_problem_that_it_cannot_plan() -> None:
     small = {"buffers": [SMALL, {**SMALL, "id": "b"}]}
     first, *refusals = rows_of(small | TAKEN, *(small | more for more, _ in REFUSED))
     assert first == [*"2000", str(2**63 - 1), "0", "2000", *("64", "0", "2", "1", str(-(2**63))) * 2]
@@ -93,7 +93,7 @@ def test_the_page_refuses_by_name_what_it_does_not_plan() -> None:
         assert refusal.startswith(begins)
 
 
-def test_the_page_has_a_rule_for_each_field_of_problems() -> None:
+def test_the_page_has_a_rule_for_each_field_of_the_problem_format() -> None:
     source = (Path(__file__).parents[1] / "static" / "browser" / "rows.js").read_text(encoding="utf-8")
     schema = Problem.model_json_schema()
     fields = {
@@ -103,7 +103,7 @@ def test_the_page_has_a_rule_for_each_field_of_problems() -> None:
     assert [name for name in sorted(fields) if f'"{name}"' not in source] == []
 
 
-def test_the_page_makes_one_order_of_ranges_and_lifetimes() -> None:
+def test_the_page_sorts_and_merges_reserved_ranges_and_lifetimes() -> None:
     (rows,) = rows_of(RULES)
     gap, pair, ranges = [0, 2, 6], [0, 1], [0, 24]
     assert [int(word) for word in rows[:7]] == [5, 1, 1, 1, 4096, 8, 2000]
@@ -113,7 +113,7 @@ def test_the_page_makes_one_order_of_ranges_and_lifetimes() -> None:
 
 @pytest.fixture(scope="module")
 def page(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    """The page, open."""
+    """The built page, opened in a tab of the browser; tests are skipped without zig or esbuild."""
     if find_spec("ziglang") is None:
         pytest.skip("the page is made where zig is: pip install ziglang")
     if shutil.which("esbuild") is None:
@@ -127,20 +127,20 @@ def page(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab
 
 
 def status_text(found: Tab) -> str:
-    """Return what the page says after planning."""
+    """Wait until the page has planned, and return its status message."""
     wait_until(found, "!/^(planning.*)?$/.test(document.querySelector('[role=status]').textContent)")
     return str(found.page.evaluate("document.querySelector('[role=status]').textContent"))
 
 
 def drop_file(found: Tab, name: str, text: str) -> str:
-    """Drop a file on the page, and return what it says then."""
+    """Drop a file on the page, and return the status message after planning."""
     found.page.evaluate("document.querySelector('[role=status]').textContent = ''")
     found.page.evaluate(DROP, [name, text])
     return status_text(found)
 
 
 def shown_plan(found: Tab) -> Plan:
-    """Return the plan in the picture of the page."""
+    """Return the plan that the page draws."""
     script = """(() => { const { facts, pools, ids } = memplan.view.plan;
       const offsets = ids.map((_, i) => String(memplan.view.plan.offsetOf(i)));
       return JSON.stringify([facts.status, String(facts.peak), pools[0].name, ids, offsets]); })()"""
@@ -150,7 +150,7 @@ def shown_plan(found: Tab) -> Plan:
 
 
 def assert_planned(found: Tab, problem: Problem) -> None:
-    """Assert that the page shows a valid plan with the peak that memplan has."""
+    """Assert that the page shows a valid plan with the same peak and status as memplan's own plan."""
     plan, own = shown_plan(found), solve(problem, time_limit_s=5)
     assert verify(problem, plan).valid
     assert (plan.peak, plan.status) == (own.peak, own.status)
@@ -158,7 +158,7 @@ def assert_planned(found: Tab, problem: Problem) -> None:
 
 
 @pytest.mark.slow
-def test_the_page_plans_its_example_and_files_as_memplan_does(page: Tab, tmp_path: Path) -> None:
+def test_the_page_plans_its_example_and_dropped_files_with_the_same_peaks_as_memplan(page: Tab, tmp_path: Path) -> None:
     page.page.click("text=Plan >> nth=-1")
     assert status_text(page) == "optimal: peak 232 B, lower bound 232 B"
     example = tmp_path / "example.csv"
@@ -188,12 +188,12 @@ def test_the_page_plans_its_example_and_files_as_memplan_does(page: Tab, tmp_pat
         ({"buffers": [{**SMALL, "size": 2**61}]}, "row 0: sizes, alignments, "),
     ],
 )
-def test_the_page_says_why_nothing_fits(page: Tab, more: dict[str, Any], told: str) -> None:
+def test_the_page_explains_why_no_plan_exists(page: Tab, more: dict[str, Any], told: str) -> None:
     assert drop_file(page, "small.json", json.dumps({"buffers": [SMALL, {**SMALL, "id": "b"}]} | more)).startswith(told)
 
 
 @pytest.mark.slow
-def test_the_page_says_what_is_wrong_with_a_list_or_a_field(page: Tab) -> None:
+def test_the_page_reports_errors_in_a_table_or_an_input_field(page: Tab) -> None:
     for text, told in (
         ("id,lower,upper,size\na,0,2,x\n", 'buffers[0].size: must be an integer, got "x"'),
         ("id,lower,upper,size,offset\na,0,2,8,0\n", "list.csv: must be a problem without a plan; pins are "),

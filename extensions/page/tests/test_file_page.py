@@ -38,17 +38,17 @@ def text_between(text: str, opening: str, end: str) -> str:
 
 
 def script(text: str) -> str:
-    """Return the script that is packed in a page."""
+    """Return the JavaScript that is packed in a page."""
     return unpack_styles(text)[1]
 
 
 def unpack_styles(text: str) -> list[str]:
-    """Return the styles and the script that are packed in a page."""
+    """Return the unpacked styles and script of a page, in this order."""
     return zlib.decompress(base64.b64decode(text_between(text, 'id="script">', "</script>"))).decode().split("\0")
 
 
 def source(text: str) -> str:
-    """Return the source expression with which a security policy allows a script or style."""
+    """Return the hash expression with which a security policy allows a script or style with this text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

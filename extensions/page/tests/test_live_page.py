@@ -1,4 +1,4 @@
-"""Tests of the service's page in a real browser: dropped files, plans, running jobs, stopping, and old jobs."""
+"""Tests of the service's page in a real browser: dropped files, plans, running and stopped jobs, and old jobs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_start_screen_offers_an_example_and_recent_jobs(opened_tab: Tab) -> 
     opened_tab.page.dblclick(".service button.primary:enabled")
     wait_for_text(opened_tab, "planned in")
     jobs = opened_tab.page.evaluate("fetch('/v1/jobs?kind=plan').then((answer) => answer.json())")["jobs"]
-    assert sum(job["name"] == "mobilenet_v2.csv" for job in jobs) == 2  # one opened, one double-clicked
+    assert sum(job["name"] == "mobilenet_v2.csv" for job in jobs) == 2  # Two calls: opened, then double-clicked.
     assert opened_tab.page.locator(".watch").count() == 0
     assert opened_tab.page.evaluate("document.querySelector('.picture').clientHeight") > 300
     assert opened_tab.page.evaluate("document.documentElement.scrollWidth") == 390
@@ -109,7 +109,7 @@ def test_jobs_can_be_renamed_searched_and_deleted_by_keyboard_alone(opened_tab: 
     tab_to(opened_tab, "Rename nightly second")
     press("Enter")
     assert focused_name(opened_tab) == "new name"
-    press("Escape")  # leaves the name field, not the dialog
+    press("Escape")  # This leaves the name field but not the dialog.
     assert focused_name(opened_tab) == "Rename nightly second"
     press("Enter")
     press("ControlOrMeta+a")
@@ -126,7 +126,7 @@ def test_jobs_can_be_renamed_searched_and_deleted_by_keyboard_alone(opened_tab: 
         wait_until(opened_tab, f"document.activeElement.ariaLabel === '{name}'")
     assert opened_tab.serious_violations() == []
     assert opened_tab.page.evaluate("fetch('/v1/jobs?search=nightly').then((answer) => answer.json())")["jobs"] == []
-    press("Escape")  # clears the search text
+    press("Escape")  # The first Escape only clears the search text.
     press("Escape")
     assert focused_name(opened_tab) == "Jobs"
 
@@ -178,10 +178,10 @@ def test_opened_plans_are_verified_and_restored_by_back_and_forward(opened_tab: 
     wait_for_text(opened_tab, "does not fit")
     opened_tab.page.fill("label:has-text('capacity') input", "")
     opened_tab.page.click(".service button.primary")
-    wait_for_text(opened_tab, "planned in")  # with an empty field, the problem's capacity applies
+    wait_for_text(opened_tab, "planned in")  # The field is empty, so the problem's capacity applies.
     rows = [{"id": row["id"], "pool": "sram", "offset": 0} for row in SMALL["buffers"]]
     wrong = json.dumps({"status": "optimal", "peak": 64, "placements": rows}).encode()
-    for _ in range(2):  # open the same file twice
+    for _ in range(2):  # Opening the same file twice must work.
         give(opened_tab, "plan.json", wrong)
         badge(opened_tab, "not valid")
     larger = [{**row, "size": row["size"] + 16} for row in SMALL["buffers"]]
@@ -215,7 +215,7 @@ def test_a_comparison_shows_two_opened_plans_and_is_closed_by_its_button(opened_
     opened_tab.page.click("text=Plan with the old addresses kept")
     wait_for_text(opened_tab, "planned in")
     opened_tab.page.click("text=Compare")
-    opened_tab.page.wait_for_selector("button:text-is('before: build 1')")  # not the plan at other addresses
+    opened_tab.page.wait_for_selector("button:text-is('before: build 1')")  # "before" must stay the first plan.
 
 
 def test_a_lost_connection_is_reported_and_restored(opened_tab: Tab, server: RunningServer) -> None:
@@ -236,7 +236,7 @@ def test_a_dropped_model_is_planned_with_the_names_of_its_operations(opened_tab:
     give(opened_tab, "choice.tflite", (MODELS / "choice.tflite").read_bytes())
     wait_for_text(opened_tab, "planned in")
     assert "peak 48 B" in opened_tab.page.inner_text("main .facts")
-    opened_tab.page.goto(opened_tab.page.url)  # the names are also shown if a link is opened
+    opened_tab.page.goto(opened_tab.page.url)  # Opening the link must show the names, too.
     wait_for_text(opened_tab, "planned in")
     opened_tab.page.select_option("main select", "operation")
     assert "SOFTMAX" in opened_tab.page.inner_text(".legend")
@@ -253,14 +253,14 @@ def test_the_page_requests_the_free_dimensions_of_a_model(opened_tab: Tab) -> No
 
 
 def lines(found: Tab) -> str:
-    """Return the answer on the page in the command's text form."""
+    """Return the answer on the page as the text that the command line would print."""
     found.page.click("summary:text-is('As the command writes it')")
     text: str = found.page.inner_text("pre.lines")
     return text
 
 
 def question(found: Tab, kind: str, **options: str | bool) -> None:
-    """Choose a question in the menu, fill in its options, and ask it with the form's default inputs."""
+    """Choose a question in the menu, fill in its options, and submit the form with its default inputs."""
     found.page.click("text=More…")
     found.page.locator("dialog .menu button", has=found.page.locator(f"b:text-is('{kind}')")).click()
     for name, value in options.items():
@@ -296,7 +296,7 @@ def test_the_menu_has_every_question_and_shows_answers_about_a_dropped_model(ope
     wait_for_text(opened_tab, "done in")
     assert "proved to be the least" in opened_tab.page.inner_text(".outcome")
     badge(opened_tab, "valid: checked")
-    for kind in ("sweep",):  # its example uses the names of the shown problem
+    for kind in ("sweep",):  # Its example names buffers of the shown problem, so it must work.
         question(opened_tab, kind)
         wait_for_text(opened_tab, "done in")
     question(opened_tab, "shapes")
@@ -318,7 +318,7 @@ def test_a_dropped_file_opens_the_form_of_its_question(opened_tab: Tab) -> None:
     ):
         give(opened_tab, name, (EXAMPLES / name).read_bytes())
         opened_tab.page.wait_for_selector(f"dialog .menu [aria-pressed=true] b:text-is('{kind}')")
-        if name == "schedules/gap8_like.json":  # a target: the form asks for its network
+        if name == "schedules/gap8_like.json":  # A target needs a network, so the form asks for one.
             assert (
                 opened_tab.page.eval_on_selector("[data-input=problem] select", "(one) => one.selectedOptions[0].text")
                 == "a file…"
@@ -347,7 +347,7 @@ def test_a_wrong_file_is_sent_only_once_and_replaced_by_its_correction(opened_ta
     give(opened_tab, "notes.txt", b"what is this")
     assert "file: must be of a known format" in alarm(opened_tab)
     assert sent == ["POST"]
-    for _ in range(2):  # a wrong file, then the corrected file of that name
+    for _ in range(2):  # Each round gives a wrong file, then its correction, so both must work twice.
         give(opened_tab, "small.json", json.dumps({**SMALL, "buffers": [{"id": 1, "size": 1.5}]}).encode())
         alarm(opened_tab)
         give(opened_tab, "small.json", json.dumps(SMALL).encode())
@@ -361,10 +361,10 @@ def test_what_if_controls_show_the_effect_of_changes_and_open_their_plans(opened
     badge(opened_tab, "valid: checked")
     assert (
         opened_tab.page.evaluate("document.activeElement.className") == "over"
-    )  # the keyboard focus stays on the picture
+    )  # The picture must keep the keyboard focus.
     for button, rows in (("halve each", ["halve 110", "955.5 KiB"]), ("alignment", ["alignment 64", "1.436 MiB"])):
         opened_tab.page.click(f".levers button:text-is('{button}')")
-        # A row appears at once with values of the shown plan, and improves as the service answers.
+        # A row first shows values of the drawn plan, and better values once the service answers.
         opened_tab.page.locator(".levers tbody tr", has_text=rows[0]).filter(has_text=rows[1]).wait_for()
         peaks = opened_tab.page.locator(".levers tbody tr td:nth-child(3)").all_inner_texts()
         assert not any(text.startswith("+") for text in peaks) or button == "alignment"
@@ -411,7 +411,7 @@ def test_a_saved_page_opens_without_the_service_with_plan_and_film(
         assert alone.page.title() == "mobilenet_v2.csv"
         if alone.page.locator(".tabs button").count():
             alone.page.click(".tabs button:has-text('film')")
-            alone.page.wait_for_selector(".film svg path.peak", state="attached")  # a flat line has no height
+            alone.page.wait_for_selector(".film svg path.peak", state="attached")  # A flat line is invisible.
         assert (alone.errors, alone.policy_breaks) == ([], [])
 
 
@@ -433,7 +433,7 @@ def test_plans_in_tables_of_answers_can_be_opened(opened_tab: Tab) -> None:
     heads = opened_tab.page.locator(".outcome table:has(th:text-is('gain if shrunk')) th").all_inner_texts()
     rows = [row.split("\t") for row in opened_tab.page.locator(".outcome table tbody tr").all_inner_texts()]
     gains = {row[0].strip(): row[heads.index("gain if shrunk")] for row in rows if len(row) == len(heads)}
-    assert gains["conv1"] == "32 B"  # conv1 shrinks by 32 B, so the peak falls from 112 to 80 B
+    assert gains["conv1"] == "32 B"  # If conv1 shrinks, the peak falls from 112 to 80 B.
     give(opened_tab, "again.json", json.dumps(SMALL).encode())
     wait_for_text(opened_tab, "planned in")
     badge(opened_tab, "valid: checked")
@@ -501,7 +501,7 @@ def test_a_stopped_search_keeps_its_best_plan(opened_tab: Tab) -> None:
         "[...document.querySelectorAll('[data-fact=peak], main .facts b')].slice(0, 2).map((one) => one.textContent)"
     )
     opened_tab.page.wait_for_function(f"() => {peaks}[1]?.includes('iB)')")
-    assert len(set(opened_tab.page.evaluate(peaks))) == 1  # strip and picture must show the same plan
+    assert len(set(opened_tab.page.evaluate(peaks))) == 1  # The strip and the picture must show the same plan.
     opened_tab.page.click("text=Stop")
     opened_tab.page.wait_for_function("() => /stopped|planned|done/.test(document.querySelector('.said').textContent)")
     assert opened_tab.page.locator(".picture canvas").count() == 2
@@ -534,7 +534,7 @@ def test_an_api_key_can_be_entered_by_keyboard_and_is_stored_in_the_tab_only(bro
             assert found.page.evaluate(described).startswith(note)
             assert found.serious_violations() == []
             found.page.keyboard.type(key or "wrong")
-        found.page.keyboard.press("Escape")  # without a key, the jobs dialog reports an error
+        found.page.keyboard.press("Escape")  # The jobs dialog reports a missing key, so close it.
         found.page.wait_for_selector("dialog.jobs [role=alert] li")
         found.page.keyboard.press("Escape")
         assert focused_name(found) == "Jobs"

@@ -1,4 +1,4 @@
-"""Regression tests of pages that were once wrong or broken: a table of problems and plans, opened in a browser."""
+"""Regression tests for pages that were once wrong: a table of problems and plans, each opened in a browser."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ EQUAL = Problem(buffers=[Buffer(id=f"layer{k // 60}/op{k}", size=64, start=k, en
 
 
 def raise_best_plan(problem: Problem, by: int, **claims: Any) -> Plan:
-    """Return the best plan with all offsets raised by `by` bytes, and with the given claims."""
+    """Return the best plan of a problem after raising all offsets by `by` bytes and setting the given claims."""
     rows = [row | {"offset": int(row["offset"]) + by} for row in solve(problem).placements.rows()]
     return Plan.model_validate({"status": "feasible", "placements": rows, **claims})
 
 
 def forge_plan(problem: Problem) -> Plan:
-    """Return a plan that falsely claims optimality by a search, 4,800 bytes above the best peak."""
+    """Return a plan that is 4,800 bytes above the best peak and falsely claims that a search proved it optimal."""
     peak = (solve(problem).peak or 0) + 4800
     pools = [{"name": "default", "used": peak, "lower_bound": peak}]
     proof = {"kind": "search", "by": "exact"}
@@ -96,13 +96,13 @@ def forge_plan(problem: Problem) -> Plan:
 
 
 def costly_plan(problem: Problem) -> Plan:
-    """Return a plan in the more expensive memory, with a claimed lower bound on its cost."""
+    """Return a plan that uses only the more expensive memory and claims a lower bound on its cost."""
     rows = [{"id": row.id, "pool": "slow", "offset": 64 * k} for k, row in enumerate(problem.buffers)]
     return Plan.model_validate({"status": "feasible", "placements": rows, "cost": 872, "cost_lower_bound": 172})
 
 
 def foreign_plan(problem: Problem) -> Plan:
-    """Return a plan that uses a pool that is not in the problem."""
+    """Return a plan with a placement in a pool that the problem does not have."""
     rows = [{"id": row.id, "pool": "nowhere", "offset": 0} for row in problem.buffers]
     return Plan.model_validate({"status": "feasible", "placements": rows})
 
@@ -114,7 +114,7 @@ LIED = Plan.model_validate({"status": "infeasible", "explanation": {"message": "
 
 @dataclass(frozen=True)
 class Case:
-    """A problem, its plan, a script that runs in the page, and a condition on the script's result."""
+    """One test case: a problem, its plan, a script to run in the page, and a condition on the script's result."""
 
     name: str
     problem: Problem
@@ -129,12 +129,12 @@ TEXT = "(selector) => [...document.querySelectorAll(selector)].map((one) => one.
 
 
 def text(selector: str) -> str:
-    """Return a script that reads the text of the elements that match a selector."""
+    """Return a script that returns the text of all elements that match a CSS selector."""
     return f"({TEXT})({json.dumps(selector)})"
 
 
 def ask_script(size: str) -> str:
-    """Return a script that asks the page whether the plan fits in a given size."""
+    """Return a script that types a size into the page's query and returns whether the plan fits."""
     fill = f"document.querySelector('.pool input').value = {json.dumps(size)}"
     return f"({fill}, document.querySelector('.pool form').requestSubmit(), {text('.pool .answer p')})"
 
@@ -319,7 +319,7 @@ def test_the_label_of_the_bound_is_below_that_of_the_capacity(open_page: Any) ->
     drawing = ElementTree.fromstring(save_text(open_page(plan_page(TIGHT, solve(TIGHT))), "SVG"))
     rows = {(row.text or "").split()[0]: row for row in drawing.iter("{http://www.w3.org/2000/svg}text") if row.text}
     assert float(rows["capacity"].attrib["y"]) < float(rows["bound"].attrib["y"])
-    assert ">1 B<" not in save_text(open_page(plan_page(FREE, Plan(status="unknown"))), "SVG")  # an empty axis
+    assert ">1 B<" not in save_text(open_page(plan_page(FREE, Plan(status="unknown"))), "SVG")  # no axis labels
 
 
 def test_a_table_saved_by_the_page_can_be_dropped_on_it(open_page: Any, shared_tab: Tab) -> None:
@@ -362,13 +362,13 @@ def test_a_comparison_outlines_moved_buffers_with_their_old_size_in_one_scale(op
     page.click("button[data-which=both]")
     assert "old: 150 B; new: 354 B (+136.0 %)" in page.input_value("input.caption")
     picture = ElementTree.fromstring(save_text(page, "SVG"))
-    rows = [row for row in picture.iter("{http://www.w3.org/2000/svg}rect") if len(row)]  # buffer titles
+    rows = [row for row in picture.iter("{http://www.w3.org/2000/svg}rect") if len(row)]  # Buffers have titles.
     heights = sorted(float(row.attrib["height"]) for row in rows)
-    assert heights[-1] / heights[-2] == pytest.approx(3, rel=0.02)  # both plans are drawn in one scale
+    assert heights[-1] / heights[-2] == pytest.approx(3, rel=0.02)  # Both plans must be drawn in one scale.
 
 
 def lifted_x(problem: Problem) -> Plan:
-    """Return a plan with buffer x at offset 54."""
+    """Return the best plan of a problem after moving buffer x to offset 54."""
     rows = [{"id": "x", "pool": "default", "offset": 54}, {"id": "y", "pool": "default", "offset": 0}]
     return Plan.model_validate({"status": "feasible", "placements": rows})
 
@@ -376,6 +376,6 @@ def lifted_x(problem: Problem) -> Plan:
 def test_a_printed_page_has_no_buttons(open_page: Any) -> None:
     page = open_page(plan_page(LONE, solve(LONE)))
     page.emulate_media(media="print")
-    assert page.locator(".bar button:visible").count() == 1  # only the badge is printed
+    assert page.locator(".bar button:visible").count() == 1  # Only the badge must be printed.
     assert page.evaluate("getComputedStyle(document.querySelector('.side')).overflow") == "visible"
     page.emulate_media(media="screen")

@@ -83,14 +83,14 @@ def wait_for_picture(found: Tab) -> None:
 
 
 def select_buffer(found: Tab, name: str) -> int:
-    """Select a buffer by name through the search field, and return its position."""
+    """Select a buffer by typing its name into the search field, and return its position in the table."""
     found.page.fill("input[type=search]", name)
     found.page.press("input[type=search]", "Enter")
     return int(found.page.evaluate(LOOK)["selected"])
 
 
 def centre(found: Tab, buffer: int) -> tuple[float, float]:
-    """Return the pixel at the centre of a buffer's first lifetime, in page coordinates."""
+    """Return the pixel (x, y) at the centre of a buffer's first lifetime, in page coordinates."""
     script = """(i) => { const v = memplan.view, p = v.picture, f = p.camera.frame, l = p.lanes, m = v.plan;
       const row = m.taken.head[i], x = (l.x(m.taken.start[row]) + l.x(m.taken.end[row])) / 2;
       const lane = l.all[m.pool[i]], h = p.camera.heights[m.pool[i]];
@@ -257,7 +257,7 @@ def test_exported_png_svg_and_csv_show_the_visible_part(opened_tab: Tab, plan: P
     drawing = ElementTree.fromstring(save_bytes(opened_tab, "SVG"))
     titles = [title.text for title in drawing.iter("{http://www.w3.org/2000/svg}title")]
     texts = [text.text or "" for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
-    for said in ("capacity ", "bound ", "valid: checked", "decides the peak", "0"):  # lines, title, legend and axes
+    for said in ("capacity ", "bound ", "valid: checked", "decides the peak", "0"):  # texts drawn in the picture
         assert any(said in text for text in texts), texts
     assert "conv1" in titles
     table = save_bytes(opened_tab, "CSV")

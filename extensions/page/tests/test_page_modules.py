@@ -1,4 +1,4 @@
-"""Tests of the page's JavaScript modules: their length, their bundles, and their results."""
+"""Tests of the page's JavaScript modules: their length, their bundles, their types, and their results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memplan.planner.model.sizes import parse_size, size_text
 from tests.support.depth import DEPTH
 
 MANY = 1_000_000 if DEPTH > 1 else 200_000
-"""The number of buffers of a large page; one million in the tests before a release."""
+"""The number of buffers on a large page: 200,000, or one million in the tests before a release."""
 STATIC = Path(__file__).parents[1] / "static"
 OWN = sorted(path for path in STATIC.rglob("*.js") if not {"vendor", "built"} & {*path.parts})
 TSC = [
@@ -51,7 +51,7 @@ VENDORED = {
     "hierarchy.js": "bdcfbbca712b719ad82f139bfe2f7d93690b4de0f5857efa4cfdc66759d45d32",
     "preact.js": "6a81f412be59aaa3b7927657877dcbca248a98134fd544e240d19067600e989c",
 }
-"""The SHA-256 of each bundle that the page includes from other projects."""
+"""The SHA-256 hash of each bundle of another project that the page includes."""
 
 
 def test_no_module_of_the_page_exceeds_its_limit_of_lines() -> None:
@@ -94,7 +94,7 @@ def test_the_modules_of_the_page_pass_the_type_checker() -> None:
 
 
 def column_of(buffers: int) -> tuple[Problem, Plan]:
-    """Return a problem with `buffers` buffers, eight of them alive at any time, and its plan."""
+    """Return a problem with `buffers` buffers, of which eight are alive at any time, and its plan."""
     start = np.arange(buffers)
     size = 16 * (1 + start % 5)
     table = BufferTable.from_columns([f"op{i}" for i in range(buffers)], size, start, start + 8)
@@ -164,7 +164,7 @@ def read(text: str) -> str | None:
 
 
 def shapes_at(b: int, n: int) -> dict[str, Any]:
-    """Return a plan with symbols; at the given values also its sizes, peak and bound, computed by its expressions."""
+    """Return a plan with symbols, and its sizes, peak and bound at the values b and n, computed by its expressions."""
     answer = shapes(SymbolicProblem.model_validate(EXAMPLE))
     (peak,), (bound,), found = answer.programs[0].peak or (), answer.bound, answer.model_dump(mode="json")
     at = {"b": b, "n": n}

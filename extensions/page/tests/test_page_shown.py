@@ -1,4 +1,4 @@
-"""Tests of pages at the widths of phones, laptops and screens: names, missing bytes, and corrected files."""
+"""Tests of pages at the widths of phones, laptops and large screens: names, missing bytes, and corrected files."""
 
 from __future__ import annotations
 
@@ -92,4 +92,4 @@ def test_a_visible_cause_keeps_the_zoom_and_a_grown_buffer_has_its_old_outline(s
     assert page.evaluate("[memplan.view.picture.camera.seen, memplan.view.picture.look.selected]") == [seen, 1]
     with page.expect_download() as download:
         page.click("button:text-is('SVG') >> visible=true")
-    assert Path(download.value.path()).read_text(encoding="utf-8").count('stroke-dasharray="4 3"') == 2  # and the time
+    assert Path(download.value.path()).read_text(encoding="utf-8").count('stroke-dasharray="4 3"') == 2

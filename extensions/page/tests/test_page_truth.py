@@ -1,4 +1,4 @@
-"""Tests of the page's statements about plans in a real browser, against the verifier and the question `verify`."""
+"""Tests that the page's statements about plans, in a real browser, agree with memplan's verifier."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ FAR = Problem(
 
 
 def plan_at(problem: Problem, offsets: dict[str, int], **claims: Any) -> Plan:
-    """Return a plan with the given offsets; each buffer is in its first allowed pool."""
+    """Return a plan with the given offsets, in which each buffer is in its first allowed pool."""
     names = [problem.pools[problem.allowed_pools(i)[0]].name for i in range(len(problem.buffers))]
     rows = [{"id": name, "pool": pool, "offset": offsets[name]} for name, pool in zip(offsets, names, strict=True)]
     return Plan.model_validate({"status": "feasible", "placements": rows, **claims})
@@ -98,7 +98,7 @@ def show(shared_tab: Tab, tmp_path: Path) -> Iterator[Any]:
 
 
 def reason_text(page: Any, problem: Problem, name: str) -> str:
-    """Select a buffer, and return the page's explanation of its offset."""
+    """Select a buffer by name, and return the page's explanation of its offset."""
     page.evaluate("(i) => memplan.view.select(i)", problem.buffers.ids.index(name))
     text: str = page.inner_text(".why")
     return text
@@ -109,7 +109,7 @@ def badge_is(page: Any, text: str) -> None:
 
 
 def fits(page: Any, size: str) -> str:
-    """Return the page's answer to the question whether the plan fits in a size."""
+    """Type a size into the page, and return its answer to whether the plan fits."""
     page.fill("section[aria-label='pools'] input", size)
     page.press("section[aria-label='pools'] input", "Enter")
     text: str = page.inner_text(".answer >> nth=0")
@@ -200,7 +200,7 @@ def test_sizes_typed_into_the_page_are_parsed_as_by_the_command(show: Any) -> No
     assert fits(page, "55 kB").startswith("No plan fits: 55,296 B")
     assert fits(page, "54 KiB").startswith("Yes")
     assert fits(page, "54 kib").startswith("size: must be a size such as 4096, 64kB or 1MiB")
-    for text in ("55,296 B", "0.0528 MiB"):  # the formats in which the page shows sizes
+    for text in ("55,296 B", "0.0528 MiB"):  # The page itself shows sizes in these two formats.
         assert fits(page, text).startswith("Yes")
 
 

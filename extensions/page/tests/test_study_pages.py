@@ -1,4 +1,4 @@
-"""Tests of study pages in a real browser: differences, sweeps, frontiers, orders and cascades, with their plans."""
+"""Tests of pages about several plans in a real browser: differences, sweeps, frontiers, orders and cascades."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_each_of_several_plans_of_a_problem_has_a_tab(open_page: Any, tmp_path: 
 
 
 def raise_plan(problem: Problem) -> Plan:
-    """Return the best plan with all offsets raised by 1,024 bytes."""
+    """Return the best plan of a problem after raising all offsets by 1,024 bytes."""
     rows = [row | {"offset": int(row["offset"]) + 1024} for row in solve(problem).placements.rows()]
     return Plan.model_validate({"status": "feasible", "placements": rows})
 
@@ -275,7 +275,7 @@ def test_a_schedule_is_drawn_on_its_page_and_from_a_dropped_answer(open_page: An
         assert names
         assert {name.removeprefix("tensor ") for name in names} <= {str(slot["tensor"]) for slot in found["slots"]}
         assert ("waits for the link" in shown.page.inner_text(".schedule .bar")) == (max(found["link_busy"]) > 0.999)
-        # The height of a slot shows its share of the capacity.
+        # A slot's height must be proportional to its share of the capacity.
         slots = sorted(found["slots"], key=lambda slot: (slot["start"], slot["offset"]))
         high = float(shown.page.locator(".schedule .slot").first.get_attribute("height"))
         assert high == pytest.approx(260 * slots[0]["size"] / found["capacity"])
@@ -283,7 +283,7 @@ def test_a_schedule_is_drawn_on_its_page_and_from_a_dropped_answer(open_page: An
         shown.page.goto(page.as_uri())
     shown.page.locator(".schedule .slot").first.wait_for()
     shown.page.click("text=steps as wide as they take")
-    # The width of the first step shows its share of the total time.
+    # The first step's width must be proportional to its share of the total time.
     first, ground = (
         shown.page.locator(f".schedule {kind}").first.get_attribute("width") for kind in (".time", ".ground")
     )
@@ -304,7 +304,7 @@ def test_a_schedule_is_drawn_on_its_page_and_from_a_dropped_answer(open_page: An
         shown.page.keyboard.press("Enter")
     kinds = re.findall(r'class="slot (\w+)" fill="((?:rgb|color)[^"]+)"', Path(download.value.path()).read_text())
     assert len(kinds) == len(slots)
-    assert len({fill for _, fill in kinds}) > 1  # the file contains the colours of the style sheet
+    assert len({fill for _, fill in kinds}) > 1  # The file must contain the style sheet's colours.
     for key in ("Tab", "ArrowRight", "ArrowRight"):
         shown.page.keyboard.press(key)
     assert shown.page.inner_text(".schedule .said").startswith(f"{slots[1]['kind']} of tensor {slots[1]['tensor']}:")
@@ -355,5 +355,5 @@ def test_the_film_of_a_search_shows_the_best_plan_at_each_time(open_page: Any) -
     shown.locator(".picture canvas").first.wait_for()
     shown.focus(".picture .over")
     shown.wait_for_function("() => Number(document.querySelector('input[type=range]').value) === 4")
-    assert shown.evaluate("document.activeElement.className") == "over"  # the new plan's canvas has the focus
+    assert shown.evaluate("document.activeElement.className") == "over"  # The new plan's canvas must have the focus.
     assert shown.locator(".film path.peak").count() == shown.locator(".film path.bound").count() == 1

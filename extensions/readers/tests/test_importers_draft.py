@@ -1,4 +1,4 @@
-"""Tests that aliases of views never change a result: random programs run on planned memory, byte by byte."""
+"""Tests that aliases for views never change a result: random programs are run on planned memory, byte by byte."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_random_programs_on_planned_memory_read_every_value_unchanged() -> None:
         for options in (SHARED, APART):
             draft, steps, params = random_program(seed, options)
             places = place_rows(draft.make_program().problem)
-            unused = max(places.values()) + SIZE  # a value never read has no planned offset
+            unused = max(places.values()) + SIZE  # Values that are never read have no planned offset, so put them here.
             for name in families(draft):
                 places.setdefault(name, unused)
             for k in range(5):

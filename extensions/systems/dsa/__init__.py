@@ -1,1 +1,1 @@
-"""dsa-solver: problems of dynamic storage allocation in which buffers that share bytes may incur a cost."""
+"""dsa-solver: problems of dynamic storage allocation in which two buffers that share bytes may incur a cost."""

@@ -1,8 +1,7 @@
-"""dsa-solver's canonical greedy: each buffer gets the cheapest offset at the bottom or next to another buffer.
+"""dsa-solver's canonical greedy planner: each buffer gets the cheapest of a few candidate offsets.
 
-The candidate offsets are 0, the ends of reserved ranges, and the ends of buffers that conflict with the buffer or share
-bytes with it at a cost. Several orders of buffers are tried; the cheapest plan is returned, or that of first fit if it
-is cheaper than all.
+The candidates are 0, the ends of reserved ranges, and the ends of placed buffers that conflict with the buffer or share
+bytes with it at a cost. Several orders of buffers and first fit are tried, and the cheapest plan is returned.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _NEEDS = "dsa-solver needs exactly one pool for each buffer, with a given size"
 
 
 def canonical_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers by cost, then by offset; the random orders come from Python's generator and so differ from C++.
+    """Place each buffer at the cheapest, then lowest candidate. Random orders differ from those of the C++ original.
 
     Source: tonibohnlein/dsa-solver a8d1257, src/dsa/algorithms/reuse_penalty_baseline_solvers.cpp:
     CanonicalGreedySolver, first_fit_solver.cpp: FirstFitSolver.
@@ -60,7 +59,7 @@ def canonical_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Plan
 
 
 def _rank_orders(pieces: list[Piece], birth: I64, seed: int) -> Iterator[I64]:
-    """Yield the rank of each buffer in each order: by start, by start and size, by size and cost, and at random."""
+    """Yield arrays with the rank of each buffer in an order: by size and start, by start, by cost and size, random."""
     size, weight = np.zeros(len(birth), dtype=np.int64), np.zeros(len(birth), dtype=np.int64)
     for piece in pieces:
         size[piece.members] = piece.size * piece.unit
@@ -74,7 +73,7 @@ def _rank_orders(pieces: list[Piece], birth: I64, seed: int) -> Iterator[I64]:
 
 
 def _place_by_rank(piece: Piece, rank: I64, is_blind: bool, stop_check: StopCheck) -> I64 | None:
-    """Return the offset of each buffer of a pool, placed by rank where it costs least; None if one does not fit."""
+    """Place the buffers of a pool by rank, each where it costs least; return offsets, or None if one does not fit."""
     at = np.full(len(piece), -1)
     for i in np.argsort(rank[piece.members]).tolist():
         stop_check()

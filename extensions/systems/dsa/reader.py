@@ -1,4 +1,4 @@
-"""Reader of dsa-solver's problems: pools with reserved ranges, buffers with live intervals, conflicts, costs of reuse.
+"""Reader of dsa-solver's problems, with reserved ranges, live intervals, conflicts and costs for sharing bytes.
 
 ```
 {"instance": "kernel", "problem": {"pools": [{"id": 2, "name": "Mat", "capacity": 524288, "reserved_ranges": []}],
@@ -9,9 +9,9 @@
  "objective": {"terms": ["capacity_overflow", "reuse_cost"]}}}
 ```
 
-Separations are read as conflicts, and colocations as relative placements at the same offset. Temporal exclusions are
-pairs that may share bytes although their intervals overlap; if there are any, all other overlapping pairs become
-conflicts and lifetimes are dropped. Alias classes and pipeline groups are ignored, as they do not restrict plans.
+A separation becomes a conflict, and a colocation becomes a relative placement at the same offset. A temporal exclusion
+is a pair that may share bytes although its intervals overlap. If there are any, lifetimes are dropped, and all other
+overlapping pairs become conflicts. Alias classes and pipeline groups are ignored, because they do not restrict plans.
 Source: tonibohnlein/dsa-solver, commit a8d1257.
 """
 
@@ -32,7 +32,7 @@ Pairs = list[tuple[int, int]]
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a problem of dsa-solver; raises FormatError or ProblemError, and OptionError if dimensions are given."""
+    """Read a dsa-solver problem. Raises FormatError or ProblemError, and OptionError if the options give dimensions."""
     refuse_dims(options, "problems of dsa-solver")
     document: Any = parse(data)
     try:
@@ -45,7 +45,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _problem_fields(given: Row, options: ModelOptions) -> dict[str, Any]:
-    """Return the fields of a memplan problem for a problem of dsa-solver."""
+    """Return the fields of the memplan problem that is equivalent to a dsa-solver problem."""
     rules = given.get("constraints", {})
     excluded = _id_pairs(rules.get("temporal_exclusions", ()))
     pools = {pool["id"]: pool for pool in given["pools"]}
@@ -84,14 +84,14 @@ def _buffer_fields(row: Row, pools: Mapping[int, Row], options: ModelOptions) ->
 
 
 def _join_groups(rows: Mapping[int, dict[str, Any]], first: int, second: int) -> None:
-    """Place two groups of buffers at one offset by placing the second group's root relative to the first buffer."""
+    """Join two groups of buffers at one offset: the root of the second group becomes relative to buffer `first`."""
     lead = _group_root(rows, second)
     if lead != _group_root(rows, first):
         rows[lead]["relative"] = {"to": first, "offset": 0}
 
 
 def _group_root(rows: Mapping[int, dict[str, Any]], buffer: int) -> int:
-    """Return the root of a buffer's group: the buffer to which all others are relative, directly or transitively."""
+    """Return the root of a buffer's group: the buffer to which all others in the group are (transitively) relative."""
     while "relative" in rows[buffer]:
         buffer = rows[buffer]["relative"]["to"]
     return buffer
@@ -107,7 +107,7 @@ def _id_pairs(rows: Iterable[Row]) -> Pairs:
 
 
 def _overlapping_pairs(rows: Mapping[int, dict[str, Any]], excluded: set[frozenset[int]]) -> Pairs:
-    """Return the pairs of buffers whose live intervals overlap, without the excluded pairs."""
+    """Return the pairs of buffers whose live intervals overlap, except the pairs in `excluded`."""
     return [
         (i, j)
         for i, j in combinations(rows, 2)
@@ -117,7 +117,7 @@ def _overlapping_pairs(rows: Mapping[int, dict[str, Any]], excluded: set[frozens
 
 
 def _objective_name(terms: Sequence[str], has_prices: bool) -> str:
-    """Return memplan's objective for the terms of dsa-solver's objective; raises ValueError for unknown terms."""
+    """Return memplan's objective that equals the given terms of dsa-solver. Raises ValueError for unknown terms."""
     if "reuse_cost" in terms:
         return "cost" if has_prices else "fit"
     if not set(terms) <= {"capacity_overflow", "total_peak", "max_peak"}:

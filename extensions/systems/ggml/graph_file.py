@@ -1,4 +1,4 @@
-"""Parser of the lines that `graph_json.h` writes: a ggml graph, or the same graph at several sizes of one dimension."""
+"""Parser of files of `graph_json.h`: one ggml graph, or the same graph at several sizes of one dimension."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from memplan.planner.errors import CUT_OFF, FormatError, excerpt, prefix_sentenc
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, tuple_from_list
 
 _CONFIRMING = 1
-"""The number of additional graphs that must agree with a polynomial determined by the others."""
+"""The number of graphs that must confirm a polynomial that is determined by the other graphs."""
 _Index = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class Header(WireValue):
-    """The first line of a graph; `dim` maps the name of the graph's dimension to its size."""
+    """The first line of a graph. `dim` maps the name of its variable dimension to the size, or is empty."""
 
     format: str
     dim: Annotated[dict[Name, Annotated[int, Field(ge=1, le=MAX_BYTES)]], Field(max_length=1)] = Field(
@@ -30,7 +30,7 @@ class Header(WireValue):
 
 
 class BackendBuffer(WireValue):
-    """A buffer of a backend; ggml plans the tensors in `computed` ones, while others hold weights and caches."""
+    """A memory buffer of a backend. ggml plans the tensors in `computed` buffers; others hold weights and caches."""
 
     buffer: _Index
     size: Bytes
@@ -40,7 +40,7 @@ class BackendBuffer(WireValue):
 
 
 class GgmlTensor(WireValue):
-    """A tensor: its bytes, its buffer and offset there, and the tensor that it views, at offset `at`."""
+    """A tensor: its bytes, its buffer and offset there and, for a view, the viewed tensor and the offset `at` in it."""
 
     tensor: _Index
     name: str
@@ -74,7 +74,7 @@ _Row = TypeVar("_Row", bound=WireValue)
 
 @dataclass
 class GgmlGraph:
-    """One graph of a file: the size of its dimension, if it has one, and its buffers, tensors and nodes."""
+    """One graph of a file: the size of its variable dimension, if any, and its buffers, tensors and nodes."""
 
     dim: Mapping[str, int]
     buffers: list[BackendBuffer] = field(default_factory=list)
@@ -88,7 +88,7 @@ class GgmlGraph:
 
 
 def read_graphs(data: bytes) -> list[GgmlGraph]:
-    """Return the graphs of a file, ascending by the size of their dimension; raises FormatError."""
+    """Return the graphs of a file, in ascending order of their dimension's size. Raises FormatError."""
     graphs: list[GgmlGraph] = []
     for number, line in enumerate(data.splitlines(), 1):
         if not line.strip():
@@ -121,7 +121,7 @@ def read_graphs(data: bytes) -> list[GgmlGraph]:
 
 
 def _parse_line(number: int, line: bytes) -> WireValue:
-    """Return a line as a header, buffer, tensor or node; raises FormatError that names the line."""
+    """Return a line as a header, buffer, tensor or node. Raises FormatError with the number of the line."""
     try:
         value: Any = from_json(line)
         kind = next((kind for word, kind in _KINDS.items() if isinstance(value, dict) and word in value), None)
@@ -131,13 +131,13 @@ def _parse_line(number: int, line: bytes) -> WireValue:
     except ValidationError as error:
         raise FormatError(*(prefix_sentence(f"line {number}: ", sentence) for sentence in sentences(error))) from error
     except ValueError as error:
-        # The JSON parser reports "EOF" if the text ends early.
+        # The JSON parser says "EOF" if the text ends early, so the file was probably cut off.
         way = CUT_OFF if "EOF" in str(error) else None
         raise FormatError(f"line {number}: must be JSON: {error}", way=way) from error
 
 
 def _append_line(graph: GgmlGraph, row: WireValue, number: int) -> None:
-    """Add a parsed line to a graph; raises FormatError for lines out of order and for references to later lines."""
+    """Add a parsed line to a graph. Raises FormatError for a line out of order and for a reference to a later line."""
 
     def require_row(field_name: str, index: int | None, rows: Sequence[WireValue]) -> None:
         if index is not None and index >= len(rows):
@@ -170,7 +170,7 @@ def _refuse_wrong_views(graph: GgmlGraph) -> None:
 
 
 def _require_same_form(first: GgmlGraph, other: GgmlGraph) -> None:
-    """Raise FormatError if two graphs differ in anything but sizes."""
+    """Raise FormatError if two graphs of a file differ in anything except sizes."""
 
     def form(row: WireValue) -> object:
         if isinstance(row, GgmlTensor):
@@ -187,7 +187,7 @@ def _require_same_form(first: GgmlGraph, other: GgmlGraph) -> None:
 
 
 def symbol_of(graphs: Sequence[GgmlGraph]) -> dict[str, SymbolRange]:
-    """Return the dimension in which the graphs differ, with its minimum and common divisor; empty for one graph."""
+    """Return the symbol for the dimension in which the graphs differ, with its range; empty for a single graph."""
     if len(graphs) == 1:
         return {}
     (name,) = graphs[0].dim
@@ -196,10 +196,10 @@ def symbol_of(graphs: Sequence[GgmlGraph]) -> dict[str, SymbolRange]:
 
 
 def tensor_bytes(graphs: Sequence[GgmlGraph], size: int | None) -> Iterator[int]:
-    """Yield the bytes of each tensor at a size of the dimension, which may be a symbol; `size` is None for one graph.
+    """Yield the bytes of each tensor when the dimension has `size` (a number or a symbol; None for a single graph).
 
-    The bytes are given by the polynomial of least degree through all graphs. Raises FormatError for negative bytes, and
-    if all graphs are needed to determine the polynomial, so that no graph confirms it.
+    The bytes follow from the polynomial of least degree through all graphs. Raises FormatError if they are negative, or
+    if no additional graph confirms the polynomial.
     """
     if size is None:
         yield from (row.bytes for row in graphs[0].tensors)
@@ -215,7 +215,7 @@ def tensor_bytes(graphs: Sequence[GgmlGraph], size: int | None) -> Iterator[int]
 
 
 def _interpolated_value(what: str, name: str, at: Sequence[int], values: Sequence[int], size: int) -> int:
-    """Return the value at `size` of the polynomial through the given values, by Newton's divided differences."""
+    """Return the value at `size` of the polynomial through the points (at, values), by Newton's divided differences."""
     row, factors = [Fraction(value) for value in values], [Fraction(values[0])]
     for step in range(1, len(at)):
         row = [(row[k + 1] - row[k]) / (at[k + step] - at[k]) for k in range(len(row) - 1)]

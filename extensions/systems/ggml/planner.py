@@ -1,4 +1,4 @@
-"""ggml's graph allocator: in time order, each tensor gets the smallest sufficient free block, the last of equals."""
+"""ggml's graph allocator: in time order, each tensor gets the smallest sufficient free block, and the last on a tie."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
 
 ALIGNMENT = 32
-"""The multiple in bytes to which ggml's CPU backend rounds sizes and offsets."""
+"""The number of bytes to whose multiples ggml's CPU backend rounds sizes and offsets."""
 
 
 class _BestFit(FreeBlocks):
     def allocate(self, size: int) -> int:
-        """Return the offset of the smallest sufficient block; the unbounded last block is used only if needed."""
+        """Return the offset of the smallest sufficient block; the unlimited last block is used only if needed."""
         last = len(self.blocks) - 1 if self.blocks and sum(self.blocks[-1]) == self.top else len(self.blocks)
         fits = [(length, -k) for k, (_, length) in enumerate(self.blocks[:last]) if length >= size]
         if fits:
@@ -23,7 +23,7 @@ class _BestFit(FreeBlocks):
 
 
 def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place tensors as ggml's allocator does within one chunk.
+    """Place tensors as ggml's allocator does within a single chunk of memory.
 
     Source: ggml-org/ggml d99724f2, src/ggml-alloc.c: ggml_dyn_tallocr_alloc, ggml_dyn_tallocr_free_bytes.
     """

@@ -31,20 +31,20 @@ SCALE DIAG_MASK_ZERO DIAG_MASK_INF ADD ADD_ID ADD1 SUB MUL DIV SQR SQRT LOG ROPE
 RMS_NORM_BACK SOFT_MAX SOFT_MAX_BACK ABS SGN NEG STEP TANH ELU RELU SIGMOID GELU GELU_QUICK GELU_ERF SILU HARDSWISH
 HARDSIGMOID EXP EXPM1 SOFTPLUS XIELU FLOOR CEIL ROUND TRUNC
 """.split())  # fmt: skip  # noqa: SIM905
-"""The operations that ggml may compute in place, over a source that is not read later; includes unary operations."""
+"""The operations that ggml may compute in place, which overwrites a source that is not read later."""
 _ELEMENTWISE = kinds_by_name({"square": "SQR", "sign": "SGN", "hard_swish": "HARDSWISH", "hard_sigmoid": "HARDSIGMOID"})
 _COPY = re.compile(r"[^#]+#.*#\d+", re.DOTALL)
-"""The pattern of the names of copies between backends: BACKEND#TENSOR#NUMBER."""
+"""Matches the names of copies between backends, BACKEND#TENSOR#NUMBER."""
 _TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "i64": "int64", "i8": "int8"}
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the dimension whose sizes differ between the graphs of a file; raises FormatError."""
+    """Return the symbol for the dimension whose size differs between the graphs of a file. Raises FormatError."""
     return symbol_of(read_graphs(data))
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a ggml graph; raises FormatError, and OptionError for dimensions that the graph lacks."""
+    """Read a ggml graph. Raises FormatError, and OptionError for a dimension that the graph does not have."""
     graphs = read_graphs(data)
     if len(graphs) == 1:
         refuse_dims(options, "graphs of ggml at one size")
@@ -63,7 +63,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 class _Program:
-    """A converter of a graph to a program; `home` maps each tensor to the tensor whose buffer it uses."""
+    """Converts a ggml graph to a program. `home` maps each tensor to the tensor whose buffer it uses."""
 
     def __init__(self, graphs: Sequence[GgmlGraph], size: int | None, options: ModelOptions) -> None:
         self.graph = graph = graphs[0]
@@ -85,7 +85,7 @@ class _Program:
         self.options = options.model_copy(update={"alignment": self.draft.alignment})
 
     def make_program(self) -> ImportedProblem:
-        """Return the program, with ggml's own plan if the file contains the graph at this size."""
+        """Return the program, and ggml's own plan if the file contains the graph at the given size."""
         outputs = dict.fromkeys(
             self._buffer_name(k)
             for k, row in enumerate(self.graph.tensors)
@@ -108,9 +108,9 @@ class _Program:
         return self.draft.make_program(own_peak=peak, own_offsets=offsets)
 
     def _merge_in_place(self) -> None:
-        """Give each tensor that ggml computed in place the buffer of its source."""
+        """Give each tensor that ggml computed in place the buffer of the source that it overwrites."""
         tensors, nodes = self.graph.tensors, self.graph.nodes
-        ends = dict(self.last)  # Each home is mapped to the last node that reads the home's contents.
+        ends = dict(self.last)  # maps each home (tensor that owns a buffer) to the last node that reads its contents
         for k in sorted(self.maker, key=self.maker.__getitem__):
             when, row = self.maker[k], tensors[k]
             for source in nodes[when].reads if nodes[when].op in IN_PLACE and not self._is_outside(k) else ():
@@ -126,7 +126,7 @@ class _Program:
         return self.names[self.home[self.graph.root_tensor(k)]]
 
     def _is_outside(self, k: int) -> bool:
-        """Return True for a tensor that ggml's graph allocator does not plan."""
+        """Return True if ggml's graph allocator does not plan tensor k, such as a weight or a cache."""
         row = self.graph.tensors[k]
         if row.buffer is None:
             return k not in self.maker and not row.input
@@ -153,12 +153,12 @@ class _Program:
             raise FormatError(f"tensor {excerpt(row.name)}: {rule}; write the graph before scheduling")
 
     def _memory_name(self, k: int) -> str | None:
-        """Return the memory of a tensor if ggml uses several; None if there is one, or if the tensor has no buffer."""
+        """Return the name of a tensor's memory, or None if ggml uses only one memory or the tensor has no buffer."""
         buffer = self.graph.tensors[k].buffer
         return self.graph.buffers[buffer].type if buffer is not None and self.has_pools else None
 
     def _operation_facts(self, k: int) -> OperationFacts:
-        """Return the facts of node k; a node that reads an input in permuted order does not count as elementwise."""
+        """Return the facts about node k: its name, and its kind if it is elementwise and reads no permuted input."""
         row, tensors = self.graph.nodes[k], self.graph.tensors
         plain = all(
             each in self.home or tensors[each].shape == tensors[self.graph.root_tensor(each)].shape
@@ -168,7 +168,7 @@ class _Program:
         return OperationFacts(tensors[row.node].name or None, kind, {}, (k,))
 
     def _ggml_plan(self) -> tuple[dict[str, int], int]:
-        """Return ggml's own offsets and the total bytes of its buffers; state is placed after computed tensors."""
+        """Return ggml's own offsets by name, and the total bytes of its buffers; state follows the computed tensors."""
         tops: Counter[str | None] = Counter()
         bases: dict[int, int] = {}
         for k, buffer in enumerate(self.graph.buffers):
@@ -188,7 +188,7 @@ class _Program:
 
 
 def _unique_names(tensors: Sequence[GgmlTensor]) -> list[str]:
-    """Return a unique name for each tensor: ggml's name, followed by the tensor's number if the name is not unique."""
+    """Return a unique name for each tensor: ggml's name, followed by the tensor's number if other tensors have it."""
     count = Counter(row.name for row in tensors)
     is_own = [bool(row.name) and count[row.name] == 1 and "#" not in row.name for row in tensors]
     return [row.name if own else f"{row.name}#{row.tensor}" for own, row in zip(is_own, tensors, strict=True)]

@@ -22,7 +22,7 @@ from memplan.planner.model.problem import Problem
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read an IOPDDL problem; raises FormatError or ProblemError, and OptionError if dimensions are given."""
+    """Read an IOPDDL problem. Raises FormatError or ProblemError, and OptionError if the options give dimensions."""
     refuse_dims(options, "problems of IOPDDL")
     fields: Any = parse(data)
     try:

@@ -11,7 +11,7 @@ _PROBLEM = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{\s*" + IOPDDL)
 
 
 def is_iopddl(data: bytes) -> bool:
-    """Return True if the bytes start like a problem of the contest."""
+    """Return True if the bytes start like an IOPDDL problem."""
     return _PROBLEM.match(data) is not None
 
 

@@ -1,1 +1,1 @@
-"""IREE: a reader of the packs in its compiler's dumps."""
+"""IREE: a reader of the packs (sets of slices to be placed in one memory) in its compiler's dumps."""

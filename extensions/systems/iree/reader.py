@@ -4,9 +4,8 @@ A file is a program as text before the pass `iree-stream-layout-slices`, or the 
 that pass (`--mlir-print-ir-before=…` and `…-after=…`), which also show the sizes of IREE's own layout. Lifetimes
 include their last step. Each pack is a separate memory; IREE aligns its slices to 64 bytes.
 
-The pass replaces the results of a pack by constants and changes nothing else. Apart from constants and packs, a
-function therefore has the same lines before and after the pass, with names in the same order; comparing the lines gives
-the offsets.
+The pass only replaces the results of a pack by constants. So a function's other lines are the same before and after the
+pass, with names in the same order, and comparing these lines gives the offsets.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ _STEP = re.compile(
     re.MULTILINE,
 )
 _COMMENT = re.compile(r"(?:^|(?<![ \t])[ \t])[ \t]*//(?! -----// IR Dump )[^\n]*", re.MULTILINE)
-"""Comments of users; the compiler's headings, which look similar, do not match."""
+"""Matches comments of users, but not the compiler's headings, which look similar."""
 _OPENING = re.compile(r"[^\n{]{0,400}\bslices\(\{\s*")
 _SLICE = re.compile(rf"\[\s*(-?\d{{1,20}})\s*,\s*(-?\d{{1,20}})\s*\]\s*=\s*({_NAME}(?:#\d+)?)\s*")
 _THIS_PASS = "iree-stream-layout-slices"
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read all packs of a file as a problem; raises FormatError, and OptionError if dimensions are given."""
+    """Read all packs of a file as one problem. Raises FormatError, and OptionError if the options give dimensions."""
     refuse_dims(options, "IREE's packs")
     text = _COMMENT.sub("", data.decode(errors="backslashreplace"))
     if (n_open := text.count("{") - text.count("}")) > 0:
@@ -79,9 +78,9 @@ class _Pack:
 
 @dataclass
 class _Section:
-    """The dump of one function before or after a pass.
+    """The dump of one function before or after a compiler pass.
 
-    An allocation is a pack, or a number of bytes, or None if these are unknown.
+    Each allocation is the pack that determines its size, or its number of bytes, or None if the number is unknown.
     """
 
     when: str = ""
@@ -91,7 +90,7 @@ class _Section:
 
 
 def _function_dumps(text: str) -> Iterator[_Section]:
-    """Yield the dumps of functions in order; names are resolved within a dump, since dumps repeat them."""
+    """Yield the dumps of functions in the order of the text. Names are resolved within a dump, as dumps repeat them."""
     section, constants, packs = _Section(), dict[str, int](), dict[str, _Pack]()
     for step in _STEP.finditer(text):
         if step["dump"]:
@@ -112,7 +111,7 @@ def _function_dumps(text: str) -> Iterator[_Section]:
 
 
 def _pack_slices(text: str, at: int, constants: dict[str, int]) -> Iterator[tuple[int, int, int]]:
-    """Yield the slices of the pack whose operands begin at position `at`."""
+    """Yield (first step, last step, bytes) of each slice of the pack whose operands begin at position `at`."""
     opening = _OPENING.match(text, at)
     if opening is None:
         raise FormatError(f"{_line_text(text, at)}: must have slices, got {excerpt(text[at : at + 40])}")
@@ -136,10 +135,9 @@ def _pack_slices(text: str, at: int, constants: dict[str, int]) -> Iterator[tupl
 
 
 def _compiler_peak(sections: list[_Section]) -> int | None:
-    """Return the bytes of all packs in IREE's own layout; None if the file does not show them.
+    """Return the total bytes of all packs in IREE's own layout, or None if the file does not show them.
 
-    The pass preserves the order of allocations, so the k-th allocation of a function is the same one before and after
-    it.
+    The pass keeps the order of allocations, so the k-th allocation before the pass is the k-th allocation after it.
     """
     total = 0
     shown_sections = [(row.when, row.function, row) for row in sections if row.when == "After" or row.packs]
@@ -175,7 +173,7 @@ _VALUE_NAME = re.compile(r"%[\w$.-]+(?:#\d+)?")
 
 
 def slice_offsets(text: str, this_pass: str) -> dict[tuple[int, int], int] | None:
-    """Return the offset of each slice by (pack, slice), with packs numbered through the file; None without offsets."""
+    """Map (number of the pack in the file, number of the slice) to the offset, or return None without offsets."""
     sections = list(_printed_sections(text, this_pass))
     offsets_: dict[tuple[int, int], int] = {}
     count = 0
@@ -203,9 +201,9 @@ def _printed_sections(text: str, this_pass: str) -> Iterator[tuple[str, str, str
 
 
 def paired_sections(sections: Sequence[tuple[str, str, T]]) -> list[tuple[T, T | None]]:
-    """Return each section before the pass with the next unpaired section after it of the same function, else None.
+    """Pair each section from before the pass with the same function's next section from after it, or with None.
 
-    `sections` are tuples (when, function, section) in the order of the text.
+    `sections` are tuples ("Before" or "After", function, section) in the order of the text.
     """
     pairs_: list[tuple[T, T | None]] = []
     after: dict[str, T] = {}
@@ -218,7 +216,7 @@ def paired_sections(sections: Sequence[tuple[str, str, T]]) -> list[tuple[T, T |
 
 
 def _values_after_pass(before: str, after: str) -> dict[str, int] | None:
-    """Return the values of names before the pass that are constants after it; None if the lines do not match."""
+    """Map names before the pass to the constants that replace them after it; return None if the lines do not match."""
     constants = {name: int(value) for name, value in _CONSTANT.findall(after)}
     first = _CONSTANT.sub("", _PACK.sub("", before)).split("\n")
     second = _CONSTANT.sub("", after).split("\n")

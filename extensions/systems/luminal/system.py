@@ -1,4 +1,4 @@
-"""The registration of luminal: the first-fit planner of its arena; no files are read."""
+"""The registration of luminal: a first-fit planner like that of its arena, and no file format."""
 
 from __future__ import annotations
 

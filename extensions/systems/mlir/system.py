@@ -1,4 +1,4 @@
-"""The registration of MLIR: the planner of its bufferization for allocations of known size; no files are read."""
+"""The registration of MLIR: the planner that its bufferization uses for allocations of known size, no file format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nntrainer's four planners: no sharing, reuse of equal sizes, weight gradients placed separately, and lowest gaps.
+"""nntrainer's planners: basic (no sharing), v1 (reuse of equal sizes), v2 (gradients apart) and v3 (lowest gaps).
 
 Source: nnstreamer/nntrainer 65dccdec, nntrainer/tensor: basic_planner.cpp, optimized_v1_planner.cpp to
 optimized_v3_planner.cpp, `planLayout`.
@@ -12,13 +12,13 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor
 
 Row = tuple[int, Tensor]
-"""A tensor and its rounded size in bytes."""
+"""(rounded size in bytes, tensor)."""
 _GRADIENT = ":grad"
-"""The name suffix that marks gradients of weights; nntrainer itself uses a flag."""
+"""The suffix of a name that marks a gradient of a weight, for which nntrainer itself uses a flag."""
 
 
 def basic(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers one after another, without sharing bytes."""
+    """Place buffers one after another in memory, so that none share bytes."""
     offsets: dict[int, int] = {}
     top = 0
     for size, tensor in aligned_tensors(problem):
@@ -35,10 +35,10 @@ def v1(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
 
 
 def v2(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers as `v1` does, then the gradients of weights above them, largest first; gradients may share bytes.
+    """Place buffers as `v1` does, and then the gradients of weights above them, largest first.
 
     Two gradients share bytes unless the original's test of their lifetimes separates them, and always if the earlier
-    one is smaller. Such plans are wrong if both gradients are alive at the same time.
+    one is smaller. So the plan is wrong if both gradients are alive at the same time, as in the original.
     """
     ids = problem.buffers.ids
     rows = aligned_tensors(problem)
@@ -84,7 +84,7 @@ def _time_order(rows: list[Row]) -> list[Row]:
 
 
 def _reuse_equal_sizes(rows: list[Row], offsets: dict[int, int], stop_check: StopCheck) -> int:
-    """Store an offset for each buffer by the rule of `v1` in `offsets`, and return the total bytes."""
+    """Store the offset that `v1` gives each buffer in `offsets` (by position), and return the total bytes."""
     stack: list[Row] = []
     needed = 0
     for size, tensor in _time_order(rows):
@@ -105,7 +105,7 @@ def _reuse_equal_sizes(rows: list[Row], offsets: dict[int, int], stop_check: Sto
 
 
 def _separates_gradients(one: Tensor, other: Tensor) -> bool:
-    """Return True if the original planner gives two gradients separate bytes."""
+    """Return True if the original planner's test of lifetimes gives two gradients separate bytes."""
     return (
         (other.start < one.start and other.start < one.end < other.end)
         or (other.start < one.start < other.end < one.end)

@@ -1,4 +1,4 @@
-"""The registration of nntrainer: the planners of its tensor pools; no files are read."""
+"""The registration of nntrainer: the planners of its tensor pools, and no file format."""
 
 from __future__ import annotations
 

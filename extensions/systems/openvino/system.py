@@ -1,4 +1,4 @@
-"""The registration of OpenVINO: the planner `ov::MemorySolver`, largest buffers first; no files are read."""
+"""The registration of OpenVINO: its planner `ov::MemorySolver`, which places the largest buffers first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SOURCE = "openvinotoolkit/openvino 138a71f0, src/inference/dev_api/openvino/run
 
 
 def plan(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers by size, each as low as possible; equal sizes by start and end, as `std::sort` orders them."""
+    """Place buffers in descending order of size, each as low as possible; ties by start and end, as in `std::sort`."""
     rows = std_sorted(aligned_tensors(problem), lambda a, b: (a[1].start, a[1].end) < (b[1].start, b[1].end))
     return place_in_gaps(std_sorted(rows, lambda a, b: a[0] > b[0]), stop_check, smallest=False)
 

@@ -1,1 +1,1 @@
-"""PTO: a reader of kernels as printed by PTOAS, and a writer of their tiles' addresses."""
+"""PTO: a reader of kernels as PTOAS prints them, and a writer of the addresses of their tiles."""

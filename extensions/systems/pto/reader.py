@@ -1,12 +1,12 @@
 """Reader of PTO kernels as text, printed by PTOAS before or after its pass `pto-plan-memory`.
 
-`%t = pto.alloc_tile addr = %c : !pto.tile_buf<vec, 16x64xf32>` places a tile in a memory; operations name their inputs,
-`ins`, and their outputs, `outs`. Two tiles of equal address and size are the same buffer in two cases: the second one
-is read before it is written, like a reshape, or it is written and never read while the first one is read later, like a
-loop's carried value. A tile and its successor at the same address are also one buffer if the first one's last reader
-writes the successor, in the block that wrote the first. Tiles without addresses are planned, each as a separate buffer,
-and so is `memref.alloc` in a memory of PTO, the input of `pto-plan-memory`. `pto.reserve_buffer` is a reserved range of
-its memory or, without a base, a buffer that is always alive. Kernels run one after another.
+`%t = pto.alloc_tile addr = %c : !pto.tile_buf<vec, 16x64xf32>` places a tile in a memory. Operations name their inputs
+(`ins`) and their outputs (`outs`). Two tiles of equal address and size are one buffer in two cases. Either the second
+tile is read before it is written, like a reshape; or it is written but never read, and the first tile is read later,
+like a loop's carried value. A tile and its successor at the same address are also one buffer if the tile's last reader
+writes the successor, in the block that wrote the tile. A tile without an address is planned as a separate buffer. So is
+`memref.alloc` in a memory of PTO, the input of `pto-plan-memory`. `pto.reserve_buffer` is a reserved range of its
+memory or, without a base, a buffer that is always alive. Kernels run one after another.
 
 Source: hw-native-sys/PTOAS a56b18c3, include/PTO/IR/PTOOps.td.
 """
@@ -50,16 +50,16 @@ _SOURCES = (
     (re.compile(r"pto\.(?:tprelu|trem|txor|trowexpand\w+|tgather|tsels|tsort32)"), 2),
     (re.compile(r"pto\.tsel"), 3),
 )
-"""The number of tiles that each operation reads; further tiles in its `ins` are scratch memory."""
+"""Pairs (pattern of operations, number of tiles that they read); further tiles in `ins` are scratch memory."""
 _LOOP = re.compile(rf"\bscf\.for\s+({_NAME})\s*=")
 _LOOPS = {"scf.for", "scf.while"}
 _CHOICES = {"arith.select", "pto.castptr", "pto.tassign", "func.call"}
-"""Operations that hide which tile is used afterwards, so tiles are refused as their operands."""
+"""Operations after which it is unknown which tile is used, so tiles are refused as their operands."""
 
 
 @dataclass
 class _Tile:
-    """A tile: its location, and the steps that write and read it; a negative address means that none is assigned."""
+    """A tile: its memory and address, and the steps that write and read it. A negative address means no address."""
 
     name: str
     memory: str
@@ -74,13 +74,13 @@ class _Tile:
 
     @property
     def is_read_first(self) -> bool:
-        """True if the first use reads a value that was written under the name of another tile."""
+        """True if the first use reads the tile, so its value was written under the name of another tile."""
         return bool(self.reads) and (not self.writes or self.reads[0] <= self.writes[0])
 
 
 @dataclass
 class _Step:
-    """An operation on tiles, or a loop or branch with its inner steps; `block` is the number of the enclosing block."""
+    """An operation on tiles, or a loop or branch with inner steps; `block` is the number of the enclosing block."""
 
     op: str
     block: int
@@ -91,19 +91,19 @@ class _Step:
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read the tiles of all kernels as a problem; raises FormatError, and OptionError if dimensions are given."""
+    """Read the tiles of all kernels as one problem. Raises FormatError, and OptionError if dimensions are given."""
     refuse_dims(options, "kernels of PTO")
     kernels = _Kernels(options)
     return _import_kernels(kernels, _read_kernels(data, kernels), options)
 
 
 def last_dump(text: str) -> str:
-    """Return the text after the last heading of a dump, or all of the text if there is no heading."""
+    """Return the text after the last heading of a dump, or the whole text if it has no heading."""
     return _DUMP.split(text)[-1]
 
 
 def homes_of_tiles(data: bytes) -> dict[str, str]:
-    """Return, for each tile, the name of the tile whose buffer it shares; raises FormatError."""
+    """Map the name of each tile to the name of the tile whose buffer it shares. Raises FormatError."""
     kernels = _Kernels(ModelOptions())
     _read_kernels(data, kernels)
     homes = _home_of_each(kernels.tiles, kernels.steps, kernels.loops)
@@ -111,9 +111,9 @@ def homes_of_tiles(data: bytes) -> dict[str, str]:
 
 
 def _read_kernels(data: bytes, kernels: _Kernels) -> list[_Step]:
-    """Add the tiles and steps of all kernels to `kernels`; return the steps outside all blocks."""
+    """Add the tiles and steps of all kernels to `kernels`, and return the steps outside of all blocks."""
     text = COMMENT.sub(lambda match: match[1] or "", last_dump(data.decode(errors="backslashreplace")))
-    # The splitter starts a new statement at each name followed by `=`, so rewrite the heads of loops.
+    # The splitter would start a new statement at the `=` in the head of a loop, so rewrite the heads of loops.
     body, _ = kernels.block(Statements(_LOOP.sub(r"scf.for (\1),", text)).block(), {})
     if not kernels.tiles:
         raise FormatError("must contain tiles (pto.alloc_tile or memref.alloc), got none")
@@ -121,7 +121,7 @@ def _read_kernels(data: bytes, kernels: _Kernels) -> list[_Step]:
 
 
 class _Kernels:
-    """A collector of all tiles, and of the steps of all blocks in order, from statements."""
+    """Collects all tiles, and the steps of all blocks in order, from the statements of kernels."""
 
     def __init__(self, options: ModelOptions) -> None:
         self.options, self.uses = options, Uses()
@@ -133,12 +133,12 @@ class _Kernels:
         self.blocks = 0
         self.loops: list[range] = []
         self.reserved: dict[str, list[tuple[int, int]]] = {}
-        """The (base, size) pairs of the reserved ranges of each memory."""
+        """Maps a memory to its reserved ranges (base, size)."""
         self.kept: list[_Tile] = []
-        """Reserved buffers without a base, which are always alive."""
+        """The reserved buffers without a base address, which are always alive."""
 
     def block(self, statements: Sequence[Statement], around: Mapping[str, int]) -> tuple[list[_Step], list[int | None]]:
-        """Return the steps of a block and the tiles that it yields; `around` maps outer names to tiles."""
+        """Return the steps of a block, and the tiles that it yields. `around` maps names outside of it to tiles."""
         self.blocks += 1
         number, names, rows, yielded = self.blocks, dict(around), list[_Step](), list[int | None]()
         for statement in statements:
@@ -168,7 +168,7 @@ class _Kernels:
         return rows, yielded
 
     def _add_tile(self, name: str, rest: str) -> int:
-        """Add a tile and return its number; raises FormatError for a tile without a known address or size."""
+        """Add a tile, and return its number. Raises FormatError for an unknown size, memory or address."""
         label = self.kernel + name
         self.count[label] += 1
         label += f"#{self.count[label]}" if self.count[label] > 1 else ""
@@ -189,13 +189,13 @@ class _Kernels:
             raise FormatError(f"tile {excerpt(label)}: {rule}, got {excerpt(rest.strip())}")
         bits = HloType((), element).bits
         size = packed_bytes(f"tile {excerpt(label)}", prod(map(int, sizes)), bits, self.options.alignment or 1)
-        # Each tile without an address gets a different negative number, so that no two tiles appear to share bytes.
+        # Each tile without an address gets its own negative number, so that no two of them seem to share bytes.
         at = ~len(self.tiles) if address is None else self.constants[address[1]]
         self.tiles.append(_Tile(label, memory, at, size))
         return len(self.tiles) - 1
 
     def _record_reservation(self, rest: str) -> None:
-        """Record a reserved range or buffer; raises FormatError if its memory or its size is missing."""
+        """Record a reserved range, or a buffer if it has no base. Raises FormatError without a memory or a size."""
         said = {word: value for match in _RESERVED.finditer(rest) for word, value in match.groupdict().items() if value}
         if missing := [word for word in ("size", "memory") if word not in said]:
             raise FormatError(f"pto.reserve_buffer: must state its {missing[0]}, got {excerpt(rest.strip())}")
@@ -208,7 +208,7 @@ class _Kernels:
             self.kept.append(_Tile(name, said["memory"], -1, int(said["size"])))
 
     def _add_step(self, op: str, rest: str, names: Mapping[str, int], block: int) -> _Step:
-        """Add and return an operation; a tile in neither `ins` nor `outs` is written, and read if it had a value."""
+        """Add an operation, and return its step. A tile in neither list is written, and also read if it had a value."""
         operands = {
             word: [each for each in _VALUE.findall(bracket_content(rest, match.end() - 1)) if each in names]
             for word in ("ins", "outs")
@@ -231,7 +231,7 @@ class _Kernels:
     def _region_steps(
         self, op: str, results: list[str], rest: str, regions: list[list[Statement]], names: dict[str, int], block: int
     ) -> list[_Step]:
-        """Return the steps of an operation with regions; its results are the tiles that its regions yield."""
+        """Return the steps of an operation with regions, whose results are the tiles that its regions yield."""
         if op == "func.func":
             label = _FUNCTION.search(rest)
             self.kernel = f"{label[1]}/" if label else ""
@@ -253,9 +253,9 @@ class _Kernels:
 
 
 def _home_of_each(tiles: Sequence[_Tile], steps: Sequence[_Step], loops: Sequence[range]) -> list[int]:
-    """Return, for each tile, the number of the tile whose buffer it shares; `loops` contains the steps of each loop."""
+    """Return, for each tile, the number of the tile whose buffer it shares; `loops` has the steps of each loop."""
     home, at = list(range(len(tiles))), dict[tuple[str, int, int], list[int]]()
-    # For each place in memory, collect the reads of values that were written under other names.
+    # A value may be read under another name at the same place, so collect these reads for each place.
     again: dict[tuple[str, int, int], list[int]] = {}
     for tile in tiles:
         if tile.is_read_first:
@@ -289,7 +289,7 @@ def _home_of_each(tiles: Sequence[_Tile], steps: Sequence[_Step], loops: Sequenc
 def _is_overwritten_by_reader(
     tiles: Sequence[_Tile], steps: Sequence[_Step], when: int, k: int, source: int, used: Mapping[int, list[int]]
 ) -> bool:
-    """Return True if a step that reads tile `source` overwrites it with tile k, and no later step reads it."""
+    """Return True if the step `when` reads tile `source`, overwrites it with tile k, and is its last reader."""
     one, other = tiles[k], tiles[source]
     same = (one.memory, one.address) == (other.memory, other.address) and one.size <= other.size
     if not same or min((at for at in used[source] if at > when), default=len(steps)) <= max(used[k]):
@@ -299,7 +299,7 @@ def _is_overwritten_by_reader(
 
 
 def _import_kernels(kernels: _Kernels, body: Sequence[_Step], options: ModelOptions) -> ImportedProblem:
-    """Return the problem of all kernels, with their own plan if all tiles have addresses."""
+    """Return the problem of all kernels, and their own plan if all tiles have addresses."""
     tiles, home = kernels.tiles, _home_of_each(kernels.tiles, kernels.steps, kernels.loops)
     draft = OperationsDraft(None, (), options, options.alignment or 1)
     written = {home[k] for k, tile in enumerate(tiles) if tile.writes}
@@ -343,6 +343,6 @@ def _import_kernels(kernels: _Kernels, body: Sequence[_Step], options: ModelOpti
 
 
 def _add_reserved(pool: Pool, ranges: Sequence[tuple[int, int]]) -> Pool:
-    """Return a pool with its reserved ranges merged, because kernels that run one after another may share them."""
+    """Return a pool with these ranges reserved; overlapping ranges are merged, because kernels may share them."""
     taken = merge_spans([(base, base + size) for base, size in ranges if size])
     return pool.model_copy(update={"reserved": tuple((start, end - start) for start, end in taken)})

@@ -1,4 +1,4 @@
-"""Writer of PTO kernels with a plan's addresses: a constant before each tile, and a base in each reserved buffer."""
+"""Writer of PTO kernels with the addresses of a plan: a constant before each tile, a base in each reserved buffer."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _NAME, _BASE, _AUTO = (
 
 
 def write_addresses(layout: VerifiedLayout, _stem: str) -> Mapping[str, bytes]:
-    """Return the kernels with an address for each tile, and without other changes.
+    """Return the PTO file after adding an address to each tile, without other changes.
 
-    Unused tiles get address 0. Raises FormatError for a file that is not PTO, and InvalidPlanError if the written
-    kernels, when read back, do not contain the plan.
+    Unused tiles get address 0. Raises FormatError for a file that is not PTO, and InvalidPlanError if reading the
+    written kernels does not give the plan again.
     """
     if layout.model is None or not is_pto(layout.model):
         raise FormatError("problem: must be PTO kernels, a .pto file, for the target pto")
@@ -78,7 +78,7 @@ def write_addresses(layout: VerifiedLayout, _stem: str) -> Mapping[str, bytes]:
 
 
 def _refuse_another_plan(written: bytes, offset: Mapping[str, int]) -> None:
-    """Read the written kernels and verify their plan; raises InvalidPlanError if it differs."""
+    """Read the written kernels back, and verify their plan. Raises InvalidPlanError unless it is the given plan."""
     again = read(written, ModelOptions())
     plan = again.own_plan
     if plan is None or (broken := verify(again.problem, plan)):

@@ -1,4 +1,4 @@
-"""Open sizes of arguments as symbols, with the names, ranges and divisors that a program asserts."""
+"""Symbols for the open (unknown) sizes of arguments, with the names, ranges and divisors that a program asserts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memplan.planner.model.rows import MAX_BYTES
 
 
 class _LinearForm(NamedTuple):
-    """A linear form `factor * x + above`, where x is a size, or the integer quotient of a size and `divisor`."""
+    """A linear form `factor * x + above`, where x is the integer quotient of a size and `divisor` (perhaps 1)."""
 
     size: str
     divisor: int
@@ -25,9 +25,9 @@ class _LinearForm(NamedTuple):
 
 @dataclass
 class OpenSizes:
-    """The open sizes of arguments, such as `arg0.1`; each is a multiple of a symbol, or follows from other sizes.
+    """The open sizes of arguments, such as `arg0.1`. Each is a multiple of a symbol, or follows from other sizes.
 
-    `named` maps names in the program to numbers; `asserted` contains the comparisons that the program asserts.
+    `named` maps names in the program to numbers. `asserted` has the comparisons that the program asserts.
     """
 
     places: Sequence[str]
@@ -42,7 +42,7 @@ class OpenSizes:
         self.numbers = SymbolicNumbers({place: SymbolRange() for place in self.places})
 
     def name_symbols(self) -> None:
-        """Name the symbols after the program's named numbers, and derive their ranges from its assertions."""
+        """Give the symbols the names that the program uses, and the ranges that follow from its assertions."""
         ranges: dict[tuple[str, int], tuple[int, int | None]] = {}
         for name, number in self.named.items():
             line = self._linear_form(number.form) if isinstance(number, SymbolicNumber) else None
@@ -66,7 +66,7 @@ class OpenSizes:
                 self.symbols[name] = SymbolRange(min=low, max=high)
 
     def sizes(self, dims: Mapping[str, int]) -> dict[str, int]:
-        """Return the size of each open place for given symbol values; raises OpenSizesError for missing values."""
+        """Map each open size, such as `arg0.1`, to its value at given symbol values. Raises OpenSizesError."""
         named = {place: self._named[place] for place in self.places if place not in self._following}
         if missing := dict.fromkeys((name for name, _ in named.values() if name not in dims), 1):
             places = [place for place, (name, _) in named.items() if name in missing]
@@ -77,7 +77,7 @@ class OpenSizes:
         return symbol_sizes | {place: self._value_at(form, symbol_sizes) for place, form in self._following.items()}
 
     def _linear_form(self, form: Polynomial) -> _LinearForm | None:
-        """Return a polynomial as a linear form in one size or its quotient; None if it is not of this form."""
+        """Return a polynomial as a linear form in one size or its quotient, or None if it has another form."""
         terms = [(monomial, factor) for monomial, factor in form.items() if monomial]
         if len(terms) != 1 or len(terms[0][0]) != 1:
             return None
@@ -90,7 +90,7 @@ class OpenSizes:
         return _LinearForm(inner.size, atom.divisor, factor, form.get((), 0))
 
     def _value_at(self, form: Polynomial, sizes: Mapping[str, int]) -> int:
-        """Return the value of a polynomial at given sizes, which may be symbolic."""
+        """Return the value of a polynomial at given sizes, which may themselves be symbols."""
         total = 0
         for monomial, factor in form.items():
             for name in monomial:

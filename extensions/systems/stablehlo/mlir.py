@@ -1,4 +1,4 @@
-"""Parser of MLIR text into statements with their regions, and helpers for text in brackets."""
+"""Parser of MLIR text into statements with regions, and functions for text in brackets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from memplan.planner.errors import CUT_OFF, FormatError
 
-# Retrying an unclosed string at each quote would take quadratic time, so the string extends to the end of the line.
+# Retrying an unclosed string at each quote would take quadratic time, so such a string ends with its line.
 COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*"?)|//[^\n]*')
 NAME = r"%[\w$.-]+(?::\d{1,4})?"
 _TOKEN = re.compile(
@@ -21,7 +21,7 @@ _START = re.compile(
     rf'{NAME}(?:\s*,\s*{NAME})*\s*=|"[\w.$]+"\s*\(|\^|[a-z_]\w*(?:\.\w+)+(?=[\s({{<@])|[#!][\w.]+ ='
     r"|(?:return|call|module|func|constant)\b"
 )
-"""The start of a statement; any other line continues the previous statement."""
+"""Matches the start of a statement; all other text continues the previous statement."""
 _REGION = re.compile(
     rf'\s*(?:\^|{NAME}[\s,=]|"[\w.$]+"\s*\(|[a-z_]\w*(?:\.\w+)+[ \t]+(?:[%@:"(^]|(?:public|private|mutable|ins)\b)|'
     r"(?:[a-z_]\w*\.)?(?:return|func|call|module)\b(?!\s*=))"
@@ -32,7 +32,7 @@ _DEEPEST = 200
 
 @dataclass
 class Statement:
-    """A statement: its text without regions, its position in the file, and its regions as lists of statements."""
+    """A statement: its text without regions, its position in the file, and its regions (lists of statements)."""
 
     text: str
     at: int
@@ -40,14 +40,14 @@ class Statement:
 
 
 class Statements:
-    """A splitter of text into statements, each of which ends at the next statement or at the brace of its block."""
+    """Splits text into statements; a statement ends where the next one starts, or at the brace that ends its block."""
 
     def __init__(self, text: str) -> None:
         self.text, self.tokens, self.depth = text, _TOKEN.finditer(text), 0
         self.at = 0
 
     def block(self, ending: str = "") -> list[Statement]:
-        """Return the statements up to the brace that closes the block or, without `ending`, to the end of the text."""
+        """Return the statements up to `ending`, which closes the block, or up to the end of the text if it is empty."""
         self.depth += 1
         if self.depth > _DEEPEST:
             raise FormatError(f"regions: must be at most {_DEEPEST} deep, got more")
@@ -86,7 +86,7 @@ class Statements:
 
 
 def separators(text: str, at: int = 0) -> Iterator[re.Match[str]]:
-    """Yield commas, colons, arrows and spaces outside brackets, up to the first unmatched closing bracket."""
+    """Yield the commas, colons, arrows and spaces outside of brackets, up to the first unmatched closing bracket."""
     depth = 0
     for token in _MARK.finditer(text, at):
         depth += bool(token["open"]) - bool(token["close"])
@@ -107,7 +107,7 @@ def bracket_content(text: str, at: int) -> str:
 
 
 def split_at_commas(text: str) -> list[str]:
-    """Return the parts of a text that are separated by commas outside brackets, without surrounding spaces."""
+    """Return the stripped parts of a text between the commas that are outside of brackets."""
     places = [-1, *(mark.start() for mark in separators(text) if mark[0] == ","), len(text)]
     parts = [text[low + 1 : high].strip() for low, high in pairwise(places)]
     return parts if parts != [""] else []

@@ -1,10 +1,10 @@
 """Reader of StableHLO text as JAX's `export` prints it: each tensor is a buffer, alive in the order of operations.
 
-Calls are inlined, so each call gets separate buffers. Numbers that depend only on sizes are computed before the program
-runs and are not buffers; neither are constants, which are stored separately. A reshape is a view. The state of a
-`while` is stored in its results, and each iteration ends by copying the new state there; each branch of `case` and `if`
-writes the results. The sizes `?` of arguments are symbols, with names, ranges and equalities from JAX's assertions;
-unnamed ones are called after their place, like `arg0.1`. Buffers are aligned to 64 bytes.
+Calls are inlined, so each call gets its own buffers. Numbers that depend only on sizes are computed before the program
+runs, and constants are stored elsewhere, so neither are buffers. A reshape is a view. The state of a `while` loop is
+stored in its results, and each iteration ends by copying the new state there. Each branch of `case` and `if` writes the
+results. The sizes `?` of arguments are symbols, whose names, ranges and equalities come from JAX's assertions. A symbol
+without a name is called after its place, like `arg0.1`. Buffers are aligned to 64 bytes.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ _MOST_OPERATIONS, _DEEPEST = 200_000, 100
 _VIEWS = ("reshape", "dynamic_reshape")
 _ASSERTION = "shape_assertion"
 _IMPURE = re.compile(r"rng|infeed|recv|send|all_|reduce_scatter|collective_|(?:partition|replica)_id|.*\.|call$")
-"""Operators whose results depend on more than their operands, so that they are never folded."""
+"""Matches operators whose results depend on more than their operands, so they are never evaluated in advance."""
 _ELEMENTWISE = re.compile("(all_|collective_)?reduce|reduce_(scatter|window)|sort|scatter|select_and_scatter|map")
-"""Operators whose regions compute single elements."""
+"""Matches operators whose regions compute on single elements, so the regions need no buffers."""
 _COUNTS: Mapping[str, tuple[int | None, int | None]] = {
     "constant": (0, 1),
     "tuple": (None, 1),
@@ -69,11 +69,11 @@ _COUNTS: Mapping[str, tuple[int | None, int | None]] = {
     "case": (1, None),
     "if": (1, None),
 }
-"""The required numbers of operands and results of operators; None allows any number."""
+"""Maps operators to their required numbers of (operands, results); None allows any number."""
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a program; raises FormatError, and OptionError for dimensions that the program lacks."""
+    """Read a program. Raises FormatError, and OptionError for a dimension that the program does not have."""
     module = module_of(data)
     opened = _open_sizes(module)
     main = module.functions[module.main]
@@ -90,7 +90,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
         program = _Program(module, draft, unknown_values)
         return program, program.run(sizes)
 
-    # The buffers of a program's results are known only at the program's end, so draw the program twice.
+    # The buffers of a program's results are known only after converting the program, so convert it twice.
     _, results = draw_program(())
     program, _ = draw_program(results)
     once = constants_finding(
@@ -103,12 +103,12 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the symbols for open sizes of arguments, each with its range; raises FormatError."""
+    """Map each symbol for open sizes of arguments to its range. Raises FormatError."""
     return _open_sizes(module_of(data)).symbols
 
 
 def _unplanned_functions(module: HloModule) -> list[Finding]:
-    """Return a finding that lists functions without a plan, because the main function never calls them."""
+    """Return a warning that lists the functions that are not planned, because the main function never calls them."""
     others = module.unreached_functions
     if not others:
         return []
@@ -118,7 +118,7 @@ def _unplanned_functions(module: HloModule) -> list[Finding]:
 
 
 def _donations(main: HloFunction) -> list[Finding]:
-    """Return a finding that lists donated arguments, if there are any."""
+    """Return a warning that lists the donated arguments (whose bytes a result may reuse), if there are any."""
     if not (donated := main.donations):
         return []
     rows = [f"{name} ({attribute})" for name, attribute in donated.items()]
@@ -129,9 +129,9 @@ def _donations(main: HloFunction) -> list[Finding]:
 
 @dataclass(frozen=True, eq=False)
 class _Value:
-    """A tensor: its sizes and type, its buffer, and its numbers if they are a few integers.
+    """A tensor: its shape and type, its buffer, and its elements if they are a few known integers.
 
-    Constants, and numbers that are computed before the program runs, have no buffer.
+    Constants and numbers that are computed before the program runs have no buffer.
     """
 
     shape: Sizes
@@ -167,26 +167,26 @@ def _open_sizes(module: HloModule) -> OpenSizes:
 
 
 def _single_number(value: _Value) -> Any:
-    """Return the number in a tensor of one known element; None for other tensors."""
+    """Return the number in a tensor with a single known element, or None for any other tensor."""
     return value.numbers.item() if value.numbers is not None and value.numbers.size == 1 else None
 
 
 def _operands(operation: HloOperation, scope: Mapping[str, _Value]) -> list[_Value]:
-    """Return the operands of an operation as values; raises FormatError for an undefined operand."""
+    """Return the values of an operation's operands. Raises FormatError for an undefined operand."""
     if unmade := [name for name in operation.operands if name not in scope]:
         raise FormatError(f"{operation}: must use only values defined before it, got {excerpt(unmade[0])}")
     return [scope[name] for name in operation.operands]
 
 
 def _paired_values(operation: HloOperation, names: Sequence[S], values: Sequence[T]) -> list[tuple[S, T]]:
-    """Return the pairs of two lists; raises FormatError that names the operation if the lengths differ."""
+    """Return the pairs of names and values. Raises FormatError that names the operation if their numbers differ."""
     if len(names) != len(values):
         raise FormatError(f"{operation}: must pass {len(names)} values, got {len(values)}")
     return list(zip(names, values, strict=True))
 
 
 class _Program:
-    """A converter of a program to operations, with calls inlined."""
+    """Converts a program to operations and buffers, with all calls inlined."""
 
     def __init__(self, module: HloModule, draft: OperationsDraft, unknown: Mapping[str, int]) -> None:
         self.functions, self.draft, self.unknown = module.functions, draft, unknown
@@ -195,13 +195,13 @@ class _Program:
         self.computed: list[int] = []
 
     def run(self, sizes: dict[str, int]) -> list[str]:
-        """Convert the program for given sizes of arguments; return the names of its results' buffers."""
+        """Convert the program for given sizes of arguments, and return the names of its results' buffers."""
         results = self._convert_block(self.main.body, self.arguments(self.main, sizes))
         leaves = [value for value in _flatten(results) if value.kind.element != "token"]
         return list(dict.fromkeys(value.buffer or self._copy_value(value).buffer for value in leaves))
 
     def arguments(self, main: HloFunction, sizes: dict[str, int]) -> dict[str, _Value]:
-        """Declare the main function's arguments and return them; `sizes` also contains values of numeric arguments."""
+        """Declare the main function's arguments, and return them. `sizes` also has the values of numeric arguments."""
         scope = {}
         for name, kind in main.arguments.items():
             rows = enumerate(kind.shape)
@@ -214,7 +214,7 @@ class _Program:
         return scope
 
     def operation(self, operation: HloOperation, scope: dict[str, _Value]) -> list[_Value]:
-        """Convert an operation and return its results."""
+        """Convert an operation, and return the values of its results."""
         kind, types, operands = operation.kind, operation.types, _operands(operation, scope)
         counts, got = _COUNTS.get(kind, (None, None)), (len(operands), len(types))
         if any(count not in (None, has) for count, has in zip(counts, got, strict=True)):
@@ -248,7 +248,7 @@ class _Program:
         return self._draw_operation(operation, operands, numbers)
 
     def _known_result(self, operation: HloOperation, given: Sequence[_Value]) -> Array | None:
-        """Return the result computed from known operands; None if it is unknown or the operation unsupported."""
+        """Return an operation's result computed from known operands, or None if it is unknown or not supported."""
         numbers = [value.numbers for value in given if value.numbers is not None]
         is_followed = numbers and len(numbers) == len(given) and operation.types
         if not is_followed or not all(each.has_few_numbers for each in operation.types):
@@ -256,9 +256,9 @@ class _Program:
         return compute(operation, numbers, operation.types[0].sizes)
 
     def _is_constant(self, operation: HloOperation, given: Sequence[_Value]) -> bool:
-        """Return True for a value that depends only on constants and sizes, which compilers fold.
+        """Return True if a result depends only on constants and sizes, because compilers evaluate it in advance.
 
-        In a program without arguments, all values would be constant, so only small ones are folded.
+        In a program without arguments, all values would be constant, so only small values count as constant.
         """
         kinds = [*operation.types, *(value.kind for value in given)]
         is_plain = all(each.is_static and each.element != "token" for each in kinds)
@@ -267,7 +267,7 @@ class _Program:
         return bool(given) and not _buffer_names(given) and is_plain and is_pure and known_before
 
     def _draw_operation(self, operation: HloOperation, given: Sequence[_Value], numbers: Array | None) -> list[_Value]:
-        """Add an operation or a view with buffers for its results, and return the results."""
+        """Add an operation or a view to the program, with buffers for its results, and return the results' values."""
         if (
             operation.regions
             and not _ELEMENTWISE.fullmatch(operation.kind)
@@ -287,7 +287,7 @@ class _Program:
         return values if numbers is None else [replace(values[0], numbers=numbers)]
 
     def _result_shapes(self, operation: HloOperation, given: Sequence[_Value]) -> list[Sizes]:
-        """Return the result shapes given by the result types; if sizes are open, those given by the operator's rule."""
+        """Return the shapes of the results: those of the result types or, if these are open, by the operator's rule."""
         types = operation.types
         if all(each.is_static for each in types):
             return [each.sizes for each in types]
@@ -304,7 +304,7 @@ class _Program:
                 tuple(size if each is None else each for size, each in zip(row, kind.shape, strict=True))
                 for row, kind in zip(rows, types, strict=True)
             ]
-        # A rule fails for unknown operands, and for operands that do not match.
+        # A rule fails if operands are unknown or do not match, so first report operands that are unknown.
         except (LookupError, ValueError, TypeError, StopIteration):
             shapes = []
         if not shapes or any(isinstance(size, UnknownNumber) for shape in shapes for size in shape):
@@ -317,7 +317,7 @@ class _Program:
         return shapes
 
     def _convert_block(self, body: Iterable[HloOperation], scope: dict[str, _Value]) -> list[_Value]:
-        """Convert operations up to the return, and return its operands."""
+        """Convert the operations of a block up to its return statement, and return the values that it returns."""
         for operation in body:
             if operation.kind == "return":
                 return _operands(operation, scope)
@@ -332,7 +332,7 @@ class _Program:
         return function is not None and not function.has_body
 
     def _call_function(self, operation: HloOperation, given: Sequence[_Value]) -> list[_Value]:
-        """Convert the body of a called function in place of the call, and return its results."""
+        """Convert the body of a called function in place of the call, and return the values of its results."""
         function = self.functions.get(operation.callee)
         if function is None or self.depth == _DEEPEST:
             rule = f"must call a function of the module, at most {_DEEPEST} deep"
@@ -345,7 +345,7 @@ class _Program:
         return results
 
     def _add_branches(self, operation: HloOperation, condition: _Value, scope: dict[str, _Value]) -> list[_Value]:
-        """Add the branches of a `case` or `if`, each of which writes the results, and return the results."""
+        """Add the branches of a `case` or `if`, each of which writes the same results, and return these results."""
         targets, blocks = list[_Value](), []
         for region in operation.regions:
             self.draft.begin_block()
@@ -361,7 +361,7 @@ class _Program:
         return targets
 
     def _add_while(self, operation: HloOperation, given: Sequence[_Value], scope: dict[str, _Value]) -> list[_Value]:
-        """Add a loop whose state is stored in its results, copied there after each iteration; return the state."""
+        """Add a loop whose state is stored in its results and copied there after each iteration; return the results."""
         if len(operation.regions) != 2 or not operation.regions[1].body:
             raise FormatError(f"{operation}: must have a condition and a body, got {len(operation.regions)} regions")
         condition, body = operation.regions
@@ -378,7 +378,7 @@ class _Program:
         results = self._convert_block(body.body, scope | dict(_paired_values(operation, body.arguments, state)))
         both = _paired_values(operation, _flatten(results), _flatten(state))
         moves = [(source, target) for source, target in both if source is not target]
-        # A state value that becomes another state value would be overwritten, so copy the value before.
+        # If a state value becomes another state value, it could be overwritten before it is copied, so copy it first.
         moves = [(self._copy_value(source) if source in state else source, target) for source, target in moves]
         self.draft.operation(
             "next", _buffer_names(source for source, _ in moves), _buffer_names(target for _, target in moves)
@@ -392,7 +392,7 @@ class _Program:
         return copy
 
     def _declare_like(self, value: _Value, what: str, role: Kind) -> _Value:
-        """Declare buffers with the shape and type of a value, and return them as a value."""
+        """Declare buffers with the shape and type of a value, and return the new value."""
         if value.parts is None:
             return self._declare(what, value.shape, value.kind, role)
         return replace(value, parts=tuple(self._declare_like(each, what, role) for each in value.parts))
@@ -417,7 +417,7 @@ def _concrete_shape(shape: Sizes) -> tuple[int, ...] | None:
 
 
 def _flatten(values: Iterable[_Value]) -> list[_Value]:
-    """Return values with tuples replaced by their elements."""
+    """Return the values, in which each tuple is replaced by its elements."""
     return [leaf for value in values for leaf in ([value] if value.parts is None else _flatten(value.parts))]
 
 

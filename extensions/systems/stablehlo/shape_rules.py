@@ -1,6 +1,6 @@
-"""Rules for the result shapes of StableHLO's operators, from the shapes and the known numbers of operands.
+"""Rules for the result shapes of StableHLO's operators, which depend on operand shapes and known integer operands.
 
-Integers that determine sizes are computed before the program runs, as far as they are known.
+Integers that determine sizes are computed before the program runs, if they are known.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from memplan.planner.errors import FormatError
 
 
 class UnknownNumber:
-    """A number known only at run time: an unknown origin plus the known offset `above`."""
+    """A number that is unknown until run time, as the sum of an unknown base and a known number `above`."""
 
     def __init__(self, base: object = None, above: int = 0) -> None:
         self.base, self.above = base or self, above
 
     def plus(self, other: Any) -> Any:
-        """Return the sum with another number; the origin is kept if the other number is known."""
+        """Return the sum with another number; it has the same base if the other number is known."""
         return UnknownNumber() if isinstance(other, UnknownNumber) else UnknownNumber(self.base, self.above + other)
 
 
@@ -35,26 +35,26 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 def difference(a: Any, b: Any) -> Any:
-    """Return the difference of two numbers, which is known if both have the same origin."""
+    """Return the difference of two numbers, which is known if both are known or have the same unknown base."""
     if isinstance(b, UnknownNumber):
         return a.above - b.above if isinstance(a, UnknownNumber) and a.base is b.base else UnknownNumber()
     return a.plus(-b) if isinstance(a, UnknownNumber) else a - b
 
 
 def _quotient(a: int, b: int) -> int:
-    """Return a quotient rounded toward 0; raises ZeroDivisionError if the divisor may be less than 1."""
+    """Return a quotient rounded toward 0. Raises ZeroDivisionError if the divisor may be less than 1."""
     if not b > 0:
         raise ZeroDivisionError
     return a // b if a >= 0 else -(-a // b)
 
 
 def _is_equal(a: int, b: int) -> bool:
-    """Return True if two numbers are equal; raises FormatError if the answer depends on symbols."""
+    """Return True if two numbers are equal. Raises FormatError if this depends on the values of symbols."""
     return a == b or not (a < b or a > b)
 
 
 def _choose(which: Any, a: Any, b: Any) -> Any:
-    """Return `a` or `b` depending on a condition; if that is unknown, their common value or an unknown number."""
+    """Return `a` or `b` depending on `which`; if that is unknown, their common value, or else an unknown number."""
     if isinstance(which, UnknownNumber):
         return a if a is b or (isinstance(a, int) and isinstance(b, int) and a == b) else UnknownNumber()
     return a if which else b
@@ -74,7 +74,7 @@ _OF_UNKNOWN: Mapping[str, Callable[..., Any]] = {
     "select": _choose,
     "convert": lambda a: a,
 }
-"""The operators that can be computed even if some operands are unknown."""
+"""Maps the operators that can be computed with some unknown operands to functions."""
 _OF_KNOWN: Mapping[str, Callable[..., Any]] = {
     "multiply": operator.mul,
     "divide": _quotient,
@@ -88,11 +88,11 @@ _OF_KNOWN: Mapping[str, Callable[..., Any]] = {
     "or": operator.or_,
 }
 _BY_JAX: Mapping[str, Callable[[int, int], int]] = {"floor_divide": operator.floordiv, "remainder": operator.mod}
-"""The functions that JAX emits for quotients of sizes; they are evaluated directly rather than inlined."""
+"""Maps functions that JAX emits for quotients of sizes to Python's functions, which are called instead of inlining."""
 
 
 def compute(operation: HloOperation, given: Sequence[Array], shape: tuple[int, ...]) -> Array | None:
-    """Return the result of an operation on integers; None for unsupported operations."""
+    """Return the result of an operation on integer arrays, or None if the operation is not supported."""
     kind = operation.kind
     if kind == "reshape":
         return given[0].reshape(shape)
@@ -113,7 +113,7 @@ def compute(operation: HloOperation, given: Sequence[Array], shape: tuple[int, .
             return UnknownNumber()
         try:
             return function(*values)
-        # A result that depends on symbols matters only if the result is used, so do not raise the error here.
+        # A result that depends on symbols is an error only if it is used, so do not raise the error here.
         except (FormatError, ZeroDivisionError):
             return UnknownNumber()
 
@@ -121,7 +121,7 @@ def compute(operation: HloOperation, given: Sequence[Array], shape: tuple[int, .
 
 
 def compute_as_jax(function: str, given: Sequence[Array | None]) -> Array | None:
-    """Return the quotient or remainder that JAX's function `function` computes; None for other functions."""
+    """Return the quotient or remainder that a function of JAX computes, or None for any other function."""
     compute = _BY_JAX.get(function.rstrip("_0123456789"))
     numbers = [row.item() for row in given[-2:] if row is not None and row.size == 1]
     if compute is None or len(numbers) < 2 or not all(isinstance(each, int) for each in numbers) or numbers[1] <= 0:
@@ -134,14 +134,14 @@ Sizes = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class KnownOperands:
-    """The shapes of an operation's operands and their known integers; unknown integers raise LookupError."""
+    """The shapes of an operation's operands, and the known integers in them."""
 
     operation: HloOperation
     shapes: Sequence[Sizes]
     known: Sequence[list[Any] | None]
 
     def numbers(self, k: int) -> list[Any]:
-        """Return the integers of operand k; raises LookupError if they are unknown."""
+        """Return the integers of operand k as a list. Raises LookupError if they are unknown."""
         numbers = self.known[k]
         if numbers is None:
             raise LookupError(k)
@@ -152,7 +152,7 @@ Rule = Callable[[KnownOperands], list[Sizes]]
 
 
 def _operand_shapes(given: KnownOperands) -> list[Sizes]:
-    """Return operand shapes as result shapes: one for each result, or the first shape of the result's rank."""
+    """Return operand shapes as result shapes: one per result or, for one result, the first shape of its rank."""
     types = given.operation.types
     if len(types) > 1:
         return list(given.shapes[: len(types)])
@@ -216,7 +216,7 @@ def _pad_shapes(given: KnownOperands) -> list[Sizes]:
 def _window_counts(
     sizes: Sequence[Any], window: Sequence[Any], rows: Sequence[Sequence[Any]], pads: Sequence[Any]
 ) -> Sizes:
-    """Return the number of window positions per axis; `rows` are strides, base dilations and window dilations."""
+    """Return the number of window positions on each axis; `rows` are strides, base dilations and window dilations."""
     window_sizes = []
     for k, (size, wide) in enumerate(zip(sizes, window, strict=True)):
         stride, apart, inner = (row[k] if row else 1 for row in rows)
@@ -227,7 +227,7 @@ def _window_counts(
 
 def _window_reduction_shapes(given: KnownOperands) -> list[Sizes]:
     numbers, names = given.operation.numbers, ("window_strides", "base_dilations", "window_dilations")
-    # The last five operands are the window, the strides, two rows of dilations, and the pads.
+    # The last five operands are the window sizes, the strides, base and window dilations, and the padding.
     if given.operation.name.endswith("custom_call"):
         window, *rows, pads = (given.numbers(k) for k in range(len(given.shapes) - 5, len(given.shapes)))
     else:
@@ -286,9 +286,9 @@ RULES: Mapping[str, Rule] = {
     "dynamic_top_k": lambda given: [(*given.shapes[0][:-1], *given.numbers(1))] * 2,
     **dict.fromkeys(_LIKE_OPERANDS, _operand_shapes),
 }
-"""Maps operators and custom call targets to shape rules; chlo's element-wise functions use `_operand_shapes`."""
+"""Maps operators and custom call targets to their shape rules; CHLO's element-wise functions use `_operand_shapes`."""
 
 
 def rule_of(kind: str) -> Rule | None:
-    """Return the shape rule of an operator or custom call target; None if it has no rule."""
+    """Return the shape rule of an operator or custom call target, or None if it has no rule."""
     return RULES.get(kind, _operand_shapes if kind.startswith("chlo.") else None)

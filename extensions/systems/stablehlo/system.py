@@ -9,7 +9,7 @@ from memplan.planner.systems import FileReader, System
 
 
 def is_stablehlo(data: bytes) -> bool:
-    """Return True if the bytes start like MLIR and contain a StableHLO, CHLO, MHLO or JAX name near the start."""
+    """Return True if the bytes start like MLIR, and name StableHLO, CHLO, MHLO or JAX near the start."""
     return begins_as_mlir(data) and re.search(rb"\b(?:stablehlo|chlo|mhlo|jax)\.\w", data[:NEAR]) is not None
 
 

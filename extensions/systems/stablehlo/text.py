@@ -1,4 +1,4 @@
-"""Parser of StableHLO text that MLIR prints, pretty or generic, into functions, operations and regions."""
+"""Parser of StableHLO text, in MLIR's pretty or generic form, into functions, operations and regions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ARGUMENT = re.compile(r"\s*(%[\w.$-]+)\s*:\s*")
 _HEADER = re.compile(r'@("[^"]*"|[\w.$-]+)\s*\(|sym_name = ("[^"]*")')
 _ARGUMENT_NAME = re.compile(r"(%[\w.$-]+)\s*:")
 _STRING = re.compile(r'"(?:[^"\\]|\\.?)*(?:"|\Z)')
-# A name followed by a colon is an argument of a region, not an operand.
+# A name followed by a colon is an argument of a region, so it does not match as an operand.
 _VALUE = re.compile(r"%[\w.$-]++(?:#\d+)?+(?!\s*:)")
 _SHAPED = re.compile(r"(?:tensor|memref|vector)<((?:(?:\d{1,18}|\?)\s*x\s*)*)(.*)>", re.DOTALL)
 _BOUNDS = re.compile(r"bounds<([\d?, ]*)>")
@@ -43,14 +43,14 @@ _WORDS = {"bf": "bfloat", "f": "float", "tf": "float", "ui": "uint", "u": "uint"
 _GLOBAL = re.compile(r'"?(\w+\.global)\b')
 _DONATED = re.compile(r"tf\.aliasing_output = \d+|jax\.buffer_donor = true")
 _FEW = 64
-"""The maximum number of integers in a tensor whose values are tracked, since sizes may follow from them."""
+"""The values of integer tensors with at most this many elements are tracked, because sizes may depend on them."""
 
 
 @dataclass(frozen=True)
 class HloType:
-    """A type: a tensor's sizes (None if open) and element type, or the types of a tuple's elements.
+    """A type: a tensor's shape (None for an open size) and element type, or the types of a tuple's elements.
 
-    A value that only orders operations, or is absent, has the element type `token` and no bytes.
+    A value without bytes, which only orders operations or is absent, has the element type `token`.
     """
 
     shape: tuple[int | None, ...]
@@ -59,7 +59,7 @@ class HloType:
 
     @property
     def bits(self) -> int:
-        """The number of bits of an element, 8 for a bool; raises FormatError for an unknown type."""
+        """The number of bits of an element, which is 8 for a bool. Raises FormatError for an unknown type."""
         if self.element == "index":
             return 64
         stored = _STORED.match(self.element)
@@ -72,7 +72,7 @@ class HloType:
 
     @property
     def dtype(self) -> str:
-        """The common name of the element type, such as "float32"; raises FormatError for an unknown type."""
+        """The common name of the element type, such as "float32". Raises FormatError for an unknown type."""
         stored = _STORED.match(self.element)
         name = re.match("[a-z]+", stored[1] if stored else self.element)
         word = "complex" if self.element.startswith("complex") else _WORDS.get(name[0] if name else "", "uint")
@@ -80,17 +80,17 @@ class HloType:
 
     @property
     def is_static(self) -> bool:
-        """True if none of the sizes is open."""
+        """True if all sizes are known."""
         return None not in self.shape
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The sizes of the dimensions, with 0 for open ones."""
+        """The sizes of all dimensions, with 0 for an open size."""
         return tuple(each or 0 for each in self.shape)
 
     @property
     def has_few_numbers(self) -> bool:
-        """True for a tensor of a few integers, whose values are tracked because sizes may follow from them."""
+        """True for a tensor of a few integers, whose values are tracked because sizes may depend on them."""
         return self.is_static and math.prod(self.sizes) <= _FEW and self.element.startswith(("i", "ui"))
 
 
@@ -119,8 +119,8 @@ class HloOperation:
 
     @property
     def kind(self) -> str:
-        """The operator without a redundant dialect prefix; for a custom call, its target."""
-        # The dialects StableHLO, arith and CHLO all have constants.
+        """The operator's name without a redundant dialect prefix or, for a custom call, the name of its target."""
+        # Constants occur in the dialects stablehlo, arith and chlo, so drop all three prefixes.
         if self.name.endswith(".constant"):
             return "constant"
         name = self.callee if self.name == "stablehlo.custom_call" else self.name
@@ -128,18 +128,18 @@ class HloOperation:
 
     @property
     def callee(self) -> str:
-        """The name of the called function, composite or custom call target; empty if the operation calls none."""
+        """The name of the called function, composite or custom call target, or "" if the operation calls none."""
         match = re.search(r'(?:^\s*@|(?:decomposition|callee) = @|call_target_name = )("[^"]*"|[\w.$-]+)', self.text)
         return "" if match is None else match[1].strip('"')
 
     @property
     def direction(self) -> str | None:
-        """The direction of a comparison, such as EQ or LT; None for other operations."""
+        """The direction of a comparison, such as EQ or LT, or None for any other operation."""
         match = re.search(r"\b(?:EQ|NE|GE|GT|LE|LT)\b", self.text) if self.kind == "compare" else None
         return None if match is None else match[0]
 
     def numbers(self, *names: str, default: list[int] | None = None) -> list[int]:
-        """Return the integers of the first attribute present among `names`; raises FormatError if all are absent."""
+        """Return the integers of the first attribute in `names` that is present. Raises FormatError if none is."""
         for name in names:
             match = re.search(rf"\b{name}\s*=\s*(?:array<i64(?:: )?|dense<)?([-\d,\[\] ]+)", self.text)
             if match is not None:
@@ -151,14 +151,14 @@ class HloOperation:
 
 @dataclass
 class HloFunction:
-    """A function of a file; it is parsed on first use, because files contain functions that are never called."""
+    """A function of a file. It is parsed on first use, because files contain functions that are never called."""
 
     statement: Statement
     lines: list[int]
 
     @cached_property
     def name(self) -> str:
-        """The function's name; raises FormatError if it has none."""
+        """The function's name. Raises FormatError if it has none."""
         header = _HEADER.search(self.statement.text)
         if header is None:
             raise FormatError(f"{self}: must be a function with a name, got {excerpt(self.statement.text[:60])}")
@@ -169,17 +169,17 @@ class HloFunction:
 
     @property
     def has_body(self) -> bool:
-        """True unless the function is only declared."""
+        """True if the function is defined, not only declared."""
         return bool(self.statement.regions)
 
     @cached_property
     def body(self) -> list[HloOperation]:
-        """The operations of the function; empty if the function is only declared. Raises FormatError."""
+        """The operations of the function, or none if it is only declared. Raises FormatError."""
         return _parse_region(self.statement.regions[0], self.lines).body if self.has_body else []
 
     @cached_property
     def arguments(self) -> dict[str, HloType]:
-        """The type of each argument, keyed by name; raises FormatError."""
+        """Maps the name of each argument to its type. Raises FormatError."""
         types = {}
         for row in self._argument_texts:
             head = _ARGUMENT.match(row)
@@ -191,7 +191,7 @@ class HloFunction:
 
     @property
     def named_sizes(self) -> dict[str, str]:
-        """The names that JAX gives to those arguments that are sizes, keyed by argument."""
+        """Maps each argument that is a size to the name that JAX gives it."""
         rows = (
             (_ARGUMENT.match(row), re.search(r'jax\.global_constant = "(\w+)"', row)) for row in self._argument_texts
         )
@@ -199,7 +199,7 @@ class HloFunction:
 
     @property
     def donations(self) -> dict[str, str]:
-        """The attribute that donates each donated argument's bytes to a result, keyed by argument."""
+        """Maps each donated argument (whose bytes a result may reuse) to the attribute that donates it."""
         rows = ((_ARGUMENT.match(row), _DONATED.search(row)) for row in self._argument_texts)
         return {head[1]: match[0] for head, match in rows if head and match}
 
@@ -218,7 +218,7 @@ class HloFunction:
 
 @dataclass
 class HloModule:
-    """The functions of a file, keyed by name, and the name of its first module."""
+    """The functions of a file by name, and the name of the file's first module."""
 
     functions: dict[str, HloFunction]
     name: str | None = None
@@ -231,7 +231,7 @@ class HloModule:
 
     @property
     def unreached_functions(self) -> list[str]:
-        """The names of functions with a body that no chain of calls from the main function reaches."""
+        """The names of the functions with a body that the main function never calls, not even indirectly."""
         reached, waiting = {self.main}, [self.main]
         while waiting:
             function = self.functions[waiting.pop()]
@@ -242,9 +242,9 @@ class HloModule:
 
 
 def module_of(data: bytes) -> HloModule:
-    """Return the first module of a file with its functions; raises FormatError."""
+    """Return the first module of a file, with its functions. Raises FormatError."""
     text = COMMENT.sub(lambda found: found[1] or "", data.decode(errors="backslashreplace"))
-    # The end of the file may hold resources of large constants, so cut the resources off.
+    # The file may end with the data of large constants, which is not needed, so cut it off.
     text = text.partition("\n{-#")[0]
     aliases = dict(re.findall(r"^(![\w.]+) = (.*)", text, re.MULTILINE))
     text = re.sub(r"![\w.]+\b(?! =)", lambda found: aliases.get(found[0], found[0]), text) if aliases else text
@@ -273,7 +273,7 @@ def module_of(data: bytes) -> HloModule:
 
 
 def _parse_type(text: str) -> HloType | None:
-    """Return the type at the start of a text; None for types without memory."""
+    """Return the type at the start of a text, or None for a type without memory."""
     text = text.strip()
     text = text[: next((mark.start() for mark in separators(text)), len(text))]
     if text.startswith("tuple<"):
@@ -285,7 +285,7 @@ def _parse_type(text: str) -> HloType | None:
         return HloType((), text) if text == "index" or _BITS.fullmatch(text) or _STORED.match(text) else None
     element, *encoding = split_at_commas(match[2]) or [""]
     shape = [None if each.strip() == "?" else int(each) for each in match[1].split("x")[:-1]]
-    # A dimension with a bound occupies memory for the bound, which is its maximum size.
+    # A dimension with a bound (its maximum size) occupies memory for the bound, so use the bound as its size.
     if (bounds := _BOUNDS.search(",".join(encoding))) is not None:
         most = [None if each.strip() == "?" else int(each) for each in bounds[1].split(",")]
         shape = [bound if size is None else size for size, bound in zip(shape, most, strict=True)]
@@ -293,7 +293,7 @@ def _parse_type(text: str) -> HloType | None:
 
 
 def _parse_region(statements: list[Statement], lines: list[int]) -> HloRegion:
-    """Return the region made of some statements; raises FormatError if it has several blocks."""
+    """Return the region that consists of the given statements. Raises FormatError if it has several blocks."""
     arguments = list[str]()
     if statements and statements[0].text.startswith("^"):
         arguments = _ARGUMENT_NAME.findall(statements[0].text)
@@ -305,7 +305,7 @@ def _parse_region(statements: list[Statement], lines: list[int]) -> HloRegion:
 
 
 def _parse_operation(statement: Statement, lines: list[int]) -> HloOperation:
-    """Return the operation in a statement; raises FormatError."""
+    """Return the operation that a statement contains. Raises FormatError for any other statement."""
     line, head = bisect(lines, statement.at) + 1, _HEAD.match(statement.text)
     if head is None:
         raise FormatError(f"line {line}: must be an operation of StableHLO, got {excerpt(statement.text[:60])}")
@@ -319,7 +319,7 @@ def _parse_operation(statement: Statement, lines: list[int]) -> HloOperation:
         results += [row[1]] if row[2] is None else [f"{row[1]}#{k}" for k in range(int(row[2]))]
     regions = [_parse_region(each, lines) for each in statement.regions]
     operands = [] if name.endswith("constant") else _VALUE.findall(_STRING.sub("", begin))
-    # The text of the operation contains pairs (%argument = %operand).
+    # A `while` in pretty form lists its operands as pairs (%argument = %operand).
     if name.endswith(".while") and regions and not regions[0].arguments:
         for region in regions:
             region.arguments = operands[::2]
@@ -331,7 +331,7 @@ def _parse_operation(statement: Statement, lines: list[int]) -> HloOperation:
 
 
 def _result_types(text: str) -> list[HloType]:
-    """Return the result types of a signature; a signature without an arrow lists only these."""
+    """Return the result types of a signature; without an arrow, all its types are result types."""
     arrows = [mark.end() for mark in separators(text) if mark[0] == "->"]
     text = text[arrows[-1] if arrows else 0 :].strip()
     rows = split_at_commas(bracket_content(text, 0) if text.startswith("(") else text)
@@ -339,7 +339,7 @@ def _result_types(text: str) -> list[HloType]:
 
 
 def _called_functions(body: list[HloOperation]) -> Iterator[str]:
-    """Yield the names of functions that operations call, including operations in regions."""
+    """Yield the names of the functions that the operations call, including operations in their regions."""
     for operation in body:
         yield from (each.strip('"') for each in re.findall(r'@("[^"]*"|[\w.$-]+)', operation.text))
         for region in operation.regions:
@@ -347,7 +347,7 @@ def _called_functions(body: list[HloOperation]) -> Iterator[str]:
 
 
 def constant_integers(operation: HloOperation) -> Array | None:
-    """Return the integers of a constant with few elements; None for other constants."""
+    """Return the integers of a constant with few elements, or None for any other constant."""
     kind = operation.types[0]
     match = re.search(r"dense<([-\d, \s\[\]truefalse]*)>|^\s*(-?\d+|true|false)\b(?!\.)", operation.text)
     if not kind.has_few_numbers or match is None:

@@ -1,4 +1,4 @@
-"""Validation of answers against the JSON schemas of the HTTP API."""
+"""Validates answers against the JSON schemas of the HTTP API."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def _answer_validators() -> dict[str, jsonschema_rs.Validator]:
 
 
 def unlike_schema(name: str, answer: bytes) -> str | None:
-    """Return where and why a JSON answer to the question `name` violates its schema; None if it conforms."""
+    """Return where and why a JSON answer to the question `name` violates its schema, or None if it conforms."""
     wrong = next(_answer_validators()[name].iter_errors(json.loads(answer)), None)
     return None if wrong is None else f"{'.'.join(map(str, wrong.instance_path))}: {wrong.message[:500]}"

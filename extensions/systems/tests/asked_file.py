@@ -1,4 +1,4 @@
-"""A file with cached answers to questions about it, and live peaks that are computed independently."""
+"""A file with cached answers to questions about it, and live peaks that are computed without memplan's code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ A = TypeVar("A")
 
 
 def live_peak(problem: Problem) -> int:
-    """Return the peak of live bytes in a problem; an alias extends the lifetime of its root without adding bytes."""
+    """Return the peak of live bytes of a problem. An alias adds no bytes, but extends the lifetime of its root."""
     size = {row.id: row.size for row in problem.buffers}
     root = {row.id: row.id if row.alias_of is None else row.alias_of for row in problem.buffers}
     events: dict[int | str, list[tuple[int, int]]] = {}
@@ -47,7 +47,7 @@ def live_peak(problem: Problem) -> int:
 
 
 def graph_peak(graph: OperationGraph, order: Sequence[int]) -> int:
-    """Return the live peak of an order of operations, with inputs alive from the start, and with workspaces."""
+    """Return the live peak of an order of operations, including workspaces; inputs are alive from the start."""
     size = [0 if t in set(graph.resident) else bytes_ for t, bytes_ in enumerate(graph.size)]
     made = {t for row in graph.ops for t in row.outputs}
     first = dict.fromkeys([t for t in range(len(size)) if t not in made or t in graph.given], -1)
@@ -64,7 +64,7 @@ def graph_peak(graph: OperationGraph, order: Sequence[int]) -> int:
 
 @dataclass
 class AskedFile:
-    """A file, the options to read it, and cached answers about it; `tally` counts events by name."""
+    """A file, the options for reading it, and cached answers to questions about it; `tally` counts events by name."""
 
     data: bytes
     name: str
@@ -73,7 +73,7 @@ class AskedFile:
     refused: dict[str, str] = field(default_factory=dict)
 
     def answer_or_none(self, what: str, question: Callable[[], A]) -> A | None:
-        """Return the answer to a question; if the question refuses the file, record and count this and return None."""
+        """Return the answer to a question, or None if the question refuses the file, which is recorded and counted."""
         try:
             return question()
         except InputError as error:
@@ -86,7 +86,7 @@ class AskedFile:
 
     @cached_property
     def imported_file(self) -> ImportedProblem:
-        """Return the imported content of the file, which is a model, a graph of operations, or a problem."""
+        """The content of the file (a model, a graph of operations, or a problem) as an imported problem."""
         if detect(self.data, self.name) is not None:
             return read_model(self.data, self.name, self.options)
         if is_graph(self.data):
@@ -101,18 +101,18 @@ class AskedFile:
 
     @property
     def is_plain(self) -> bool:
-        """Return True if the problem has one pool, and no two live buffers may share bytes."""
+        """True if the problem has one pool, and no two buffers may share bytes while both are alive."""
         problem = self.imported_file.problem
         are_tied = problem.may_share or any(row.relative is not None for row in problem.buffers)
         return len(problem.pools) == 1 and not are_tied
 
     @property
     def is_flat(self) -> bool:
-        """Return True if no operation has regions, so that inputs and outputs live exactly as the graph states."""
+        """True if no operation has regions, so that lifetimes are exactly those that the graph states."""
         return self.graph is None or not any(row.regions for row in self.graph.ops)
 
     def is_consistent_peak(self, found: int, said: int) -> bool:
-        """Return True if a computed peak equals the stated one, or is at most that if operations have regions."""
+        """Return True if a computed peak equals the stated one or, if operations have regions, does not exceed it."""
         return found == said if self.is_flat else found <= said
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Writers of random models as files of each format that contains operations."""
+"""Writes random models as files, in each file format that contains operations."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ FORMATS: Mapping[str, Format] = {
 
 
 def draw_file(seed: int) -> tuple[str, bytes, int]:
-    """Return the name, the bytes and the live peak of a random model; the formats rotate with the seed."""
+    """Return (file name, bytes, live peak) of a random model; the file format depends on the seed."""
     name = list(FORMATS)[seed % len(FORMATS)]
     how = FORMATS[name]
     model = draw(seed, how)

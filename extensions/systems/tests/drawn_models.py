@@ -1,8 +1,8 @@
-"""Small random models, and the bytes that each needs; `drawn_files` writes them as files.
+"""Small random models, and the live peak of each; `drawn_files` writes them as files.
 
 The live peak is computed here only from the steps, by the documented rules of the readers. A view shares its source's
-bytes, unless both belong to the caller. Inputs are alive before the first step, results after the last one. A choice
-reads its condition first, and each branch writes the result.
+bytes, unless both belong to the caller. Inputs are alive before the first step, and results after the last one. A
+choice between branches first reads its condition, and each branch writes the result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CHOICE, VIEW, OVER = "choice", "view", "over"
 
 @dataclass(frozen=True)
 class Step:
-    """An operation on numbered tensors; `branches` are the steps of each branch if it is a choice."""
+    """An operation on numbered tensors. A choice also has `branches`, which are the steps of each branch."""
 
     kind: str
     inputs: tuple[int, ...]
@@ -29,7 +29,7 @@ class Step:
 
 @dataclass(frozen=True)
 class DrawnModel:
-    """A program: the shapes of its tensors, and which tensors are inputs, constants, results and conditions."""
+    """A program: its steps, its tensors' shapes, and which tensors are inputs, constants, results or conditions."""
 
     shapes: tuple[Shape, ...]
     given: tuple[int, ...]
@@ -59,7 +59,7 @@ class Format:
 
 
 def draw(seed: int, how: Format) -> DrawnModel:
-    """Return a random model of up to ten steps."""
+    """Return a random model of at most ten steps that can be written in the given format."""
     rng = random.Random(seed)
     draft = _Draft(rng, how)
     for _ in range(rng.randint(1, 3)):
@@ -71,7 +71,7 @@ def draw(seed: int, how: Format) -> DrawnModel:
 
 
 def live_peak(model: DrawnModel, how: Format) -> int:
-    """Return the peak of live bytes, as the maximum over all combinations of branches."""
+    """Return the peak of live bytes of a model, which is the maximum over all combinations of branches."""
     home, copies = homes(model, how)
     choices = [step for step in model.steps if step.kind == CHOICE]
     return max(
@@ -81,7 +81,7 @@ def live_peak(model: DrawnModel, how: Format) -> int:
 
 
 def homes(model: DrawnModel, how: Format) -> tuple[dict[int, int], set[int]]:
-    """Return the tensor whose bytes each tensor uses, and the results of views that are stored as copies."""
+    """Return a map from each tensor to the tensor whose bytes it uses, and the set of views that are copies."""
     home = {t: t for t in range(len(model.shapes))}
     is_callers = {t: t in model.given or t in model.results for t in home}
     copies: set[int] = set()
@@ -102,9 +102,7 @@ def homes(model: DrawnModel, how: Format) -> tuple[dict[int, int], set[int]]:
 def _peak_of_branches(
     model: DrawnModel, how: Format, home: Mapping[int, int], copies: set[int], way: Mapping[int, int]
 ) -> int:
-    rows: list[
-        tuple[list[int], list[int], int]
-    ] = []  # the tensors read, the tensors written, and the scratch bytes of each kernel
+    rows: list[tuple[list[int], list[int], int]] = []  # (tensors read, tensors written, scratch bytes) of each kernel
     for step in model.steps:
         if step.kind == CHOICE:
             inner = [row for branch in step.branches for row in branch]
@@ -133,7 +131,7 @@ def bytes_of(model: DrawnModel, how: Format, tensor: int) -> int:
 
 
 def _scratch_bytes(model: DrawnModel, how: Format, step: Step) -> int:
-    """Return a kernel's scratch bytes: TFLite Micro's transposed convolution accumulates in 32 bits."""
+    """Return the scratch bytes of a step: only a transposed convolution has some, for 32-bit accumulators."""
     return (
         4 * bytes_of(replace(model, conditions=()), replace(how, alignment=4), step.outputs[0])
         if step.kind == "deconv"
@@ -162,7 +160,7 @@ class _Draft:
         self.steps.append(Step(kind, tuple(inputs), made))
 
     def step(self, kind: str) -> None:
-        """Add a step of the given kind, or an element-wise step if that kind is impossible for the drawn tensor."""
+        """Add a step of the given kind or, if the drawn tensor does not allow it, an element-wise step."""
         x = self.rng.choice(self.live)
         rows, columns = shape = self.shapes[x]
         if kind == "add":
@@ -208,7 +206,7 @@ class _Draft:
         self.steps.append(Step(CHOICE, (condition,), (self.tensor(shape),), tuple(branches)))
 
     def model(self) -> DrawnModel:
-        # A graph of ggml contains no unread inputs, so add a reader for each.
+        # A graph of ggml contains only inputs that are read, so add a step that reads each unread input.
         if self.how.keeps_unread:
             for t in set(self.given).difference(*(step.inputs for step in self.steps)):
                 self.add("relu", (t,), self.shapes[t])

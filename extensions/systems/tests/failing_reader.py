@@ -1,4 +1,4 @@
-"""A model reader for tests that fails in the way that the first word of the file names."""
+"""A model reader for tests, which fails in the way that the first word of the file names."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def _deeper(depth: int) -> int:
 
 
 def read(data: bytes, _options: ModelOptions) -> ImportedProblem:
-    """Fail immediately or, if the file contains `later`, when the problem is first used."""
+    """Fail at once or, if the file contains the word `later`, when its problem is first used."""
     name = data.split()[0]
     return ImportedProblem(FAULTS[name]) if b"later" in data else FAULTS[name]()

@@ -1,7 +1,7 @@
-"""Invariants between the answers to all questions about one file, of any format.
+"""Invariants between the answers to all questions about one file of any format.
 
-Live bytes are computed independently: for the problem, for the graph of operations, and for files that are written and
-read back. If a question refuses a file with a message, there is no answer to compare; refusals are counted.
+Live bytes are computed without memplan's code: for the problem, for the graph of operations, and for files that are
+written and read back. If a question refuses a file with a message, there is no answer to compare; refusals are counted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def violations(
     live: int | None = None,
     tally: Counter[str] | None = None,
 ) -> list[str]:
-    """Return a sentence for each broken invariant; `live` is the file's live peak by an independent computation."""
+    """Return a sentence for each broken invariant. `live` is the file's live peak in bytes, if the caller knows it."""
     counts = Counter[str]() if tally is None else tally
     try:
         file = AskedFile(data, name, options or ModelOptions(), counts)
@@ -69,7 +69,7 @@ def violations(
 
 
 def _reading_faults(file: AskedFile) -> Iterator[str]:
-    """Yield a sentence for each question that omits findings, and for each role that contradicts the program."""
+    """Yield a sentence for each question that omits the reader's findings, and for each buffer role that is wrong."""
     own = {(each.rule, each.message) for each in file.imported_file.warnings}
     readers = {name: Reader(file.read_options()) for name in ("plan", "order", "explain")}
     heard: dict[str, Callable[[], Any]] = {
@@ -156,7 +156,7 @@ def _order_file_faults(file: AskedFile, ordered: OperationGraph, found: OrderAns
 
 
 def _best_order_faults(file: AskedFile) -> Iterator[str]:
-    """Yield a sentence for each contradiction between `plan --order best` and the least peak of `order`."""
+    """Yield a sentence for each contradiction between the peaks of `plan --order best` and of `order`."""
     found = file.order_answer
     if found is None or not file.is_plain:
         return
@@ -182,7 +182,7 @@ def _cascade_faults(file: AskedFile) -> Iterator[str]:
     graph = file.graph
     if graph is None or not file.is_plain:
         return
-    # The graph has unrounded sizes, so cascade must round them up to the problem's alignment.
+    # The graph's sizes are not rounded, so cascade must round them up to the problem's alignment.
     alignment = int(file.imported_file.problem.buffers.alignment.max(initial=1))
     found = file.answer_or_none(
         "cascade", lambda: cascade(graph, CascadeOptions(time_limit_s=SECONDS / 4, alignment=alignment))
@@ -201,7 +201,7 @@ def _explain_faults(file: AskedFile) -> Iterator[str]:
         return
     options = ExplainOptions(time_limit_s=SECONDS, deterministic=True)
     within = explain(file.imported_file.problem.with_capacity(peak), options=options)
-    # The question explain gives its plan less time than the question plan does.
+    # The question `explain` gives its plan less time than `plan` does, so its peak may be higher.
     if within.status == "unknown":
         file.tally["explain out of time"] += 1
     elif within.status != "fits":

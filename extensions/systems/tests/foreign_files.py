@@ -1,4 +1,4 @@
-"""Files of other systems by name: dumps by the systems' programs, and small handwritten files in their formats."""
+"""Files of other systems: dumps that the systems' own programs wrote, and small handwritten files in their formats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MODELS = Path(__file__).resolve().parents[3] / "tests" / "models"
 
 
 def files() -> Iterator[tuple[str, bytes]]:
-    """Yield the unique name and the bytes of each file."""
+    """Yield (unique name, bytes) of each file."""
     for folder, pattern in ((MODELS, "*.tflite"), (MODELS, "*/*.tflite"), (MODELS, "*.pte"), (DUMPS, "*.*")):
         yield from ((path.name, path.read_bytes()) for path in sorted(folder.glob(pattern)))
     yield from _tflite()
@@ -28,8 +28,8 @@ def files() -> Iterator[tuple[str, bytes]]:
 
 
 def models() -> Iterator[tuple[str, bytes]]:
-    """Yield the unique name and the bytes of further files with operations, which other tests of the project use."""
-    # The module needs the extra onnx.
+    """Yield (unique name, bytes) of further files with operations, which other tests of the project use."""
+    # This module needs the package onnx, so import it only here.
     from memplan.extensions.models.tests import onnx_models
 
     for folder, pattern in ((MODELS, "ggml/*"), (MODELS, "*.pt2"), (DUMPS / "wrong", "*.*")):
@@ -75,7 +75,7 @@ def _packs() -> Iterator[tuple[str, bytes]]:
 
 
 def relax(*lines: str, imports: str = "# from tvm.script import relax as R") -> bytes:
-    """Return the source of a Relax module with one function whose body consists of `lines`."""
+    """Return the source of a Relax module with a single function, whose body consists of `lines`."""
     head = f"{imports}\n@I.ir_module\nclass Module:\n    @R.function\n"
     body = "".join(f"        {line}\n" for line in lines)
     return f'{head}    def main(x: R.Tensor((4, "n"), dtype="float32")):\n{body}'.encode()

@@ -7,11 +7,11 @@ import random
 from collections.abc import Iterable, Sequence
 
 Row = tuple[int, int, int]
-"""A buffer: its size in bytes, its start and its end."""
+"""A buffer as (size in bytes, start, end)."""
 
 
 def planner_input(seed: int) -> list[Row]:
-    """Return 1 to 60 random buffers, with few or many distinct sizes, and short or long lifetimes."""
+    """Return 1 to 60 random buffers with few or many distinct sizes and short or long lifetimes."""
     draw = random.Random(seed)
     sizes = [draw.randint(1, 4096) for _ in range(draw.choice((2, 5, 1000)))]
     horizon, longest = draw.choice((8, 30, 100)), draw.choice((3, 20))

@@ -1,4 +1,4 @@
-"""A writer of protocol buffers for tests, independent of the reader's code."""
+"""A writer of protocol buffers for tests, which shares no code with the reader."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Content = int | str | bytes
 
 
 def message(fields: Mapping[int, Content | list[bytes]]) -> bytes:
-    """Return a message; a list is written as a repeated field, and bytes as a nested message."""
+    """Return the bytes of a message; a list is written as a repeated field, and bytes as a nested message."""
     return b"".join(
         field(number, value)
         for number, values in fields.items()
@@ -17,7 +17,7 @@ def message(fields: Mapping[int, Content | list[bytes]]) -> bytes:
 
 
 def field(number: int, value: Content) -> bytes:
-    """Return the bytes of one field."""
+    """Return the bytes of one field: its number and wire type, followed by its value."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value % (1 << 64))
     content = value.encode() if isinstance(value, str) else value

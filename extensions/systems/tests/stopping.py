@@ -1,4 +1,4 @@
-"""Helpers that stop a question at its n-th check whether to stop, by cancellation or by deadline."""
+"""Stops a question at its n-th check whether to stop, by cancellation or by an expired deadline."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from memplan.questions.question.wire import read_body_options, read_question
 from memplan.solvers.search.control import Deadline, ignore_report
 
 LATER = 1e6
-"""The seconds subtracted from the remaining time, so that every deadline expires."""
+"""The seconds that are subtracted from the remaining time, so that every deadline expires."""
 
 
 @dataclass
 class CheckCounter:
-    """A counter of a call's checks whether to stop; it stops the call after check number `last`."""
+    """Counts how often a call checks whether to stop, and stops the call after check number `last`."""
 
     last: float = inf
     count: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def is_over(self) -> bool:
-        """Count a check; return True for all checks after the last one."""
+        """Count a check, and return True for all checks after number `last`."""
         with self.lock:
             self.count += 1
         return self.count > self.last
@@ -44,7 +44,7 @@ class CancelledAt(threading.Event):
         self.asks = asks
 
     def is_set(self) -> bool:
-        """Count a check; return True for all checks after the last one, or if the event was set."""
+        """Count a check, and return True if the event was set or the check comes after number `last`."""
         return super().is_set() or self.asks.is_over()
 
 
@@ -70,9 +70,9 @@ def stop_question(
     by_clock: bool,
     take: Callable[[Any], object] = ignore_report,
 ) -> str:
-    """Answer a question for a request body, stop it after the n-th check, and return the kind of its result as a text.
+    """Answer a question for a request body, stop it after the n-th check, and return a word for the kind of its result.
 
-    All answers and intermediate answers are verified and validated against the schema; faults of memplan are raised.
+    All final and interim answers are verified and validated against the schema; internal errors of memplan are raised.
     `take` is called with the final answer.
     """
     notes = list[Any]()

@@ -1,4 +1,4 @@
-"""Answers to all questions about one file agree with each other, for files of every format and for random models."""
+"""Tests that the answers to all questions about one file agree, for files of every format and for random models."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_findings_of_a_reader_are_reported_once_for_graphs_of_operations() -> No
     data = FILES["loop.onnx"]
     reader = Reader()
     reader.problem(data, "loop.onnx")
-    # Reading the graph yields the same findings again, which must not be listed twice.
+    # Reading the graph gives the same findings again, so check that they are not listed twice.
     read_graph(reader, data, "loop.onnx")
     assert [each.rule for each in reader.warnings] == ["view-apart"]
 

@@ -1,4 +1,4 @@
-"""Files of other systems: each is read with the expected buffers, own peak and verdict, or refused with its message."""
+"""Tests that each file of another system is read with its buffers and own plan, or refused with its message."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ READ: dict[str, tuple[int, int | None, bool | None]] = {
     "snapshot.json": (3, 1536, True),
     "snapshot.pickle": (3, 1536, True),
 }
-"""The number of buffers, the peak of the plan inside, and whether that plan is valid, for each readable file."""
+"""Maps a readable file to (number of buffers, peak of the plan in the file, whether this plan is valid)."""
 REFUSED = {
     "without_lifetimes.xla.txt": "must be XLA's texts of the buffer assignment and the live ranges,",
     "without_assignment.hlo.pb": "hlo_proto.buffer_assignment: is required: dump the module after its",
@@ -81,7 +81,7 @@ REFUSED = {
     "snapshot_without_history.pickle": "device_traces: must have events: start recording the memory history before",
     "snapshot_that_runs.pickle": 'must contain plain values only, got an object of "builtins.print"',
 }
-"""The start of the message for each refused file; the tests of each reader contain further messages."""
+"""Maps a refused file to the start of the error message; the tests of each reader check further messages."""
 FILES = dict(files())
 
 
@@ -99,8 +99,7 @@ def test_every_file_has_an_expected_result() -> None:
 def test_a_file_of_another_system_is_read_with_its_own_plan(name: str) -> None:
     problem, found = read(name, FILES[name])
     own_peak, is_valid = None if found.imported is None else found.imported.own_peak, None
-    # The error means that the file contains no plan.
-    with suppress(FormatError):
+    with suppress(FormatError):  # A file without a plan raises FormatError.
         plan = found.plan(FILES[name], name, problem)
         problem = found.problem_of_plan or problem
         is_valid = verify(problem, plan) == ()

@@ -1,4 +1,4 @@
-"""Properties of all readers: how files are recognized, and how broken, hostile and unusual bytes are handled."""
+"""Tests of all readers: how files are recognised, and how broken, hostile and unusual bytes are handled."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_failing_reader_does_not_stop_the_check_of_other_models(
 
 
 BEYOND_TEXT = 16**8000
-"""A number with more digits than Python converts to text."""
+"""A number with more digits than Python is willing to convert to text."""
 
 
 def test_excerpts_of_huge_numbers_show_first_digits_and_bits() -> None:

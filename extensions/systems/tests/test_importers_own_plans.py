@@ -1,4 +1,4 @@
-"""Plans inside files of other systems are read and valid, and the names in the files' models are read."""
+"""Tests that plans inside files of other systems are read and valid, and that the names in the files are read."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ GRAPHS = Path(__file__).parents[3] / "tests" / "models" / "ggml"
 
 
 def graphs(file: str) -> Iterator[bytes]:
-    """Yield each graph in a ggml file, which contains one graph for each size."""
+    """Yield the bytes of each graph in a ggml file, which contains one graph for each size of its dimension."""
     start, *parts = Path(file).read_bytes().split(b'{"format"')
     yield from (start + b'{"format"' + part for part in parts)
 

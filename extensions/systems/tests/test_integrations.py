@@ -1,4 +1,4 @@
-"""Integrations with other runtimes: wrong plans in their printed output are reported, and their sources are edited."""
+"""Tests of integrations with other runtimes: wrong plans in their output are reported, and their sources are edited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reimplemented planners of other systems: their offsets equal those of the original planners."""
+"""Tests that reimplemented planners of other systems return the same offsets as the original planners."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def test_planners_in_order_of_start_time_place_each_buffer_in_the_smallest_gap(
 
 
 RECORDED: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("runtime_planners.json").read_text())
-"""Maps a planner and a number of inputs to the hash of the original planner's offsets for these inputs."""
+"""Maps a planner, then a number of inputs, to the hash of the original planner's offsets for these inputs."""
 
 
 def problem(rows: list[Row]) -> Problem:
-    """Return the problem of some buffers; every third one is named like a gradient of a weight, for nntrainer."""
+    """Return the problem of these buffers; for nntrainer, every third buffer has the name of a weight's gradient."""
     names = [f"b{k}:grad" if k % 3 == 0 else f"b{k}" for k in range(len(rows))]
     return Problem.model_validate(
         {"buffers": [{"id": n, "size": s, "start": a, "end": b} for n, (s, a, b) in zip(names, rows, strict=True)]}

@@ -1,4 +1,4 @@
-"""Shadow execution of plans for imported models, which checks the readers' lifetimes independently."""
+"""Shadow execution of plans for imported models: it simulates every byte, which checks the readers' lifetimes."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ TELL_OPERATIONS = (
     "pto",
     "tilelang",
 )
-"""The readers that return operations as well as lifetimes."""
+"""The names of the readers that return operations and not only lifetimes."""
 BEHIND_A_MODEL = ("onnxruntime-plan",)
-"""Formats that can be read only together with their model, which provides the sizes."""
+"""The formats that can be read only together with a model, because only the model has the sizes."""
 
 
 def models(name: str, views: Views) -> list[tuple[ImportedProblem, Operations]]:
-    """Return those imported small models of a format that contain operations, together with the operations."""
+    """Return (imported model, operations) for the small models of a format that contain operations."""
     if name == "onnx":
         pytest.importorskip("onnx", reason="needs the extra onnx")
     read = [read_format(name, data, ModelOptions(views=views)) for data in SEEDS[name]()]
@@ -51,7 +51,7 @@ def test_other_formats_are_read_without_operations(name: str) -> None:
 
 
 def replace_rows(problem: Problem, rows: list[dict[str, Any]]) -> Problem:
-    """Return a problem with the pools of the given one, and other buffers."""
+    """Return a copy of a problem with the given rows as its buffers."""
     return Problem.model_validate({"buffers": rows, "pools": problem.pools})
 
 
@@ -67,9 +67,9 @@ def test_shadow_execution_of_every_model_accepts_its_plan(name: str, views: View
 
 
 def shortened_lifetimes(problem: Problem) -> Iterator[tuple[Problem, Plan, Buffer]]:
-    """Yield the problem with one lifetime shortened by a step, a plan that reuses its bytes then, and the buffer.
+    """Yield (problem with one lifetime that is a step too short, plan that reuses its bytes in that step, the buffer).
 
-    Two buffers are pinned to one offset, which the wrong lifetimes allow; `auto` places all other buffers.
+    Two buffers are pinned to one offset, which only the wrong lifetime allows; `auto` places all other buffers.
     """
     rows = [row.model_dump(exclude_none=True) for row in problem.buffers]
     for victim, row in enumerate(problem.buffers):

@@ -1,4 +1,4 @@
-"""How libstdc++'s `std::sort` orders equal elements, on which the reimplemented planners depend."""
+"""Tests of how libstdc++'s `std::sort` orders equal elements, on which the reimplemented planners depend."""
 
 from __future__ import annotations
 

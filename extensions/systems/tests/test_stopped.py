@@ -1,4 +1,4 @@
-"""Every question returns a verified answer if it is cancelled or runs out of time at any moment."""
+"""Tests that every question returns a verified answer if it is cancelled or runs out of time at any moment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WAYS: dict[str, list[dict[str, Any]]] = {
 
 
 def bodies(name: str) -> Iterator[dict[str, Any]]:
-    """Yield the request bodies to stop: the question's example and small random ones, with each set of options."""
+    """Yield request bodies for a question: its example and small random ones, each with several sets of options."""
     example = QUESTIONS[name].example
     drawn: list[dict[str, Any]] = []
     if name in ("plan", "explain", "certify"):

@@ -23,7 +23,7 @@ _NO_USES = {"T.Buffer", "T.decl_buffer", "T.func_attr"}
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read the single kernel with addresses; raises FormatError, and OptionError if dimensions are given."""
+    """Read the only kernel with addresses. Raises FormatError, and OptionError if the options give dimensions."""
     refuse_dims(options, "kernels of TileLang")
     functions = [row for row in ast.walk(module_of(data)) if isinstance(row, ast.FunctionDef)]
     kernels = [row for row in functions if attribute_of(row, "address_map")]
@@ -37,7 +37,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _integers_by_buffer(kernel: ast.FunctionDef, name: str) -> dict[str, int]:
-    """Return a kernel's attribute that maps buffers to integers; raises FormatError if it is missing or malformed."""
+    """Return a kernel's attribute that maps buffers to integers. Raises FormatError if it is missing or malformed."""
     rows = attribute_of(kernel, name)
     pairs = zip(rows.keys, rows.values, strict=True) if isinstance(rows, ast.Dict) else ()
     values = {dotted_name(key): row.value for key, row in pairs if key and isinstance(row, ast.Constant)}
@@ -48,7 +48,7 @@ def _integers_by_buffer(kernel: ast.FunctionDef, name: str) -> dict[str, int]:
 
 
 class _Kernel:
-    """A collector of a kernel's buffers and of the operations in its statements."""
+    """Collects the buffers of a kernel, and the operations in its statements."""
 
     def __init__(self, kernel: ast.FunctionDef, options: ModelOptions) -> None:
         self.draft, self.uses = OperationsDraft(None, (), options, options.alignment or ALIGNMENT), Uses()
@@ -88,7 +88,7 @@ class _Kernel:
                 self._add_operation(row)
 
     def _add_operation(self, row: ast.AST) -> None:
-        """Add the operation of a statement; a buffer that is read here and written nowhere is scratch memory."""
+        """Add the operation of a statement. A buffer that is read here but written nowhere is scratch memory."""
         rows = [*self._accesses(row)]
         self.uses.add(len(rows))
         reads, writes = (dict.fromkeys(name for name, kind in rows if kind & way) for way in (_READ, _WRITE))
@@ -99,7 +99,7 @@ class _Kernel:
             self.draft.operation(op or "store", inputs, writes, scratch)
 
     def _accesses(self, row: ast.AST) -> Iterator[tuple[str, int]]:
-        """Yield each buffer that a statement uses, with the kind of use: read, write or both."""
+        """Yield (buffer, kind of use) for each buffer that a statement uses; the kinds are read, write, and both."""
         inside = set[int]()
         for node in ast.walk(row):
             if id(node) in inside:
@@ -119,7 +119,7 @@ class _Kernel:
 
 
 def _bound_calls(kernel: ast.FunctionDef) -> Iterator[tuple[str, ast.Call]]:
-    """Yield each name that is bound to a call, by `a = T.allocate(...)` or `with T.allocate(...) as a`."""
+    """Yield (name, call) for each name bound to a call, by `a = T.allocate(...)` or `with T.allocate(...) as a`."""
     for row in ast.walk(kernel):
         pair = (row.optional_vars, row.context_expr) if isinstance(row, ast.withitem) else (None, None)
         target, call = (row.targets[0], row.value) if isinstance(row, ast.Assign) else pair

@@ -11,11 +11,11 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, align, c
 
 _BLOCK = 256
 _LEVELS = 6
-"""The number of leading bits of a size that select its class; each power of two has 2^5 classes."""
+"""The number of leading bits of a size that determine its class, so each power of two has 2^5 classes."""
 
 
 class _SizeClasses:
-    """An allocator for a memory of `size` bytes; the free blocks of a size class are used first in, first out."""
+    """An allocator for a memory of `size` bytes. Within a size class, the block that was freed first is used first."""
 
     def __init__(self, size: int) -> None:
         self.free: dict[tuple[int, int], list[int]] = defaultdict(list)
@@ -29,12 +29,12 @@ class _SizeClasses:
         least = _size_class(align(size, 1 << size.bit_length() - _LEVELS))
         at = self.free[min(each for each, blocks in self.free.items() if blocks and each >= least)][0]
         whole = self.sizes[at]
-        self._remove_free(at)
+        self._remove_free_block(at)
         if whole > size:
             self._set_predecessor(at, whole, at + size)
             self.sizes[at] = size
             self.before[at + size] = at
-            self._add_free(at + size, whole - size)
+            self._add_free_block(at + size, whole - size)
         return at
 
     def release(self, offset: int, size: int) -> None:
@@ -49,25 +49,25 @@ class _SizeClasses:
         while k < after:
             step = self.sizes[k]
             if k != offset:
-                self._remove_free(k)
+                self._remove_free_block(k)
             if k != at:
                 del self.sizes[k], self.before[k]
             self.is_free.discard(k)
             k += step
         self._set_predecessor(at, whole, at)
-        self._add_free(at, whole)
+        self._add_free_block(at, whole)
 
-    def _remove_free(self, at: int) -> None:
+    def _remove_free_block(self, at: int) -> None:
         self.free[_size_class(self.sizes[at])].remove(at)
         self.is_free.remove(at)
 
-    def _add_free(self, at: int, size: int) -> None:
+    def _add_free_block(self, at: int, size: int) -> None:
         self.sizes[at] = size
         self.free[_size_class(size)].append(at)
         self.is_free.add(at)
 
     def _set_predecessor(self, at: int, size: int, before: int) -> None:
-        """Record `before` as the predecessor of the block that follows the block at `at`."""
+        """Record the block at `before` as the predecessor of the block that follows the one at `at` of `size` bytes."""
         if at + size in self.sizes:
             self.before[at + size] = before
 
@@ -78,7 +78,7 @@ def _size_class(size: int) -> tuple[int, int]:
 
 
 def plan(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers in time order, in blocks of 256 bytes, each in the lowest size class with a sufficient block."""
+    """Place buffers in time order, in blocks of 256 bytes, each in the smallest size class with a sufficient block."""
     rows = tensors(problem)
     unit = align(_BLOCK, common_alignment(problem, rows))
     room = 2 * sum(max(align(row.size, unit), _BLOCK) for row in rows)

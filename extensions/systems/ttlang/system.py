@@ -9,7 +9,7 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
 
 
 def plan(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers by size in the lowest gaps, equal sizes as given or by conflicts; return the lower plan."""
+    """Place buffers by size in the lowest gaps, with ties in two orders; return the plan with the lower peak."""
     rows = aligned_tensors(problem)
     degree = {
         tensor.position: sum(tensor.meets(other) for _, other in rows if other is not tensor) for _, tensor in rows

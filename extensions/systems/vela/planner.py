@@ -1,4 +1,4 @@
-"""The hill climb of Vela, Arm's compiler for Ethos-U: first fit, in an order improved around the highest buffer.
+"""The hill climb of Vela, Arm's compiler for Ethos-U: first fit in an order that is improved around the highest buffer.
 
 Source: ethos-u-vela 5.2.0, ethosu/vela/hillclimb_allocation.py (HillClimbAllocator), called by tensor_allocation.py
 with at most 99,999 iterations and the size of the pool. It uses Python's random numbers from seed 1, so its plans are
@@ -15,16 +15,16 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, 
 
 MAX_ITERATIONS = 99_999
 STUCK = 50
-"""The number of iterations without improvement after which a second pair is swapped in each iteration."""
+"""After this number of iterations without improvement, each iteration swaps a second pair of buffers."""
 PATIENCE = 500
-"""The number of iterations without improvement after which a plan that fits is final."""
+"""After this number of iterations without improvement, a plan that fits is final."""
 NO_LIMIT = 2**32
 """The capacity in bytes that Vela assumes for a pool without a size."""
 NOT_PLACED = -1
 
 
 def hill_climb(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place all buffers as Vela does; the search ends early once a plan fits the capacity and stops improving."""
+    """Place all buffers as Vela does. The search ends early once a plan fits the capacity and no longer improves."""
     rows = tensors(problem)
     ranges = _live_ranges(problem, [tensor for tensor in rows if tensor.start < tensor.end], stop_check)
     offset = {tensor.position: 0 for tensor in rows}
@@ -37,7 +37,7 @@ def hill_climb(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAns
 
 @dataclass(eq=False)
 class _LiveRange:
-    """A buffer, and its state after the latest placement attempt."""
+    """A buffer, and where the latest attempt placed it."""
 
     tensor: Tensor
     index: int
@@ -51,12 +51,12 @@ class _LiveRange:
 
     @property
     def priority(self) -> tuple[int, int, int, int, int]:
-        """The sort key of the first order: high memory load, long lifetimes, early starts and large sizes first."""
+        """The sort key of the initial order: high memory load first, then long lifetimes, early starts, large sizes."""
         start, end = self.tensor.start, self.tensor.end
         return -self.urgency, start - end, start, -self.tensor.size, self.index
 
     def place(self) -> None:
-        """Move to the lowest free address, and record the last range that pushed this one; O(neighbours) per push."""
+        """Move to the lowest free address, and record as predecessor the last range that pushed this one upward."""
         address, size = 0, self.tensor.size
         pushed, pusher = True, None
         while pushed:
@@ -71,9 +71,9 @@ class _LiveRange:
 
 
 def _live_ranges(problem: Problem, alive: list[Tensor], stop_check: StopCheck) -> list[_LiveRange]:
-    """Return the live ranges with their neighbours, which are listed by first meeting, then by position.
+    """Return the live ranges with their neighbours, which are sorted by the first common time, then by position.
 
-    The original visits every time step; this code visits only those at which a buffer starts, with the same result.
+    The original visits every time step. This code visits only the steps at which a buffer starts, with the same result.
     """
     ranges = [_LiveRange(tensor, i, tensor_alignment(problem, tensor, 0)) for i, tensor in enumerate(alive)]
     for time in sorted({tensor.start for tensor in alive}):
@@ -91,7 +91,7 @@ def _live_ranges(problem: Problem, alive: list[Tensor], stop_check: StopCheck) -
 
 
 class _OrderSearch:
-    """The search for an order of placement; `ranges` keep the state of the latest attempt, even of an abandoned one."""
+    """The search for an order of placement. `ranges` has the state of the latest attempt, even of an abandoned one."""
 
     def __init__(self, ranges: list[_LiveRange], memory_limit: int, stop_check: StopCheck) -> None:
         self.ranges = ranges
@@ -101,7 +101,7 @@ class _OrderSearch:
         self.best_size = 2**63
 
     def best_addresses(self) -> list[int]:
-        """Return the addresses of the best plan found, in the order of the ranges."""
+        """Run the search, and return the addresses of the best plan that it finds, in the order of the ranges."""
         order = [one.index for one in sorted(self.ranges, key=lambda one: one.priority)]
         self.best_size = self._place_in(order)
         addresses = [one.address for one in self.ranges]
@@ -122,7 +122,7 @@ class _OrderSearch:
         return addresses
 
     def _place_in(self, order: list[int]) -> int:
-        """Place all ranges in an order, but stop when the peak exceeds the best one; return the peak reached."""
+        """Place the ranges in an order, stop once the peak exceeds the best peak, and return the peak reached."""
         for one in self.ranges:
             one.address = NOT_PLACED
         size = 0
@@ -137,16 +137,16 @@ class _OrderSearch:
         return size
 
     def _swap_positions(self, order: list[int], stuck: int) -> None:
-        """Swap the positions of two ranges that determine the highest end; two pairs if the search is stuck."""
-        # Of ranges with equal ends, `max` returns the first range, as Vela does.
+        """Swap the order positions of two ranges that determine the highest end; if stuck, also swap a second pair."""
+        # Of several ranges with the highest end, `max` returns the first one, as Vela does.
         bottleneck = max(self.ranges, key=lambda one: one.end_address)
-        # A dictionary serves as a set that keeps the order of insertion.
+        # The order of the positions matters for the random choice, so use a dictionary as an ordered set.
         turns: dict[int, None] = {}
         for one in (bottleneck, *bottleneck.neighbours):
             self._add_chain(turns, one)
         involved = list(turns)
         apart = [turn for turn in involved if not bottleneck.tensor.meets(self.ranges[order[turn]].tensor)]
-        # Buffers that are not alive together with the bottleneck cause the gaps, so pick these buffers more often.
+        # Buffers that are never alive together with the highest buffer cause the gaps, so pick them more often.
         few = apart if self.random.randint(0, 100) < 30 and apart else involved
         a = few[self.random.randint(0, len(few) - 1)]
         b = involved[self.random.randint(0, max(0, len(involved) - 2))]
@@ -160,7 +160,7 @@ class _OrderSearch:
 
     @staticmethod
     def _add_chain(turns: dict[int, None], one: _LiveRange | None) -> None:
-        """Add the order positions of a range, of the range that pushed it up, and so on along the chain."""
+        """Add the order positions of a range, of the range that pushed it upward, and so on along the predecessors."""
         while one is not None:
             turns.setdefault(one.turn)
             one = one.predecessor

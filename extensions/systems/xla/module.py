@@ -1,9 +1,9 @@
-"""Reader of XLA programs: the operations are the instructions of an HLO module's entry computation.
+"""Reader of XLA programs: each instruction of an HLO module's entry computation becomes an operation.
 
 Operations follow the module's schedule, if it has one. Tuples are replaced by their elements, and a bitcast is a view.
-Other computations (of fusions, loops, reductions) belong to the calling instructions and are not examined. In a module
-with a schedule, loops and updates of slices change their first operand in place. Instructions with side effects, and
-instructions joined by control edges, keep their order. Source: xla/service/hlo.proto and xla/xla_data.proto.
+The computations of fusions, loops and reductions are parts of the calling instructions and are not examined. In a
+module with a schedule, loops and updates of slices change their first operand in place. Instructions with side effects
+or control edges keep their order. Source: xla/service/hlo.proto and xla/xla_data.proto.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Values = tuple[str, ...]
 
 
 def read_module(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read the entry computation of an HloProto; raises FormatError, and OperationsError for texts."""
+    """Read the entry computation of a binary HloProto. Raises FormatError, and OperationsError for XLA's text files."""
     refuse_dims(options, "XLA's modules")
     if is_xla_text(data):
         raise OperationsError("model: must contain operations, got only lifetimes")
@@ -48,7 +48,7 @@ def read_module(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 class _Program:
-    """A converter of the entry computation; `results` must be known before, since views of results are not aliases."""
+    """Converts the entry computation. `results` must be known in advance, because views of results are not aliases."""
 
     def __init__(self, module: ProtobufMessage, options: ModelOptions, results: Values) -> None:
         entry = module.integer(6, "entry_computation_id")
@@ -70,7 +70,7 @@ class _Program:
         self.uses = Uses()
 
     def run(self) -> Values:
-        """Convert all instructions and return the names of the results' buffers."""
+        """Convert all instructions, and return the names of the buffers of the program's results."""
         for number in self.schedule:
             self._add_instruction(number, self.rows[number])
         if self.root not in self.values:
@@ -78,7 +78,7 @@ class _Program:
         return tuple(dict.fromkeys(name for name in self.values[self.root] if not self.draft.is_constant(name)))
 
     def _add_instruction(self, number: int, row: ProtobufMessage) -> None:
-        """Convert one instruction and record the buffers of its result."""
+        """Convert one instruction, and record which buffers its result consists of."""
         opcode = row.text(2, "opcode")
         operands = [self._operand_values(row, one) for one in row.integers(36, "operand_ids")]
         self.uses.add(sum(map(len, operands)))
@@ -110,7 +110,7 @@ class _Program:
                         self.draft.operation(opcode, flat, made)
 
     def _can_be_in_place(self, row: ProtobufMessage, held: Values) -> bool:
-        """Return True if the module is scheduled and the operand writable; XLA has then inserted all copies."""
+        """Return True if the first operand may be overwritten; in a scheduled module, XLA has inserted all copies."""
         is_writable = self.is_scheduled and not any(map(self.draft.is_constant, held))
         return is_writable and len(self._array_shapes(row)) == len(held)
 
@@ -135,7 +135,7 @@ class _Program:
         return names
 
     def _array_shapes(self, row: ProtobufMessage) -> list[ProtobufMessage]:
-        """Return the shapes of the arrays in an instruction's result, with nested tuples flattened."""
+        """Return the shapes of the arrays in an instruction's result; nested tuples are replaced by their elements."""
         shape = row.message(3, "shape")
         stack = [] if shape is None else [shape]
         leaves: list[ProtobufMessage] = []
@@ -149,7 +149,7 @@ class _Program:
 
 
 def _instruction_order(module: ProtobufMessage, entry: int, rows: dict[int, ProtobufMessage]) -> Sequence[int]:
-    """Return the instruction ids of a computation in scheduled order; without a schedule, in the listed order."""
+    """Return the ids of a computation's instructions in the order of the schedule or, without one, of the file."""
     schedule = module.message(7, "schedule")
     for sequence in schedule.messages(1, "sequences") if schedule is not None else ():
         if sequence.integer(1, "key") == entry and (value := sequence.message(2, "value")) is not None:

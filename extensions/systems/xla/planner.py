@@ -1,4 +1,4 @@
-"""XLA's planner: best fit by decreasing size and by decreasing lifetime, of which the smaller heap is used.
+"""XLA's planner: best fit by decreasing size and best fit by decreasing lifetime; the smaller heap is used.
 
 Source: openxla/xla 16569562fc04, xla/service/heap_simulator.cc (GlobalDecreasingSizeBestFitHeap: Alloc, Free,
 GetSpatialBufferIntervalCompare, GetTemporalBufferIntervalCompare, FindChunkCandidate; ChooseBestHeapAlgorithm) and
@@ -17,7 +17,7 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, 
 
 @dataclass(frozen=True)
 class Interval:
-    """A buffer with the ticks of its allocation and release; ticks number all events, so each tick is unique."""
+    """A buffer, and the ticks of its allocation and release. Each event of a plan has its own tick (a number)."""
 
     tensor: Tensor
     start: int
@@ -51,7 +51,7 @@ def best_fit_by_life(problem: Problem, seed: int, stop_check: StopCheck) -> Plan
 
 
 def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Return the smaller of the heaps by size and by lifetime; if they are equal, the heap by size."""
+    """Return the smaller of both heaps (by size and by lifetime), or the heap by size if they are equal."""
     heaps = [_best_fit(problem, stop_check, order) for order in (_size_key, _life_key)]
     return min(heaps, key=lambda heap: _heap_size(problem, heap))
 
@@ -62,7 +62,7 @@ def _heap_size(problem: Problem, heap: PlannerAnswer) -> int:
 
 
 def _best_fit(problem: Problem, stop_check: StopCheck, order: Order) -> PlannerAnswer:
-    """Place every buffer in the smallest sufficient gap; empty buffers and those never alive get offset 0."""
+    """Place each buffer in the smallest sufficient gap; buffers that are empty or never alive get offset 0."""
     rows = tensors(problem)
     step = common_alignment(problem, rows)
     placements = {tensor.position: (0, 0) for tensor in rows}
@@ -95,7 +95,7 @@ def _intervals(found: Iterable[Tensor]) -> Iterator[Interval]:
 
 
 def _smallest_gap(used: Iterable[tuple[int, int]], size: int, step: int) -> int:
-    """Return the start of the smallest gap of at least `size` bytes; of equal gaps, the lowest.
+    """Return the start of the smallest gap of at least `size` bytes, or of the lowest of equal gaps.
 
     `used` contains ranges (start, end) in ascending order of start. Gaps begin at multiples of `step`; the unlimited
     space above all ranges is used only if no gap suffices.

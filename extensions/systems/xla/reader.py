@@ -1,10 +1,10 @@
 """Reader of XLA's buffer assignments: the values that its heap simulator places, and their offsets.
 
 A file is an HloProto of a module after buffer assignment, as `--xla_dump_to` with `--xla_dump_hlo_as_proto` writes it
-(`….cpu_after_optimizations.hlo.pb`), or the same as text (`xla_text`). Each event in a trace of the heap simulator
-allocates a buffer, frees one, or lets one share the place of another; events are the time steps. Values that share a
-place are one buffer, alive from the first to the last event. Inputs, constants and outputs have fixed allocations and
-are not planned. Each trace has a separate memory. Source: xla/service/hlo.proto.
+(`….cpu_after_optimizations.hlo.pb`), or the same as text (`text.py`). Each event in a trace of the heap simulator is a
+time step: it allocates a buffer, frees a buffer, or lets a buffer share the place of another buffer. Values that share
+a place are one buffer, which is alive from the first to the last event. Inputs, constants and outputs have fixed
+allocations and are not planned. Each trace has a separate memory. Source: xla/service/hlo.proto.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ALLOCATED, _FREED, _SHARED = 0, 1, 2
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a dump, binary or text, as a problem; raises FormatError, and OptionError if dimensions are given."""
+    """Read a binary or text dump as a problem. Raises FormatError, and OptionError if the options give dimensions."""
     refuse_dims(options, "XLA's buffers")
     if is_xla_text(data):
         return xla_text.read(data, options)
@@ -64,7 +64,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 @dataclass
 class _SharedPlace:
-    """Buffers at one offset, which form one buffer of the problem; `alive` contains the unfreed ones."""
+    """XLA's buffers at one offset, which are one buffer of the problem; `alive` has those that are not freed yet."""
 
     name: str
     size: int
@@ -75,14 +75,14 @@ class _SharedPlace:
 
 @dataclass(frozen=True)
 class _Trace:
-    """One run of the heap simulator: groups keyed by the first buffer at their place, and the group of each buffer."""
+    """One run of the heap simulator: groups of buffers at one place, by first buffer, and the group of each buffer."""
 
     groups: dict[int, _SharedPlace]
     of_buffer: dict[int, _SharedPlace]
 
     @classmethod
     def from_message(cls, trace: ProtobufMessage, sizes: dict[int, int]) -> _Trace:
-        """Process the events of a trace; a buffer that is never freed is alive to the end."""
+        """Return the result of all events of a trace; a buffer that is never freed is alive to the end."""
         new_trace = cls({}, {})
         last = 0
         for step, event in enumerate(trace.messages(1, "events")):
@@ -122,9 +122,9 @@ class _Trace:
 
 
 def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
-    """Add buffers that belong to the traces' allocations but to none of the traces, such as tuple tables.
+    """Add buffers, such as tuple tables, that are in the allocations of the traces but in none of the traces.
 
-    These buffers are always alive; overlapping ones form one buffer.
+    These buffers are always alive. Those of them that overlap become one buffer.
     """
     home: dict[str, _Trace] = {}
     others: dict[str, list[tuple[int, int, int]]] = {}
@@ -147,9 +147,9 @@ def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
 
 
 def _xla_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
-    """Return the bytes of all allocations that contain the traces' buffers; None if a buffer has no allocation.
+    """Return the total bytes of all allocations with buffers of the traces, or None if a buffer has no allocation.
 
-    Allocations are identified by their buffers, because the allocation index stored in a trace can be wrong.
+    Allocations are found by their buffers, because the index of the allocation that a trace states can be wrong.
     """
     wanted = {buffer for trace in traces for buffer in trace.of_buffer}
     peaks: dict[str, int] = {}
@@ -161,7 +161,7 @@ def _xla_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
 
 
 def _xla_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int | str, int]:
-    """Return XLA's offsets of the traces' groups; several allocations of one trace are placed one after another."""
+    """Map each group of the traces to XLA's offset; several allocations of one trace are put one after another."""
     places: dict[int, tuple[str, int, int]] = {}
     for path, buffer, offset, end in _assignments(assignment):
         places.setdefault(buffer, (path, offset, end))

@@ -10,7 +10,7 @@ from memplan.planner.systems import FileReader, ReferencePlanner, System
 _SOURCE = "openxla/xla 16569562fc04, xla/service/heap_simulator.cc"
 _TEXTS = (b"BufferAssignment:", b"HloLiveRange")
 _HLO_PROTO = re.compile(rb"\n[\x80-\xff]{0,9}[\x00-\x7f]\n[\x01-\x7f][\x20-\x7e]+[\x12\x1a]")
-"""The start of a message whose first field is a one-line name."""
+"""Matches the start of a protocol buffer message whose first field is a one-line name."""
 
 
 def is_xla(data: bytes) -> bool:

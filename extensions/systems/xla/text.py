@@ -1,8 +1,8 @@
 """Reader of XLA's buffer assignments as two concatenated texts: sizes and offsets, then lifetimes.
 
 XLA writes the texts as `….cpu_after_optimizations-buffer-assignment.txt` and `…-live-range.txt`. Lifetimes include
-their last step. In the allocations for temporaries (`preallocated-temp`), two values that are alive together at one
-offset share a place on purpose, because one is computed over the other; they are one buffer.
+their last step. In the allocations for temporaries (`preallocated-temp`), two values may be alive at the same time at
+one offset, because one is computed in place of the other; such values are one buffer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RANGE = re.compile(rf" *(\S+?)(\{{[\d, ]*\}}):{_DIGITS}-{_DIGITS} *")
 
 @dataclass
 class _Value:
-    """A value, or several values at one offset; `start` and `end` are the first and the last step, both inclusive."""
+    """One value, or several values at one offset, alive from step `start` to step `end`, both inclusive."""
 
     name: str
     offset: int
@@ -36,7 +36,7 @@ class _Value:
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read the buffer assignment and the live ranges; raises FormatError if either is missing or malformed."""
+    """Read the buffer assignment and the live ranges. Raises FormatError if either text is missing or malformed."""
     for section in _SECTIONS:
         if section not in data:
             rule = "must be XLA's texts of the buffer assignment and the live ranges, one after the other"
@@ -61,14 +61,14 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
-    """Return the first and last step of each value, keyed by the value's name and position in the result."""
+    """Map each value (`name{index}`, where the index is its position in the result) to its first and last step."""
     ranges: dict[str, tuple[int, int]] = {}
     lines = iter(enumerate(text.splitlines(), 1))
     for _, heading in lines:
         if heading.strip() == "BufferLiveRange:":
             break
     for number, line in lines:
-        # A heading, which ends the present list, is indented less than the list's lines.
+        # A heading is indented less than the lines of a list, so a less indented line ends the list.
         if not line.startswith("    "):
             break
         match = _RANGE.fullmatch(line)
@@ -86,7 +86,7 @@ def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
 def _temporaries(
     text: str, alive: dict[str, tuple[int, int]], options: ModelOptions
 ) -> Iterator[tuple[str, list[_Value]]]:
-    """Yield the name and the values of each temporary allocation; raises FormatError for a missing live range."""
+    """Yield (name, values) of each temporary allocation. Raises FormatError if a value has no live range."""
     name: str | None = None
     values: list[_Value] = []
     for at, line in enumerate(text.splitlines(), 1):

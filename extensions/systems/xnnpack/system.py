@@ -9,7 +9,7 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
 
 
 def plan(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers by size in the smallest gaps; equal sizes keep the given order, as with glibc's qsort."""
+    """Place buffers in descending order of size in the smallest gaps; ties keep their order, as in glibc's qsort."""
     return place_in_gaps(sorted(aligned_tensors(problem), key=lambda row: -row[0]), stop_check, smallest=True)
 
 

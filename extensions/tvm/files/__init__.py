@@ -1,1 +1,1 @@
-"""Readers of TVM's executor graphs and Relax programs, and reimplementations of TVM's memory planners."""
+"""Readers of TVM's executor graphs and Relax programs, and TVM's memory planners, reimplemented; none needs TVM."""

@@ -1,9 +1,9 @@
 """Reader of graphs of TVM's graph executor (JSON), in which every output of a node is a buffer.
 
-Lifetimes follow the order of the nodes. TVM assigned a storage to each output, which several outputs use one after
-another; here, outputs are planned again. Nodes that call `__nop` do nothing, so their output is a view of their input.
-Arguments named `p0`, `p1`, … are weights, which are not planned. Each memory scope of a device is a pool. Buffers are
-aligned to 64 bytes. Source: src/runtime/graph_executor/graph_executor.h and graph_executor.cc.
+Lifetimes follow the order of the nodes. TVM assigned a storage to each output, which other outputs may use later; this
+reader gives the outputs as separate buffers, so that they are planned again. A node that calls `__nop` does nothing, so
+its output is a view of its input. Arguments named `p0`, `p1`, … are weights, which are not planned. Each memory scope
+of a device is a pool. Buffers are aligned to 64 bytes. Source: src/runtime/graph_executor/graph_executor.h and .cc.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LONGEST_NAME = 1000
 
 Index = Annotated[int, Field(ge=0, le=MAX_BYTES)]
 Reference = Annotated[list[Index], Field(min_length=2, max_length=3)]
-"""A reference to an output: the index of the node, the index of the output, and an unused version."""
+"""A reference to an output: [index of the node, index of its output, version (unused)]."""
 
 
 class _Part(BaseModel):
@@ -42,7 +42,7 @@ class _Attributes(_Part):
 
 
 class Node(_Part):
-    """A node of the graph, which is an argument (`null`) or a call of a kernel (`tvm_op`)."""
+    """A node of the graph: an argument (`op` is `null`), or a call of a kernel (`op` is `tvm_op`)."""
 
     op: str
     name: Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME)]
@@ -51,7 +51,7 @@ class Node(_Part):
 
 
 class _Columns(_Part):
-    """Facts about each output of each node, as columns in the order of outputs."""
+    """Facts about all outputs of all nodes, as columns with one entry for each output."""
 
     dltype: tuple[Literal["list_str"], list[str]]
     storage_id: tuple[Literal["list_int"], list[Index]]
@@ -61,7 +61,7 @@ class _Columns(_Part):
 
 
 class Graph(_Part):
-    """Nodes in execution order; node k has the outputs from `node_row_ptr[k]` to before `node_row_ptr[k + 1]`."""
+    """Nodes in execution order; the outputs of node k are numbers `node_row_ptr[k]` to `node_row_ptr[k + 1] - 1`."""
 
     nodes: list[Node]
     arg_nodes: list[Index]
@@ -71,7 +71,7 @@ class Graph(_Part):
 
 
 class Output(NamedTuple):
-    """An output of a node, with its size in bytes, its storage in TVM and its pool; None if there is only one pool."""
+    """An output of a node: its size in bytes, its storage in TVM, and its pool, which is None if there is only one."""
 
     name: str
     size: int
@@ -80,7 +80,7 @@ class Output(NamedTuple):
 
 
 def read_graph(data: bytes) -> Graph:
-    """Parse a graph and verify that each column has one entry per output; raises FormatError."""
+    """Parse a graph, and check that each column has one entry for each output. Raises FormatError."""
     fields = parse(data)
     if isinstance(fields, dict) and fields.keys().isdisjoint(("arg_nodes", "heads", "attrs")):
         rule = "must come with arg_nodes, heads, node_row_ptr and attrs, as TVM's graph executor writes them"
@@ -109,7 +109,7 @@ def _is_compiled(attrs: object) -> bool:
 
 
 def outputs_of(graph: Graph, alignment: int) -> list[Output]:
-    """Return the outputs of all nodes, in order, with unique names; raises FormatError."""
+    """Return the outputs of all nodes in order, each with a unique name. Raises FormatError if that is impossible."""
     columns = graph.attrs
     pools = _pool_of_each(columns, graph.node_row_ptr[-1])
     outputs = []
@@ -133,7 +133,7 @@ def outputs_of(graph: Graph, alignment: int) -> list[Output]:
 
 
 def _output_names(graph: Graph) -> Iterator[str]:
-    """Yield a name for each output: its node's name, with the indices of node and output if needed."""
+    """Yield a name for each output: the name of its node, followed by indices of node and output if needed."""
     count = Counter(node.name for node in graph.nodes)
     for k, node in enumerate(graph.nodes):
         name = node.name if count[node.name] == 1 else f"{node.name}#{k}"
@@ -142,7 +142,7 @@ def _output_names(graph: Graph) -> Iterator[str]:
 
 
 def _element_bytes(dtype: str, i: int) -> int:
-    """Return the size of an element, rounded up to whole bytes as in TVM; raises FormatError."""
+    """Return the size of an element of type `dtype`, rounded up to whole bytes as in TVM. Raises FormatError."""
     try:
         return DeclaredBuffer(id="element", dtype=dtype, shape=()).bytes
     except ValidationError:
@@ -151,7 +151,7 @@ def _element_bytes(dtype: str, i: int) -> int:
 
 
 def _pool_of_each(columns: _Columns, count: int) -> list[str | None]:
-    """Return the pool of each output; None for each output if all are in one memory."""
+    """Return the name of each output's pool, or only None if all outputs are in one memory."""
     devices = columns.device_index[1] if columns.device_index else [0] * count
     scopes = columns.storage_scope[1] if columns.storage_scope else [""] * count
     memories = list(zip(devices, (scope or "global" for scope in scopes), strict=True))
@@ -166,7 +166,7 @@ _NOTHING = "__nop"
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a graph; raises FormatError, or OptionError if dimensions are given."""
+    """Read a graph of TVM's graph executor. Raises FormatError, and OptionError if the options give dimensions."""
     refuse_dims(options, "TVM's graphs")
     graph = read_graph(data)
     program = _Program(graph, options)
@@ -175,7 +175,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 class _Program:
-    """Converts a graph to operations, and TVM's storages to a plan of them."""
+    """Converts a graph to a program of operations, and TVM's storages to a plan for its buffers."""
 
     def __init__(self, graph: Graph, options: ModelOptions) -> None:
         self.graph = graph
@@ -187,7 +187,7 @@ class _Program:
         self.draft = OperationsDraft(None, self.given_back, options, alignment)
 
     def run(self) -> None:
-        """Convert all nodes, and add a copy of each weight that is a result."""
+        """Convert all nodes, and add a copy of each weight that the graph returns."""
         for k, node in enumerate(self.graph.nodes):
             results = self.outputs[self.graph.node_row_ptr[k] : self.graph.node_row_ptr[k + 1]]
             if node.op == "null":
@@ -204,11 +204,11 @@ class _Program:
                 self.draft.operation("copy", [output.name], [name])
 
     def storage_peak(self) -> int:
-        """Return the total size of TVM's storages in bytes, except storages of weights."""
+        """Return the total size, in bytes, of TVM's storages without those of weights."""
         return sum(self._storage_bytes().values())
 
     def storage_offsets(self) -> dict[str, int]:
-        """Return the offsets of outputs, except copies, if the storages of each pool are consecutive."""
+        """Map each output (except copies) to its offset in bytes, if each pool's storages are put one after another."""
         sizes = self._storage_bytes()
         base: dict[int, int] = {}
         ends: dict[str | None, int] = {}
@@ -219,7 +219,7 @@ class _Program:
         return {output.name: base[output.storage] for output in self.outputs if output.name not in self.weights}
 
     def _storage_bytes(self) -> dict[int, int]:
-        """Return the size of each storage, which is the size of its largest output; weights are excluded."""
+        """Map each storage, except those of weights, to its size, which is the size of its largest output in bytes."""
         sizes: dict[int, int] = {}
         for output in self.outputs:
             if output.name not in self.weights:
@@ -249,7 +249,7 @@ class _Program:
                 yield from (output.name for output in self.outputs[first[k] : first[k + 1]])
 
     def _index(self, reference: Reference, before: int, path: str) -> int:
-        """Return the position of a referenced output, whose node must be before node `before`; raises FormatError."""
+        """Return the index of a referenced output. Raises FormatError unless its node is before node `before`."""
         node, output = reference[:2]
         first = self.graph.node_row_ptr
         if node >= before or output >= first[node + 1] - first[node]:
@@ -259,5 +259,5 @@ class _Program:
         return first[node] + output
 
     def _result_name(self, output: Output) -> str:
-        """Return the name of an output's buffer as a result; a result that is a weight is a copy."""
+        """Return the name of the buffer that returns an output, which for a weight is a copy."""
         return f"#copy of {output.name}" if output.name in self.weights else output.name

@@ -1,9 +1,9 @@
 """Reader of Relax programs in TVMScript, which is parsed and never run; each tensor is a buffer.
 
 Lifetimes follow the order of the statements. A program may be from any stage of compilation: its tensors are values
-(`lv: R.Tensor(…) = R.nn.relu(x)`), or they are allocated and passed to calls that fill them, or TVM has planned
-storages for them, which are read as TVM's own plan. A reshape is a view. Params after the first `num_input` are
-weights, which are not planned. Options give sizes of named dimensions. Buffers in one memory are aligned to 64 bytes.
+(`lv: R.Tensor(…) = R.nn.relu(x)`), or they are allocated and passed to calls that fill them, or TVM has already planned
+storages for them, which are read as TVM's own plan. A reshape is a view. Parameters after the first `num_input` are
+weights, which are not planned. The options give the sizes of named dimensions. Buffers are aligned to 64 bytes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _VIEWS = {"R.reshape", "R.squeeze", "R.expand_dims", "R.flatten", "R.memory.view
 _VIEWS |= {"vm.builtin.reshape", "vm.builtin.ensure_zero_offset"}
 _SILENT = {"R.func_attr", "R.output", "R.memory.kill_tensor", "R.memory.kill_storage", "R.memory.kill_object"}
 _ALLOCATED = {"R.builtin.alloc_tensor": 0, "R.memory.alloc_tensor": 2, "R.vm.alloc_tensor": 2}
-"""Maps each call that allocates a tensor to the position of its shape argument, which precedes its type."""
+"""Maps each call that allocates a tensor to the position of its shape argument; the next argument is the type."""
 _NO_TENSORS = {"R.shape_of", "R.size", "R.print", "R.assert_op", "R.memory.kill_tensor"}
 _STORAGES = {"R.memory.alloc_storage", "R.vm.alloc_storage"}
 
@@ -48,14 +48,14 @@ _INSTEAD = {
     "If": "must be a binding, a call or the return; branches cannot be read (plan each branch as a function)",
     "FunctionDef": "must be a binding, a call or the return (relax.transform.LambdaLift moves inner functions out)",
 }
-"""Maps each kind of statement that cannot be read to the rule in its error."""
+"""Maps each kind of statement that cannot be read to the rule that its error message states."""
 
 Value = tuple[str | None, ...]
-"""The value of a name: a buffer, or the entries of a tuple, with None for each entry that is not a tensor."""
+"""The value of a name: a tuple of buffer names (one for a tensor), with None for an entry that is not a tensor."""
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read a program; raises FormatError, or OptionError for a dimension that the program does not use."""
+    """Read a Relax program. Raises FormatError, and OptionError for a dimension that the program does not use."""
     dims = Dims(options.sizes)
     function = function_of(data)
     program = _Program(dims, options.alignment or ALIGNMENT)
@@ -70,7 +70,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _omission_findings(data: bytes) -> Iterator[Finding]:
-    """Yield findings about memory that the kernels of a file need and its plan lacks."""
+    """Yield warnings about memory that the kernels of a file need but that its plan does not contain."""
     if count := len(_WORKSPACE.findall(data)):
         yield Finding("unknown-workspaces", f"kernels allocate {count} buffers whose bytes only TVM can compute")
     if count := data.count(b"R.call_tir_inplace("):
@@ -78,7 +78,7 @@ def _omission_findings(data: bytes) -> Iterator[Finding]:
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the named dimensions of a program, each with the range of all values from 1; raises FormatError."""
+    """Map each named dimension of a program to the range of all values from 1. Raises FormatError."""
     dims = Dims(_AnySize())
     function = function_of(data)
     program = _Program(dims, ALIGNMENT)
@@ -88,7 +88,7 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
 
 
 class _AnySize(dict[str, int]):
-    """A mapping in which every dimension has the same arbitrary size."""
+    """A mapping that has the same arbitrary size for every dimension, for reading a program without sizes."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -99,7 +99,7 @@ class _AnySize(dict[str, int]):
 
 @dataclass(frozen=True)
 class _Step:
-    """The operation `op` on values; a view has one input and one output."""
+    """An operation `op` with input and output values; a view has exactly one of each."""
 
     op: str
     inputs: tuple[str, ...]
@@ -110,7 +110,7 @@ class _Step:
 
 @dataclass
 class _Program:
-    """The state of reading a function: the size of each value by buffer name, and the value of each name."""
+    """A function while it is read: the size of each buffer by name, the value of each name, and the steps so far."""
 
     dims: Dims
     alignment: int
@@ -130,7 +130,7 @@ class _Program:
     _uses: Uses = field(default_factory=Uses)
 
     def add_params(self, function: ast.FunctionDef) -> None:
-        """Add the parameters of the function, which may include weights."""
+        """Add buffers for the parameters of the function, which may include weights."""
         inputs = number_of_inputs(function)
         for k, param in enumerate(function.args.args):
             tensors = tensors_of(param.annotation, self.dims)
@@ -138,7 +138,7 @@ class _Program:
             (self.weights if inputs is not None and k >= inputs else self.params).update(ids)
 
     def follow(self, body: Sequence[ast.stmt]) -> None:
-        """Read the statements up to the return."""
+        """Read the statements of the function up to its return."""
         for statement in body:
             if isinstance(statement, ast.With):
                 self.follow(statement.body)
@@ -171,13 +171,13 @@ class _Program:
                     draft.operation(step.op, step.inputs, step.outputs)
 
     def storage_peak(self) -> int | None:
-        """Return the bytes of TVM's storages and of all values outside them; None without storages."""
+        """Return the bytes of TVM's storages and of all values outside of them, or None if there are no storages."""
         if not self._storages:
             return None
         return sum(self._storages.values()) + sum(self.values[name] for name in self._unstored_values())
 
     def storage_offsets(self) -> dict[str, int] | None:
-        """Return the offset of each value if storages, then unstored values, are consecutive, or None."""
+        """Map each value to its offset if storages, then other values, follow one another; None without storages."""
         if not self._storages:
             return None
         base = dict(zip(self._storages, accumulate(self._storages.values(), initial=0), strict=False))
@@ -192,7 +192,7 @@ class _Program:
         return offsets
 
     def _unstored_values(self) -> list[str]:
-        """Return the values outside all storages, except weights and views, in order of definition."""
+        """Return the names of the values outside of all storages, except weights and views, in order of definition."""
         inside = self.weights | self._in_storage | {step.outputs[0] for step in self.steps if step.is_view}
         return [name for name in self.values if name not in inside]
 
@@ -225,7 +225,7 @@ class _Program:
             self._homes[value] = (call.args[0].id, _first_integer(call.args[1]))
 
     def _refuse_other_memory(self, call: ast.Call, device: ast.expr | None, scope: ast.expr | None) -> None:
-        """Raise FormatError for a second device or scope; the default memory is device 0 with scope `global`."""
+        """Raise FormatError if a tensor is in another device or scope than the others; default: device 0, `global`."""
         is_scope = scope is not None and not (isinstance(scope, ast.Call) and _called_name(scope) == "R.dtype")
         words = [part.value for part in ast.walk(scope) if isinstance(part, ast.Constant)] if is_scope and scope else []
         memory = (0 if device is None else _first_integer(device), words[0] if words else "global")
@@ -234,7 +234,7 @@ class _Program:
         self._memory = memory
 
     def _add_call(self, name: str | None, annotation: ast.expr | None, called: str, call: ast.Call) -> None:
-        """Add a call as a step, and bind its result to the name unless it is None."""
+        """Add a call as a step, and bind its result to `name` unless that is None."""
         used = dict.fromkeys(self._used_buffers(call))
         stated = annotation or stated_type(call)
         if (
@@ -249,7 +249,7 @@ class _Program:
         if called in _VIEWS and len(used) == len(made) == 1:
             self.steps.append(_Step(called, tuple(used), made, is_view=True))
             return
-        # A call writes those allocated tensors among its arguments that no earlier call has written.
+        # A call writes its allocated arguments that no earlier call has written, and reads all others.
         written = tuple(buffer for buffer in used if buffer in self._unwritten)
         self._unwritten.difference_update(written)
         inputs = tuple(buffer for buffer in used if buffer not in written)
@@ -272,10 +272,10 @@ class _Program:
     def _add_value(
         self, name: str, tensors: Sequence[RelaxTensor | None], where: ast.expr | ast.arg
     ) -> tuple[str, ...]:
-        """Bind a name to new buffers, one per tensor, and return the names of the buffers."""
+        """Bind a name to new buffers, one for each tensor, and return the names of these buffers."""
         if name in self._names and name != "_":
             raise FormatError(f"{line(where)}: must bind each name once, got {excerpt(name)} again")
-        # Values that nothing reads are all named "_", so each value gets a number after "#", which no name can contain.
+        # All values that are never read are named "_", so add a number after "#", which no name can contain.
         base = f"#{len(self.values)}" if name == "_" else name
         entries = [base] if len(tensors) == 1 else [f"{base}:{k}" for k in range(len(tensors))]
         value = tuple(entry if tensor else None for entry, tensor in zip(entries, tensors, strict=True))
@@ -286,7 +286,7 @@ class _Program:
         return _buffer_names(value)
 
     def _value_of_expression(self, value: ast.expr) -> Value:
-        """Return the value of a name, a tuple of names or an entry of a tuple."""
+        """Return the value of an expression: a name, a tuple of names, or an entry of a tuple."""
         if isinstance(value, ast.Tuple):
             entries = [self._value_of_expression(entry) or (None,) for entry in value.elts]
             if any(len(entry) > 1 for entry in entries):
@@ -310,20 +310,20 @@ class _Program:
                 yield from _buffer_names(value)
 
     def _value_of_name(self, name: str) -> Value:
-        """Return the value of a name; raises FormatError for a value without a stated type."""
+        """Return the value of a name. Raises FormatError if the program does not state the value's type."""
         if name in self._unstated:
             raise FormatError(f"{self._unstated[name]}, got {excerpt(name)} without")
         return self._names.get(name, ())
 
 
 def _first_integer(value: ast.expr) -> int:
-    """Return the first integer in an expression such as `R.prim_value(64)`; 0 if it contains none."""
+    """Return the first integer in an expression such as `R.prim_value(64)`, or 0 if there is none."""
     numbers = (part.value for part in ast.walk(value) if isinstance(part, ast.Constant) and type(part.value) is int)
     return next(numbers, 0)
 
 
 def _called_name(call: ast.Call) -> str:
-    """Return the name of the called function; for R.call_packed, the name of the packed function."""
+    """Return the name of the function that is called or, for R.call_packed, of the packed function."""
     name = dotted_name(call.func)
     packed = call.args[0] if name == "R.call_packed" and call.args else None
     return packed.value if isinstance(packed, ast.Constant) and isinstance(packed.value, str) else name

@@ -1,4 +1,4 @@
-"""Facts about the calls of a Relax program that planning does not need: their kinds and attributes."""
+"""Facts about the calls of a Relax program that other questions than `plan` need: their kinds and attributes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RENAMED = {"padding": "pads", "dilation": "dilations", "pool_size": "kernel", "
 
 
 def call_facts(op: str, call: ast.Call | None, k: int) -> OperationFacts:
-    """Return the facts about the operation with index `k`; only TVM's operators have a kind."""
+    """Return the facts about operation number `k`: its kind, if it is one of TVM's operators, and its attributes."""
     keywords = [] if call is None else [(row.arg or "", row.value) for row in call.keywords]
     attributes = plain_attributes((_RENAMED.get(name, name), _literal_value(value)) for name, value in keywords)
     kind = kind_of(op.rpartition(".")[2], _KINDS) if op.startswith("R.") else None
@@ -35,7 +35,7 @@ def call_facts(op: str, call: ast.Call | None, k: int) -> OperationFacts:
 
 
 def _expand_pads(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
-    """Return the attributes with the pads before all axes, then after; pads of one side apply to both."""
+    """Return the attributes with the pads before all axes, then after; one-sided pads also apply to the other side."""
     width = attributes.get("pad_width")
     if isinstance(width, tuple) and not len(width) % 2:
         others = {name: value for name, value in attributes.items() if name not in ("pad_width", "pad_mode")}

@@ -1,4 +1,4 @@
-"""Functions for TVMScript as text: they find the function to read, and compute the bytes of its tensors."""
+"""Functions for TVMScript text: finding the function to read, and computing the sizes of its tensors."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _COMPUTED: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Mult: operator.mul,
     ast.FloorDiv: lambda a, b: a // b if b else -1,
 }
-"""Maps each operator that sizes may contain to its function."""
+"""Maps each operator that may occur in a size to the Python function that computes it."""
 
 
 class Dims:
-    """The sizes of named dimensions given by options, and the names that the program uses."""
+    """The sizes that the options give to named dimensions, and the names of dimensions that the program uses."""
 
     def __init__(self, given: Mapping[str, int]) -> None:
         self.given = given
         self.named: set[str] = set()
 
     def size(self, found: ast.expr, depth: int = 0) -> int:
-        """Return the size of a dimension; raises FormatError if it is unknown or needs too many operations."""
-        if isinstance(found, ast.Call) and len(found.args) == 1:  # A size may be a call: T.int64(4), R.prim_value(4)
+        """Return the size of a dimension as a number. Raises FormatError if it is unknown or nested too deeply."""
+        if isinstance(found, ast.Call) and len(found.args) == 1:  # Sizes such as T.int64(4) are calls.
             found = found.args[0]
         if (computed := _size_operation(found)) is not None:
             if depth == _DEEPEST:
@@ -57,7 +57,7 @@ class Dims:
         return name
 
     def refuse_unknown(self) -> None:
-        """Raise OptionError for a size whose dimension the program does not use."""
+        """Raise OptionError if the options give a size for a dimension that the program does not use."""
         if unknown := [name for name in self.given if name not in self.named]:
             names = ", ".join(sorted(self.named)[:MAX_SHOWN]) or "none"
             raise OptionError.from_rule(
@@ -67,7 +67,7 @@ class Dims:
 
 @dataclass(frozen=True)
 class RelaxTensor:
-    """The shape and the type of a tensor, and the line of the file that states them."""
+    """The shape and the element type of a tensor, and the line of the file that states them."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -75,9 +75,9 @@ class RelaxTensor:
 
     @classmethod
     def from_call(cls, call: ast.Call, place: int, dtype: str | None, dims: Dims) -> RelaxTensor:
-        """Return the tensor whose shape is the argument of a call at position `place`, as in `R.shape([…])`.
+        """Return the tensor that a call describes, whose shape, such as `R.shape([…])`, is the argument at `place`.
 
-        The type is the next argument, or a named argument, or `dtype`.
+        The element type is the next argument, or a named argument, or `dtype`.
         """
         kind = argument(call, place + 1, "dtype")
         if len(call.args) <= place or (dtype is None and kind is None):
@@ -86,7 +86,7 @@ class RelaxTensor:
 
     @cached_property
     def bits(self) -> int:
-        """The number of bits of an element, rounded up to whole bytes as in TVM; raises FormatError."""
+        """The number of bits of an element, rounded up to whole bytes as in TVM. Raises FormatError."""
         try:
             return 8 * DeclaredBuffer(id="element", dtype=self.dtype, shape=()).bytes
         except ValidationError:
@@ -94,7 +94,7 @@ class RelaxTensor:
             raise FormatError(f"{self.where}: {rule}, got {excerpt(self.dtype)}") from None
 
     def size(self, alignment: int) -> int:
-        """Return the size of the tensor in bytes, rounded up to the alignment; raises FormatError."""
+        """Return the size of the tensor in bytes, rounded up to a multiple of `alignment`. Raises FormatError."""
         elements = 1
         for size in self.shape:
             elements = min(elements * size, MAX_BYTES + 1)
@@ -102,7 +102,7 @@ class RelaxTensor:
 
 
 def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
-    """Return an argument of a call by its position or its name; None if it is missing."""
+    """Return the argument of a call that has this position or name, or None if it is missing."""
     if len(call.args) > place:
         return call.args[place]
     return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
@@ -125,10 +125,10 @@ def stated_type(call: ast.Call) -> ast.expr | None:
 
 
 def function_of(data: bytes) -> ast.FunctionDef:
-    """Return the Relax function to read, which is `main` or the only function; raises FormatError.
+    """Return the Relax function to read, which is `main` or the only function. Raises FormatError.
 
-    A call of another Relax function is refused, as the reader inlines none. A call of a function that FuseOps made is
-    accepted, since it becomes one kernel.
+    A call of another Relax function is refused, because the reader does not inline calls. A call of a function that
+    FuseOps made is accepted, because it becomes one kernel.
     """
     functions = _relax_functions(module_of(data))
     if not functions and b"T.prim_func" in data:
@@ -148,7 +148,7 @@ def function_of(data: bytes) -> ast.FunctionDef:
 
 
 def _is_operator(function: ast.FunctionDef) -> bool:
-    """Return True for a function that FuseOps marked as primitive; FuseTIR makes one kernel from it."""
+    """Return True if FuseOps marked a function as primitive, so that FuseTIR makes one kernel of it."""
     calls = [row.value for row in function.body if isinstance(row, ast.Expr) and isinstance(row.value, ast.Call)]
     marks = [part for call in calls if dotted_name(call.func) == "R.func_attr" for part in call.args]
     keys = [key for part in marks if isinstance(part, ast.Dict) for key in part.keys]
@@ -156,17 +156,17 @@ def _is_operator(function: ast.FunctionDef) -> bool:
 
 
 def module_of(data: bytes) -> ast.Module:
-    """Return the syntax tree of a TVMScript file; raises FormatError."""
+    """Return the syntax tree of a TVMScript file. Raises FormatError if it is not valid Python."""
     try:
-        with warnings.catch_warnings(action="ignore"):  # Python warns about unusual literals in the text.
+        with warnings.catch_warnings(action="ignore"):  # Python warns about unusual literals, so ignore warnings.
             return ast.parse(data.decode())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        way = CUT_OFF if "was never closed" in str(error) else None  # Python uses these words for an open bracket.
+        way = CUT_OFF if "was never closed" in str(error) else None  # Python says so of open brackets.
         raise FormatError(f"must be TVMScript: {excerpt(str(error) or type(error).__name__)}", way=way) from None
 
 
 def _relax_functions(module: ast.Module) -> dict[str, ast.FunctionDef]:
-    """Return the Relax functions of a file by name; raises FormatError if they are in several modules."""
+    """Return the Relax functions of a file by name. Raises FormatError if they are in several modules."""
     blocks = [row for row in ast.walk(module) if isinstance(row, ast.ClassDef)]
     blocks = [row for row in blocks if any(map(_is_module, row.decorator_list)) or row in module.body]
     blocks = [row for row in blocks if any(map(_is_relax_function, row.body))]
@@ -194,7 +194,7 @@ def number_of_inputs(function: ast.FunctionDef) -> int | None:
 
 
 def attribute_of(function: ast.FunctionDef, name: str) -> ast.expr | None:
-    """Return an attribute that `R.func_attr({name: …})` or `T.func_attr` sets; None if it is missing."""
+    """Return the attribute `name` that `R.func_attr({name: …})` or `T.func_attr` sets, or None if it is missing."""
     for statement in function.body:
         call = statement.value if isinstance(statement, ast.Expr) else None
         if isinstance(call, ast.Call) and dotted_name(call.func)[2:] == "func_attr" and call.args:
@@ -206,7 +206,7 @@ def attribute_of(function: ast.FunctionDef, name: str) -> ast.expr | None:
 
 
 def tensors_of(annotation: ast.expr | None, dims: Dims) -> list[RelaxTensor | None]:
-    """Return the tensors of a type: one for R.Tensor, one or None per entry for R.Tuple, and none for others."""
+    """Return the tensors of a type: one for R.Tensor, one or None for each entry of R.Tuple, none for other types."""
     if not isinstance(annotation, ast.Call):
         return []
     kind = dotted_name(annotation.func)
@@ -225,7 +225,7 @@ def tensors_of(annotation: ast.expr | None, dims: Dims) -> list[RelaxTensor | No
 
 
 def dotted_name(name: ast.expr) -> str:
-    """Return a dotted name as text; an empty string for any other expression."""
+    """Return a dotted name, such as R.nn.relu, as text, or "" for any other expression."""
     parts: list[str] = []
     while isinstance(name, ast.Attribute):
         parts.append(name.attr)
@@ -234,12 +234,12 @@ def dotted_name(name: ast.expr) -> str:
 
 
 def line(found: ast.expr | ast.stmt | ast.arg) -> str:
-    """Return the line number of a syntax node as text for messages."""
+    """Return "line N" for a syntax node, for error messages."""
     return f"line {found.lineno}"
 
 
 def _size_operation(found: ast.expr) -> ast.BinOp | None:
-    """Return the binary operation of a computed size, as code or inside a string; None for other sizes."""
+    """Return the binary operation that computes a size, given as code or as a string, or None for any other size."""
     if isinstance(found, ast.Constant) and isinstance(found.value, str) and len(found.value) <= _LONGEST_SIZE:
         try:
             inside = ast.parse(found.value.strip(), mode="eval").body
@@ -256,7 +256,7 @@ def _is_relax(mark: ast.expr) -> bool:
 def _shape_of(found: ast.expr, dims: Dims) -> tuple[int, ...]:
     if isinstance(found, ast.Call) and dotted_name(found.func) == "R.shape" and found.args:
         found = found.args[0]
-    if isinstance(found, ast.Call | ast.Constant):  # The size of a storage is a single number.
+    if isinstance(found, ast.Call | ast.Constant):  # A storage has one size, not a list.
         return (dims.size(found),)
     if not isinstance(found, ast.List | ast.Tuple) or len(found.elts) > _MOST_DIMENSIONS:
         raise FormatError(f"{line(found)}: must be a shape of at most {_MOST_DIMENSIONS} sizes, got {_cut(found)}")
@@ -264,7 +264,7 @@ def _shape_of(found: ast.expr, dims: Dims) -> tuple[int, ...]:
 
 
 def _type_name(found: ast.expr) -> str:
-    if isinstance(found, ast.Call) and len(found.args) == 1:  # A type may be in a call, as in R.dtype("float32").
+    if isinstance(found, ast.Call) and len(found.args) == 1:  # The type may be a call such as R.dtype("float32").
         found = found.args[0]
     if isinstance(found, ast.Constant) and isinstance(found.value, str):
         return found.value
@@ -272,7 +272,7 @@ def _type_name(found: ast.expr) -> str:
 
 
 def _cut(found: ast.expr) -> str:
-    """Return a text for messages: the value of a constant, or the kind of any other syntax node."""
+    """Return a text for error messages: the value of a constant, or the kind of any other syntax node."""
     if isinstance(found, ast.Constant):
         return excerpt(found.value)
     return excerpt(type(found).__name__)

@@ -1,8 +1,8 @@
-"""Relay's storage tokens as a planner: each buffer is at the start of a storage that others may use later.
+"""Relay's storage tokens as a planner: each buffer is at the start of a storage, which other buffers may use later.
 
-Source: as in `tokens`, which plans operations. Here, a storage is requested when a buffer starts and released when the
-buffer ends. At each time step, storages are released before others are requested, both in the problem's order of
-buffers. Buffers that are never alive get offset 0 and no storage.
+A storage is requested when a buffer starts and released when the buffer ends. At each time step, releases come before
+requests, both in the problem's order of buffers. Buffers that are never alive get offset 0 and no storage. Source: see
+`relay_tokens` of the package `networks`, which plans operations.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class _Storage:
 
 
 def storage_tokens(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place the storages one after another, and each buffer at the start of its storage."""
+    """Place storages one after another in memory, and each buffer at the start of its storage."""
     placements = {tensor.position: (0, 0) for tensor in tensors(problem)}
     stuck: list[int] = []
     capacity, end = problem.pools[0].size, 0
@@ -36,7 +36,7 @@ def storage_tokens(problem: Problem, seed: int, stop_check: StopCheck) -> Planne
 
 
 def _storages_in_order(problem: Problem, stop_check: StopCheck) -> list[_Storage]:
-    """Return the storages in order of creation, each with the buffers that use it."""
+    """Return the storages in the order of their creation, each with the buffers that use it."""
     live_storages = [tensor for tensor in tensors(problem) if tensor.start < tensor.end]
     events = [(tensor.start, True, i) for i, tensor in enumerate(live_storages)]
     events += [(tensor.end, False, i) for i, tensor in enumerate(live_storages)]

@@ -11,23 +11,23 @@ _GRAPH = re.compile(JSON % rb"nodes|arg_nodes|heads|node_row_ptr")
 _SCRIPTS = (b"# from tvm", b"from tvm", b"import tvm", b"@I.ir_module", b"@R.function")
 _IMPORT = re.compile(rb"^[ \t]*(?:import tvm\b|from tvm[. ]|@I\.ir_module|@tvm\.script\.)", re.MULTILINE)
 _ADDRESSES = b'"address_map": {'
-"""A text in TVMScript functions of other compilers, whose buffers have addresses; such files are not TVM's."""
+"""A text that only TVMScript files of other compilers contain, whose buffers already have addresses."""
 _USMP = "apache/tvm v0.16.0, src/tir/usmp/algo"
 
 
 def is_tvm_graph(data: bytes) -> bool:
-    """Return True if the file begins like a graph of TVM's graph executor."""
+    """Return True if the bytes start like a graph of TVM's graph executor."""
     return _GRAPH.match(data) is not None
 
 
 def is_relax(data: bytes) -> bool:
-    """Return True if the file has TVMScript functions, and begins like TVMScript or imports it as Python code."""
+    """Return True if the bytes contain TVMScript functions, and start like TVMScript or import it as Python code."""
     is_begun = data[:200].lstrip().startswith(_SCRIPTS) or _IMPORT.search(data, 0, NEAR) is not None
     return is_begun and (b"@R.function" in data or b"@T.prim_func" in data) and _ADDRESSES not in data
 
 
 def _usmp_planners(name: str, summary: str, source: str, more: str = "") -> tuple[ReferencePlanner, ReferencePlanner]:
-    """Return two planners of USMP, which round to the neighbour's or to the buffer's own alignment."""
+    """Return two variants of a USMP planner, which round offsets to the neighbour's or the buffer's own alignment."""
     source, function = f"{_USMP}/{source}", f"memplan.extensions.tvm.files.usmp.planners:{name.replace('-', '_')}"
     own, rounded = "the same, rounded to the buffer's own alignment", f"{source}, but for the rounding"
     can = ANY | {"pools", "conflicts", "holes"}

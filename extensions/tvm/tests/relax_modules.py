@@ -18,7 +18,7 @@ def module_of(
     bounds: dict[str, tuple[int, int]] | None = None,
     dataflow: bool = True,
 ) -> Any:
-    """Return a module whose `main` is built by `make` from a builder and inputs, whose shapes may have symbols."""
+    """Return a module whose `main` is built by `make` from a builder and inputs of the given (symbolic) shapes."""
     builder = relax.BlockBuilder()
     inputs = [relax.Var(f"x{k}", relax.TensorType(shape, "float32")) for k, shape in enumerate(shapes)]
     attributes = {}
@@ -36,7 +36,7 @@ def module_of(
 
 
 def chain(builder: Any, inputs: list[Any]) -> Any:
-    """Build layers of attention and of a wide product; a separate storage for each tensor wastes bytes here."""
+    """Build layers of attention and of a wide product, whose plan with one storage per tensor wastes bytes."""
     x = inputs[0]
     for _ in range(2):
         query, key, value = (builder.emit(each(x)) for each in (relax.op.sin, relax.op.cos, relax.op.tanh))
@@ -61,7 +61,7 @@ CONVOLUTIONS = ((1, 4, 16, 16), (8, 4, 3, 3), (16, 8, 3, 3), (4, 16, 3, 3))
 
 
 def fan(builder: Any, inputs: list[Any]) -> Any:
-    """Build wide values that are all computed before the first one is reduced, which needs many bytes."""
+    """Build wide values that are all computed before the first one is reduced, so the given order needs many bytes."""
     wide = [builder.emit(relax.op.concat([builder.emit(relax.op.exp(inputs[0]))] * (k + 2), axis=1)) for k in range(4)]
     rows = [builder.emit(relax.op.sum(each, axis=1, keepdims=True)) for each in wide]
     return builder.emit(relax.op.concat(rows, axis=1))
@@ -87,7 +87,7 @@ class Branches:
 
 
 def prepare_module(module: Any, *first: Any) -> Any:
-    """Return a module after all passes of the default pipeline that precede StaticPlanBlockMemory."""
+    """Return a module after all passes of the default pipeline that run before StaticPlanBlockMemory."""
     names = ("LegalizeOps", "RewriteDataflowReshape", "ToNonDataflow", "RemovePurityChecking", "CallTIRRewrite")
     passes = [getattr(relax.transform, name)() for name in names]
     with TARGET:
@@ -95,7 +95,7 @@ def prepare_module(module: Any, *first: Any) -> Any:
 
 
 def outputs(module: Any, *inputs: np.ndarray[Any, Any], **options: Any) -> list[bytes]:
-    """Compile a module with tvm.compile and run it; return the bytes of its outputs."""
+    """Compile a module with tvm.compile, run it on the inputs, and return the bytes of each output."""
     program = tvm.compile(module, TARGET)
     machine = relax.VirtualMachine(program, options.get("device", tvm.cpu()))
     return answers(machine, inputs)

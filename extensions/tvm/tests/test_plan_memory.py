@@ -1,4 +1,4 @@
-"""memplan's passes inside TVM: outputs are bit-identical to outputs on TVM's own plans, and no plan is larger."""
+"""Tests of memplan's passes inside TVM: outputs are the same bits as with TVM's own plans, and no plan is larger."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _restore_passes() -> Iterator[None]:
 
 
 def compare_plans(module: Any, *runs: tuple[np.ndarray[Any, Any], ...], **options: Any) -> PlannedFunction:
-    """Return memplan's plan of `main` after asserting that outputs on it equal outputs on TVM's plan."""
+    """Assert that memplan's plan of `main` gives the same outputs as TVM's plan, and return memplan's plan."""
     found: list[PlannedFunction] = []
     memplan.tvm.uninstall()
     own = [outputs(module, *run) for run in runs]
@@ -137,7 +137,7 @@ def test_temporaries_of_kernels_are_lifted_into_the_plan() -> None:
     nested = compare_plans(module, arrays, lift=True, nests=True)
     assert lifted.tensors == nested.tensors == plain.tensors + 3
     assert nested.memplan < lifted.memplan
-    assert plain.memplan < nested.memplan  # Only the lifted plan counts the temporaries of kernels.
+    assert plain.memplan < nested.memplan  # Only the lifted plan includes temporaries.
 
 
 def test_temporaries_of_symbolic_sizes_are_lifted_into_the_plan() -> None:
@@ -161,7 +161,7 @@ def test_calls_outside_dataflow_blocks_are_not_reordered() -> None:
 
 
 def test_tensors_have_no_offsets_on_an_unknown_target() -> None:
-    text = PlanMemory()(prepare_module(module_of(chain, (4, 16))))["main"].script()  # No target is set here.
+    text = PlanMemory()(prepare_module(module_of(chain, (4, 16))))["main"].script()  # No target is set.
     assert "ensure_zero_offset" not in text
 
 

@@ -1,4 +1,4 @@
-"""Rows of the source documents, tested inside TVM; each test name starts with its row, as in `tests/seeds`."""
+"""Tests inside TVM of the rows of the source documents; a test's name starts with its row, as in `tests/seeds`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHAIN, PADDED, LIFTED, BRANCHED, OPEN = "chain", "padded", "lifted", "branches",
 
 @cache
 def make_module(name: str) -> Any:
-    """Return a prepared module in its state directly before StaticPlanBlockMemory."""
+    """Return the module of this name in its state directly before StaticPlanBlockMemory."""
     if name == CHAIN:
         return prepare_module(module_of(chain, (24, 16)))
     if name == BRANCHED:
@@ -36,7 +36,7 @@ def make_module(name: str) -> Any:
 
 
 def plan_module(module: Any, target: Any = TARGET, **options: Any) -> tuple[PlannedFunction, Any]:
-    """Return memplan's plan of `main`, and the planned module."""
+    """Run PlanMemory on a module, and return memplan's plan of `main` and the planned module."""
     found: list[PlannedFunction] = []
     with target:
         after = PlanMemory(on_plan=found.append, **options)(module)
@@ -53,7 +53,7 @@ def tensors(module: Any, **options: Any) -> list[AllocatedTensor]:
 
 
 def workspaces(module: Any) -> list[int]:
-    """Return the total size of each kernel's temporaries in bytes."""
+    """Return the total size, in bytes, of the temporaries of each kernel."""
     kernels = [each for _, each in module.functions_items() if isinstance(each, tirx.PrimFunc)]
     shapes = [[[int(length) for length in each.shape] for each in temporaries(kernel)] for kernel in kernels]
     return [sum(4 * a * b * c * d for a, b, c, d in rows) for rows in shapes]
@@ -67,7 +67,7 @@ def two_temporaries(x: Any) -> Any:
 
 @cache
 def emit_module(calls: int = 1) -> Any:
-    """Return a module from `emit_te` that calls one kernel `calls` times."""
+    """Return a module, built with `emit_te`, that calls one kernel `calls` times."""
     builder, x = relax.BlockBuilder(), relax.Var("x", relax.TensorType((32, 64), "float32"))
     with builder.function("main", [x]):
         with builder.dataflow():
@@ -195,7 +195,7 @@ def test_s2_12_each_call_of_a_kernel_has_its_own_temporaries() -> None:
 
 def test_s4_01_the_pass_replaces_static_plan_block_memory() -> None:
     _, after = plan_module(make_module(CHAIN))
-    assert after["main"].script().count("R.builtin.alloc_tensor") == 1  # This is the returned tensor.
+    assert after["main"].script().count("R.builtin.alloc_tensor") == 1  # the returned tensor
     assert "R.memory.alloc_tensor" in after["main"].script()
 
 

@@ -1,4 +1,4 @@
-"""Wrong plans inside TVM: memplan's check detects each of them, and an unchecked wrong plan changes outputs."""
+"""Tests of wrong plans inside TVM: memplan's check detects them, and an unchecked wrong plan changes outputs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def facts() -> tuple[list[AllocatedTensor], StoragePlaces]:
 
 
 def has_overlap(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> bool:
-    """Return True if two tensors overlap or an offset is invalid, by comparing sets of bytes and steps."""
+    """Return True if two tensors overlap or an offset is invalid, found by comparing sets of (byte, step)."""
     for j, (_, at) in enumerate(places.of):
         if at % ALIGNMENT or at < 0 or at + (tensors[j].size or 0) > places.storages[0]:
             return True
@@ -46,7 +46,7 @@ def has_overlap(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> bo
 
 
 def mutants(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> Iterator[StoragePlaces]:
-    """Yield changed places endlessly: one tensor is moved, or two tensors are exchanged."""
+    """Yield endless changed copies of `places`, in which one tensor is moved, or two tensors are exchanged."""
     chance = random.Random(0)
     while True:
         of = list(places.of)

@@ -1,4 +1,4 @@
-"""dsa-solver: its problems as memplan reads them, malformed files, and the costs that its greedy planner reaches."""
+"""Tests of dsa-solver: reading its problems, refusing malformed files, and the costs of its greedy planner."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ NAME = "reference:dsa-canonical-greedy"
 
 @pytest.mark.parametrize(("lift", "price"), [("a", 326), ("f", 135)])
 def test_canonical_greedy_reaches_the_recorded_costs_of_the_original(lift: str, price: int) -> None:
-    """Source: dsa-solver a8d1257, benchmarks/results/minimalloc-dsa-rp-v1. On lift_f, first fit costs 616."""
+    """The costs are in dsa-solver a8d1257, benchmarks/results/minimalloc-dsa-rp-v1. First fit costs 616 on lift_f."""
     plan = solve(
         read_problem(public_problems.library_file(f"reuse/dsa-solver-lift_{lift}.json")), solver=NAME, time_limit_s=60
     )
@@ -101,7 +101,7 @@ def test_canonical_greedy_reaches_the_recorded_costs_of_the_original(lift: str, 
 
 
 def priced_problem(*sizes: int, **fields: Any) -> Problem:
-    """Return a problem of buffers that are alive one after another, in a pool whose first 4 bytes are reserved."""
+    """Return a problem of buffers that are alive one after another, with a pool whose first 4 bytes are reserved."""
     rows = [{"id": k, "size": size, "start": k, "end": k + 1, "alignment": 8} for k, size in enumerate(sizes)]
     pools = [{"name": "ub", "size": 32, "reserved": [[0, 4]]}]
     return Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost", **fields})

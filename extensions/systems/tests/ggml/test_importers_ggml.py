@@ -1,4 +1,4 @@
-"""The reader of ggml graphs: lifetimes, in-place operations, ggml's own plan, and a dimension as a symbol."""
+"""Tests of the reader of ggml graphs: lifetimes, in-place operations, ggml's own plan, and symbolic dimensions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def lifetimes(model: ImportedProblem) -> dict[str, tuple[int | None, int | None]
 
 
 def chain(second: str, *later: dict[str, Any]) -> bytes:
-    """Return a graph: an input, its product with a matrix, and an operation `second` placed over the product."""
+    """Return a graph file: an input, its product with a matrix, and an operation `second` that overwrites it."""
     tensors = [tensor(0, 0, input=True), tensor(1, 64), tensor(2, 64), tensor(3, 128, output=True)]
     return graph_bytes(*tensors, node(1, "MUL_MAT", 0), node(2, second, 1), node(3, "MUL_MAT", 2), *later)
 

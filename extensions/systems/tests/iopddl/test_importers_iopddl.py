@@ -1,4 +1,4 @@
-"""The reader of IOPDDL problems: buffers are sized by the chosen strategy, and malformed problems refused."""
+"""Tests of the reader of IOPDDL problems: buffer sizes follow the chosen strategy; malformed problems are refused."""
 
 from __future__ import annotations
 

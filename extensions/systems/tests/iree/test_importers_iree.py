@@ -1,4 +1,4 @@
-"""The reader of IREE's packs: recorded problems are reproduced, and plans are no larger than the compiler's."""
+"""Tests of the reader of IREE's packs: it reproduces recorded problems, and plans are no larger than the compiler's."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_packs_read_from_a_dump_equal_the_recorded_problems(name: str) -> None:
     wanted = [path for path in public_problems.files("iree") if path.name.startswith(f"light_{name}_pack")]
     assert wanted
     hashes = {problem_hash(read_problem(path.read_bytes(), path.name)) for path in wanted}
-    # Compare sets, because the order of functions in a dump varies.
+    # The order of functions in a dump varies, so compare sets.
     assert {problem_hash(pack) for pack in packs(model(name))} == hashes
 
 
@@ -80,7 +80,7 @@ TITLE = b"// -----// IR Dump %s LayoutSlicesPass: iree-stream-layout-slices //--
 
 
 def printed_layout(total: bytes) -> bytes:
-    """Return the function as the compiler prints it after the pass; the pack has `total` bytes."""
+    """Return a function as the compiler prints it after the pass, with a pack of `total` bytes."""
     lines = [line for line in PACKS.splitlines(keepends=True) if b"[" not in line and b"})" not in line]
     text = b"".join(line for line in lines if b"pack" not in line)
     return text.replace(b"{%0#0}", b"{%c9}").replace(

@@ -1,4 +1,4 @@
-"""The reader and the writer of PTO kernels: tiles, memories, addresses, and bytes that are reused while still read."""
+"""Tests of the reader and writer of PTO kernels: tiles, memories, addresses, and bytes that are reused too early."""
 
 from __future__ import annotations
 

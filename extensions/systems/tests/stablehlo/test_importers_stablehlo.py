@@ -1,4 +1,4 @@
-"""The reader of StableHLO text: programs that JAX 0.10.2 exported with open sizes, and small handwritten programs."""
+"""Tests of the reader of StableHLO text, on programs that JAX 0.10.2 exported and on small handwritten programs."""
 
 from __future__ import annotations
 

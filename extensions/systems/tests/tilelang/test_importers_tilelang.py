@@ -1,4 +1,4 @@
-"""The reader of TileLang kernels: buffers, memories, and bytes that a loop reuses while they are still read."""
+"""Tests of the reader of TileLang kernels: buffers, memories, and bytes that a loop reuses while they are read."""
 
 from __future__ import annotations
 

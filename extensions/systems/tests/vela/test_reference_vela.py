@@ -1,4 +1,4 @@
-"""Vela's hill climb returns the same placements as the original, which is compared if Vela is installed."""
+"""Tests that Vela's reimplemented hill climb returns the same placements as Vela, if Vela is installed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def vela_offsets(problem: Problem) -> list[int]:
 
 
 def draw_problem(seed: int) -> Problem:
-    """Return a random crowded problem, for which the search must swap, sometimes two pairs at a time."""
+    """Return a random crowded problem, for which the search must swap buffers, sometimes two pairs at a time."""
     rng = random.Random(seed)
     rows = []
     for i in range(rng.randint(2, 24)):

@@ -1,4 +1,4 @@
-"""Readers of XLA's modules and buffer assignments, and graphs of operations read from modules."""
+"""Tests of the readers of XLA's modules and buffer assignments, and of the graphs of operations in modules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Event = tuple[int, int] | tuple[int, int, int]
 
 
 def dump(sizes: dict[int, int], *traces: Sequence[Event], offsets: dict[int, int] | None = None) -> bytes:
-    """Return an HloProto with buffer sizes, and with events (kind, buffer, and the buffer whose place is shared)."""
+    """Return an HloProto with buffer sizes and traces of events (kind, buffer, buffer whose place is shared)."""
     events = [
         [message({1: kind, 2: buffer, 4: f"op{buffer}", 5: rest[0] if rest else 0}) for kind, buffer, *rest in trace]
         for trace in traces
@@ -96,7 +96,7 @@ def test_sizes_of_xla_buffers_are_rounded_up_to_a_requested_alignment() -> None:
 
 
 def text(values: str, ranges: str) -> bytes:
-    """Return XLA's two texts, with an allocation for temporaries and one for a parameter."""
+    """Return XLA's two texts, with one allocation for temporaries and one allocation for a parameter."""
     return f"""\
 BufferAssignment:
 allocation 0: size 64, parameter 0, shape |f32[16]| at ShapeIndex {{}}:
@@ -190,7 +190,7 @@ def row(number: int, opcode: str, of: bytes, *operands: int, **more: int) -> byt
 
 
 def module(*rows: bytes, root: int, schedule: list[int] | None = None) -> bytes:
-    """Return an HloProto whose module has a single computation, made of the given instructions."""
+    """Return an HloProto whose module has a single computation with the given instructions."""
     entry = message({2: list(rows), 5: 7, 6: root})
     fields: dict[int, int | str | bytes | list[bytes]] = {1: "small", 3: [entry], 6: 7}
     if schedule is not None:
@@ -222,7 +222,7 @@ def test_instructions_are_operations_with_tuples_flattened_and_bitcasts_as_views
         ("i8", "add", (7,)),
     ]
     assert (graph.size, graph.resident, len(graph.kept)) == ((64, 64, 64, 64, 128, 128, 128), (1,), 2)
-    # The instructions custom-call and rng have effects, so they keep their order.
+    # The instructions custom-call and rng have side effects, so they must keep their order.
     assert graph.predecessors == ((), (0,), (1,), (1, 2))
     assert graph.ops[1].in_shapes == ((4, 4),)
     assert found.imported is not None

@@ -1,4 +1,4 @@
-"""The parser of protocol buffers: fields, defaults, and errors for lengths and numbers beyond the end of the file."""
+"""Tests of the parser of protocol buffers: fields, defaults, and errors for data beyond the end of the file."""
 
 from __future__ import annotations
 

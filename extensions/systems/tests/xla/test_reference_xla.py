@@ -1,4 +1,4 @@
-"""XLA's best fit: the results of XLA's own tests, its rules, and the recorded heap sizes of real models."""
+"""Tests of XLA's best fit: results of XLA's own tests, single rules, and recorded heap sizes of real models."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Rows = dict[str, tuple[int, int, int]]
 
 
 def offsets(rows: Rows, planner: str = "best-fit-by-size", alignment: int = 1) -> list[int]:
-    """Plan buffers given by name as (size, start, end), and return their offsets in the given order."""
+    """Plan buffers, given by name as (size, start, end), and return their offsets in the given order."""
     buffers = [{"id": name, "size": size, "start": start, "end": end} for name, (size, start, end) in rows.items()]
     problem = Problem.model_validate({"buffers": buffers, "pools": [{"alignment": alignment}]})
     return [row.offset for row in solve(problem, solver=f"reference:xla-{planner}").placements]
 
 
-# The next three tests are from xla/service/heap_simulator/heap_simulator_test.cc, GlobalDecreasingSizeBestFitHeapTest.
+# The next three tests come from xla/service/heap_simulator/heap_simulator_test.cc: GlobalDecreasingSizeBestFitHeapTest.
 
 
 def test_best_fit_places_the_largest_buffer_first() -> None:

@@ -1,4 +1,4 @@
-"""USMP's hill climb: first fit in an order that changes by swaps among conflicts of the highest buffer.
+"""USMP's hill climb: first fit in an order that is changed by swaps among the conflicts of the highest buffer.
 
 Source: apache/tvm v0.16.0, src/tir/usmp/algo/hill_climb.cc (HillClimbAllocator). Random numbers equal those of the GNU
 C library's rand_r from seed 0, as on Linux, so plans are deterministic. The result is the last accepted order, which
@@ -16,7 +16,7 @@ ATTEMPTS = 500
 
 
 class RandR:
-    """rand_r of the GNU C library (glibc 2.39, stdlib/rand_r.c): 31 bits from three steps of a generator."""
+    """The function rand_r of the GNU C library (glibc 2.39, stdlib/rand_r.c), which returns 31 random bits."""
 
     def __init__(self, seed: int) -> None:
         self.state = seed
@@ -32,14 +32,14 @@ class RandR:
 
 @dataclass(frozen=True)
 class OrderPacking:
-    """An order and the placements that it gives; buffers in `stuck` fit in no pool."""
+    """An order of buffers and the placements that it gives; the buffers in `stuck` fit in no pool."""
 
     order: tuple[int, ...]
     placements: Placements
     stuck: frozenset[int]
 
     def used_ends(self, task: UsmpWorkspace) -> dict[int, int]:
-        """Return the highest end offset in each pool that is used."""
+        """Map each pool that is used to its highest end offset, in bytes."""
         ends: dict[int, int] = {}
         for i, (pool, offset) in self.placements.items():
             ends[pool] = max(ends.get(pool, 0), offset + task.buffers[i].size)
@@ -47,7 +47,7 @@ class OrderPacking:
 
 
 def hill_climb(task: UsmpWorkspace, stop_check: StopCheck) -> tuple[Placements, tuple[int, ...]]:
-    """Return the placements of the last accepted order, and the buffers that fit in no pool in this order."""
+    """Return the placements of the last accepted order, and the buffers that fit in no pool with this order."""
     if not task.buffers:
         return {}, ()
     search = _OrderSearch(task, stop_check)
@@ -56,7 +56,7 @@ def hill_climb(task: UsmpWorkspace, stop_check: StopCheck) -> tuple[Placements, 
 
 
 class _OrderSearch:
-    """The search; `order` is tried next, and `swapped` has the two positions that were swapped last."""
+    """The search over orders: `order` is tried next, and `swapped` has the two positions that were swapped last."""
 
     def __init__(self, task: UsmpWorkspace, stop_check: StopCheck) -> None:
         self.task = task
@@ -68,9 +68,9 @@ class _OrderSearch:
         self.tried = OrderPacking((), {}, frozenset())
 
     def run(self) -> OrderPacking:
-        """Try at most ATTEMPTS orders until one needs only the live peak; return the last accepted packing."""
+        """Try at most ATTEMPTS orders, stop if one needs only the live peak, and return the last accepted packing."""
         accepted = current = self.tried
-        total = 0  # The total is the size of the last accepted packing in which all buffers fit.
+        total = 0  # The bytes of the last accepted packing in which all buffers fit.
         for attempt in range(ATTEMPTS):
             before, current = current, self._pack_order()
             new_total = sum(current.used_ends(self.task).values())
@@ -90,11 +90,11 @@ class _OrderSearch:
         return accepted
 
     def _accepts(self, new_total: int, total: int, attempt: int) -> bool:
-        """Return True for a better order, and for a worse one with a probability that falls with the attempts."""
+        """Return True for a better order and, with a probability that falls with the attempts, for a worse one."""
         return new_total < total or self.random() % 100 < 50 * (new_total - total) // new_total // attempt
 
     def _pack_order(self) -> OrderPacking:
-        """Pack buffers in the current order, from its first position that differs from the last order."""
+        """Pack the buffers in the current order, starting at its first difference from the previous order."""
         same = 0
         while same < len(self.tried.order) and self.tried.order[same] == self.order[same]:
             same += 1
@@ -112,7 +112,7 @@ class _OrderSearch:
         return self.tried
 
     def _swap_below_the_top(self, packing: OrderPacking) -> None:
-        """Swap two buffers: an earlier conflict of a highest buffer, and another or a conflict of one."""
+        """Swap two buffers in the order: an earlier conflict of a highest buffer, and another such or its conflict."""
         used = packing.used_ends(self.task)
         top = [i for i, (pool, at) in packing.placements.items() if at + self.task.buffers[i].size == used[pool]]
         top.sort(key=self.position.__getitem__)
@@ -131,9 +131,9 @@ class _OrderSearch:
             self._swap_positions(*self.swapped)
 
     def _earlier_conflicts(self, i: int) -> tuple[list[int], list[int]]:
-        """Return the conflicts that precede `i` in the order, and the conflicts that precede any conflict of `i`.
+        """Return two lists: the conflicts of `i` that precede it in the order, and the conflicts that precede those.
 
-        Both lists are in order. A buffer that is found several times is listed several times.
+        Both lists are in the order of packing. A buffer that is found several times is listed several times.
         """
         infos, position = self.task.buffers, self.position
         near = [c for c in infos[i].conflicts if position[c] < position[i]]
@@ -146,10 +146,10 @@ class _OrderSearch:
 
 
 def _first_fit(task: UsmpWorkspace, placements: Placements, i: int) -> tuple[int, int] | None:
-    """Return the first pool with a free offset, and its lowest free offset; None if there is no such pool.
+    """Return (the first pool with a free offset, its lowest free offset), or None if no pool has one.
 
-    Only offset 0 and offsets directly above a conflict are tried. Unlike in the greedy planners, a pool is excluded if
-    the buffer does not fit above one of its conflicts there, even if this conflict is above the gap found.
+    Only offset 0 and the offsets directly above conflicts are tried. Unlike in the greedy planners, a pool is excluded
+    if the buffer does not fit above one of its conflicts there, even if this conflict is above the gap found.
     """
     offsets = {pool: 0 for pool in task.buffers[i].pools if task.fits(i, pool, 0)}
     size = task.buffers[i].size

@@ -1,8 +1,8 @@
 """USMP, a former memory planner of TVM, with three algorithms: greedy by size, greedy by conflicts, and hill climb.
 
 Source: apache/tvm v0.16.0, src/tir/usmp/algo/greedy.cc and hill_climb.cc. USMP rounds an offset above a neighbour up to
-the neighbour's alignment, so a buffer may violate its own alignment, and the plan is rejected. The variants with
-`_own_alignment` round up to the buffer's own alignment.
+the neighbour's alignment. So a buffer may violate its own alignment, and then the plan is rejected. The variants with
+`_own_alignment` round up to the buffer's own alignment instead.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck
 
 Algorithm = Callable[[UsmpWorkspace, StopCheck], tuple[Mapping[int, tuple[int, int]], Sequence[int]]]
-"""Returns the (pool, offset) of each placed buffer, and the buffers that fit in no pool, all by position."""
+"""A function that returns (pool, offset) by position of each placed buffer, and the buffers that fit in no pool."""
 
 
 def _greedy_algorithm(order_of: Callable[[UsmpWorkspace], Sequence[int]]) -> Algorithm:
@@ -39,7 +39,7 @@ def _greedy_algorithm(order_of: Callable[[UsmpWorkspace], Sequence[int]]) -> Alg
 def _plan(
     problem: Problem, seed: int, stop_check: StopCheck, *, algorithm: Algorithm, rounds_to_own: bool = False
 ) -> PlannerAnswer:
-    """Return the answer of an algorithm; `seed` is ignored, as USMP has a constant seed."""
+    """Return the plan of an algorithm for a problem; `seed` is ignored, because USMP has a constant seed."""
     try:
         task, placed = usmp_workspace(problem, stop_check, rounds_to_own)
     except TooManyConflictsError:
@@ -52,11 +52,11 @@ def _plan(
 
 
 greedy_by_size = partial(_plan, algorithm=_greedy_algorithm(order_by_size))
-"""Places buffers by decreasing size, each above all its conflicts."""
+"""Place buffers by decreasing size, each above all buffers that it conflicts with."""
 greedy_by_size_own_alignment = partial(greedy_by_size, rounds_to_own=True)
 greedy_by_conflicts = partial(_plan, algorithm=_greedy_algorithm(order_by_conflicts))
-"""Places buffers by decreasing number of conflicts, each above all its conflicts."""
+"""Place buffers by decreasing number of conflicts, each above all buffers that it conflicts with."""
 greedy_by_conflicts_own_alignment = partial(greedy_by_conflicts, rounds_to_own=True)
 hill_climb = partial(_plan, algorithm=hill_climb_order)
-"""Places buffers by first fit in an order that at most 500 swaps change."""
+"""Place buffers by first fit, in an order that is changed by at most 500 swaps."""
 hill_climb_own_alignment = partial(hill_climb, rounds_to_own=True)

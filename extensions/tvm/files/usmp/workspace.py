@@ -1,4 +1,4 @@
-"""A problem in the form of USMP: buffers with lists of conflicts, and the live peak.
+"""A problem in the form that USMP uses: buffers with lists of conflicts, and the live peak.
 
 Source: apache/tvm v0.16.0, include/tvm/tir/usmp/utils.h (BufferInfo) and src/tir/usmp/analysis/extract_buffer_info.cc
 (BufferInfoExtractor::operator()), which finds conflicts by a sweep over time. A pair that is alive together again after
@@ -17,18 +17,18 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import StopCheck, Tensor, tensor_alignment, tensors
 
 MOST_CONFLICTS = 20_000_000
-"""The maximum number of entries of all conflict lists; for more, USMP's lists would take gigabytes."""
+"""The maximum number of entries in all conflict lists together, because longer lists would take gigabytes."""
 
 
 class TooManyConflictsError(Exception):
-    """Raised if the problem has more conflicts than can be listed."""
+    """The problem has more conflicts than MOST_CONFLICTS."""
 
 
 @dataclass(frozen=True)
 class BufferInfo:
-    """A buffer with its pools by preference, its alignment in each pool, and the positions of its conflicts.
+    """A buffer: its pools in order of preference, its alignment in each, and the positions of conflicting buffers.
 
-    Conflicts need not be symmetric and may be repeated.
+    Conflicts need not be symmetric, and may be repeated.
     """
 
     name: str
@@ -52,13 +52,13 @@ class UsmpWorkspace:
     rounds_to_own: bool = False
 
     def lowest_offset_above(self, buffer: int, neighbour: int, pool: int, offset: int) -> int:
-        """Return the lowest offset of a buffer above a neighbour that has offset `offset` in the pool."""
+        """Return a buffer's lowest offset above a neighbour, which is at `offset` in the pool, with USMP's rounding."""
         below = self.buffers[neighbour]
         alignment = (self.buffers[buffer] if self.rounds_to_own else below).alignments[pool]
         return -(-(offset + below.size) // alignment) * alignment
 
     def fits(self, buffer: int, pool: int, offset: int) -> bool:
-        """Return True if a buffer with offset `offset` ends within the pool."""
+        """Return True if a buffer at `offset` ends within the pool."""
         capacity = self.pool_sizes[pool]
         return capacity is None or offset + self.buffers[buffer].size <= capacity
 
@@ -66,7 +66,7 @@ class UsmpWorkspace:
 def usmp_workspace(
     problem: Problem, stop_check: StopCheck, rounds_to_own: bool = False
 ) -> tuple[UsmpWorkspace, list[Tensor]]:
-    """Return the input of USMP for a problem, and the tensors of its buffers; raises TooManyConflictsError."""
+    """Return the input of USMP for a problem, and the tensors of its buffers. Raises TooManyConflictsError."""
     rows = tensors(problem)
     conflicts, pressure = _conflicts_in_time(problem, rows, stop_check)
     _add_listed_conflicts(problem, rows, conflicts)
@@ -84,9 +84,9 @@ def usmp_workspace(
 
 
 def _conflicts_in_time(problem: Problem, found: Sequence[Tensor], stop_check: StopCheck) -> tuple[list[list[int]], int]:
-    """Return the conflicts of each tensor by lifetime, and the live peak in bytes, in O(conflicts) time."""
+    """Return the conflicts of each tensor due to lifetimes, and the live peak in bytes, in O(conflicts) time."""
     conflicts: list[list[int]] = [[] for _ in found]
-    alive: dict[int, None] = {}  # The dictionary `alive` serves as an ordered set.
+    alive: dict[int, None] = {}  # An ordered set, because the order of conflicts matters.
     load = pressure = listed = 0
     for _, is_start, i in sorted(_lifetime_events(problem, found)):
         stop_check()
@@ -107,7 +107,7 @@ def _conflicts_in_time(problem: Problem, found: Sequence[Tensor], stop_check: St
 
 
 def _lifetime_events(problem: Problem, found: Sequence[Tensor]) -> Iterator[tuple[int, bool, int]]:
-    """Yield (time, True for a start, tensor) for each interval in which a tensor or its alias is alive."""
+    """Yield (time, True for a start, tensor) for both ends of each interval in which a tensor or an alias is alive."""
     table = problem.buffers
     index = {tensor.position: i for i, tensor in enumerate(found)}
     stretches: list[list[tuple[int, int]]] = [[] for _ in found]
@@ -132,7 +132,7 @@ def _lifetime_events(problem: Problem, found: Sequence[Tensor]) -> Iterator[tupl
 
 
 def _add_listed_conflicts(problem: Problem, found: Sequence[Tensor], conflicts: list[list[int]]) -> None:
-    """Add the explicit conflicts of the problem in both directions, unless they are known already."""
+    """Add the explicit conflicts of the problem to the lists, in both directions, unless they are listed already."""
     if not problem.conflicts:
         return
     index = {tensor.position: i for i, tensor in enumerate(found)}
@@ -168,7 +168,7 @@ def _name_order(task: UsmpWorkspace) -> list[int]:
 def place_above_conflicts(
     task: UsmpWorkspace, order: Sequence[int], stop_check: StopCheck
 ) -> tuple[Placements, int | None]:
-    """Place the buffers in order; return the placements, and the first buffer that fits in no pool, or None."""
+    """Place the buffers in order; return the placements and the first buffer that fits in no pool, or None."""
     placements: Placements = {}
     for i in order:
         stop_check()
@@ -181,10 +181,10 @@ def place_above_conflicts(
 
 
 def _offsets_above_conflicts(task: UsmpWorkspace, placements: Placements, i: int) -> dict[int, int]:
-    """Return the offset above all conflicts for each pool that USMP considers large enough.
+    """Map each pool that USMP considers large enough to the offset of a buffer above all its conflicts there.
 
     A pool is excluded if the buffer does not fit above a conflict, but included again if the buffer fits above a later,
-    lower conflict; then it overlaps the first conflict. This is USMP's rule, and the verifier detects such overlaps.
+    lower conflict. The buffer then overlaps the first conflict. This is USMP's rule; the verifier detects the overlap.
     """
     offsets = {pool: 0 for pool in task.buffers[i].pools if task.fits(i, pool, 0)}
     for other in task.buffers[i].conflicts:

@@ -1,4 +1,4 @@
-"""Readers of TVM's executor graphs and Relax programs: lifetimes, views, weights, and storages read as a plan."""
+"""Tests of the readers of TVM's graphs and Relax programs: lifetimes, views, weights, and storages read as a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Relay's storages, derived from operations and used as a planner."""
+"""Tests of Relay's storages, which are computed from operations and also used as a planner."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def size_of_token(token: list[int]) -> int:
 
 
 class Twin:
-    """A second implementation of Relay's planner: tokens are lists [uses, bytes, id], and all free ones are tried."""
+    """A simple second implementation of Relay's planner, which tries all free tokens, lists of [uses, bytes, id]."""
 
     def __init__(self, nodes: list[Node], results: list[str], match_range: int) -> None:
         self.match_range = match_range
@@ -41,7 +41,7 @@ class Twin:
                     for token in wanted[each]:
                         token[0] += 1
         given_back = {id(token): token for each in results for token in wanted[each]}
-        for token in given_back.values():  # A result counts once, even if operations return it twice.
+        for token in given_back.values():  # Count a result once, even if it is returned twice.
             token[0] += 1
         self.uses = {name: tuple(token[0] for token in tokens) for name, tokens in wanted.items()}
         self.tokens: dict[str, list[list[int]]] = {}
@@ -81,7 +81,7 @@ class Twin:
             larger = [each for each in self.free if size <= each[1] <= size * self.match_range]
             smaller = [each for each in self.free if size // self.match_range <= each[1] < size]
             if larger or smaller:
-                # Of equal tokens, min returns the first freed, and max of the reversed list the last freed.
+                # Of equal tokens, `min` returns the first freed, and `max` of the reversed list the last freed.
                 best: list[int] = min(larger, key=size_of_token) if larger else max(smaller[::-1], key=size_of_token)
                 self.free = [each for each in self.free if each is not best]
                 best[0], best[1] = token[0], max(best[1], size)
@@ -93,7 +93,7 @@ class Twin:
 
 
 def operations_of(nodes: list[Node], results: list[str]) -> dict[str, Any]:
-    """Return the operations of the nodes; the outputs of a call form a tuple with the name of the call."""
+    """Return the operations of the given nodes; the outputs of a call form a tuple that has the call's name."""
     buffers: list[dict[str, Any]] = []
     tuples: dict[str, Any] = {}
     body = []
@@ -121,7 +121,7 @@ def operations_of(nodes: list[Node], results: list[str]) -> dict[str, Any]:
 
 
 def draw_nodes(seed: int) -> tuple[list[Node], list[str]]:
-    """Draw random nodes: first params, then calls with one or two outputs, reshapes, tuples, and items of tuples."""
+    """Return random nodes: parameters, then calls with one or two outputs, reshapes, tuples, and items of tuples."""
     rng = random.Random(seed)
     scale = rng.choice((12, 300, 5_000))
     sizes = [rng.randrange(1, scale) for _ in range(6)]
@@ -195,7 +195,7 @@ def offsets(wanted: Problem) -> list[int]:
 @pytest.mark.parametrize(
     ("rows", "wanted"),
     [
-        # tests/python/relay/test_backend_graph_executor.py, test_plan_memory: two storages alternate.
+        # From tests/python/relay/test_backend_graph_executor.py, test_plan_memory: the buffers alternate two storages.
         ([(4, 0, 9), *((40, k, k + 2) for k in range(1, 7))], [0, 4, 44, 4, 44, 4, 44]),
         # With free storages of 30, 10 and 20 bytes, a buffer of 15 bytes takes the storage of 20 bytes.
         ([(30, 0, 2), (10, 0, 2), (20, 0, 2), (400, 1, 3), (15, 2, 4)], [0, 30, 40, 60, 40]),
@@ -217,7 +217,7 @@ def test_storages_are_reused_for_sizes_within_a_factor_of_sixteen(free: int, wan
 
 
 def test_buffers_are_placed_at_the_starts_of_consecutive_storages() -> None:
-    # b2 uses the storage of 10 bytes, since 6 bytes are too small, and b3 uses the storage of 6 bytes.
+    # The storage of 6 bytes is too small for b2, so b2 uses the one of 10 bytes, and b3 the one of 6 bytes.
     assert offsets(problem((10, 0, 2), (6, 0, 2), (8, 2, 4), (3, 2, 4))) == [0, 10, 0, 10]
 
 
@@ -230,7 +230,7 @@ def test_storages_start_at_multiples_of_the_alignment() -> None:
 
 
 def test_the_explanation_names_buffers_in_storages_beyond_the_capacity() -> None:
-    # A plan of 12 bytes exists, but the second storage grows to 12 bytes while the first one keeps its 6.
+    # A plan of 12 bytes exists, but the second storage grows to 12 bytes beside the first one of 6 bytes.
     plan = solve(problem((6, 0, 1), (6, 0, 1), (12, 1, 2), capacity=12), solver="reference:relay-storage-tokens")
     assert plan.status == "unknown"
     assert plan.explanation is not None

@@ -1,4 +1,4 @@
-"""Planners of TVM's USMP: the expected values of TVM's own tests, and the rules of each planner."""
+"""Tests of the planners of TVM's USMP: the expected values of TVM's own tests, and the rules of each planner."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ALGORITHMS = ("greedy-by-size", "greedy-by-conflicts", "hill-climb")
 
 
 def go_on() -> None:
-    """Do nothing; a planner that calls this is never stopped."""
+    """Do nothing, so that a planner that calls this function to check for a stop never stops."""
 
 
 def plan(problem: Problem, algorithm: str) -> Plan:
@@ -38,7 +38,7 @@ def pool_uses(problem: Problem, algorithm: str) -> list[int | None]:
 
 
 def printed_workspace(sizes: Mapping[str, int], conflicts: Mapping[str, Sequence[str]]) -> UsmpWorkspace:
-    """Return a workspace whose conflicts need not be symmetric, unlike the conflicts of a problem."""
+    """Return a workspace with these sizes and conflicts, which unlike those of a problem may be asymmetric."""
     position = {name: i for i, name in enumerate(sizes)}
     infos = [BufferInfo(n, size, (0,), (1,), [position[c] for c in conflicts[n]]) for n, size in sizes.items()]
     return UsmpWorkspace(infos, (None,))
@@ -104,7 +104,7 @@ def test_rounding_to_the_neighbours_alignment_gives_a_rejected_plan(algorithm: s
 
 
 def test_including_an_excluded_pool_again_gives_a_rejected_plan() -> None:
-    # c does not fit above a (11), but above z (5); USMP excludes the pool for a, then includes it again for z.
+    # c fits above z (5) but not above a (11), so USMP first excludes the pool, then includes it again.
     rows = [("w", 6, 0, 2), ("a", 5, 1, 3), ("c", 4, 2, 6), ("z", 5, 4, 6)]
     problem = tvm.problem_of_lives(rows, [{"size": 13}])
     assert greedy_by_size(problem, 0, go_on).placements == {0: (0, 0), 1: (0, 6), 2: (0, 5), 3: (0, 0)}
@@ -115,7 +115,7 @@ def test_including_an_excluded_pool_again_gives_a_rejected_plan() -> None:
 
 
 def test_the_explanation_names_a_buffer_that_fits_in_no_pool() -> None:
-    # z fits below y, but the greedy planners try only offsets above conflicts.
+    # z would fit below y, but the greedy planners try only offsets above conflicts, so they find no place for it.
     rows = [("x", 6, 0, 2), ("y", 5, 1, 3), ("z", 4, 2, 4)]
     problem = tvm.problem_of_lives(rows, [{"size": 12}])
     stuck = plan(problem, "greedy-by-size")
