@@ -193,6 +193,7 @@ def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
     FormatError for data that are not a snapshot, and OptionError.
     """
     device = validate_options(FitsOptions, options)
+    device.refuse_workspace("for a snapshot, whose blocks contain the workspace")
     answers = []
     for number, step in recorded_steps(data).items():
         answer, simulated = judge_step(step, device), simulate(step, device, None)

@@ -47,6 +47,9 @@ def fits(
     OptionError.
     """
     device = validate_options(FitsOptions, options)
+    device.refuse_idle(())
+    if not device.is_simulated:
+        device.refuse_workspace(f"with the allocator {device.allocator}, which has none")
     step = TorchStep(model, inputs, loss, targets, optimizer)
     with prefix_file_name("snapshot"):
         beside = None if snapshot is None else recorded_steps(snapshot)
