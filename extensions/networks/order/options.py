@@ -76,6 +76,9 @@ class GraphOptions(SearchOptions):
 
     def variant(self, graph: OperationGraph) -> OperationGraph:
         """Return the graph with these options applied: counted weights and in-place operations."""
+        if self.count_resident and not graph.resident:
+            rule = "must be given only for a graph with weights, and this one has none"
+            raise OptionError.from_rule("count_resident", rule, way="leave it out")
         counted = count_resident(graph) if self.count_resident else graph
         if self.in_place:
             found = allow_overwriting(counted, {tensor_named(graph, name) for name in self.spare})
