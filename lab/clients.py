@@ -1,7 +1,7 @@
 """Generate clients from the service's schema, and use them: `python -m lab.clients [--generators NAME ...]`.
 
 openapi-python-client sends the documented default of each parameter; openapi-generator sends none. Both are installed
-into an environment of their own, generate a client from `/openapi.json`, and ask each question, submit, find, read and
+into a new environment each, generate a client from `/openapi.json`, and ask each question, submit, find, read and
 cancel jobs. Each answer must equal that of a plain request, apart from elapsed times.
 """
 

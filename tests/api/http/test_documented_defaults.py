@@ -122,6 +122,23 @@ def test_each_documented_default_sent_in_a_body_changes_nothing(server: RunningS
     assert tried > 3
 
 
+def test_pools_sent_with_all_defaults_have_no_address(server: RunningServer) -> None:
+    rows = [{"id": name, "size": 64, "start": 0, "end": 2} for name in "ab"]
+    pools = [{"name": "fast", "size": 64}, {"name": "slow", "size": 128}]
+    scalars = {"alignment": 1, "base_address": 0, "cost": 0}
+    plain, sent = ({"buffers": rows, "pools": [each | more for each in pools]} for more in ({}, scalars))
+    assert ask(server, "/v1/plan", [], plain)["pools"] == ask(server, "/v1/plan", [], sent)["pools"]
+
+
+@pytest.mark.parametrize(("request_name", "field"), [("PlanRequest", "problem"), ("CheckRequest", "baseline")])
+def test_a_choice_of_objects_in_the_schema_begins_with_the_one_that_others_lack_fields_of(
+    request_name: str, field: str
+) -> None:
+    choices = SCHEMA["components"]["schemas"][request_name]["properties"][field]["anyOf"]
+    first, second = (resolve(each) for each in choices[:2])
+    assert {*first["required"]} - {*second.get("required", ())}, "a generated client takes the first that can be read"
+
+
 def test_every_operation_in_the_schema_has_a_short_unique_id() -> None:
     names = [call["operationId"] for _, call in CALLS]
     assert len(set(names)) == len(names)
