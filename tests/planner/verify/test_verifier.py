@@ -17,6 +17,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Placement
 from memplan.planner.verify.verifier import MAX_LISTED, Violation, verify
+from memplan.solvers.certificates.certify import certify
 from memplan.solvers.portfolio.solve import solve
 from tests.support.oracle import check
 from tests.support.rule_names import KINDS
@@ -321,3 +322,13 @@ def test_a_buffer_ends_at_its_highest_offset_or_below_it() -> None:
     assert [each.rule for each in found] == ["too-high"]
     with pytest.raises(ProblemError, match=r"end_at_most: must be at least size \(32\), got 31"):
         Problem.model_validate({"buffers": [rows[1] | {"end_at_most": 31}]})
+
+
+@pytest.mark.parametrize("most", [40, 4096])
+def test_a_plan_with_a_highest_offset_has_no_certificate_even_if_no_plan_can_break_it(most: int) -> None:
+    rows = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 32, "start": 0, "end": 3}]
+    pools = [{"name": "p", "size": 128}]
+    problem = Problem.model_validate({"buffers": [rows[0], rows[1] | {"end_at_most": most}], "pools": pools})
+    reason = certify(problem, solve(problem)).reason
+    assert reason is not None
+    assert reason.startswith("the proof needs rules that certificates leave out: end_at_most")
