@@ -39,6 +39,7 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     **{name: ("lab.fuzz_importers", name, 100_000) for name in SEEDS},
     "stops": ("lab.stops", "--count", 20_000),
     "service": ("lab.fuzz_service", "--count", 20_000),
+    "clients": ("lab.clients",),
     "places": ("lab.places", 5_000),
     "shapes": ("lab.shapes", "random", 2_000),
     "limits": ("lab.shapes", "limits", 2_000),

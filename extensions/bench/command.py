@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from memplan.api.cli.flags import Argument, Flag, RangeType, time_limit
 from memplan.api.cli.help import SectionedCommand
@@ -67,6 +68,7 @@ def bench(
     from memplan.extensions.bench.running import jobs
 
     if compared is not None:
+        _refuse_idle_flags(click.get_current_context(), "compared")
         if not steps.tell_comparison(*compared):
             return REGRESSED
         return None
@@ -79,6 +81,15 @@ def bench(
     if not steps.report(results):
         return FOUND_WRONG
     return None
+
+
+def _refuse_idle_flags(context: click.Context, deciding: str) -> None:
+    """Raise OptionError for any argument or flag that is given together with the flag `deciding`."""
+    for each in context.command.params:
+        source = context.get_parameter_source(each.name or "")
+        if each.name != deciding and source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT):
+            flag = max(each.opts, key=len).lstrip("-")
+            raise OptionError(f"{flag}: must be left out with --compare, which runs nothing")
 
 
 def _solver_names(text: str) -> list[str]:

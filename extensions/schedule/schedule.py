@@ -60,7 +60,8 @@ def schedule(
 def _machine(target: Target | None, capacity: int | None) -> Target:
     if target is None:
         raise ProblemError(
-            "target: is required, as a network does not describe the machine: examples/schedules has some"
+            "target: is required, as a network does not describe the machine, such as"
+            " examples/schedules/gap8_like.json, which `memplan examples` writes"
         )
     return target if capacity is None else target.with_capacity(capacity)
 

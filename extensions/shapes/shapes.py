@@ -24,7 +24,7 @@ from memplan.extensions.shapes.verify_shapes import (
     verified_lines,
     verify_shapes,
 )
-from memplan.planner.errors import InvalidPlanError, OptionError, count_text
+from memplan.planner.errors import InvalidPlanError, Option, OptionError, count_text, excerpt
 from memplan.planner.model.rows import Bytes, Id
 from memplan.questions.inputs.values import InputValues
 from memplan.questions.question import Answer, Control, Question
@@ -273,7 +273,8 @@ def _maximum_lines(name: str, forms: tuple[str, ...]) -> Iterator[str]:
 def _check_options(values: InputValues, options: ShapesOptions) -> None:
     for name in ("within", "at"):
         if getattr(options, name) and not options.limits:
-            raise OptionError(f"{name}: must be given only with limits")
+            rule = ("must be given only with ", Option("limits"), f", got {excerpt(getattr(options, name))}")
+            raise OptionError.from_rule(name, *rule, way="give both, or leave it out")
     problem = values["problem"]
     if options.limits and "verify" in values:
         raise OptionError("limits: must not be given if offsets are verified")

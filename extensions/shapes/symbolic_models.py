@@ -46,6 +46,8 @@ def read_symbolic(
         )
     with stranger_bytes():
         stated: dict[str, SymbolRange] = import_module(file_readers()[kind].where).symbols(data)
+    by_identifier = {_identifier(each): each for each in stated}
+    ranges = {by_identifier.get(each, each): given for each, given in ranges.items()}
     if unknown := [each for each in ranges if each not in stated]:
         listed = ", ".join(stated) or "none"
         raise OptionError(f"symbol: must be a named dimension of the model ({listed}), got {excerpt(unknown[0])}")

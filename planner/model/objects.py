@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from memplan.planner.errors import Break, ProblemError, excerpt, raise_rules, unique_rule
 from memplan.planner.model.columns import repeated_positions
@@ -49,11 +49,19 @@ class ObjectBuffer(Value):
         return (self.size or 0, 1) if self.width is None or self.height is None else (self.width, self.height)
 
 
+def _require_kind(schema: dict[str, Any]) -> None:
+    """Make `kind` a required field of a schema, because without it a body is a problem with pools."""
+    schema["required"] = ["kind", *schema.get("required", ())]
+    schema["properties"]["kind"].pop("default", None)
+
+
 class ObjectsProblem(Value):
     """Buffers that share whole objects, each as large as its largest buffer; the objects' sum is minimised.
 
     Sizes are rounded up to `alignment`. No side of an object is more than `ratio` times that of a buffer in it.
     """
+
+    model_config = ConfigDict(json_schema_extra=_require_kind)
 
     kind: Literal["objects"] = "objects"
     name: str | None = None

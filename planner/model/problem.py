@@ -161,9 +161,13 @@ class Problem(ProblemFields):
                     yield ("pools", high, "base_address"), f"{rule}, unless their devices differ, got 0x{start:x}"
 
 
+_WITH_DEFAULTS = {name for name, field in Pool.model_fields.items() if isinstance(field.default, (str, int))}
+"""The fields of pools whose default is a text or a number, which generated clients write even if nobody set them."""
+
+
 def _has_address_0(pool: Pool) -> bool:
-    """Return True if a caller stated a pool's address; if all fields are set, 0 may mean no address."""
-    return "base_address" in pool.model_fields_set and len(pool.model_fields_set) < len(Pool.model_fields)
+    """Return True if a caller stated a pool's address; programs that write all defaults write 0 for no address."""
+    return "base_address" in pool.model_fields_set and not pool.model_fields_set >= _WITH_DEFAULTS
 
 
 def profile_of(problem: Problem, profile: Profile | None) -> Profile | None:

@@ -215,7 +215,7 @@ class Buffer(Value):
     `start`/`end` and `lifetimes` are half-open and in time steps; with neither, only the problem's `conflicts` say
     what the buffer may not overlap. `offset` pins it, `hint` is where a re-plan puts it first. An alias lives inside
     another buffer; one that is `relative` to another keeps a room of its own. No multiple of `no_cross` may lie among
-    the addresses of its bytes but at the first.
+    the addresses of its bytes but at the first. Its last byte lies below the offset `end_at_most`.
     """
 
     id: Id
@@ -233,6 +233,7 @@ class Buffer(Value):
     relative: Relative | None = None
     no_cross: Alignment | None = None
     offset_mod: OffsetMod | None = None
+    end_at_most: Bytes | None = None
     forbid_pools: Annotated[tuple[Name, ...], WrapValidator(validate_in_parts)] = ()
 
     @model_validator(mode="after")
@@ -266,6 +267,8 @@ class Buffer(Value):
                 breaks.append((("relative",), add_way("must not be given together with alias_of", ONE_OF_THEM)))
             if self.relative.to == self.id and type(self.relative.to) is type(self.id):
                 breaks.append((("relative", "to"), buffer_name_rule(self.id, "must name another buffer")))
+        if self.end_at_most is not None and self.end_at_most < self.size:
+            breaks.append((("end_at_most",), f"must be at least size ({self.size}), got {self.end_at_most}"))
         if self.no_cross is not None and self.alias_of is not None:
             breaks.append((("no_cross",), "must not be given together with alias_of; relative takes both"))
         return breaks

@@ -152,9 +152,17 @@ def _remainder_sentence(rule: tuple[int, int], offset: int, size: int, pool: Poo
     return f"must have an offset that leaves {remainder} when divided by {modulus}, got offset {offset}"
 
 
+def _end_sentence(most: int, offset: int, size: int, pool: Pool) -> str | None:
+    """Return the error sentence for a buffer that ends above its last allowed offset; None if it does not."""
+    if offset + size <= most:
+        return None
+    return f"must end at {most} or below, got offset {offset} of {excerpt(pool.name)} with {size} bytes"
+
+
 FIELD_RULES: Mapping[str, tuple[str, Callable[[Any, int, int, Pool], str | None]]] = {
     "no_cross": ("straddles", _page_border_sentence),
     "offset_mod": ("wrong-remainder", _remainder_sentence),
+    "end_at_most": ("too-high", _end_sentence),
     **extensions("checkers"),
 }
 """For each rare field of buffers, the rule's word, and the function that checks an offset in a pool."""

@@ -249,7 +249,7 @@ def check_lines(found: Check) -> Iterator[str]:
 
 _BASELINE = Input(
     "baseline",
-    Plan | PlanAndProblem,
+    PlanAndProblem | Plan,  # in this order, as generated clients take the first that a body may be
     lambda value: read_baseline_field(value, "baseline"),
     Baseline.to_json,
     "Compare with this baseline: a plan, or a file that --save-baseline wrote.",

@@ -151,7 +151,7 @@ def objects_refuted(problem: ObjectsProblem, found: ObjectsAnswer) -> str | None
 
 PROBLEM_OR_OBJECTS: Input[ObjectsProblem | Problem] = Input(
     "problem",
-    Problem | ObjectsProblem,
+    ObjectsProblem | Problem,  # in this order, as generated clients take the first that a body may be
     read_problem_or_objects,
     _problem_json,
     "A file: JSON, CSV or a model, or - for standard input.",

@@ -144,8 +144,12 @@ def _plan_again(problem: Problem, old: Plan, options: PlanOptions, running: Cont
     )
 
 
-_OF_OBJECTS = {"time_limit_s", "deterministic", "seed", "explain_s"}
-"""The options allowed for shared objects: time limits, and a seed, which has no effect."""
+_OF_OBJECTS = {"time_limit_s", "deterministic"}
+"""The options allowed for shared objects, whose search leaves nothing to chance and always has a plan."""
+
+
+_OBJECT_FACTS = {"seed": "whose search leaves nothing to chance", "explain_s": "which always have a plan"}
+"""Why an option would have no effect on shared objects, if not for want of pools and offsets."""
 
 
 def _refuse_for_objects(keep: Plan | None, start: Plan | None, options: PlanOptions) -> None:
@@ -153,7 +157,8 @@ def _refuse_for_objects(keep: Plan | None, start: Plan | None, options: PlanOpti
     said = [name for name, value in (("keep", keep), ("start", start)) if value is not None]
     said += options.model_dump(exclude_defaults=True, exclude=_OF_OBJECTS) if options.model_fields_set else ()
     for name in said:
-        raise OptionError.from_rule(name, "must be left out for shared objects, which have no pools and offsets")
+        fact = _OBJECT_FACTS.get(name, "which have no pools and offsets")
+        raise OptionError.from_rule(name, f"must be left out for shared objects, {fact}")
 
 
 def _refuse_several(problem: Problem | ObjectsProblem, keep: Plan | None, options: PlanOptions) -> None:

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from memplan.planner.errors import OptionError, excerpt
+from memplan.planner.errors import Option, OptionError, excerpt
+from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.model.problem import Pool, Problem, replace_fields, replace_profile
 from memplan.planner.model.rows import WireValue, tuple_from_list
@@ -83,9 +84,8 @@ class ProblemOptions(WireValue):
 def refuse_spare(spared: Sequence[str]) -> None:
     """Raise OptionError if `spare` is given without `in_place`, which lets operations overwrite inputs."""
     if spared:
-        raise OptionError.from_rule(
-            "spare", f"must be given only with in_place, got {excerpt(spared[0])}", way="leave it out"
-        )
+        rule = ("must be given only with ", Option("in_place"), f", got {excerpt(spared[0])}")
+        raise OptionError.from_rule("spare", *rule, way="give both, or leave it out")
 
 
 def adapt_problem(problem: Problem, read: ImportedProblem | None, options: ProblemOptions) -> Problem:
@@ -244,8 +244,20 @@ def _add_pins(problem: Problem, texts: Sequence[str]) -> Problem:
             raise OptionError(
                 f"pin: must name a pool of the problem ({', '.join(problem.pool_index)}), got {excerpt(pool)}"
             )
-        row.update({"offset": _read_bytes("pin", offset)} | ({"pools": [pool]} if pool else {}))
+        row.update({"offset": _read_pinned_offset(problem, offset, text)} | ({"pools": [pool]} if pool else {}))
     return _replace_buffers(problem, rows.values())
+
+
+def _read_pinned_offset(problem: Problem, offset: str, text: str) -> int:
+    """Return the offset of a pin in bytes; raises OptionError for a word that is neither a size nor a pool."""
+    try:
+        return parse_size(offset)
+    except ValueError as error:
+        if any(letter.isdigit() for letter in offset[:1]):
+            raise OptionError.from_rule("pin", f"{error}") from None
+        pools = ", ".join(problem.pool_index)
+        rule = f"must be a pool of the problem ({pools}), an offset such as 4096, or POOL:OFFSET, got {excerpt(text)}"
+        raise OptionError.from_rule("pin", f"{rule}{did_you_mean(offset, problem.pool_index)}") from None
 
 
 def _find_row(option: str, name: str, rows: dict[str, Row]) -> Row:

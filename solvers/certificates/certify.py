@@ -128,6 +128,8 @@ def ignored_rules(problem: Problem, instance: Instance) -> set[str]:
     features = set(instance.features & _LEFT_OUT)
     if any(not problem.buffers.size[i] for i in instance.unplaceable):
         features.add("places of buffers of no bytes")
+    if problem.buffers.rules["end_at_most"]:  # an instance drops it where no plan can break it; the checkers refuse it
+        features.add("end_at_most")
     return features | {"together"} if problem.together else features
 
 

@@ -42,6 +42,10 @@ class SolverFaultWarning(RuntimeWarning):
     """The warning that a solver raised an exception, after which the search continues with the other solvers."""
 
 
+_LONGEST_LINE = 200
+"""The limit of characters of an error that a message quotes; the log has all of it."""
+
+
 class Failure(NamedTuple):
     """A failed solver, and its error as text: the last stack frames, and the exception's type and message."""
 
@@ -53,8 +57,9 @@ class Failure(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The last line of the error, which has the exception's type and message without the stack frames."""
-        return (self.error.strip().splitlines() or ["it did not say why"])[-1]
+        """The last line of the error, without the stack frames, cut after 200 characters."""
+        text = (self.error.strip().splitlines() or ["it did not say why"])[-1]
+        return text if len(text) <= _LONGEST_LINE else f"{text[: _LONGEST_LINE - 3]}..."
 
 
 def stages_of_solver(instance: Instance, solver: str) -> list[list[SolverRow]]:

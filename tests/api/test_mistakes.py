@@ -182,7 +182,7 @@ def test_the_flag_time_limit_accepts_a_unit(text: str | float, found: float) -> 
         ({"pools": ["sram"], "buffers": []}, "plan FILE", '(write {"name": "sram", "size": 131072})'),
         ({"buffers": []}, "plan FILE --order best", "got a file without operations"),
         ({"buffers": []}, "convert FILE --to tflite", "got JSON; --to c writes a plan of it"),
-        ({"size": [1], "ops": [{"in": [0]}]}, "schedule FILE", "examples/schedules has some"),
+        ({"size": [1], "ops": [{"in": [0]}]}, "schedule FILE", "`memplan examples` writes"),
         ({"size": [1], "ops": [{"in": [0]}]}, "schedule FILE --target FILE", "target: must be a machine"),
     ],
 )

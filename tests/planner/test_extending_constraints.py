@@ -27,7 +27,7 @@ PATCH: Patch = {
     "planner/model/rows.py": [
         insertion_before(
             "    forbid_pools: Annotated",
-            "    end_at_most: Bytes | None = None\n"
+            "    last_end: Bytes | None = None\n"
             "    not_in: Annotated[tuple[Bytes, Bytes], Field(strict=False)] | None = None\n"
             "    lower_half: bool | None = None\n",
         )
@@ -35,7 +35,7 @@ PATCH: Patch = {
     "planner/model/constraints/kinds.py": [
         insertion_before(
             '    ConstraintKind(("no_cross",)',
-            '    ConstraintKind(("end_at_most",),\n'
+            '    ConstraintKind(("last_end",),\n'
             "        offsets=lambda most, buffer, pool: OffsetRule(((0, most - buffer.size + 1),))),\n"
             '    ConstraintKind(("not_in",),\n'
             "        offsets=lambda ends, buffer, pool: OffsetRule(((0, ends[0]), (ends[1], NO_END)))),\n"
@@ -48,7 +48,7 @@ PATCH: Patch = {
         insertion_before("FIELD_RULES: Mapping", RULES),
         insertion_before(
             '    "no_cross": ("straddles"',
-            '    "end_at_most": ("above-most", _ends_above),\n    "not_in": ("barred", _is_barred),\n'
+            '    "last_end": ("above-most", _ends_above),\n    "not_in": ("barred", _is_barred),\n'
             '    "lower_half": ("upper-half", _is_in_the_upper_half),\n',
         ),
     ],
@@ -67,7 +67,7 @@ def problem_of(first, **more):
     return Problem.model_validate({"buffers": rows, "pools": [{"size": 20}]})
 
 for first, more, offsets, moved, word, feature in [
-    ({}, {"end_at_most": 7}, {0: 4, 1: 0}, {0: 0, 1: 8}, "above-most", "ranges"),
+    ({}, {"last_end": 7}, {0: 4, 1: 0}, {0: 0, 1: 8}, "above-most", "ranges"),
     ({"offset": 0}, {"not_in": [2, 11]}, {0: 0, 1: 11}, {0: 0, 1: 8}, "barred", "intervals"),
     ({}, {"lower_half": True}, {0: 4, 1: 0}, {0: 0, 1: 8}, "upper-half", "ranges"),
 ]:
@@ -84,11 +84,11 @@ for first, more, offsets, moved, word, feature in [
     certificate = certify(problem, plan, time_limit_s=5)
     assert certificate.kind == "none" and certificate.reason.endswith(feature), certificate
 
-both = [row | {"end_at_most": 6} for row in problem_of({}).model_dump(mode="json", exclude_defaults=True)["buffers"]]
+both = [row | {"last_end": 6} for row in problem_of({}).model_dump(mode="json", exclude_defaults=True)["buffers"]]
 both[0]["size"] = 4
 tight = Problem.model_validate({"buffers": both, "pools": [{"size": 90}]})
 found = reason_of(tight, solve(tight, accept="fit", time_limit_s=60), Control.from_limit(90))
-assert [(rule.rule, rule.value) for rule in found.rules] == [("end_at_most", 6)] * 2, found
+assert [(rule.rule, rule.value) for rule in found.rules] == [("last_end", 6)] * 2, found
 print("held")
 """
 
@@ -110,7 +110,7 @@ for seed in range(12):
     for most, least in ((2, 0), (0, 3), (2, 3)):
         ranged = [
             row
-            | ({"end_at_most": at[row["id"]] + 5 + row["size"]} if most and row["id"] % most else {})
+            | ({"last_end": at[row["id"]] + 5 + row["size"]} if most and row["id"] % most else {})
             | ({"not_in": [0, max(0, at[row["id"]] - 5)]} if least and row["id"] % least == 0 else {})
             for row in rows
         ]

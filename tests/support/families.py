@@ -58,6 +58,11 @@ class Family:
             return False
         if any(row.offset not in (None, offset + distance) for distance, row in self.members):
             return False
+        if any(
+            row.end_at_most is not None and offset + distance + row.size > row.end_at_most
+            for distance, row in self.members
+        ):
+            return False
         if any(crosses(pool, offset + distance, row) for distance, row in self.members):
             return False
         return not self.size or all(end <= low or low + size <= offset for low, size in pool.reserved if size)

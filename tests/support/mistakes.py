@@ -73,7 +73,7 @@ FILES: dict[str, bytes] = {
 
 def faulty_files() -> dict[str, bytes]:
     """Return the files of WITH_FILES by name: truncated files, and others."""
-    from memplan.extensions.models.tests import onnx_models
+    from memplan.extensions.models.tests import onnx_models, tflite_files
 
     tests = Path(__file__).parents[1]
     rows = [onnx_models.value(name, (1, 4)) for name in "xyz"]
@@ -95,10 +95,14 @@ def faulty_files() -> dict[str, bytes]:
     kind = "tensor<4xf32>"
     body = f"%0 = stablehlo.add %a, %a : {kind}\n  return %0 : {kind}"
     own = f"module @m {{\n func.func @main(%a: {kind}) -> {kind} {{\n  {body}\n }}\n}}"
+    sizes = {"shape": (1, 64), "signature": [-1, 64]}
+    open_rows = [tflite_files.tensor(name, **sizes) for name in ("words", "y", "z")]
+    open_ops = [tflite_files.operator("RELU", [0], [1]), tflite_files.operator("RELU", [1], [2])]
     return {name: data[: len(data) // 2] for name, data in halves.items()} | {
         "header.tflite": model[:300],
         "newer.tflite": model[:4] + b"TFL9" + model[8:],
         "chain.onnx": chain,
+        "open.tflite": tflite_files.model(tflite_files.subgraph(open_rows, [0], [2], open_ops)),
         "cut.onnx": chain[: len(chain) // 2],
         "own.onnx": onnx_models.model(of_own, rows[:1], rows[2:]),
         "own.mlir": own.encode(),

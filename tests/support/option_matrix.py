@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memplan.planner.errors import InputError
+from memplan.planner.errors import InputError, MemplanError
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.problem import Problem
 from memplan.questions import QUESTIONS
@@ -201,6 +201,64 @@ def values_of(file: str) -> dict[str, tuple[Any, Mapping[str, Any]]]:
         "target": ("cortex-m4", {}),
         "kernels": ("cmsis-nn", {}),
     }
+
+
+OWN: Mapping[str, Mapping[str, Any]] = {
+    "plan": {"solver": "local-search", "accept": "5%", "seed": 7, "profile": "size"}
+    | {"heaps": 2**20, "least": "bytes", "plans": 3, "distance": 2},
+    "explain": {"repairs": 2, "most_changes": 1, "kinds": ("pool",), "with_plans": True, "what_if": True}
+    | {"shrunk_to": 0.5, "more": 4096},
+    "verify": {"places": True, "better": True, "again": True, "with_plans": True},
+    "check": {"tolerance": "50%", "profile": "size", "subject": "S", "differences": True, "unmoved": True}
+    | {"with_plan": True, "budgets": ("1TiB",)},
+    "sweep": {"solver": "local-search", "accept": "5%", "seed": 7, "profile": "size", "alignments": (64, 4096)}
+    | {"repetitions": 3},
+    "certify": {},
+    "order": {"count_resident": True, "goal": "placed", "with_certificate": True, "with_plan": True, "recompute": True}
+    | {"within": "90%", "extra_cost": "10%", "link": 100.0, "points": 3},
+    "schedule": {"objective": "peak", "frontier": True, "fast_memory": 300_000},
+    "cascade": {"fit": 10, "macs": 1.0, "input": "streamed", "output": "streamed", "overlap": "sliding"}
+    | {"objectives": ("peak", "macs", "traffic"), "pools": (("fast", 4096), ("slow", 2**20)), "brick": 16}
+    | {"stripe": (1, 1), "longest": 1, "rolling": False, "orders": "given", "barriers": ("0",)}
+    | {"sweep": {"longest": (1, 2)}, "point": 0, "check": True},
+    "liveness": {"liveness": "scope", "temporaries": "lifted", "plan_inputs": False, "plan_outputs": False}
+    | {"compare": True, "match_range": 0},
+    "shapes": {"symbol": {"b": {"low": 2, "high": 4}}, "most": 1, "limits": True, "within": 4096, "at": {"b": 3}}
+    | {"to": "c"},
+    "compare": {},
+    "convert": {"to": "csv", "prefix": "P", "section": ".x", "fit": 2**20, "macs": 1.5, "c_array": True}
+    | {"program": True},
+}
+"""For each question, a value of every option but those for reading, each different from the default."""
+HOW_LONG = {"time_limit_s", "explain_s", "study_s", "each_s", "proof_s", "deterministic", "name"}
+"""Options that limit an effort or name a file, and have no value that must change an answer."""
+BOUNDS = {
+    "check": {"profile", "budgets"},
+    "sweep": {"solver", "accept", "seed", "profile", "repetitions"},
+    "order": {"goal"},
+    "shapes": {"most"},
+    "cascade": {"macs", "brick", "orders", "barriers"},
+}
+"""Options that choose or bound a search, whose answer for a small file may be the same."""
+
+
+def silent_own_options(name: str, file: str) -> Iterator[str]:
+    """Yield the options that a question neither honours nor refuses for a file, except those for reading it."""
+    question = QUESTIONS[name]
+    try:
+        files, options = request(name, file)
+        plain = ask_with_files(question, files, options)
+    except MemplanError:  # the question refuses this file with or without options
+        return
+    for option, value in OWN[name].items():
+        if option in BOUNDS.get(name, ()):
+            continue
+        try:
+            after = ask_with_files(question, files, options | {option: value})
+        except MemplanError:
+            continue
+        if not is_honoured(plain, after):
+            yield option
 
 
 def _following(problem: Problem) -> tuple[str, str]:

@@ -153,6 +153,8 @@ def _check_family(problem: Problem, family: Family, at: dict[int | str, Placemen
             wrong.append(f"page {row.id!r}")
         if row.offset_mod is not None and mine.offset % row.offset_mod.modulus != row.offset_mod.remainder:
             wrong.append(f"remainder {row.id!r}")
+        if row.end_at_most is not None and mine.offset + row.size > row.end_at_most:
+            wrong.append(f"end {row.id!r}")
         address, end = pool.base_address + mine.offset, mine.offset + row.size
         if address % row.alignment or address % pool.alignment:
             wrong.append(f"alignment {row.id!r}")

@@ -15,6 +15,7 @@ KINDS = {
     "alias-misplaced": "alias",
     "straddles": "page",
     "wrong-remainder": "remainder",
+    "too-high": "end",
     "relative-misplaced": "relative",
     "not-together": "together",
     "bank-clash": "bank",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
 from typing import Any
 
 from memplan.api.cli.advice import CommandLine
@@ -11,7 +13,7 @@ from memplan.api.cli.local.beside_plan import open_page, plan_page
 from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import PAGE, write_output
 from memplan.api.reports.plan_formats import write_plan
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import FileError, OptionError
 from memplan.questions.verify.verify import QUESTION
 
 _SOLUTION = (
@@ -32,6 +34,10 @@ def verify(line: CommandLine) -> int:
     if (solution := line.given["solution"]) is not None:
         if line.given["plan"] is not None:
             raise OptionError("solution: must not be given with a plan, which it replaces", way="leave one of them out")
+        if not Path(solution).exists():
+            program = f"`memplan convert {shlex.join([str(line.file), '-o', 'program.lp'])}`"
+            rule = f"{solution}: no such file or directory in {Path.cwd()}"
+            raise FileError(f"{rule}; {program} writes the program, which HiGHS, CBC or SCIP solves")
         line = line._replace(given={**line.given, "plan": solution})
     call = read_call(line)
     options: Any = call.options

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from memplan.extensions.files.convert.answer import Converted, WrittenFile, alignment_notes, lines, write
 from memplan.extensions.files.convert.options import MODELS, OBJECTS, PROGRAMS, TFLITE, ConvertOptions
 from memplan.extensions.files.convert.source import add_program, deploy, facts_of_source, program_of
-from memplan.planner.errors import Option, OptionError
+from memplan.planner.errors import Option, OptionError, excerpt
 from memplan.planner.foreign.arena import rules_of
 from memplan.planner.foreign.layout import lay_out
 from memplan.planner.foreign.model_options import Size, size_text
@@ -45,8 +45,10 @@ def convert(
     """
     running, target = control.begin(options), options.to or ("json" if plan is None else "c")
     if target == TFLITE and options.dims:
-        rule = "must be left out if a .tflite is written, because it keeps its own sizes"
-        raise OptionError.from_rule("dims", f"{rule}: export the model with {_dims_text(options.dims)}")
+        said = _dims_text(options.dims)
+        rule = f"must be left out if a .tflite is written, because it keeps its own sizes, got {said}"
+        way = f"export the model with {said}, or convert it with the sizes in the file"
+        raise OptionError.from_rule("dims", rule, way=way if plan is None else f"{way}, without this plan")
     is_model = target == TFLITE and plan is None
     # The search for a model's best form supports only one pool without further rules, which the runtime plans itself.
     planned_by = ("capacity",) * bool(options.capacity) + options.adaptations
@@ -58,7 +60,9 @@ def convert(
                 raise OptionError.from_rule(
                     name, "must be given without ", other, f", got {value}", way="leave one of them out"
                 )
-            raise OptionError(f"{name}: must be given only to {TFLITE} and without a plan, got {value}")
+            beside = "a plan" if target == TFLITE else f"the form {target}"
+            rule = f"must be given only if a .tflite is written without a plan, got {excerpt(value)} with {beside}"
+            raise OptionError.from_rule(name, rule, way="leave this option out")
     if target in PROGRAMS:
         options.refuse_for_programs(target)
     if options.target is not None and target != TFLITE:

@@ -102,6 +102,8 @@ ELSEWHERE = {
     ("inputs", "convert"): "a model that is no graph: tests/support/mistakes.txt",
     ("inputs", "plan"): "a table that is no graph: tests/support/mistakes.txt",
     ("model_solution", "convert"): "a program of another problem: tests/solvers/mip/test_model_solution.py",
+    ("verify", "convert"): "a solution that is not there: tests/support/mistakes.txt",
+    ("schedule", "examples"): "a machine that is not given: tests/support/mistakes.txt",
     ("over_inputs", "plan"): "what in place saves: tests/support/mistakes.txt",
     ("reading", "check"): "an option that changes an arena alone: tests/questions/test_option_matrix.py",
     ("running", "solvers"): "a solver that is not known: extensions/bench/tests/test_bench_results.py",

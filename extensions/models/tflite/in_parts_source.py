@@ -48,8 +48,10 @@ class TfliteSource:
     def __init__(self, data: bytes, graph: OperationGraph, options: ModelOptions | None = None) -> None:
         self.data, self.graph, self.model = data, graph, read_model(data)
         if options is not None and options.dims:
-            rule = "must be left out for a .tflite, whose operators are split for the sizes in the file"
-            raise OptionError.from_rule("dims", f"{rule}: export the model with other sizes")
+            said = ", ".join(f"{name}={size}" for name, size in options.dims.items())
+            rule = f"must be left out if a .tflite is written, because it keeps its own sizes, got {said}"
+            way = f"export the model with {said}, or split it with the sizes in the file"
+            raise OptionError.from_rule("dims", rule, way=way)
         refuse_bound_models(self.model)
         for buffer in self.model.buffers:
             if buffer.integer(2, "size", "Q"):

@@ -21,7 +21,7 @@ from memplan.extensions.models.onnx.shape_rules import (
 )
 from memplan.extensions.models.tflite.facts import OperatorReader
 from memplan.extensions.models.tflite.model import Model, Operator, TfliteTensor
-from memplan.planner.errors import FormatError, OptionError, excerpt
+from memplan.planner.errors import FormatError, Option, OptionError, excerpt
 
 _SAME_AS_INPUT = """\
 ABS CAST CEIL COS CUMSUM DEQUANTIZE ELU EXP FLOOR GELU HARD_SWISH L2_NORMALIZATION LEAKY_RELU LOG LOGICAL_NOT LOGISTIC
@@ -77,9 +77,8 @@ def set_sizes(model: Model, dims: Mapping[str, int]) -> Model:
         rule = "must not be given, as TFLite names no dimensions"
         raise OptionError.from_rule("dims", f"{rule}, got {excerpt(next(iter(dims)))}: {way}")
     if unknown := [name for name in dims if name not in open_dims]:
-        raise OptionError.from_rule(
-            "dims", f"must be an open dimension of the model ({', '.join(open_dims)}), got {excerpt(unknown[0])}"
-        )
+        rule = f"must be an open dimension of the model ({', '.join(open_dims)}), got {excerpt(unknown[0])}, as in "
+        raise OptionError.from_rule("dims", rule, Option("dims", f"{next(iter(open_dims))}={dims[unknown[0]]}"))
     if len(model.subgraphs) > 1:
         raise FormatError("model.subgraphs: must be a single subgraph if open dimensions are given sizes")
     for tensor, shape in zip(model.tensors, _Shapes(model, {}).run(), strict=True):

@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from memplan.planner.errors import OptionError, excerpt
+from memplan.planner.errors import Option, OptionError, excerpt
+from memplan.planner.errors.did_you_mean import did_you_mean
 
 _HOST = "host"
 REFERENCE = "reference"
@@ -33,6 +34,8 @@ KERNELS: Mapping[str, str] = {
     "xtensa": "xtensa",
 }
 """The prefix of the targets that each set of kernels is for."""
+_USUAL = ("cortex-m4", "esp32s3", "xtensa")
+"""The target that an error names for each set of kernels."""
 _BOARDS = {
     "nano33ble": "cortex-m4", "rp2040": "cortex-m0+", "rp2350": "cortex-m33", "stm32f4": "cortex-m4",
     "stm32h7": "cortex-m7", "teensy41": "cortex-m7", "esp32-s3": "esp32s3", "esp32-c3": "esp32c3",
@@ -123,12 +126,15 @@ def target_of(name: str | None, kernels: str | None) -> Target:
     """Return the target that two options state; raises OptionError for unknown or incompatible values."""
     core = _BOARDS.get(name or _HOST, name or _HOST)
     if core not in ABIS:
-        raise OptionError.from_rule("target", f"must be one of {', '.join((*ABIS, *_BOARDS))}, got {excerpt(name)}")
+        hint = did_you_mean(core, (*_BOARDS, *ABIS))
+        raise OptionError.from_rule(
+            "target", f"must be one of {', '.join((*ABIS, *_BOARDS))}, got {excerpt(name)}{hint}"
+        )
     kind = kernels or REFERENCE
     if kind not in KERNELS:
         raise OptionError.from_rule("kernels", f"must be one of {', '.join(KERNELS)}, got {excerpt(kernels)}")
     if not core.startswith(KERNELS[kind]):
-        raise OptionError.from_rule(
-            "kernels", f"must be {REFERENCE} for {excerpt(core)}, as {kind} is for {KERNELS[kind]}, got {kind}"
-        )
+        rule = f"must be {REFERENCE} for {excerpt(core)}, as {kind} is for {KERNELS[kind]}, got {kind}"
+        fits = next(each for each in _USUAL if each.startswith(KERNELS[kind]))
+        raise OptionError.from_rule("kernels", f"{rule}; give ", Option("target", fits), ", or leave it out")
     return Target(core, kind, name is not None or kernels is not None)

@@ -13,7 +13,7 @@ from memplan.extensions.networks.operations.graph_variants import (
     count_resident,
     tensor_named,
 )
-from memplan.planner.errors import OptionError, excerpt
+from memplan.planner.errors import Option, OptionError, excerpt
 from memplan.planner.model.rows import Alignment, Bytes
 from memplan.planner.model.sizes import parse_size, rule_error, share_of
 from memplan.questions.inputs.values import InputValues
@@ -76,6 +76,9 @@ class GraphOptions(SearchOptions):
 
     def variant(self, graph: OperationGraph) -> OperationGraph:
         """Return the graph to which these options are applied: with counted weights and operations in place."""
+        if self.count_resident and not graph.resident:
+            rule = "must be given only for a graph with weights"
+            raise OptionError.from_rule("count_resident", rule, way="leave it out")
         counted = count_resident(graph) if self.count_resident else graph
         if self.in_place:
             found = allow_overwriting(counted, {tensor_named(graph, name) for name in self.spare})
@@ -129,11 +132,14 @@ class OrderOptions(GraphOptions):
         """Raise OptionError for options that must not be combined."""
         alone = _PLAIN if self.recompute else _RECOMPUTE
         for name in sorted(self.model_fields_set & {*alone}, key=alone.index):
-            rule = "must not be given" if self.recompute else "must be given"
-            if getattr(self, name) != type(self).model_fields[name].default:
-                raise OptionError(f"{name}: {rule} {'' if self.recompute else 'only '}with recompute")
+            if (value := getattr(self, name)) != type(self).model_fields[name].default:
+                rule = "must not be given with " if self.recompute else "must be given only with "
+                text = f", got {excerpt(value)}"
+                way = "leave one of them out" if self.recompute else "give both, or leave it out"
+                raise OptionError.from_rule(name, rule, Option("recompute"), text, way=way)
         if self.within is not None and self.extra_cost is not None:
-            raise OptionError("within: must not be given together with extra_cost")
+            way = "leave one of them out"
+            raise OptionError.from_rule("within", "must not be given together with ", Option("extra_cost"), way=way)
 
     @property
     def limit(self) -> int | None:

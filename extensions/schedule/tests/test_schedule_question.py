@@ -102,7 +102,11 @@ def test_the_offsets_of_a_given_schedule_are_verified(change: dict[str, int], se
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        (None, "target: is required, as a network does not describe the machine: examples/schedules has some"),
+        (
+            None,
+            "target: is required, as a network does not describe the machine, such as"
+            " examples/schedules/gap8_like.json, which `memplan examples` writes",
+        ),
         (
             "double_buffered.json",
             "target.engine.rate: is required, as operations of a network have multiplications instead of times",

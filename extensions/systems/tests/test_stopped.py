@@ -22,7 +22,7 @@ from tests.support.small_problems import small_problems
 MOMENTS = 12
 WAYS: dict[str, list[dict[str, Any]]] = {
     "schedule": [{}, {"frontier": True}, {"objective": "peak"}],
-    "order": [{}, {"recompute": True}, {"count_resident": True}],
+    "order": [{}, {"recompute": True}, {"goal": "placed"}],
     "explain": [{}, {"what_if": False, "repairs": 0}],
 }
 

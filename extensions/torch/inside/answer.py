@@ -203,6 +203,7 @@ def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
     FormatError for data that are not a snapshot, and OptionError.
     """
     device = validate_options(FitsOptions, options)
+    device.refuse_workspace("for a snapshot, whose blocks contain the workspace")
     answers = []
     steps = recorded_steps(data)
     for step in steps.values():

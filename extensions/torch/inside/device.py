@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from memplan.extensions.torch.files.allocator_settings import ROUNDING, AllocatorSettings, settings_of
 from memplan.extensions.torch.files.storages import StepMemory, Storage
+from memplan.planner.errors import OptionError
 from memplan.planner.model.application import Names
 from memplan.planner.model.rows import tuple_from_list
 from memplan.planner.model.sizes import Size
@@ -42,6 +44,8 @@ ALLOCATOR = (
 class FitsOptions(QuestionOptions):
     """The options of `fits`; sizes are bytes, or texts such as 24GiB."""
 
+    needs = MappingProxyType({"suggest": ("capacity",)})
+
     capacity: Size | None = Field(None, description="The device's memory.")
     allocator: Allocator = Field("cuda", description=ALLOCATOR)
     suggest: bool = Field(False, description="Say what would make the step fit, each tried.")
@@ -55,6 +59,11 @@ class FitsOptions(QuestionOptions):
     nccl: Size | None = Field(None, description="Buffers of NCCL.")
     time_limit_s: float = Field(5.0, gt=0, le=3600, description="Seconds for the plan; for the ways out as many twice.")
     sizes: Mapping[str, Any] | None = Field(None, description="Sizes that may change, as in `ways.Sizes`.")
+
+    def refuse_workspace(self, where: str) -> None:
+        """Raise OptionError if the bytes of cuBLAS's workspace are given, although `where` they have no effect."""
+        if self._is_changed("cublas_workspace"):
+            raise OptionError.from_rule("cublas_workspace", f"must be left out {where}")
 
     @property
     def usable_bytes(self) -> int | None:

@@ -49,6 +49,9 @@ def fits(
     device = validate_options(FitsOptions, options)
     if device.together:
         raise OptionError("together: must be given for snapshots with CUDA graphs only, got the step of a model")
+    device.refuse_idle(())
+    if not device.is_simulated:
+        device.refuse_workspace(f"with the allocator {device.allocator}, which has none")
     step = TorchStep(model, inputs, loss, targets, optimizer)
     with prefix_file_name("snapshot"):
         beside = None if snapshot is None else recorded_steps(snapshot)

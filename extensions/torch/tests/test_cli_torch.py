@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,6 +41,7 @@ def test_a_ggml_graph_of_several_sizes_needs_the_option_dim(capsys: pytest.Captu
     [
         (("--allocator", "plan"), "allocator: must be given for steps of torch only, got a ggml graph"),
         (("--context", "1MiB"), "context: must be given for steps of torch only, got a ggml graph"),
+        (("--cublas-workspace", "1MiB"), "cublas_workspace: must be given for steps of torch only, got a ggml graph"),
         (("-o", "plan.svg"), "must be a JSON file for a ggml graph; `memplan plan` draws its plan"),
         (("--dim", "n=8"), "dim: must not be given, as graphs of ggml at one size name no dimensions"),
     ],
@@ -48,6 +51,28 @@ def test_options_for_torch_steps_are_refused_for_ggml_graphs(
 ) -> None:
     assert main(["fits", str(GRAPHS / "lenet.json"), *flags]) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_each_size_of_a_snapshot_changes_the_answer_or_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    snapshot = tmp_path / "step.pickle"
+    events = [{"action": "alloc", "addr": 0, "size": 512}, {"action": "free_completed", "addr": 0, "size": 512}]
+    snapshot.write_bytes(pickle.dumps({"segments": [], "device_traces": [events]}))
+
+    def ask(*flags: str) -> tuple[int, Any, str]:
+        status = main(["fits", str(snapshot), "--capacity", "1GiB", "--format", "json", *flags])
+        said = capsys.readouterr()
+        rows = [] if status else json.loads(said.out)["devices"]
+        return status, [{name: row[name] for name in row if name != "wall_time_s"} for row in rows], said.err
+
+    plain = ask()
+    assert plain[0] == 0
+    for option in ("kernel-workspace", "context", "nccl"):
+        status, rows, _ = ask(f"--{option}", "1MiB")
+        assert (option, status, rows != plain[1]) == (option, 0, True)
+    status, _, said = ask("--cublas-workspace", "1MiB")
+    assert (status, "cublas-workspace: must be left out for a snapshot, whose blocks" in said) == (2, True)
 
 
 def test_the_command_shapes_plans_an_exported_program_for_all_sizes(capsys: pytest.CaptureFixture[str]) -> None:

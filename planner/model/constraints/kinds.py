@@ -82,6 +82,7 @@ KINDS = (
     ),
     ConstraintKind(("no_cross",), offsets=lambda page, buffer, pool: OffsetRule(page=page)),
     ConstraintKind(("offset_mod",), offsets=lambda value, buffer, pool: OffsetRule(step=value[0], remainder=value[1])),
+    ConstraintKind(("end_at_most",), offsets=lambda end, buffer, pool: OffsetRule(((0, end - buffer.size + 1),))),
     *(ConstraintKind((name,), offsets=kind.offsets) for name, kind in extensions("kinds").items()),
 )
 

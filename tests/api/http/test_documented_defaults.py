@@ -1,8 +1,11 @@
-"""What generated clients rely on: accepted documented defaults, unique operation ids, and typed lists."""
+"""What generated clients rely on: documented defaults that change no answer, unique operation ids, and typed lists."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -32,12 +35,108 @@ def defaults(call: Any) -> Iterator[tuple[str, Any]]:
                 yield parameter["name"], str(value).lower() if isinstance(value, bool) else value
 
 
-@pytest.mark.parametrize("path", POSTS)
-def test_documented_defaults_sent_in_a_query_are_accepted(server: RunningServer, path: str) -> None:
+_OF_TIMES = {"wall_time_s", "search_s"}
+_MODEL = Path(__file__).parents[2] / "models" / "view.tflite"
+_ALONE = ("/v1/plan", "/v1/explain", "/v1/certify", "/v1/order", "/v1/cascade", "/v1/compare", "/v1/convert")
+"""The calls that take a model without other inputs."""
+
+
+def timeless_parts(value: Any) -> Any:
+    """Return an answer without elapsed times."""
+    if isinstance(value, dict):
+        return {name: timeless_parts(each) for name, each in value.items() if name not in _OF_TIMES}
+    return [timeless_parts(each) for each in value] if isinstance(value, list) else value
+
+
+def ask(server: RunningServer, path: str, query: list[tuple[str, Any]], body: Any) -> Any:
+    """Return the timeless answer to a JSON body or, for bytes, to a model file."""
+    media = "application/octet-stream" if isinstance(body, bytes) else "application/json"
+    if isinstance(body, bytes):
+        query = [("name", _MODEL.name)] * (path in ("/v1/compare", "/v1/convert")) + query
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    answer = server.client.post(f"{path}?{urlencode(query)}", content=content, headers={"content-type": media})
+    assert answer.is_success, (query, answer.text)
+    return timeless_parts(answer.json())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [path for path in POSTS if path != "/v1/jobs"])
+def test_each_documented_default_sent_in_a_query_changes_nothing(server: RunningServer, path: str) -> None:
     call = POSTS[path]
+    bodies = [call["requestBody"]["content"]["application/json"]["example"]]
+    bodies += [_MODEL.read_bytes()] if path in _ALONE else []
+    for body in bodies:
+        plain, given = ask(server, path, [], body), [*defaults(call)]
+        assert [each for each in given if ask(server, path, [each], body) != plain] == []
+        assert ask(server, path, given, body) == plain
+
+
+def test_documented_defaults_of_a_job_are_accepted_in_its_query(server: RunningServer) -> None:
+    call = POSTS["/v1/jobs"]
     sent = call["requestBody"]["content"]["application/json"]["example"]
-    answer = server.client.post(f"{path}?{urlencode(list(defaults(call)))}", json=sent)
+    answer = server.client.post(f"/v1/jobs?{urlencode([*defaults(call)])}", json=sent)
     assert answer.is_success, answer.text
+
+
+def is_of_schema(schema: Any, value: Any) -> bool:
+    """Return True if a value has the kind of a schema, and an object has all required fields and no unknown one."""
+    schema = resolve(schema)
+    if choices := schema.get("anyOf", schema.get("oneOf")):
+        return any(is_of_schema(each, value) for each in choices)
+    if isinstance(value, dict):
+        has_fields = {*value} <= {*schema.get("properties", value)} and {*schema.get("required", ())} <= {*value}
+        return schema.get("type") == "object" and has_fields
+    return (schema.get("type") == "array") == isinstance(value, list) and "properties" not in schema
+
+
+def missing_defaults(schema: Any, value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Yield the place and the default of each field that a body leaves out."""
+    schema = resolve(schema)
+    choices = [each for kind in ("anyOf", "oneOf", "allOf") for each in schema.get(kind, ())]
+    if choice := next((each for each in choices if is_of_schema(each, value)), None):
+        yield from missing_defaults(choice, value, place)
+    for name, field in schema.get("properties", {}).items() if isinstance(value, dict) else ():
+        if name in value:
+            yield from missing_defaults(field, value[name], (*place, name))
+        elif "default" in field or "default" in resolve(field):
+            yield (*place, name), field.get("default", resolve(field).get("default"))
+    if isinstance(value, list) and value and "items" in schema:
+        yield from missing_defaults(schema["items"], value[0], (*place, 0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [path for path in POSTS if path != "/v1/jobs"])
+def test_each_documented_default_sent_in_a_body_changes_nothing(server: RunningServer, path: str) -> None:
+    content = POSTS[path]["requestBody"]["content"]["application/json"]
+    body = {"options": {}} | content["example"]
+    plain, changed, tried = ask(server, path, [], body), [], 0
+    for place, default in missing_defaults(content["schema"], body):
+        sent = deepcopy(body)
+        part: Any = sent
+        for key in place[:-1]:
+            part = part[key]
+        part[place[-1]] = default
+        tried += 1
+        changed += [place] if ask(server, path, [], sent) != plain else []
+    assert changed == []
+    assert tried > 3
+
+
+def test_pools_sent_with_all_defaults_have_no_address(server: RunningServer) -> None:
+    rows = [{"id": name, "size": 64, "start": 0, "end": 2} for name in "ab"]
+    pools = [{"name": "fast", "size": 64}, {"name": "slow", "size": 128}]
+    scalars = {"alignment": 1, "base_address": 0, "cost": 0}
+    plain, sent = ({"buffers": rows, "pools": [each | more for each in pools]} for more in ({}, scalars))
+    assert ask(server, "/v1/plan", [], plain)["pools"] == ask(server, "/v1/plan", [], sent)["pools"]
+
+
+@pytest.mark.parametrize(("request_name", "field"), [("PlanRequest", "problem"), ("CheckRequest", "baseline")])
+def test_a_choice_of_objects_in_the_schema_begins_with_the_one_that_others_lack_fields_of(
+    request_name: str, field: str
+) -> None:
+    choices = SCHEMA["components"]["schemas"][request_name]["properties"][field]["anyOf"]
+    first, second = (resolve(each) for each in choices[:2])
+    assert {*first["required"]} - {*second.get("required", ())}, "a generated client takes the first that can be read"
 
 
 def test_every_operation_in_the_schema_has_a_short_unique_id() -> None:

@@ -38,14 +38,15 @@ def timeless_fields(answer: httpx.Response) -> dict[str, Any]:
 def ask_repeatedly(server: RunningServer, problem: Problem) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the last answer computed by a search, and the later answers from the cache.
 
-    If a search finds nothing within its time limit, the next request searches again.
+    If a search finds nothing within its time limit, the next request searches again. If an earlier drawn problem was
+    equal, all answers are from the cache, and the first of them is returned in place of a search's.
     """
     content = json.dumps({"problem": json.loads(write_problem(problem)), "options": {"time_limit_s": 5}})
     answers = [
         server.client.post("/v1/plan", content=content, headers={"content-type": "application/json"})
         for _ in range(1 + _HITS)
     ]
-    searched = max(k for k, each in enumerate(answers) if each.headers.get(CACHE) != "hit")
+    searched = max((k for k, each in enumerate(answers) if each.headers.get(CACHE) != "hit"), default=0)
     return timeless_fields(answers[searched]), [timeless_fields(each) for each in answers[searched + 1 :]]
 
 

@@ -10,12 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from memplan.planner.errors import ProblemError
 from memplan.planner.model.buffer_table import I64, BufferTable, column
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Placement
 from memplan.planner.verify.verifier import MAX_LISTED, Violation, verify
+from memplan.solvers.certificates.certify import certify
+from memplan.solvers.portfolio.solve import solve
 from tests.support.oracle import check
 from tests.support.rule_names import KINDS
 from tests.support.strategies import placements, problems
@@ -307,3 +310,25 @@ def test_the_verifier_reads_only_the_fields_of_a_problem() -> None:
     assert verify(closed, right) == verify(value, right) == ()
     wrong = plan(*((name, pool, offset + k) for k, (name, pool, offset) in enumerate(places)), peak=1, cost=1.0)
     assert verify(closed, wrong) == verify(value, wrong) != ()
+
+
+def test_a_buffer_ends_at_its_highest_offset_or_below_it() -> None:
+    rows = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "dma", "size": 32, "start": 0, "end": 3}]
+    problem = Problem.model_validate({"buffers": [rows[0], rows[1] | {"end_at_most": 40}]})
+    plan = solve(problem)
+    assert (plan.status, {row.id: row.offset for row in plan.placements}["dma"] + 32 <= 40) == ("optimal", True)
+    placements = [{"id": "a", "pool": "default", "offset": 41}, {"id": "dma", "pool": "default", "offset": 9}]
+    found = verify(problem, Plan.model_validate({"placements": placements}))
+    assert [each.rule for each in found] == ["too-high"]
+    with pytest.raises(ProblemError, match=r"end_at_most: must be at least size \(32\), got 31"):
+        Problem.model_validate({"buffers": [rows[1] | {"end_at_most": 31}]})
+
+
+@pytest.mark.parametrize("most", [40, 4096])
+def test_a_plan_with_a_highest_offset_has_no_certificate_even_if_no_plan_can_break_it(most: int) -> None:
+    rows = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 32, "start": 0, "end": 3}]
+    pools = [{"name": "p", "size": 128}]
+    problem = Problem.model_validate({"buffers": [rows[0], rows[1] | {"end_at_most": most}], "pools": pools})
+    reason = certify(problem, solve(problem)).reason
+    assert reason is not None
+    assert reason.startswith("the proof needs rules that certificates leave out: end_at_most")

@@ -133,6 +133,8 @@ def handmade_cases() -> Iterator[Case]:
     ):
         for offset in offsets:
             yield Problem(buffers=[a | {"size": size}], pools=[pool]), Plan(placements=table(("a", "default", offset)))
+    for offset in (0, 1, 2, 3):
+        yield Problem(buffers=[a | {"size": 4, "end_at_most": 6}]), Plan(placements=table(("a", "default", offset)))
     two = Problem(buffers=[a, b], pools=[{"name": "x"}, {"name": "y"}], together=[["a", "b"]])
     for where in (("x", "x"), ("x", "y"), ("y", "y"), ("y", "x"), ("nowhere", "y")):
         yield two, Plan(placements=table(("a", where[0], 0), ("b", where[1], 8)))

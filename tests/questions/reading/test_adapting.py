@@ -71,7 +71,7 @@ def test_a_csv_table_can_be_adapted_by_pins_reserved_ranges_copies_and_alignment
     ("options", "said"),
     [
         (["--in-place"], "in-place: must be given for models and operations, got a file of lifetimes (leave it out)"),
-        (["--spare", "a"], 'spare: must be given only with in_place, got "a" (leave it out)'),
+        (["--spare", "a"], 'spare: must be given only with in-place, got "a" (give both, or leave it out)'),
     ],
 )
 def test_in_place_options_are_refused_for_a_table(table: str, options: list[str], said: str, capfd: Captured) -> None:

@@ -278,6 +278,12 @@ def two_device_model() -> Any:
         (lambda: torch.nn.Linear(4, 4), {"optimizer": "lion"}, "optimizer: must be one of sgd, adam, adamw"),
         (lambda: 3, {}, "model: must be a torch.nn.Module or a function that returns one"),
         (torch.nn.ReLU, {"allocator": "mimalloc"}, "allocator: must be"),
+        (torch.nn.ReLU, {"suggest": True}, "suggest: must be given only with capacity, got true"),
+        (
+            torch.nn.ReLU,
+            {"allocator": "cpu", "cublas_workspace": 64},
+            "cublas_workspace: must be left out with the allocator cpu",
+        ),
     ],
 )
 def test_the_error_names_the_module_or_option_that_stops_a_step(model: Any, options: dict[str, Any], said: str) -> None:
