@@ -131,12 +131,12 @@ _MOST_MEASURED = 5_000
 """The most items and rows for which functions of sizes are measured, besides units."""
 _OPEN_AT_MOST = 1
 """The most choices for one goal whose packing may stay undecided."""
-_WIDTHS, _PATIENCE = (1_000, 3_000, 10_000), (3, 10, 200)
+_WIDTHS, _PATIENCE = (1_000, 3_000, 10_000), (3, 10, 30)
 """The partial choices of each bound, and the searches of windows without a gain after which the next one follows."""
-_MOST_IN_TURN = 300
+_MOST_IN_TURN = 1_000
 """The most items for which windows leave half of the time to exact searches."""
 _LAST_PATIENCE = 200
-"""The window searches without a gain after which the search ends."""
+"""The window searches without a gain after which exact searches, or the end of the search, follow."""
 _WHOLE, _MOST_ROOM = 1024, 64
 """The parts into which a pool is divided, and the most that a choice leaves free for easier packing."""
 
@@ -163,9 +163,9 @@ def solve(instance: Instance, search: Search) -> None:
         if choice_search:
             choice_search.improve(NAME)
         decomposition.improve_cost_bound()
+        if windows:
+            decomposition.search_on(windows, _LAST_PATIENCE)
         decomposition.leave_room(work)
-    if windows:
-        decomposition.search_on(windows, _LAST_PATIENCE)
 
 
 class Decomposition:
