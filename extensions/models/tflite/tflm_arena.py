@@ -265,6 +265,11 @@ def scratch_of(model: Model, subgraph: int, operator: int) -> tuple[Scratch, ...
     return None if sizes is None else tuple(Scratch(subgraph, operator, j, size) for j, size in rows if size > 0)
 
 
+def request_count(model: Model, subgraph: int, operator: int) -> int:
+    """Return the number of an operator's requests for scratch, including those for 0 bytes."""
+    return len(_scratch_sizes(model, subgraph, operator) or ())
+
+
 def _scratch_sizes(model: Model, subgraph: int, index: int) -> tuple[int, ...] | None:
     """Return the bytes of each scratch buffer of an operator's kernel; None if unknown."""
     graph = model.subgraphs[subgraph]

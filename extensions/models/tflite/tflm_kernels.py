@@ -11,7 +11,13 @@ from collections.abc import Iterator, Sequence
 
 from memplan.extensions.models.tflite.model import BITS, Operator, Subgraph, TfliteTensor
 from memplan.extensions.models.tflite.tflm_targets import Size, Target
-from memplan.extensions.models.tflite.tflm_vendors import is_on_npu, vendor_data_bytes
+from memplan.extensions.models.tflite.tflm_vendors import (
+    is_on_npu,
+    is_without_channels,
+    npu_data_bytes,
+    vendor_preparation,
+)
+from memplan.extensions.models.tflite.tflm_window import scales_of
 from memplan.planner.foreign.imported import element_count
 
 _FLOAT32, _INT16, _INT8 = 0, 7, 9
@@ -80,7 +86,7 @@ def construction_bytes(operator: Operator, target: Target) -> int:
     return (
         0
         if name in _WHILE_PREPARING or name == _BEHIND_SHAPE
-        else target.kernel_bytes(name) + vendor_data_bytes(operator, target)
+        else target.kernel_bytes(name) + npu_data_bytes(operator, target)
     )
 
 
@@ -118,7 +124,8 @@ def preparation_sizes(graph: Subgraph, operator: Operator, target: Target) -> It
         yield target.kernel_bytes(name)
     if weights is not None:
         if name in _BY_CHANNEL and len(weights.shape) > _BY_CHANNEL[name]:
-            yield from (4 * weights.shape[_BY_CHANNEL[name]],) * 2
+            count = 0 if is_without_channels(graph, operator, target) else weights.shape[_BY_CHANNEL[name]]
+            yield from (4 * count,) * 2
         elif name == "FULLY_CONNECTED" and scales_of(weights) > 1 and is_quantized:
             yield from (4 * scales_of(weights),) * 2
     if name == "BATCH_MATMUL":
@@ -135,16 +142,11 @@ def preparation_sizes(graph: Subgraph, operator: Operator, target: Target) -> It
         yield 4 + 4 * len(graph.tensors[operator.outputs[0]].shape)
     if name == _BEHIND_SHAPE:
         yield target.kernel_bytes(name)
+    yield from vendor_preparation(graph, operator, target)
 
 
 def _type_at(graph: Subgraph, indices: Sequence[int], place: int) -> int | None:
     return graph.tensors[indices[place]].type if place < len(indices) and indices[place] >= 0 else None
-
-
-def scales_of(tensor: TfliteTensor) -> int:
-    """Return the number of a tensor's quantisation scales, 0 if it has no zero points."""
-    table = None if tensor.table is None else tensor.table.table(4, "quantization")
-    return 0 if table is None or not table.byte_count(3, "zero_point") else table.byte_count(2, "scale")
 
 
 def tensor_bytes(tensor: TfliteTensor) -> int:

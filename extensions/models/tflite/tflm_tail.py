@@ -18,20 +18,20 @@ from memplan.extensions.models.tflite.tflm_arena import (
     ALIGNMENT,
     arena_head,
     model_for_options,
+    request_count,
     round_up,
     scratch_of,
-    scratch_of_model,
 )
 from memplan.extensions.models.tflite.tflm_kernels import (
     construction_bytes,
     is_known,
     options_of,
     preparation_sizes,
-    scales_of,
     temporaries,
     tensor_bytes,
 )
 from memplan.extensions.models.tflite.tflm_targets import Target
+from memplan.extensions.models.tflite.tflm_window import scales_of
 from memplan.planner import __version__
 from memplan.planner.foreign.arena import ModelArena
 from memplan.planner.foreign.c.arena import IN_SECTION, section_name
@@ -166,7 +166,7 @@ def _count_preparation(model: Model, space: Space) -> None:
         if variable is not None and variable not in assigned:
             assigned.add(variable)
             space.allocate_in_tail(variables[variable])
-        n_requests += len(scratch_of(model, i, k) or ())
+        n_requests += request_count(model, i, k)
         space.set_head(request * (n_requests + _MOST_REQUESTS))
     space.allocate_structures_in_tail("Handle", n_requests)
 
@@ -174,7 +174,7 @@ def _count_preparation(model: Model, space: Space) -> None:
 def _count_planning(model: Model, space: Space, head: int) -> None:
     """Count the allocations of the runtime's planner, and set the head to the size of its plan."""
     places = model.offline_offsets or (-1,) * len(model.tensors)
-    n_scratch = len(scratch_of_model(model)[0])
+    n_scratch = sum(request_count(model, i, k) for i, g in enumerate(model.subgraphs) for k in range(len(g.operators)))
     handles = {t.id for graph in model.subgraphs for t in _handle_tensors(graph)}
     planned = [
         tensor

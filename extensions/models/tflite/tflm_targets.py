@@ -75,7 +75,9 @@ class Target:
 
     def kernel_bytes(self, name: str) -> int:
         """Return the bytes of an operator's kernel data; 0 if it has none."""
-        return _table().get(f"data {name}", _NOTHING)[self.abi].size
+        vendor = {"cmsis-nn": "cmsis", "ethos-u": "cmsis", "esp-nn": "esp"}.get(self.kernels)
+        found = _table().get(f"{vendor} {name}") or _table().get(f"data {name}", _NOTHING)
+        return found[self.abi].size
 
     def options(self, name: str) -> Size:
         """Return the size of an operator's parsed options; 0 if it has none."""
