@@ -95,6 +95,7 @@ _VENDORS = {
         "AVERAGE_POOL_2D": "pooling", "BATCH_MATMUL": "batch_matmul", "CONV_2D": "conv",
         "FULLY_CONNECTED": "fully_connected", "SOFTMAX": "softmax", "SVDF": "svdf",
         "TRANSPOSE_CONV": "transpose_conv", "UNIDIRECTIONAL_SEQUENCE_LSTM": "unidirectional_sequence_lstm",
+        "ETHOS_U": "../ethos_u/ethosu",
     },
     "esp": {"CONV_2D": "conv", "SOFTMAX": "softmax"},
 }  # fmt: skip
@@ -143,8 +144,8 @@ def probe(tflm: Path, vendors: Mapping[str, Path]) -> str:
             found = _OF_VENDOR.search((vendors[vendor] / f"{file}.cc").read_text())
             if found is None:
                 sys.exit(f"{vendors[vendor] / file}.cc: must define a structure")
-            lines.append(f"namespace {vendor}_{file} {{\n{found[0]}\n}}")
-            kinds[f"{vendor} {name}"] = f"{vendor}_{file}::{found[1]}"
+            lines.append(f"namespace {vendor}_{name} {{\n{found[0]}\n}}")
+            kinds[f"{vendor} {name}"] = f"{vendor}_{name}::{found[1]}"
     for name, of in kinds.items():
         symbol = name.replace(" ", "_")
         lines.append(f'extern "C" {{ char size_{symbol}[sizeof({of})]; char alignment_{symbol}[alignof({of})]; }}')

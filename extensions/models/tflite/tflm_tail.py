@@ -18,10 +18,11 @@ from memplan.extensions.models.tflite.tflm_arena import (
     ALIGNMENT,
     arena_head,
     model_for_options,
-    request_count,
     round_up,
     scratch_of,
+    scratch_of_model,
 )
+from memplan.extensions.models.tflite.tflm_cmsis import scales_of
 from memplan.extensions.models.tflite.tflm_kernels import (
     construction_bytes,
     is_known,
@@ -31,7 +32,6 @@ from memplan.extensions.models.tflite.tflm_kernels import (
     tensor_bytes,
 )
 from memplan.extensions.models.tflite.tflm_targets import Target
-from memplan.extensions.models.tflite.tflm_window import scales_of
 from memplan.planner import __version__
 from memplan.planner.foreign.arena import ModelArena
 from memplan.planner.foreign.c.arena import IN_SECTION, section_name
@@ -155,7 +155,7 @@ def _count_preparation(model: Model, space: Space) -> None:
         space.allocate_in_tail(construction_bytes(operator, target))
     n_requests, assigned = 0, set[str]()
     for i, k, operator in operators:
-        for tensor in temporaries(graphs[i], operator):
+        for tensor in temporaries(graphs[i], operator, target):
             space.allocate_temporarily("Tensor")
             if scales := scales_of(tensor):
                 space.allocate_temporarily("Quantization")
@@ -166,7 +166,7 @@ def _count_preparation(model: Model, space: Space) -> None:
         if variable is not None and variable not in assigned:
             assigned.add(variable)
             space.allocate_in_tail(variables[variable])
-        n_requests += request_count(model, i, k)
+        n_requests += len(scratch_of(model, i, k) or ())
         space.set_head(request * (n_requests + _MOST_REQUESTS))
     space.allocate_structures_in_tail("Handle", n_requests)
 
@@ -174,7 +174,7 @@ def _count_preparation(model: Model, space: Space) -> None:
 def _count_planning(model: Model, space: Space, head: int) -> None:
     """Count the allocations of the runtime's planner, and set the head to the size of its plan."""
     places = model.offline_offsets or (-1,) * len(model.tensors)
-    n_scratch = sum(request_count(model, i, k) for i, g in enumerate(model.subgraphs) for k in range(len(g.operators)))
+    n_scratch = len(scratch_of_model(model)[0])
     handles = {t.id for graph in model.subgraphs for t in _handle_tensors(graph)}
     planned = [
         tensor

@@ -7,43 +7,38 @@ esp32p4, and the optimised ones in C of all others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from memplan.extensions.models.tflite.model import Operator, Subgraph
-from memplan.extensions.models.tflite.tflm_cmsis import CMSIS_NAMES, cmsis_preparation, cmsis_scratch
+from memplan.extensions.models.tflite.tflm_cmsis import (
+    CMSIS_NAMES,
+    Window,
+    cmsis_scratch,
+    data_type_of,
+    round_up,
+    window_of,
+)
 from memplan.extensions.models.tflite.tflm_targets import Target
-from memplan.extensions.models.tflite.tflm_window import Window, round_up, window_of
 from memplan.planner.foreign.imported import element_count
 
-_FLOAT32, _INT16, _INT8, _INT4 = 0, 7, 9, 17
-_CMSIS = ("cmsis-nn", "ethos-u")
-"""The sets of kernels with those of CMSIS-NN."""
+_INT16, _INT8, _INT4 = 7, 9, 17
 _ESP = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "SOFTMAX"))
-_XTENSA = frozenset((*CMSIS_NAMES, "SVDF", "SOFTMAX", "PAD", "STRIDED_SLICE", "REDUCE_MAX", "MEAN")) | {
-    *("LEAKY_RELU", "LOGISTIC", "TANH"),
+_XTENSA = {
+    *CMSIS_NAMES,
+    *["SVDF", "SOFTMAX", "PAD", "STRIDED_SLICE", "REDUCE_MAX", "MEAN", "LEAKY_RELU", "LOGISTIC", "TANH"],
 }
-_NPU = 12
-"""The bytes of data that the kernel of an Ethos-U allocates."""
-_MOST_MADE, _MOST_TILED = 40 * 1024, 48 * 1024
-"""The bytes above which ESP-NN cuts an input into strips: of padded inputs, and of inputs widened to 16 bits."""
+_MOST_MADE, _MOST_TILED, _MOST_CACHED = 40 * 1024, 48 * 1024, 32 * 1024
+"""The bytes above which ESP-NN cuts an input into strips: padded, widened to 16 bits, and in the cache of esp32p4."""
 
 
 def has_vendor_kernel(graph: Subgraph, operator: Operator, target: Target) -> bool:
     """Return True if an operator runs by a vendor's kernel with other scratch than the reference kernel."""
     if is_on_npu(operator, target):
         return True
-    names = {"cmsis-nn": CMSIS_NAMES, "ethos-u": CMSIS_NAMES, "esp-nn": _ESP, "xtensa": _XTENSA}.get(target.kernels, ())
-    kind = _kind_of(graph, operator)
-    if operator.name not in names:
+    names = CMSIS_NAMES if target.has_cmsis else {"esp-nn": _ESP, "xtensa": _XTENSA}.get(target.kernels, ())
+    kind = data_type_of(graph, operator)
+    if operator.name not in names or not operator.outputs:
         return False
-    return kind == _INT8 or (kind == _INT16 and target.kernels != "esp-nn" and operator.name != "TRANSPOSE_CONV")
-
-
-def _kind_of(graph: Subgraph, operator: Operator) -> int | None:
-    """Return the type of the data that an operator reads; None if it has none."""
-    place = 2 if operator.name == "TRANSPOSE_CONV" else 0
-    is_given = place < len(operator.inputs) and operator.inputs[place] >= 0 and bool(operator.outputs)
-    return graph.tensors[operator.inputs[place]].type if is_given else None
+    is_as_reference = target.has_cmsis and operator.name == "TRANSPOSE_CONV" and (*operator.inputs, -1)[3] >= 0
+    return kind == _INT8 or (kind == _INT16 and target.kernels != "esp-nn" and not is_as_reference)
 
 
 def vendor_scratch(graph: Subgraph, operator: Operator, target: Target) -> tuple[int, ...] | None:
@@ -51,13 +46,11 @@ def vendor_scratch(graph: Subgraph, operator: Operator, target: Target) -> tuple
     if is_on_npu(operator, target):  # For each tensor, the kernel needs an 8-byte address and a size.
         count = len(operator.inputs) + len(operator.outputs)
         return 8 * count, target.runtime("Size").size * count
-    if target.kernels == "xtensa":
-        return None
-    if target.kernels in _CMSIS:
-        return cmsis_scratch(graph, operator, target)
+    if target.kernels != "esp-nn":
+        return cmsis_scratch(graph, operator, target) if target.has_cmsis else None
     if operator.name == "SOFTMAX":
-        shape = graph.tensors[operator.inputs[0]].shape
-        return (4 * shape[1],) if len(shape) > 1 else None
+        shape, made = graph.tensors[operator.inputs[0]].shape, graph.tensors[operator.outputs[0]]
+        return () if made.type != _INT8 else (4 * shape[1],) if len(shape) > 1 else None
     window, weights = window_of(graph, operator), graph.tensors[operator.inputs[1]]
     size = None if window is None else _esp_scratch(operator.name, window, target)
     unpacked = (element_count(weights.shape),) if weights.type == _INT4 else ()
@@ -69,39 +62,27 @@ def is_on_npu(operator: Operator, target: Target) -> bool:
     return operator.name == "ethos-u" and target.kernels == "ethos-u"
 
 
-def vendor_preparation(graph: Subgraph, operator: Operator, target: Target) -> Iterator[int]:
-    """Yield the bytes of each allocation of a vendor's kernel while it prepares, beyond those of the reference one."""
-    if target.kernels in _CMSIS and _kind_of(graph, operator) in (_INT8, _INT16):
-        yield from cmsis_preparation(graph, operator, target)
-
-
-def is_without_channels(graph: Subgraph, operator: Operator, target: Target) -> bool:
-    """Return True if a vendor's kernel allocates no numbers for each channel, as the reference kernel does."""
-    is_convolution = operator.name in ("CONV_2D", "DEPTHWISE_CONV_2D")
-    return target.kernels in _CMSIS and is_convolution and _kind_of(graph, operator) == _FLOAT32
-
-
-def npu_data_bytes(operator: Operator, target: Target) -> int:
-    """Return the bytes of data of the kernel of an Ethos-U; 0 for operators that do not run there."""
-    return _NPU if is_on_npu(operator, target) else 0
-
-
 def _esp_scratch(name: str, at: Window, target: Target) -> int | None:
     if target.name == "esp32s3":
         return _s3_convolution_scratch(at) if name == "CONV_2D" else _s3_depthwise_scratch(at)
-    if target.name == "esp32p4" and name == "CONV_2D":
+    return _p4_convolution_scratch(at) if (target.name, name) == ("esp32p4", "CONV_2D") else 0
+
+
+def _point_scratch(at: Window) -> int | None:
+    """Return the scratch bytes of a convolution of 1 x 1 besides the margin; None for other convolutions."""
+    (rows, columns, channels), wide = at.image, round_up(at.image[2], 8)
+    if (at.kernel, at.pads, at.strides) != ((1, 1), (0, 0), (1, 1)):
         return None
-    return 0
+    turned = 16 * wide if rows * columns >= 8 else 0
+    return (rows * columns * wide if channels % 8 else 0) + wide * at.out[2] + turned
 
 
 def _s3_convolution_scratch(at: Window) -> int:
     (rows, columns, channels), (height, width), (out_rows, out_columns, made) = at.image, at.kernel, at.out
     (top, left), (down, right) = at.pads, at.strides
-    margin = 64
-    if (height, width, top, left, down, right) == (1, 1, 0, 0, 1, 1):
-        wide = round_up(channels, 8)
-        turned = 16 * wide if rows * columns >= 8 else 0
-        return (rows * columns * wide if channels % 8 else 0) + wide * made + turned + margin
+    margin, point = 64, _point_scratch(at)
+    if point is not None:
+        return point + margin
     row, whole = width * channels, width * height * channels
     if row < 16 <= whole:
         return made * 4 + 16 + made * round_up(whole, 16) + 16 + round_up(whole, 16) + margin
@@ -110,6 +91,29 @@ def _s3_convolution_scratch(at: Window) -> int:
     behind = max(0, out_columns * right + width - 1 - columns), max(0, out_rows * down + height - 1 - rows)
     edges = (columns + behind[0]) * (rows + behind[1]) * channels if any(behind) else 0
     return padded + filters + edges + margin + 4 * made
+
+
+def _p4_convolution_scratch(at: Window) -> int:
+    (rows, columns, channels), (height, width), (out_rows, _, made) = at.image, at.kernel, at.out
+    (top, left), down, area = at.pads, at.strides[0], at.kernel[0] * at.kernel[1]
+    fixed, point = 4 * made + 32, _point_scratch(at)
+    if point is not None:
+        return point + 32 if channels >= 16 else fixed + 16 * made + 32
+    filters, is_padded = area * round_up(channels, 16) * made, bool(top or left)
+    if not is_padded and width * channels >= 16:
+        return filters + fixed
+    if area * channels >= 16:
+        return area * channels + fixed
+    wide = round_up(-(-16 // width), 16)
+    if not is_padded:
+        return area * wide * made + rows * columns * wide + fixed
+    whole = (columns + 2 * left) * (rows + 2 * top) * channels
+    if whole + 4 * made <= _MOST_CACHED:
+        return whole + filters + fixed
+    filters, line = area * wide * made, (columns + 2 * left) * wide
+    free = _MOST_CACHED - 4 * made - filters - height * line
+    count = min(max(0, free // (down * line)) + 1, out_rows)
+    return ((count - 1) * down + height + 2 * top) * line + filters + fixed
 
 
 def _s3_depthwise_scratch(at: Window) -> int:
