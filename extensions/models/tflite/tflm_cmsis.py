@@ -17,8 +17,7 @@ from memplan.extensions.models.tflite.tflm_targets import Target
 
 _INT16, _INT8, _INT4 = 7, 9, 17
 _BLOCK, _MOST_UNTURNED = 124, 16
-"""The channels that a depthwise kernel with vector instructions takes at once, and the most channels of a transposed
-convolution whose weights stay unturned."""
+"""The channels of a depthwise kernel's step; the most channels of a transposed one that leaves weights unturned."""
 
 
 class Window(NamedTuple):

@@ -78,8 +78,7 @@ def options_of(operator: Operator, target: Target) -> Size:
 def construction_bytes(operator: Operator, target: Target) -> int:
     """Return the bytes that an operator's kernel allocates when it is initialized."""
     name = _SAME_DATA.get(operator.name, operator.name)
-    is_later = name in _WHILE_PREPARING or name == _BEHIND_SHAPE
-    return 0 if is_later else target.kernel_bytes(name)
+    return 0 if name in {*_WHILE_PREPARING, _BEHIND_SHAPE} else target.kernel_bytes(name)
 
 
 def temporaries(graph: Subgraph, operator: Operator, target: Target) -> Iterator[TfliteTensor]:

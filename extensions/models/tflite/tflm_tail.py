@@ -74,6 +74,7 @@ def whole_arena(model: Model) -> ModelArena:
         model.target.text,
         tuple(dict.fromkeys(said.values())),
         scratch=max(scratch, default=0),
+        is_host=not model.target.is_named,
     )
 
 

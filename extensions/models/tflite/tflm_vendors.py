@@ -1,8 +1,7 @@
 """Scratch and data of vendors' kernels in TFLite Micro, where they differ from those of the reference kernels.
 
-Those of CMSIS-NN are in `tflm_cmsis`. ESP-NN's differ for integers of 8 bits only. Sources: espressif/esp-tflite-micro
-99f49e149, kernels/esp_nn; espressif/esp-nn d45b843ca, the functions `esp_nn_get_*_scratch_size_*`: those of esp32s3, of
-esp32p4, and the optimised ones in C of all others.
+Those of CMSIS-NN are in `tflm_cmsis`; ESP-NN's differ only for integers of 8 bits. Sources: espressif/esp-tflite-micro
+99f49e149, kernels/esp_nn; espressif/esp-nn d45b843ca, `esp_nn_get_*_scratch_size_*` of esp32s3, esp32p4 and `opt`.
 """
 
 from __future__ import annotations

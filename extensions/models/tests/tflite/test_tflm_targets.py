@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections import Counter
 from pathlib import Path
@@ -119,6 +120,13 @@ def test_an_unknown_target_is_refused(target: str | None, kernels: str | None, r
         read_model(KWS, options=ModelOptions(target=target, kernels=kernels))
 
 
+@pytest.mark.parametrize(("name", "size"), [("person_detect", 82_300), ("hello_world_int8", 716)])
+def test_arenas_on_an_esp32_are_those_measured_on_the_chip(name: str, size: int) -> None:
+    # Models of TFLite Micro's examples (Apache-2.0), with zeros for weights; sizes by mcufit-bench on an ESP32.
+    data = gzip.decompress((Path(__file__).parent / f"{name}.tflite.gz").read_bytes())
+    assert arena_bytes(data, "esp32", "esp-nn") == size
+
+
 def test_an_operator_without_a_kernel_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "m.tflite").write_bytes(MISSING)
     assert main(["check", str(tmp_path / "m.tflite"), "--budget", "64KiB", "--target", "cortex-m4"]) == 1
@@ -145,6 +153,18 @@ def test_convert_writes_no_c_array_if_the_runtime_refuses_the_arena_size(
     assert main(line) == 1
     assert "not written, as the size of the arena would be wrong" in capfd.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.tflite"]
+
+
+@pytest.mark.parametrize(("data", "said"), [(CUSTOM, "--scratch CUSTOM=SIZE says it"), (MISSING, "has no kernel")])
+def test_convert_writes_no_c_array_if_the_arena_size_is_not_known(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], data: bytes, said: str
+) -> None:
+    (tmp_path / "m.tflite").write_bytes(data)
+    line = ["convert", str(tmp_path / "m.tflite"), "-o", str(tmp_path / "new.tflite"), "--c-array", "--target", "esp32"]
+    assert main(line) == 1
+    assert said in capfd.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.tflite"]
+    assert main([*line, "--scratch", "CUSTOM=64"]) == (0 if data == CUSTOM else 2)
 
 
 def test_the_table_of_structure_sizes_has_three_abis() -> None:
