@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 TABLE = Path(__file__).parents[1] / "extensions" / "models" / "tflite" / "tflm_sizes.csv"
@@ -39,6 +40,7 @@ _KERNELS = [
     *("leaky_relu", "logistic", "lstm_shared", "mul", "pad", "pooling", "quantize", "reduce", "softmax", "sub", "svdf"),
 ]
 _HEADERS = [
+    '"arm_nn_types.h"',
     "<new>",
     '"tensorflow/lite/c/builtin_op_data.h"',
     '"tensorflow/lite/kernels/internal/types.h"',
@@ -88,6 +90,16 @@ _HIDDEN = {
     "LOG_SOFTMAX": "log_softmax", "MIRROR_PAD": "mirror_pad", "TFLite_Detection_PostProcess": "detection_postprocess",
 }  # fmt: skip
 """Maps kernels to the source file that declares their data structure, which is not in a header."""
+_VENDORS = {
+    "cmsis": {
+        "AVERAGE_POOL_2D": "pooling", "BATCH_MATMUL": "batch_matmul", "CONV_2D": "conv",
+        "FULLY_CONNECTED": "fully_connected", "SOFTMAX": "softmax", "SVDF": "svdf",
+        "TRANSPOSE_CONV": "transpose_conv", "UNIDIRECTIONAL_SEQUENCE_LSTM": "unidirectional_sequence_lstm",
+        "ETHOS_U": "../ethos_u/ethosu",
+    },
+    "esp": {"CONV_2D": "conv", "SOFTMAX": "softmax"},
+}  # fmt: skip
+"""For each set of kernels, the operators with other data than the reference kernel's, and the source files."""
 _OF_COMPRESSION = ("data_ASSIGN_VARIABLE",)
 """Structures that a kernel allocates only if it is compiled with support for compressed weights, as on the host."""
 _OPTIONS = {
@@ -104,14 +116,15 @@ _OPTIONS = {
 }  # fmt: skip
 """Maps each operator to the structure of its options, which the runtime parses into the arena."""
 _STRUCTURE = re.compile(r"^struct (OpData\w*|\w*OpData) \{.*?^\};", re.MULTILINE | re.DOTALL)
+_OF_VENDOR = re.compile(r"^struct (\w+) \{.*?^\};", re.MULTILINE | re.DOTALL)
 
 
-def probe(tflm: Path) -> str:
-    """Return the C++ source of the probe for all structures; `tflm` is the folder of TFLite Micro."""
+def probe(tflm: Path, vendors: Mapping[str, Path]) -> str:
+    """Return the C++ source of the probe for all structures; `vendors` has the folder of each set of kernels."""
     kinds = {f"runtime {name}": of for name, of in _RUNTIME.items()}
     kinds |= {f"data {name}": of for name, of in _DATA.items()}
     kinds |= {f"options {name}": f"TfLite{of}Params" for name, of in _OPTIONS.items()}
-    lines = [f"#include {header}" for header in _HEADERS]
+    lines = ["#define ESP_NN 1", *(f"#include {header}" for header in _HEADERS)]
     # These structures (planner's rows, resource variables, parser's allocator) are private, so declare copies of them.
     lines.append(
         "namespace tflite { struct Rows { int size, offline, first, last, sorted, ids, offset, index, next, at; };"
@@ -126,6 +139,13 @@ def probe(tflm: Path) -> str:
         needed = "constexpr int kMaxInputNum = 10; struct CenterSizeEncoding { float y, x, h, w; };"
         lines.append(f"namespace in_{file} {{ {needed}\n{found[0]}\n}}")
         kinds[f"data {name}"] = f"in_{file}::{found[1]}"
+    for vendor, files in _VENDORS.items():
+        for name, file in files.items():
+            found = _OF_VENDOR.search((vendors[vendor] / f"{file}.cc").read_text())
+            if found is None:
+                sys.exit(f"{vendors[vendor] / file}.cc: must define a structure")
+            lines.append(f"namespace {vendor}_{name} {{\n{found[0]}\n}}")
+            kinds[f"{vendor} {name}"] = f"{vendor}_{name}::{found[1]}"
     for name, of in kinds.items():
         symbol = name.replace(" ", "_")
         lines.append(f'extern "C" {{ char size_{symbol}[sizeof({of})]; char alignment_{symbol}[alignof({of})]; }}')
@@ -149,13 +169,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tflm", type=Path)
     parser.add_argument("include", nargs="*", type=Path)
+    parser.add_argument("--cmsis-nn", type=Path, required=True, help="the folder of CMSIS-NN")
+    parser.add_argument("--esp-nn", type=Path, required=True, help="the folder of esp-tflite-micro's kernels")
     parser.add_argument("--compiler", default="arm-none-eabi-g++")
     parser.add_argument("--flags", default="", help="more flags of the compiler for Arm")
     parser.add_argument("--version", default="90b983c2b")
     parser.add_argument("--to", type=Path, default=TABLE)
     given = parser.parse_args()
     folders = [flag for folder in (given.tflm, *given.include) for flag in ("-I", str(folder.resolve()))]
-    source, columns = probe(given.tflm), dict[str, dict[str, tuple[int, int]]]()
+    folders += ["-I", str((given.cmsis_nn / "Include").resolve())]
+    vendors = {"cmsis": given.tflm / _MICRO / "kernels" / "cmsis_nn", "esp": given.esp_nn}
+    source, columns = probe(given.tflm, vendors), dict[str, dict[str, tuple[int, int]]]()
     for name, (flags, is_arm) in ABIS.items():
         compiler = [given.compiler, *given.flags.split()] if is_arm else ["g++"]
         columns[name] = measure_structures(source, [*compiler, *_FLAGS, *flags, *folders])

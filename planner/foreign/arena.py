@@ -17,6 +17,9 @@ from memplan.planner.systems import system_of
 if TYPE_CHECKING:
     from memplan.planner.foreign.model_options import ModelOptions
 
+HOST = "host (64-bit, reference kernels)"
+"""The processor and the kernels for which the numbers of TFLite Micro hold, unless a target is named."""
+
 
 @dataclass(frozen=True)
 class ModelArena:
@@ -25,8 +28,8 @@ class ModelArena:
     `least`: the smallest arena in which the model starts. It may exceed head + tail, because the runtime needs up to
     `temporary` further bytes while it plans its tensors. `unknown`: the operators whose kernels may need an unknown
     number of bytes. `said`: the operators whose scratch bytes the user states. `target`: the processor for which the
-    numbers are valid. `flash`: the size of the model itself. `scratch`: the most bytes of the head that one kernel uses
-    as scratch.
+    numbers are valid; it is the host if `is_host` is true, and has no effect on the numbers if there is neither.
+    `flash`: the size of the model itself. `scratch`: the most bytes of the head that one kernel uses as scratch.
     """
 
     head: int
@@ -38,6 +41,7 @@ class ModelArena:
     said: tuple[str, ...] = ()
     flash: int = 0
     scratch: int = 0
+    is_host: bool = False
 
     @property
     def used(self) -> int:
@@ -53,7 +57,7 @@ class ModelArena:
         kernels = f"; without what kernels of {', '.join(self.unknown)} keep" if self.unknown else ""
         kernels += f"; kernels of {', '.join(self.said)} as is said" if self.said else ""
         least = "at least " if self.said else ""
-        where = f" on {self.target}" if self.target else ""
+        where = f" on {self.target or HOST}" if self.target or self.is_host else ""
         return f"{least}{self.used:,} bytes{where} (head {self.head:,}, tail {self.tail:,}{more}{kernels})"
 
 

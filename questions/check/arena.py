@@ -27,9 +27,10 @@ class RuntimeArena(Answer):
     `unknown` are operators whose kernels memplan does not know and which may need more. For ExecuTorch, the head is the
     planned memory, and the tail the memory of a delegate; on a named processor, the tail is what the runtime keeps for
     the method, and `temporary` what kernels and delegates take for a while. For TFLite Micro, `temporary` is the most
-    memory that uses the head before tensors do. `target` is the processor with the kernels, if given. `said` are
-    operators whose scratch sizes were given by hand, so that the totals are minima, `flash` is the size of the model
-    itself, and `scratch` the most bytes of the head that the scratch of a kernel takes.
+    memory that uses the head before tensors do. `target` is the processor with the kernels, if given; the numbers hold
+    for the host if it is absent. `said` are operators whose scratch sizes were given by hand, so that the totals are
+    minima, `flash` is the size of the model itself, and `scratch` the most bytes of the head that the scratch of a
+    kernel takes.
     """
 
     runtime: str = Field(_TFLM, exclude_if=lambda name: name == _TFLM)
@@ -47,7 +48,9 @@ class RuntimeArena(Answer):
     @property
     def text(self) -> str:
         """The arena as a phrase, with its sizes in bytes and the operators with unknown memory."""
-        return str(ModelArena(self.head, self.tail, self.least, self.unknown, self.temporary, self.target, self.said))
+        is_host = self.runtime == _TFLM and not self.target
+        sizes = self.head, self.tail, self.least, self.unknown, self.temporary, self.target
+        return str(ModelArena(*sizes, self.said, is_host=is_host))
 
 
 def failure_of_kernels(arena: RuntimeArena) -> list[Failure]:

@@ -27,6 +27,8 @@ _OPTIONS = {
     "PADV2": "PadV2Options",
     "SVDF": "SVDFOptions",
     "ADD_N": "AddNOptions",
+    "BATCH_MATMUL": "BatchMatMulOptions",
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTMOptions",
 }
 _SETTINGS: dict[str, dict[str, float]] = {"LEAKY_RELU": {"alpha": 0.1}, "SOFTMAX": {"beta": 1.0}}
 _WITHOUT = {

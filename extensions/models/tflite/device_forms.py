@@ -19,7 +19,7 @@ from memplan.extensions.models.tflite.tflm_arena import ALIGNMENT
 from memplan.extensions.models.tflite.tflm_tail import arena_of, host_options, write_c_model
 from memplan.extensions.networks.models.model_graph import read_model_graph
 from memplan.planner.errors import InputError
-from memplan.planner.foreign.arena import ModelArena
+from memplan.planner.foreign.arena import ModelArena, scratch_flags
 from memplan.planner.foreign.layout import lay_out
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.foreign.writing import export
@@ -135,7 +135,10 @@ def deploy(file: bytes, options: ConvertOptions, running: Control) -> Converted:
         search.notes.append(f"{best.kind}: {measured}")
         best, (runs, measured) = given, compare_forms(given.data, given.data, options, limit_s)
     refused, files = None, {"": best.data}
-    if options.c_array and not runs and not best.arena.unknown:
+    if options.c_array and (unknown := best.arena.unknown):
+        way = scratch_flags(unknown, "SIZE")
+        refused = f"what kernels of {', '.join(unknown)} ask for and keep is not known{way and f': {way} says it'}"
+    elif options.c_array and not runs:
         chosen = host_options(form_options(file, best.data, options))
         refused = refusal_reason(best.data, arena_of(best.data, chosen).least, limit_s)
     if options.c_array and refused is None:

@@ -99,9 +99,10 @@ def measure(data: bytes, arena_size: int) -> str:
 
 
 def refusal_reason(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> str | None:
-    """Return the reason why the runtime refuses a model in an arena of `arena_size` bytes; None if it does not."""
+    """Return why the runtime refuses a model in an arena of `arena_size` bytes; None if not, or if a kernel lacks."""
     done = run(data, arena_size, limit_s)
-    return f"{done.said}, in an arena of {arena_size:,} bytes" if done.fails else None
+    is_judged = done.fails and "Failed to get registration" not in done.said
+    return f"{done.said}, in an arena of {arena_size:,} bytes" if is_judged else None
 
 
 def compare_outputs(

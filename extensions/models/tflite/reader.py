@@ -180,7 +180,7 @@ class _Program:
         if rows and operator.subgraphs:
             raise OptionError(f"scratch: must not name an operator that runs subgraphs, got {excerpt(operator.name)}")
         names = []
-        for row in rows or ():
+        for row in (row for row in rows or () if row.size):
             # Scratch keeps nothing between two runs of a subgraph, so each run gets a separate buffer.
             name = row.id if row.id not in self.scratch else f"{row.id}/again {len(self.scratch)}"
             self.draft.declare(name, packed_bytes(f"{operator.path}: scratch", row.size, 8, self.alignment))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from memplan.extensions.models.tflite.model import BITS, DTYPES, Model, Operator, Subgraph, TfliteTensor
-from memplan.extensions.models.tflite.tflm_kernels import is_known
+from memplan.extensions.models.tflite.tflm_kernels import is_known, tensor_bytes
 from memplan.extensions.models.tflite.tflm_targets import target_of
 from memplan.extensions.models.tflite.tflm_vendors import has_vendor_kernel, vendor_scratch
 from memplan.planner.foreign.imported import element_count
@@ -29,26 +29,12 @@ _WEIGHED = {"CONV_2D": (0, 1), "DEPTHWISE_CONV_2D": (0, 1), "FULLY_CONNECTED": (
 """The operators with weights: the positions of their data input and of their weights."""
 _BIAS, _MOST_DIFFERENT = 2, 0.02
 """The position of a layer's bias, and the most that its scale may be off, as a share of the output's scale."""
-# fmt: off
-_WITHOUT = frozenset((
-    "ABS", "ADD", "ARG_MAX", "ARG_MIN", "ASSIGN_VARIABLE", "AVERAGE_POOL_2D", "BATCH_MATMUL", "BATCH_TO_SPACE_ND",
-    "BROADCAST_ARGS", "BROADCAST_TO", "CALL_ONCE", "CAST", "CEIL", "CIRCULAR_BUFFER", "CONCATENATION", "COS",
-    "CUMSUM", "DEPTH_TO_SPACE", "DEQUANTIZE", "DIV", "DYNAMIC_UPDATE_SLICE", "ELU", "EMBEDDING_LOOKUP", "EQUAL",
-    "EXP", "EXPAND_DIMS", "FILL", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "GATHER", "GATHER_ND", "GREATER",
-    "GREATER_EQUAL", "HARD_SWISH", "IF", "L2_NORMALIZATION", "L2_POOL_2D", "LEAKY_RELU", "LESS", "LESS_EQUAL", "LOG",
-    "LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "LOGISTIC", "LOG_SOFTMAX", "MAXIMUM", "MAX_POOL_2D", "MINIMUM", "MUL",
-    "NEG", "NOT_EQUAL", "PACK", "PAD", "PADV2", "PRELU", "QUANTIZE", "READ_VARIABLE", "RELU", "RELU6", "RESHAPE",
-    "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "REVERSE_V2", "ROUND", "RSQRT", "SELECT_V2", "SHAPE", "SIN",
-    "SLICE", "SOFTMAX", "SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH", "SPLIT", "SPLIT_V", "SQRT", "SQUARE",
-    "SQUARED_DIFFERENCE", "SQUEEZE", "STRIDED_SLICE", "SUB", "SignalDelay", "SignalEnergy", "SignalFftAutoScale",
-    "SignalFilterBank", "SignalFilterBankLog", "SignalFilterBankSpectralSubtraction", "SignalFilterBankSquareRoot",
-    "SignalFramer", "SignalIrfft", "SignalOverlapAdd", "SignalPCAN", "SignalStacker", "SignalWindow", "TANH",
-    "TRANSPOSE", "UNPACK", "VAR_HANDLE", "WHILE", "ZEROS_LIKE",
-))
-# fmt: on
-"""The operators whose reference kernels request no scratch."""
-
-
+_SIGNALS = frozenset((
+    "SignalDelay", "SignalEnergy", "SignalFftAutoScale", "SignalFilterBank", "SignalFilterBankLog",
+    "SignalFilterBankSpectralSubtraction", "SignalFilterBankSquareRoot", "SignalFramer", "SignalIrfft",
+    "SignalOverlapAdd", "SignalPCAN", "SignalStacker", "SignalWindow",
+))  # fmt: skip
+"""The operators on signals whose kernels request no scratch."""
 _COMPRESSED = "compressed weights"
 
 
@@ -210,7 +196,7 @@ def _extend_uses(requests: Sequence[_Request | None], indices: Sequence[int], ti
 
 
 def _request(tensor: TfliteTensor, offset: int) -> _Request | None:
-    size = _bytes(tensor)
+    size = tensor_bytes(tensor)
     # Constants are in flash; variables are in the tail unless the file's plan has an offset for the variable.
     if tensor.is_constant or size == 0 or (tensor.is_variable and offset < 0):
         return None
@@ -219,12 +205,7 @@ def _request(tensor: TfliteTensor, offset: int) -> _Request | None:
 
 def rounded_bytes(tensor: TfliteTensor) -> int:
     """Return the bytes of a tensor, rounded up to the arena's alignment."""
-    return round_up(_bytes(tensor))
-
-
-def _bytes(tensor: TfliteTensor) -> int:
-    bits = BITS.get(tensor.type)
-    return 0 if bits is None else -(-element_count(tensor.shape) * bits // 8)
+    return round_up(tensor_bytes(tensor))
 
 
 def round_up(size: int) -> int:
@@ -258,11 +239,10 @@ def _plan_requests(requests: Sequence[_Request]) -> dict[int, int]:
 def scratch_of(model: Model, subgraph: int, operator: int) -> tuple[Scratch, ...] | None:
     """Return the scratch buffers of an operator's kernel; None if unknown.
 
-    The reference kernel is assumed unless the user states other needs.
+    The reference kernel is assumed unless the user states other needs. A buffer of 0 bytes is only a row.
     """
     sizes = _scratch_sizes(model, subgraph, operator)
-    rows = enumerate(sizes or ())
-    return None if sizes is None else tuple(Scratch(subgraph, operator, j, size) for j, size in rows if size > 0)
+    return None if sizes is None else tuple(Scratch(subgraph, operator, j, size) for j, size in enumerate(sizes))
 
 
 def _scratch_sizes(model: Model, subgraph: int, index: int) -> tuple[int, ...] | None:
@@ -273,13 +253,11 @@ def _scratch_sizes(model: Model, subgraph: int, index: int) -> tuple[int, ...] |
         return (said,)
     if has_vendor_kernel(graph, operator, model.target):
         return vendor_scratch(graph, operator, model.target)
-    if operator.name in _WITHOUT:
-        return ()
     if operator.name == "ADD_N":
         return (model.target.pointer * len(operator.inputs),)
     rule = _RULES.get(operator.name)
     if rule is None:
-        return None
+        return () if operator.name in _SIGNALS or is_known(operator, model.target) else None
     inputs = [graph.tensors[index] if index >= 0 else None for index in operator.inputs]
     outputs = [graph.tensors[index] for index in operator.outputs]
     try:

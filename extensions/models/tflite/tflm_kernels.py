@@ -7,11 +7,12 @@ tensorflow/lite/micro/kernels/*.cc, kernel_util.cc, as in `tflm_arena`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from memplan.extensions.models.tflite.model import BITS, Operator, Subgraph, TfliteTensor
+from memplan.extensions.models.tflite.tflm_cmsis import cmsis_preparation, data_type_of, scales_of
 from memplan.extensions.models.tflite.tflm_targets import Size, Target
-from memplan.extensions.models.tflite.tflm_vendors import is_on_npu, vendor_data_bytes
+from memplan.extensions.models.tflite.tflm_vendors import is_on_npu
 from memplan.planner.foreign.imported import element_count
 
 _FLOAT32, _INT16, _INT8 = 0, 7, 9
@@ -44,7 +45,7 @@ for _names, _places in {
 _BY_INPUTS = frozenset(("ADD_N", "CONCATENATION", "MEAN", "SUM", "REDUCE_ALL", "REDUCE_MAX", "REDUCE_MIN"))
 _SAME_DATA = {
     "DEPTHWISE_CONV_2D": "CONV_2D", "MAX_POOL_2D": "AVERAGE_POOL_2D", "PADV2": "PAD", "RSQRT": "ABS",
-    **dict.fromkeys(("SUM", "REDUCE_ALL", "REDUCE_MAX", "REDUCE_MIN"), "MEAN"),
+    **dict.fromkeys(("SUM", "REDUCE_ALL", "REDUCE_MAX", "REDUCE_MIN"), "MEAN"), "ethos-u": "ETHOS_U",
     **dict.fromkeys(("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"), "EQUAL"),
 }  # fmt: skip
 """The kernels with the same persistent data as another kernel, by their names."""
@@ -77,16 +78,14 @@ def options_of(operator: Operator, target: Target) -> Size:
 def construction_bytes(operator: Operator, target: Target) -> int:
     """Return the bytes that an operator's kernel allocates when it is initialized."""
     name = _SAME_DATA.get(operator.name, operator.name)
-    return (
-        0
-        if name in _WHILE_PREPARING or name == _BEHIND_SHAPE
-        else target.kernel_bytes(name) + vendor_data_bytes(operator, target)
-    )
+    return 0 if name in {*_WHILE_PREPARING, _BEHIND_SHAPE} else target.kernel_bytes(name)
 
 
-def temporaries(graph: Subgraph, operator: Operator) -> Iterator[TfliteTensor]:
+def temporaries(graph: Subgraph, operator: Operator, target: Target) -> Iterator[TfliteTensor]:
     """Yield the tensors that a kernel requests while it prepares, repeated for each request."""
-    for place in _request_order(graph, operator):
+    # CMSIS-NN's kernel of an average requests its tensors again after the reference kernel has.
+    times = 2 if operator.name == "AVERAGE_POOL_2D" and target.has_cmsis else 1
+    for place in _request_order(graph, operator) * times:
         indices = operator.outputs if place == _OUT else operator.inputs
         at = 0 if place == _OUT else place
         if at < len(indices) and indices[at] >= 0:
@@ -96,7 +95,7 @@ def temporaries(graph: Subgraph, operator: Operator) -> Iterator[TfliteTensor]:
 def _request_order(graph: Subgraph, operator: Operator) -> tuple[int, ...]:
     """Return the positions of the tensors that a kernel requests, in its order; -1 means the output."""
     name, n_inputs = operator.name, len(operator.inputs)
-    kind = _type_at(graph, operator.inputs, 2 if name == "TRANSPOSE_CONV" else 0)
+    kind = data_type_of(graph, operator)
     if name == "ADD_N":
         return (0, _OUT, *range(1, n_inputs))
     if name == "CONCATENATION":
@@ -118,7 +117,8 @@ def preparation_sizes(graph: Subgraph, operator: Operator, target: Target) -> It
         yield target.kernel_bytes(name)
     if weights is not None:
         if name in _BY_CHANNEL and len(weights.shape) > _BY_CHANNEL[name]:
-            yield from (4 * weights.shape[_BY_CHANNEL[name]],) * 2
+            is_without = target.has_cmsis and name != "TRANSPOSE_CONV" and not is_quantized
+            yield from () if is_without else (4 * weights.shape[_BY_CHANNEL[name]],) * 2
         elif name == "FULLY_CONNECTED" and scales_of(weights) > 1 and is_quantized:
             yield from (4 * scales_of(weights),) * 2
     if name == "BATCH_MATMUL":
@@ -135,16 +135,7 @@ def preparation_sizes(graph: Subgraph, operator: Operator, target: Target) -> It
         yield 4 + 4 * len(graph.tensors[operator.outputs[0]].shape)
     if name == _BEHIND_SHAPE:
         yield target.kernel_bytes(name)
-
-
-def _type_at(graph: Subgraph, indices: Sequence[int], place: int) -> int | None:
-    return graph.tensors[indices[place]].type if place < len(indices) and indices[place] >= 0 else None
-
-
-def scales_of(tensor: TfliteTensor) -> int:
-    """Return the number of a tensor's quantisation scales, 0 if it has no zero points."""
-    table = None if tensor.table is None else tensor.table.table(4, "quantization")
-    return 0 if table is None or not table.byte_count(3, "zero_point") else table.byte_count(2, "scale")
+    yield from cmsis_preparation(graph, operator, target)
 
 
 def tensor_bytes(tensor: TfliteTensor) -> int:

@@ -22,12 +22,12 @@ from memplan.extensions.models.tflite.tflm_arena import (
     scratch_of,
     scratch_of_model,
 )
+from memplan.extensions.models.tflite.tflm_cmsis import scales_of
 from memplan.extensions.models.tflite.tflm_kernels import (
     construction_bytes,
     is_known,
     options_of,
     preparation_sizes,
-    scales_of,
     temporaries,
     tensor_bytes,
 )
@@ -74,6 +74,7 @@ def whole_arena(model: Model) -> ModelArena:
         model.target.text,
         tuple(dict.fromkeys(said.values())),
         scratch=max(scratch, default=0),
+        is_host=not model.target.is_named,
     )
 
 
@@ -155,7 +156,7 @@ def _count_preparation(model: Model, space: Space) -> None:
         space.allocate_in_tail(construction_bytes(operator, target))
     n_requests, assigned = 0, set[str]()
     for i, k, operator in operators:
-        for tensor in temporaries(graphs[i], operator):
+        for tensor in temporaries(graphs[i], operator, target):
             space.allocate_temporarily("Tensor")
             if scales := scales_of(tensor):
                 space.allocate_temporarily("Quantization")

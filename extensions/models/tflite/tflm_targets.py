@@ -78,12 +78,19 @@ class Target:
 
     def kernel_bytes(self, name: str) -> int:
         """Return the bytes of an operator's kernel data; 0 if it has none."""
-        return _table().get(f"data {name}", _NOTHING)[self.abi].size
+        vendor = "esp" if self.kernels == "esp-nn" else "cmsis" if self.has_cmsis else ""
+        found = _table().get(f"{vendor} {name}") or _table().get(f"data {name}", _NOTHING)
+        return found[self.abi].size
 
     def options(self, name: str) -> Size:
         """Return the size of an operator's parsed options; 0 if it has none."""
         found = _table().get(f"options {name}", _NOTHING)[self.abi]
         return _LATER.get(f"options {name}", found) if self.is_host else found
+
+    @property
+    def has_cmsis(self) -> bool:
+        """True for the sets of kernels with those of CMSIS-NN."""
+        return self.kernels in ("cmsis-nn", "ethos-u")
 
     @property
     def is_dsp(self) -> bool:
@@ -131,10 +138,9 @@ def target_of(name: str | None, kernels: str | None) -> Target:
             "target", f"must be one of {', '.join((*ABIS, *_BOARDS))}, got {excerpt(name)}{hint}"
         )
     kind = kernels or REFERENCE
-    if kind not in KERNELS:
-        raise OptionError.from_rule("kernels", f"must be one of {', '.join(KERNELS)}, got {excerpt(kernels)}")
-    if not core.startswith(KERNELS[kind]):
-        rule = f"must be {REFERENCE} for {excerpt(core)}, as {kind} is for {KERNELS[kind]}, got {kind}"
-        fits = next(each for each in _USUAL if each.startswith(KERNELS[kind]))
-        raise OptionError.from_rule("kernels", f"{rule}; give ", Option("target", fits), ", or leave it out")
+    kinds = [each for each, prefix in KERNELS.items() if core.startswith(prefix)]
+    if kind not in kinds:
+        words = f"one of {', '.join(kinds)}" if len(kinds) > 1 else kinds[0]
+        way_out = "" if core != _HOST else "; the option target names a board, which has other kernels"
+        raise OptionError.from_rule("kernels", f"must be {words} for {excerpt(core)}, got {excerpt(kind)}{way_out}")
     return Target(core, kind, name is not None or kernels is not None)

@@ -1,43 +1,43 @@
 """Scratch and data of vendors' kernels in TFLite Micro, where they differ from those of the reference kernels.
 
-They differ for integers only. Sources: tensorflow/tflite-micro 90b983c2b, kernels/cmsis_nn; ARM-software/CMSIS-NN
-99f736a63, the `*_get_buffer_sizes_s8.c`; espressif/esp-tflite-micro 99f49e149, kernels/esp_nn; espressif/esp-nn
-d45b843ca, the functions `esp_nn_get_*_scratch_size_*`. For CMSIS-NN, a build by GCC is assumed: with Arm's own
-compiler, convolutions of 1 x 1 need more.
+Those of CMSIS-NN are in `tflm_cmsis`; ESP-NN's differ only for integers of 8 bits. Sources: espressif/esp-tflite-micro
+99f49e149, kernels/esp_nn; espressif/esp-nn d45b843ca, `esp_nn_get_*_scratch_size_*` of esp32s3, esp32p4 and `opt`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
-from memplan.extensions.models.tflite.facts import OperatorReader
-from memplan.extensions.models.tflite.model import Operator, Subgraph, TfliteTensor
+from memplan.extensions.models.tflite.model import Operator, Subgraph
+from memplan.extensions.models.tflite.tflm_cmsis import (
+    CMSIS_NAMES,
+    Window,
+    cmsis_scratch,
+    data_type_of,
+    round_up,
+    window_of,
+)
 from memplan.extensions.models.tflite.tflm_targets import Target
+from memplan.planner.foreign.imported import element_count
 
-_INT16, _INT8 = 7, 9
-_CMSIS = frozenset(
-    ("AVERAGE_POOL_2D", "BATCH_MATMUL", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "SVDF", "TRANSPOSE_CONV")
-) | {"UNIDIRECTIONAL_SEQUENCE_LSTM"}
+_INT16, _INT8, _INT4 = 7, 9, 17
 _ESP = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "SOFTMAX"))
-_XTENSA = _CMSIS | {"SOFTMAX", "PAD", "STRIDED_SLICE", "REDUCE_MAX", "MEAN", "LEAKY_RELU", "LOGISTIC", "TANH"}
-_NPU = 12
-"""The bytes of data that the kernel of an Ethos-U allocates."""
-_MOST_MADE, _MOST_TILED = 40 * 1024, 48 * 1024
-"""The bytes above which ESP-NN cuts an input into strips: of padded inputs, and of inputs widened to 16 bits."""
+_XTENSA = {
+    *CMSIS_NAMES,
+    *["SVDF", "SOFTMAX", "PAD", "STRIDED_SLICE", "REDUCE_MAX", "MEAN", "LEAKY_RELU", "LOGISTIC", "TANH"],
+}
+_MOST_MADE, _MOST_TILED, _MOST_CACHED = 40 * 1024, 48 * 1024, 32 * 1024
+"""The bytes above which ESP-NN cuts an input into strips: padded, widened to 16 bits, and in the cache of esp32p4."""
 
 
 def has_vendor_kernel(graph: Subgraph, operator: Operator, target: Target) -> bool:
-    """Return True if an operator runs by a vendor's kernel with other memory needs than the reference kernel."""
+    """Return True if an operator runs by a vendor's kernel with other scratch than the reference kernel."""
     if is_on_npu(operator, target):
         return True
-    names = {"cmsis-nn": _CMSIS, "ethos-u": _CMSIS, "esp-nn": _ESP, "xtensa": _XTENSA}.get(target.kernels, frozenset())
-    place = 2 if operator.name == "TRANSPOSE_CONV" else 0
-    if operator.name not in names or place >= len(operator.inputs) or operator.inputs[place] < 0:
+    names = CMSIS_NAMES if target.has_cmsis else {"esp-nn": _ESP, "xtensa": _XTENSA}.get(target.kernels, ())
+    kind = data_type_of(graph, operator)
+    if operator.name not in names or not operator.outputs:
         return False
-    kind = graph.tensors[operator.inputs[place]].type
-    return kind == _INT8 or (kind == _INT16 and target.kernels != "esp-nn")
+    is_as_reference = target.has_cmsis and operator.name == "TRANSPOSE_CONV" and (*operator.inputs, -1)[3] >= 0
+    return kind == _INT8 or (kind == _INT16 and target.kernels != "esp-nn" and not is_as_reference)
 
 
 def vendor_scratch(graph: Subgraph, operator: Operator, target: Target) -> tuple[int, ...] | None:
@@ -45,15 +45,15 @@ def vendor_scratch(graph: Subgraph, operator: Operator, target: Target) -> tuple
     if is_on_npu(operator, target):  # For each tensor, the kernel needs an 8-byte address and a size.
         count = len(operator.inputs) + len(operator.outputs)
         return 8 * count, target.runtime("Size").size * count
-    if operator.name == "SOFTMAX" and target.kernels == "esp-nn":
-        shape = graph.tensors[operator.inputs[0]].shape
-        return (4 * shape[1],) if len(shape) > 1 else None
-    window = _window_of(graph, operator)
-    if target.kernels == "xtensa" or window is None:
-        return None
-    rule = _esp_scratch if target.kernels == "esp-nn" else _cmsis_scratch
-    size = rule(operator.name, window, target)
-    return None if size is None else (size,)
+    if target.kernels != "esp-nn":
+        return cmsis_scratch(graph, operator, target) if target.has_cmsis else None
+    if operator.name == "SOFTMAX":
+        shape, made = graph.tensors[operator.inputs[0]].shape, graph.tensors[operator.outputs[0]]
+        return () if made.type != _INT8 else (4 * shape[1],) if len(shape) > 1 else None
+    window, weights = window_of(graph, operator), graph.tensors[operator.inputs[1]]
+    size = None if window is None else _esp_scratch(operator.name, window, target)
+    unpacked = (element_count(weights.shape),) if weights.type == _INT4 else ()
+    return None if size is None else (*unpacked, *((size,) if size else ()))
 
 
 def is_on_npu(operator: Operator, target: Target) -> bool:
@@ -61,108 +61,61 @@ def is_on_npu(operator: Operator, target: Target) -> bool:
     return operator.name == "ethos-u" and target.kernels == "ethos-u"
 
 
-def vendor_data_bytes(operator: Operator, target: Target) -> int:
-    """Return the bytes of data of a vendor's kernel beyond those of the reference kernel."""
-    if is_on_npu(operator, target):
-        return _NPU
-    name = "CONV_2D" if operator.name == "DEPTHWISE_CONV_2D" else operator.name
-    if target.kernels in ("cmsis-nn", "ethos-u"):
-        return {"CONV_2D": 4, "FULLY_CONNECTED": 24, "AVERAGE_POOL_2D": 4, "MAX_POOL_2D": 4, "SOFTMAX": 8}.get(name, 0)
-    return {"CONV_2D": 4, "SOFTMAX": 8}.get(name, 0) if target.kernels == "esp-nn" else 0
-
-
-@dataclass(frozen=True)
-class _Window:
-    """The (rows, columns, channels) of input and output, and the window that slides over the input."""
-
-    batch: int
-    image: tuple[int, int, int]
-    kernel: tuple[int, int]
-    out: tuple[int, int, int]
-    pads: tuple[int, int]
-    strides: tuple[int, int]
-    dilations: tuple[int, int]
-
-
-def _window_of(graph: Subgraph, operator: Operator) -> _Window | None:
-    """Return the window of an operator on 8-bit integers; None for others, and for 4-bit weights."""
-    tensors = [graph.tensors[k] if k >= 0 else None for k in operator.inputs]
-    if not tensors or any(each is not None and each.type != _INT8 for each in tensors[:2]) or not operator.outputs:
-        return None
-    image, made = tensors[0], graph.tensors[operator.outputs[0]]
-    if operator.name == "FULLY_CONNECTED":
-        return None if not made.shape else _Window(1, (1, 1, 1), (1, 1), (1, 1, made.shape[-1]), *((1, 1),) * 3)
-    if image is None or len(image.shape) != 4 or len(made.shape) != 4:
-        return None
-    facts: Mapping[str, Any] = OperatorReader(graph, operator, _no_content).attributes()
-    found: list[Any] = [facts.get("dilations", (1, 1)), *(facts.get(word) for word in ("kernel", "pads", "strides"))]
-    if not all(isinstance(each, tuple) for each in found):
-        return None
-    dilations, kernel, pads, strides = found
-    return _Window(image.shape[0], image.shape[1:], kernel, made.shape[1:], pads[:2], strides, dilations)
-
-
-def _no_content(_: TfliteTensor) -> bytes:
-    return b""
-
-
-def _round_up(number: int, step: int) -> int:
-    return -(-number // step) * step
-
-
-def _cmsis_scratch(name: str, at: _Window, target: Target) -> int | None:
-    (rows, _, channels), (height, width), out = at.image, at.kernel, at.out
-    if name == "FULLY_CONNECTED":  # Kernels with vector instructions store sums of the weights.
-        return 4 * out[2] if target.is_vector else 0
-    if name == "AVERAGE_POOL_2D":
-        return 4 * channels if target.is_dsp else 0
-    if name == "CONV_2D":
-        is_narrow = (height, width) == (1, 1) and at.pads == (0, 0) and at.dilations == (1, 1)
-        if is_narrow:
-            return 0
-        if not target.is_vector:
-            return 4 * _round_up(width * height * channels, 4)
-        is_row = rows == 1 and height == 1 and at.dilations[1] == 1 and at.strides[1] * channels % 4 == 0
-        return None if is_row else 4 * _round_up(channels * width * height, 16)
-    if name == "DEPTHWISE_CONV_2D":
-        if target.is_vector and channels == 1 and out[2] > 1:
-            return None
-        if channels != out[2] or at.batch != 1 or at.dilations != (1, 1):
-            return 0
-        if target.is_vector:
-            return 4 * 124 * width * height
-        is_small = (height, width) == (3, 3) and max(at.pads) <= 1
-        return 2 * channels * width * height if target.is_dsp and not is_small else 0
-    return None
-
-
-def _esp_scratch(name: str, at: _Window, target: Target) -> int | None:
+def _esp_scratch(name: str, at: Window, target: Target) -> int | None:
     if target.name == "esp32s3":
         return _s3_convolution_scratch(at) if name == "CONV_2D" else _s3_depthwise_scratch(at)
-    if target.name == "esp32p4" and name == "CONV_2D":
+    return _p4_convolution_scratch(at) if (target.name, name) == ("esp32p4", "CONV_2D") else 0
+
+
+def _point_scratch(at: Window) -> int | None:
+    """Return the scratch bytes of a convolution of 1 x 1 besides the margin; None for other convolutions."""
+    (rows, columns, channels), wide = at.image, round_up(at.image[2], 8)
+    if (at.kernel, at.pads, at.strides) != ((1, 1), (0, 0), (1, 1)):
         return None
-    return 0
+    turned = 16 * wide if rows * columns >= 8 else 0
+    return (rows * columns * wide if channels % 8 else 0) + wide * at.out[2] + turned
 
 
-def _s3_convolution_scratch(at: _Window) -> int:
+def _s3_convolution_scratch(at: Window) -> int:
     (rows, columns, channels), (height, width), (out_rows, out_columns, made) = at.image, at.kernel, at.out
     (top, left), (down, right) = at.pads, at.strides
-    margin = 64
-    if (height, width, top, left, down, right) == (1, 1, 0, 0, 1, 1):
-        wide = _round_up(channels, 8)
-        turned = 16 * wide if rows * columns >= 8 else 0
-        return (rows * columns * wide if channels % 8 else 0) + wide * made + turned + margin
+    margin, point = 64, _point_scratch(at)
+    if point is not None:
+        return point + margin
     row, whole = width * channels, width * height * channels
     if row < 16 <= whole:
-        return made * 4 + 16 + made * _round_up(whole, 16) + 16 + _round_up(whole, 16) + margin
+        return made * 4 + 16 + made * round_up(whole, 16) + 16 + round_up(whole, 16) + margin
     padded = (columns + 2 * left) * (rows + 2 * top) * channels if left or top else 0
-    filters = width * height * _round_up(channels, 16) * made + _round_up(row, 16) * height * made
+    filters = width * height * round_up(channels, 16) * made + round_up(row, 16) * height * made
     behind = max(0, out_columns * right + width - 1 - columns), max(0, out_rows * down + height - 1 - rows)
     edges = (columns + behind[0]) * (rows + behind[1]) * channels if any(behind) else 0
     return padded + filters + edges + margin + 4 * made
 
 
-def _s3_depthwise_scratch(at: _Window) -> int:
+def _p4_convolution_scratch(at: Window) -> int:
+    (rows, columns, channels), (height, width), (out_rows, _, made) = at.image, at.kernel, at.out
+    (top, left), down, area = at.pads, at.strides[0], at.kernel[0] * at.kernel[1]
+    fixed, point = 4 * made + 32, _point_scratch(at)
+    if point is not None:
+        return point + 32 if channels >= 16 else fixed + 16 * made + 32
+    filters, is_padded = area * round_up(channels, 16) * made, bool(top or left)
+    if not is_padded and width * channels >= 16:
+        return filters + fixed
+    if area * channels >= 16:
+        return area * channels + fixed
+    wide = round_up(-(-16 // width), 16)
+    if not is_padded:
+        return area * wide * made + rows * columns * wide + fixed
+    whole = (columns + 2 * left) * (rows + 2 * top) * channels
+    if whole + 4 * made <= _MOST_CACHED:
+        return whole + filters + fixed
+    filters, line = area * wide * made, (columns + 2 * left) * wide
+    free = _MOST_CACHED - 4 * made - filters - height * line
+    count = min(max(0, free // (down * line)) + 1, out_rows)
+    return ((count - 1) * down + height + 2 * top) * line + filters + fixed
+
+
+def _s3_depthwise_scratch(at: Window) -> int:
     (rows, columns, channels), (height, width), (out_rows, out_columns, made) = at.image, at.kernel, at.out
     (top, left), (down, right) = at.pads, at.strides
     each, area = made // max(1, channels), rows * columns * channels
@@ -176,15 +129,15 @@ def _s3_depthwise_scratch(at: _Window) -> int:
             whole = (columns + more[0]) * (rows + more[1]) * channels
             return filters + 16 + (whole if whole <= _MOST_MADE else (columns + more[0]) * height * channels)
         if (height, width) == (3, 3) and channels >= 12:
-            wide = _round_up(channels, 16)
+            wide = round_up(channels, 16)
             sides = 2 * left + max(0, behind[0]), 2 * top + max(0, behind[1])
             return 9 * wide + (columns + sides[0]) * (rows + sides[1]) * wide + out_columns * out_rows * wide + 64
         both = 2 * (filters + area)
         is_small = (height, width) == (3, 3) or both <= _MOST_TILED
         return 32 + (both if is_small else 2 * filters + 2 * columns * height * channels)
     if each == 1 and channels > 3:
-        wide = _round_up(channels, 8)
-        start = _round_up(2 * width * height * wide, 16)
-        start = _round_up(_round_up(start + 2 * rows * columns * wide, 16) + out_columns * out_rows * wide, 16)
+        wide = round_up(channels, 8)
+        start = round_up(2 * width * height * wide, 16)
+        start = round_up(round_up(start + 2 * rows * columns * wide, 16) + out_columns * out_rows * wide, 16)
         return start + 12 * wide + 16
     return 32 + (2 * (filters + area) if each % 4 == 0 else 0)

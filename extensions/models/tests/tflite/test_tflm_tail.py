@@ -15,11 +15,11 @@ from memplan.planner.foreign.model_options import ModelOptions
 
 MODELS = Path(__file__).parents[4] / "tests" / "models"
 RECORDED = {
-    "view.tflite": ModelArena(128, 1120, 1488, (), 528),
-    "loop.tflite": ModelArena(96, 1536, 2496, (), 1112, scratch=32),
-    "choice.tflite": ModelArena(80, 1472, 2128, (), 872),
-    "variable.tflite": ModelArena(48, 1792, 2368, (), 736),
-    "recorded/kws_dscnn_int8.tflite": ModelArena(16000, 8208, 24208, (), 16000),
+    "view.tflite": ModelArena(128, 1120, 1488, (), 528, is_host=True),
+    "loop.tflite": ModelArena(96, 1536, 2496, (), 1112, scratch=32, is_host=True),
+    "choice.tflite": ModelArena(80, 1472, 2128, (), 872, is_host=True),
+    "variable.tflite": ModelArena(48, 1792, 2368, (), 736, is_host=True),
+    "recorded/kws_dscnn_int8.tflite": ModelArena(16000, 8208, 24208, (), 16000, is_host=True),
 }
 """What `tflite_micro` measured: the head, the tail, and the least arena of multiples of 16 that started."""
 LOOKUP = model(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections import Counter
 from pathlib import Path
@@ -12,7 +13,10 @@ from lab.tflm_arenas import Device, draw_models, judge_models
 from lab.tflm_sizes import TABLE
 from memplan.api.cli.main import main
 from memplan.extensions.models.tests.tflite_files import FLOAT32, INT8, model, operator, subgraph, tensor
-from memplan.extensions.models.tflite.tflm_tail import arena_of
+from memplan.extensions.models.tests.vendor_models import draw_vendor_models
+from memplan.extensions.models.tflite.model import read_model as read_tensors
+from memplan.extensions.models.tflite.tflm_arena import model_for_options
+from memplan.extensions.models.tflite.tflm_tail import arena_of, arena_space
 from memplan.planner.errors import OptionError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import read_model
@@ -27,6 +31,8 @@ SOFTMAX = model(
 FLOAT_SOFTMAX = model(
     subgraph([tensor("x", (1, 10), FLOAT32), tensor("y", (1, 10), FLOAT32)], [0], [1], [operator("SOFTMAX", [0], [1])])
 )
+
+_INT16 = 7
 
 
 def arena_bytes(data: bytes, target: str | None, kernels: str | None = None, **others: int) -> int:
@@ -48,6 +54,32 @@ def test_a_model_does_not_start_in_less_than_the_computed_arena() -> None:
     assert device.starts(KWS, least)
     assert not device.starts(KWS, least - 16)
     device.close()
+
+
+def test_arenas_of_vendor_kernels_are_those_of_emulated_boards() -> None:
+    pytest.importorskip("ai_edge_litert", reason="the models are written with LiteRT's schema")
+    with (Path(__file__).parent / "vendor_arenas.csv").open() as file:
+        _, *targets = head = next(file).strip().split(",")
+        rows = [dict(zip(head, line.strip().split(","), strict=True)) for line in file]
+    counted = 0
+    for row, (name, data) in zip(rows, draw_vendor_models(len(rows)), strict=True):
+        for target in targets:
+            core, kernels = target.split("/")
+            options = ModelOptions(target=core, kernels=kernels)
+            arena = arena_of(data, options)
+            assert bool(arena.unknown) == (not row[target]), (name, target)
+            if row[target]:
+                used, least = map(int, row[target].split())
+                unguarded = arena_space(model_for_options(read_tensors(data), options), arena.head).unguarded
+                assert (arena.used, unguarded <= least <= arena.least) == (used, True), (name, target)
+                counted += least == arena.least
+    assert counted > 0.95 * len(rows) * len(targets)
+
+
+def test_esp_nn_requires_no_scratch_for_a_softmax_of_other_widths() -> None:
+    ends = [tensor("x", (1, 10), INT8), tensor("y", (1, 10), _INT16)]
+    wide = model(subgraph(ends, [0], [1], [operator("SOFTMAX", [0], [1])]))
+    assert arena_bytes(wide, "esp32", "esp-nn") == arena_bytes(wide, "esp32")
 
 
 def test_targets_with_4_byte_pointers_and_small_enumerations_need_less_arena() -> None:
@@ -78,13 +110,21 @@ def test_scratch_given_for_one_output_makes_the_arena_a_lower_bound() -> None:
     [
         ("z80", None, "target: must be one of"),
         ("esp32", "best", "kernels: must be one of"),
-        ("esp32", "cmsis-nn", 'kernels: must be reference for "esp32"'),
-        (None, "esp-nn", 'kernels: must be reference for "host"'),
+        ("esp32", "cmsis-nn", 'kernels: must be one of reference, esp-nn for "esp32", got "cmsis-nn"$'),
+        ("cortex-m4", "esp-nn", 'kernels: must be one of reference, cmsis-nn, ethos-u for "cortex-m4", got "esp-nn"$'),
+        (None, "esp-nn", 'kernels: must be reference for "host", got "esp-nn"; the option target names a board'),
     ],
 )
 def test_an_unknown_target_is_refused(target: str | None, kernels: str | None, rule: str) -> None:
     with pytest.raises(OptionError, match=rule):
         read_model(KWS, options=ModelOptions(target=target, kernels=kernels))
+
+
+@pytest.mark.parametrize(("name", "size"), [("person_detect", 82_300), ("hello_world_int8", 716)])
+def test_arenas_on_an_esp32_are_those_measured_on_the_chip(name: str, size: int) -> None:
+    # Models of TFLite Micro's examples (Apache-2.0), with zeros for weights; sizes by mcufit-bench on an ESP32.
+    data = gzip.decompress((Path(__file__).parent / f"{name}.tflite.gz").read_bytes())
+    assert arena_bytes(data, "esp32", "esp-nn") == size
 
 
 def test_an_operator_without_a_kernel_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -113,6 +153,18 @@ def test_convert_writes_no_c_array_if_the_runtime_refuses_the_arena_size(
     assert main(line) == 1
     assert "not written, as the size of the arena would be wrong" in capfd.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.tflite"]
+
+
+@pytest.mark.parametrize(("data", "said"), [(CUSTOM, "--scratch CUSTOM=SIZE says it"), (MISSING, "has no kernel")])
+def test_convert_writes_no_c_array_if_the_arena_size_is_not_known(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], data: bytes, said: str
+) -> None:
+    (tmp_path / "m.tflite").write_bytes(data)
+    line = ["convert", str(tmp_path / "m.tflite"), "-o", str(tmp_path / "new.tflite"), "--c-array", "--target", "esp32"]
+    assert main(line) == 1
+    assert said in capfd.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.tflite"]
+    assert main([*line, "--scratch", "CUSTOM=64"]) == (0 if data == CUSTOM else 2)
 
 
 def test_the_table_of_structure_sizes_has_three_abis() -> None:
