@@ -95,7 +95,7 @@ def faulty_files() -> dict[str, bytes]:
     kind = "tensor<4xf32>"
     body = f"%0 = stablehlo.add %a, %a : {kind}\n  return %0 : {kind}"
     own = f"module @m {{\n func.func @main(%a: {kind}) -> {kind} {{\n  {body}\n }}\n}}"
-    sizes = {"shape": (1, 64), "signature": [-1, 64]}
+    sizes: Any = {"shape": (1, 64), "signature": [-1, 64]}
     open_rows = [tflite_files.tensor(name, **sizes) for name in ("words", "y", "z")]
     open_ops = [tflite_files.operator("RELU", [0], [1]), tflite_files.operator("RELU", [1], [2])]
     return {name: data[: len(data) // 2] for name, data in halves.items()} | {

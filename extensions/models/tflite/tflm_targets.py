@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from memplan.planner.errors import Option, OptionError, excerpt
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.errors.did_you_mean import did_you_mean
 
 _HOST = "host"
