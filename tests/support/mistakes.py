@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Mistake(NamedTuple):
