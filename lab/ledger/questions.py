@@ -35,12 +35,12 @@ _LARGE = {
 }
 _MEMORIES = {
     **{f"{n} buffers, seed {seed}": (f"n={n},seed={seed}", 80) for n in (500, 1000) for seed in (1, 2)},
-    **{f"3,000 buffers, seed {seed}": (f"n=3000,seed={seed}", 240) for seed in (1, 2)},
+    **{f"3,000 buffers, seed {seed}": (f"n=3000,seed={seed}", 80) for seed in (1, 2)},
     **{f"500 buffers, half aligned to 4,096, seed {seed}": (f"n=500,coarse=50,seed={seed}", 80) for seed in (1, 2)},
     "1,000 buffers, half aligned to 4,096": ("n=1000,coarse=50", 80),
     "1,000 buffers, four memories": ("n=1000,slower=2", 80),
-    "3,000 buffers, four memories": ("n=3000,slower=2", 240),
-    "10,000 buffers": ("n=10000", 240),
+    "3,000 buffers, four memories": ("n=3000,slower=2", 80),
+    "10,000 buffers": ("n=10000", 80),
 }
 """The drawn problems of several memories: their family's parameters, and their work limits in seconds."""
 _SCRATCHPAD_S = {"A 80": 240, "H 50": 240, "H 80": 240, "": 80}
