@@ -215,7 +215,7 @@ def test_s0_13_buffers_on_different_devices_never_share_bytes(http: Http) -> Non
 
 def test_s0_14_the_docs_state_why_relay_buffers_start_at_storage_tokens(http: Http) -> None:
     page = (ROOT / "docs" / "systems.md").read_text()
-    assert "because TVM's graph executor passes kernels the first" in page
+    assert "because TVM's graph executor passes kernels the" in page
     solvers = {row["name"]: row for row in http.client.get("/v1/solvers").json()["solvers"]}
     assert "whole storages" in solvers["reference:relay-storage-tokens"]["summary"]
 

@@ -141,14 +141,19 @@ class _Call:
     def _timeout_answer(self) -> Response:
         """Return the response without a plan for a problem that was not compiled within the time limit."""
         what = f"{self.asked.extent.n_rows} buffers could not be read, compiled and planned"
-        plan = Plan(
-            status="unknown",
-            stop_reason="time_limit",
-            explanation=Explanation(message=f"{what} within {self.asked.options.time_limit_s:g} s"),
-            wall_time_s=round(self.deadline.passed_s, 6),
-            version=__version__,
-        )
-        return Response(plan.model_dump_json(), media_type=JSON)
+        return _unknown_plan(what, self.asked.options.time_limit_s, self.deadline)
+
+
+def _unknown_plan(what: str, limit_s: float, deadline: Deadline) -> Response:
+    """Return the response without a plan that says what was not done within the time limit."""
+    plan = Plan(
+        status="unknown",
+        stop_reason="time_limit",
+        explanation=Explanation(message=f"{what} within {limit_s:g} s"),
+        wall_time_s=round(deadline.passed_s, 6),
+        version=__version__,
+    )
+    return Response(plan.model_dump_json(), media_type=JSON)
 
 
 def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[Response]]:
@@ -175,8 +180,15 @@ def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[
                 return await wanted.shape(request, question, response)
         problem_hash = None
         if len(body) > LARGE_BYTES:
-            due = Deadline.from_limit(stated_time_limit_s(kind, head, body, service.settings), arrived)
-            asked, problem_hash = await service.parse_body(parse_for_child, body, kind, head, deadline=due)
+            limit_s = stated_time_limit_s(kind, head, body, service.settings)
+            due = Deadline.from_limit(limit_s, arrived)
+            try:
+                asked, problem_hash = await service.parse_body(parse_for_child, body, kind, head, deadline=due)
+            except NotInTimeError:
+                if not is_plan:
+                    raise
+                unknown = _unknown_plan("the problem could not be read, compiled and planned", limit_s, due)
+                return await wanted.shape(request, question, unknown)
         else:
             asked = await service.run_work(partial(parse_request, kind, head, body, terms=()), len(body))
         check_time_limit(asked.options, service.settings)

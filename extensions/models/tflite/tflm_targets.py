@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from memplan.planner.errors import OptionError, excerpt
+from memplan.planner.errors import Option, OptionError, excerpt
 from memplan.planner.errors.did_you_mean import did_you_mean
 
 _HOST = "host"
@@ -141,6 +141,9 @@ def target_of(name: str | None, kernels: str | None) -> Target:
     kinds = [each for each, prefix in KERNELS.items() if core.startswith(prefix)]
     if kind not in kinds:
         words = f"one of {', '.join(kinds)}" if len(kinds) > 1 else kinds[0]
-        way_out = "" if core != _HOST else "; the option target names a board, which has other kernels"
-        raise OptionError.from_rule("kernels", f"must be {words} for {excerpt(core)}, got {excerpt(kind)}{way_out}")
+        rule = f"must be {words} for {excerpt(core)}, got {excerpt(kind)}"
+        is_known = core == _HOST and kind in KERNELS
+        boards = [each for each in _USUAL if is_known and each.startswith(KERNELS[kind])]
+        way = ("; give ", Option("target", boards[0])) if boards else ()
+        raise OptionError.from_rule("kernels", rule, *way)
     return Target(core, kind, name is not None or kernels is not None)

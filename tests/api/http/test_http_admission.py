@@ -166,7 +166,7 @@ def test_a_problem_that_compiles_too_slowly_gets_the_status_unknown_with_time_li
         answer = server.client.post("/v1/plan", content=body).json()
         assert answer["status"] == "unknown"
         assert answer["stop_reason"] == "time_limit"
-        assert "60000 buffers could not be read, compiled and planned within 0.01 s" in answer["explanation"]["message"]
+        assert "could not be read, compiled and planned within 0.01 s" in answer["explanation"]["message"]
         assert answer["placements"] == []
         for limit in (0.07, 0.09, 0.1):
             small = {"problem": {"buffers": rows[:300]}, "options": {"time_limit_s": limit}}
