@@ -112,7 +112,7 @@ def test_scratch_given_for_one_output_makes_the_arena_a_lower_bound() -> None:
         ("esp32", "best", "kernels: must be one of"),
         ("esp32", "cmsis-nn", 'kernels: must be one of reference, esp-nn for "esp32", got "cmsis-nn"$'),
         ("cortex-m4", "esp-nn", 'kernels: must be one of reference, cmsis-nn, ethos-u for "cortex-m4", got "esp-nn"$'),
-        (None, "esp-nn", 'kernels: must be reference for "host", got "esp-nn"; give target '),
+        (None, "esp-nn", 'kernels: must be reference for "host", got "esp-nn"; give target='),
     ],
 )
 def test_an_unknown_target_is_refused(target: str | None, kernels: str | None, rule: str) -> None:
