@@ -114,7 +114,9 @@ def _link(compiler: Sequence[str], flags: Sequence[str], objects: Sequence[Path]
     alone = ["-nodefaultlibs", "-lc", "-lgcc"] if linker is compiler and SYSTEM == "linux" else []
     sanitizers = [flag for flag in flags if flag.startswith("-fsanitize")]
     made = library.parent / "objects" / library.name
-    command = [*linker, *sanitizers, "-shared", "-o", str(made), *map(str, objects)]
+    # On macOS, a library without an install name records the path at which it was linked, so its bytes would differ.
+    named = [f"-Wl,-install_name,@rpath/{library.name}"] if SYSTEM == "darwin" else []
+    command = [*linker, *sanitizers, *named, "-shared", "-o", str(made), *map(str, objects)]
     stripped = [] if sanitizers or SYSTEM == "darwin" else ["-s"]
     subprocess.run([*command, *stripped, *([] if sanitizers else alone)], check=True)
     made.replace(library)
