@@ -7,7 +7,7 @@ the bound is computed in exact integers. The module shares no code with the solv
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import ceil, gcd, lcm
 
@@ -59,14 +59,14 @@ class CostRelaxation:
         limited = [q for q, pool in enumerate(problem.pools) if pool.size is not None and _free_bytes(problem, q) > 0]
         self.pool = np.array(limited, dtype=np.int64)
         self.room = np.array([_free_bytes(problem, q) for q in limited], dtype=np.int64)
-        self.size = _own_sizes(problem)
+        self.size = _occupied_bytes(problem)
         self._alive_at: list[set[int]] = [set() for _ in births]
         for i, low, high in self.rows.tolist():
             for row in range(low, high):
                 self._alive_at[row].add(i)
 
-    def bound(self, goal: float) -> Fraction:
-        """Return a lower bound on the cost of every plan; the search for charges ends early above `goal`."""
+    def bound(self, goal: float, is_over: Callable[[], bool]) -> Fraction:
+        """Return a lower bound on the cost of every plan; its search ends early above `goal`, or if time is over."""
         prices = np.where(self.allowed, self.price.astype(np.float64), np.inf)
         # Steps compare the excesses of several pools, so count bytes in parts of each pool's room.
         size, charge = self.size / self.room[:, None], np.zeros((len(self.room), self.n_births))
@@ -80,7 +80,7 @@ class CostRelaxation:
             stalled = 0 if value > best_value + 1e-7 * abs(best_value) else stalled + 1
             if value > best_value:
                 best, best_value = charge, value
-            if value >= target or length < _SHORTEST:
+            if value >= target or length < _SHORTEST or is_over():
                 break
             if stalled >= _PATIENCE:
                 charge, length, stalled, way = best, length * _SHORTER, 0, np.zeros_like(charge)
@@ -91,7 +91,9 @@ class CostRelaxation:
             if not (squares := float((way * way).sum())):
                 break
             charge = np.maximum(0, charge + length * (target - value) / squares * way)
-        return self._exact_bound(np.rint(best / self.room[:, None] * _PARTS).astype(np.int64), goal)
+        # Beyond int64, a charge would become negative, for which the bound does not hold; any smaller charge is valid.
+        charges = np.minimum(np.rint(best / self.room[:, None] * _PARTS), float(_LARGEST)).astype(np.int64)
+        return self._exact_bound(charges, goal, is_over)
 
     def _charges(self, charge: F64) -> F64:
         """Return, (r, n), the sum of the charges at the birth times at which each buffer is alive."""
@@ -107,7 +109,7 @@ class CostRelaxation:
         np.add.at(change, self.rows[:, 2], -taken[:, self.rows[:, 0]].T)
         return np.asarray(np.cumsum(change, axis=0)[:-1].T)
 
-    def _exact_bound(self, charge: I64, goal: float) -> Fraction:
+    def _exact_bound(self, charge: I64, goal: float, is_over: Callable[[], bool]) -> Fraction:
         """Return the bound of whole charges, (r, m), each in 1 / _PARTS of the price's parts, in exact integers."""
         total, paid = self.price * _PARTS, 0
         for q, room, row in zip(self.pool.tolist(), self.room.tolist(), charge, strict=True):
@@ -121,21 +123,23 @@ class CostRelaxation:
         )
         first = int(least.sum()) - paid
         most = ceil(goal * self.parts * _PARTS)
-        if first < most and max(map(abs, (most, first, *total.ravel().tolist()))) < _LARGEST:
-            first = self._bound_by_choices(charge, (total - least).astype(np.int64), first, most)
-        return Fraction(self._next_cost(Fraction(first, _PARTS)), self.parts)
+        if first < most and max(map(abs, (most, first, paid, *total.ravel().tolist()))) < _LARGEST:
+            first = self._bound_by_choices(charge, (total - least).astype(np.int64), first, most, is_over)
+        return Fraction(self._smallest_possible_cost(Fraction(first, _PARTS)), self.parts)
 
-    def _bound_by_choices(self, charge: I64, above: I64, first: int, most: int) -> int:
+    def _bound_by_choices(self, charge: I64, above: I64, first: int, most: int, is_over: Callable[[], bool]) -> int:
         """Return a bound, at most about `most`, by listing the choices of pools of live buffers, row after row.
 
         A choice costs at least `first`, plus `above` (p, n) of the pool of each buffer, plus the charges of all room
         that stays free. Among choices that agree in the live buffers, the cheapest one is kept. Choices from `most` on
         are dropped. If there are too many, the most expensive ones become a single one, as cheap as the cheapest of
-        them, whose live buffers occupy nothing.
+        them, whose live buffers occupy nothing. If time is over, the bound holds for the rows so far.
         """
         begins, ends = _rows_of_buffers(self.rows, self.n_births)
         members, homes, value = list[int](), np.zeros((1, 0), dtype=np.uint8), np.array([first])
         for row in range(self.n_births):
+            if is_over():
+                break
             stay = [k for k, i in enumerate(members) if ends[i] > row]
             members = [members[k] for k in stay]
             homes, value = _cheapest_of_equals(homes[:, stay], value)
@@ -166,7 +170,7 @@ class CostRelaxation:
         alive = self._alive_at[row]
         return np.array([self.size[i] if i in alive else 0 for i in members], dtype=np.int64)
 
-    def _next_cost(self, value: Fraction) -> int:
+    def _smallest_possible_cost(self, value: Fraction) -> int:
         """Return the smallest cost, in 1 / `parts`, that a choice of pools can have and that is not below `value`."""
         firsts, step = 0, 0
         for column, mine in zip(self.price.T, self.allowed.T, strict=True):
@@ -176,7 +180,7 @@ class CostRelaxation:
         return firsts if step == 0 else firsts + -((firsts - value) // step) * step
 
 
-def _own_sizes(problem: Problem) -> I64:
+def _occupied_bytes(problem: Problem) -> I64:
     """Return the bytes that each buffer occupies for itself: 0 for aliases and for buffers that may share bytes."""
     table = problem.buffers
     tied = {problem.root_of(name) for pair in problem.may_share for name in pair} | set(problem.roots)
@@ -240,6 +244,6 @@ def _free_bytes(problem: Problem, q: int) -> int:
     return size - taken
 
 
-def cost_bound(problem: Problem, goal: float) -> Fraction:
-    """Return a lower bound on the cost of every plan of a problem whose buffers all have lifetimes."""
-    return CostRelaxation(problem).bound(goal)
+def cost_bound(problem: Problem, goal: float, is_over: Callable[[], bool] = lambda: False) -> Fraction:
+    """Return a lower bound on the cost of every plan; after `is_over()`, the best bound so far."""
+    return CostRelaxation(problem).bound(goal, is_over)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args
@@ -120,12 +120,14 @@ def verify(
     certificate is checked. For a valid plan, the answer says what decides the peak of each pool.
     """
     problem = problem_in_heaps(problem, plan)
-    verdict = verdict_on(problem, plan, certificate)
+    running = control.begin(options)
+    # The recount of the cost may take half of the time, so that the verdict is there before the limit.
+    due = running.deadline
+    verdict = verdict_on(problem, plan, certificate, is_over=lambda: due.remaining_s < due.passed_s)
     if not options.places:
         verdict = verdict.model_copy(update={"places": None})
     if not options.better and not options.again:
         return verdict
-    running = control.begin(options)
     note = running.note or ignore_report
     wanted = tuple(name for name, is_wanted in (("better", options.better), ("again", options.again)) if is_wanted)
     note(verdict.model_copy(update={"not_done": wanted}))
@@ -148,9 +150,16 @@ def _drop_plan(part: A, options: VerifyOptions) -> A:
 
 
 def verdict_on(
-    problem: Problem, plan: Plan, certificate: ProofText | str | None = None, most_pairs: int = MOST_PAIRS
+    problem: Problem,
+    plan: Plan,
+    certificate: ProofText | str | None = None,
+    most_pairs: int = MOST_PAIRS,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Verdict:
-    """Return the verdict on a plan; lowest offsets are computed if at most `most_pairs` pairs must be compared."""
+    """Return the verdict on a plan; lowest offsets are computed if at most `most_pairs` pairs must be compared.
+
+    After `is_over()`, the lower bound on the cost is no longer improved.
+    """
     violations, proved = violations_of(problem, plan), None
     proof = ProofText(certificate) if isinstance(certificate, str) else certificate
     if proof is not None:
@@ -158,7 +167,7 @@ def verdict_on(
         violations += tuple(verdicts.contradictions(plan, proof, proved))
         if proved.kind is None:
             violations += (Violation("false-claim", f"certificate: {proved.sentence}"),)
-    recounted = None if violations else verdicts.recounted_cost(problem, plan)
+    recounted = None if violations else verdicts.recounted_cost(problem, plan, is_over)
     claims = {} if violations else verdicts.claim_checks(problem, plan, proof, proved, recounted)
     is_repeated = plan.proof is None or plan.proof.kind not in _BY_SEARCH or claims.get("status") == "certificate"
     pools, lowest = ((), None) if violations else _peaks_and_places(problem, plan, claims, most_pairs)

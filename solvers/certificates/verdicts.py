@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isclose
@@ -97,7 +97,7 @@ def _certificate_facts(plan: Plan) -> CertificateFacts | None:
     return None if part is None else part.certificate
 
 
-def recounted_cost(problem: Problem, plan: Plan) -> float | None:
+def recounted_cost(problem: Problem, plan: Plan, is_over: Callable[[], bool]) -> float | None:
     """Return the verifier's own lower bound on the cost of every plan, if the plan claims one and it is feasible.
 
     The bound is computed without the claim's search, and is at most about the claim. Returns None for a claim that
@@ -106,7 +106,7 @@ def recounted_cost(problem: Problem, plan: Plan) -> float | None:
     kind, claim = kind_of(problem, plan), plan.cost_lower_bound
     if not claim or kind not in ("cost", "speed") or len(problem.buffers.start) > _MOST_LIFETIMES:
         return None
-    return float(cost_bound(problem_for_claim(problem, kind), claim))
+    return float(cost_bound(problem_for_claim(problem, kind), claim, is_over))
 
 
 def claim_checks(

@@ -88,3 +88,22 @@ def test_reserved_bytes_and_repeated_lifetimes_count_in_the_bound() -> None:
     problem = Problem.model_validate({"pools": pools, "buffers": rows, "objective": "cost"})
     assert cost_bound(problem, 100.0) == 10 * Fraction("0.1") + 7
     assert solve(problem).cost == pytest.approx(8.0)
+
+
+def test_the_bound_is_valid_when_time_is_over_at_any_step() -> None:
+    problem = two_memories(random.Random(3), 60)
+    whole, bounds = cost_bound(problem, 1e9), list[Fraction]()
+    for steps in (0, 1, 30, 200, 1520):
+        left = iter(range(steps))
+        bounds.append(cost_bound(problem, 1e9, lambda left=left: next(left, None) is None))  # type: ignore[misc]
+    assert all(0 <= bound <= whole for bound in bounds)
+    assert bounds[0] < whole
+
+
+def test_the_bound_of_costs_beyond_64_bits_is_valid() -> None:
+    rows = [{"id": k, "size": 60, "start": 0, "end": 1, "traffic": 2**50} for k in range(3)]
+    pools = [{"name": "fast", "size": 100, "cost": 0.1234567890123}, {"name": "slow", "cost": 98765.4321098765}]
+    problem = Problem.model_validate({"pools": pools, "buffers": rows, "objective": "cost"})
+    plan = solve(problem)
+    assert plan.cost is not None
+    assert 0 < float(cost_bound(problem, 2 * plan.cost)) <= plan.cost * (1 + 1e-12)
