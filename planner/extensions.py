@@ -95,7 +95,8 @@ def _entry_point_files() -> Iterator[tuple[str, str]]:
     seen = set()
     for folder in dict.fromkeys(sys.path):
         with suppress(OSError), os.scandir(folder or ".") as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):  # readers are tried in the order of their names
+            # Readers are tried in the order of their names, so sort the names to get the same order on every machine.
+            for entry in sorted(entries, key=lambda entry: entry.name):
                 stem, _, kind = entry.name.rpartition(".")
                 if kind not in ("dist-info", "egg-info"):
                     continue

@@ -1,4 +1,4 @@
-"""Heavy cliques of conflicting buffers, which beat live sets as bounds if conflicts or clearances are explicit."""
+"""Heavy cliques of conflicting buffers; if conflicts or clearances are explicit, they bound better than live sets."""
 
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ def _conflict_neighbours(instance: Instance) -> list[set[int]] | None:
         neighbours[j].add(i)
     order = np.argsort(instance.start, kind="stable")
     start, end, lifetime_buffer = instance.start[order], instance.end[order], instance.lifetime_buffer[order].tolist()
-    after = np.searchsorted(start, end).tolist()  # so lifetime k overlaps the lifetimes k + 1 .. after[k] - 1
+    # Lifetime k overlaps the lifetimes k + 1 .. after[k] - 1, so the loop below needs no search.
+    after = np.searchsorted(start, end).tolist()
     if 2 * (sum(after) - sum(range(1, len(lifetime_buffer) + 1))) + len(instance.conflict) > _EDGES_AT_MOST:
         return neighbours
     for k, i in enumerate(lifetime_buffer):

@@ -32,7 +32,11 @@ class Demand(NamedTuple):
 
     @classmethod
     def from_instance(cls, instance: Instance) -> "Demand":
-        """Return the terms of an instance: one per lifetime of a buffer that shares no bytes, else one per piece."""
+        """Return the demand terms of an instance.
+
+        A buffer that shares no bytes has one term per lifetime. A buffer that shares bytes has a term for each range of
+        live sets in which its bytes count, and a rigid group has terms for the pieces of its union.
+        """
         lifetime_buffer, start, end = instance.lifetime_buffer, instance.start, instance.end
         if instance.features.isdisjoint({"relative", "sharing"}):
             return cls(lifetime_buffer, instance.size[lifetime_buffer], start, end)

@@ -68,7 +68,7 @@ def lower_bound(instance: Instance) -> Bound:
     demand = Demand.from_instance(instance)
     packings = [_LiveSetPacking(instance, demand, grid) for grid in _offset_grids(instance)]
     plain = packings[0]
-    # The instance lists each buffer that fits into no pool, so the witness needs no buffers.
+    # A buffer that fits into no pool proves infeasibility, and the instance lists it, so the witness needs no buffers.
     lacks = [Witness("capacity")] if instance.unplaceable else (packing.overflow() for packing in packings)
     nothing_fits = next(filter(None, lacks), None)
     # A clique bounds the peak only if its buffers can neither share bytes nor be spread over several pools.
@@ -220,7 +220,7 @@ class _LiveSetPacking:
         free = sum(self.free[q] for q in pools)
         if len(load) == 0:
             return _PoolGroup(pools, 0, [], free)
-        # The topmost buffer's rounding does not count, so a lighter live set may end higher: try several.
+        # Padding after the topmost buffer is free, so a live set with fewer bytes may give a higher bound: try several.
         tried = np.argsort(np.negative(load), kind="stable")[:PEAKS_TRIED] if self.granule > 1 else [load.argmax()]
         live_sets = []
         for t in map(int, tried):
@@ -272,7 +272,7 @@ class _LiveSetPacking:
         return self.grid.shift[q] + self.reserves[q].reach(amount) - int(waste.max(initial=0)) if amount > 0 else 0
 
     def clique_end(self, clique: I64) -> tuple[int, Witness]:
-        """Return the smallest end, and its witness, of the only pool, which must hold all buffers of a clique."""
+        """Return the smallest end of the only pool if it holds all buffers of a clique, and the witness of that end."""
         counted = clique[self.grid.kept[clique]]
         waste = -self.instance.size[counted] % self.granule
         extent = self.instance.size[counted] + waste

@@ -104,7 +104,10 @@ class InputError(MemplanError):
             yield "".join(texts), next((part for part in parts if isinstance(part, Way)), None)
 
     def sentences_in_syntax(self, option: Callable[[Option], str]) -> Iterator[str]:
-        """Yield each sentence, and its remedy in brackets unless already given; `option` converts options to text."""
+        """Yield each sentence; `option` converts its options to text.
+
+        A sentence is followed by its remedy in brackets, unless an earlier sentence already ended with the same remedy.
+        """
         ways = set[str | None]({None})
         for sentence, way in self.rules_with_ways(option):
             yield sentence if way in ways else f"{sentence} ({way})"
@@ -245,7 +248,8 @@ def count_text(number: int, noun: str) -> str:
 
 def excerpt(value: object) -> str:
     """Return a value as JSON on one line, cut to at most 60 characters."""
-    if isinstance(value, int) and value.bit_length() > _MOST_BITS:  # Python prints long integers slowly or not at all
+    # Python prints long integers slowly or refuses to, so show only their first digits.
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         return f"{'-' if value < 0 else ''}{abs(value) >> (value.bit_length() - 64):#x}... of {value.bit_length()} bits"
     if isinstance(value, bytes):
         value = value.decode(errors="backslashreplace")
@@ -269,7 +273,8 @@ def _repr_or_type(value: object) -> str:
     """Return a value's repr, or the name of its type if the value has an integer with too many digits to print."""
     try:
         return repr(value)
-    except ValueError:  # Python refuses to print an integer with too many digits, even within another value
+    # Python refuses to print a value that contains an integer with too many digits, so name the value's type instead.
+    except ValueError:
         return type(value).__name__
 
 
@@ -300,7 +305,8 @@ def _list_hint(error: Mapping[str, Any]) -> str:
 def _choice_sentence(error: Mapping[str, Any]) -> str:
     """Return the sentence that lists the allowed values and suggests the one most similar to the given value."""
     text = _value_sentence("must be {expected}")(error)
-    is_version = error["loc"][-1:] == ("format",)  # a similar version number is a useless guess
+    # A version number that is merely similar is not what the caller meant, so suggest none.
+    is_version = error["loc"][-1:] == ("format",)
     choices = () if is_version else re.findall(r"'([^']*)'", error["ctx"]["expected"])
     near = closest_word(str(error["input"]), choices, cutoff=0.75)
     return text if near is None else f"{text} (did you mean {near}?)"

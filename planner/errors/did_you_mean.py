@@ -21,9 +21,11 @@ _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3}
 
 @cache
 def word_table(of: str) -> OtherWords:
-    """Return a table of other_words.toml: synonyms for the fields of rows of the list `of` ("" for a problem).
+    """Return one table of the file other_words.toml: words that other tools use, by memplan's own words.
 
-    Other names of tables are `options` (names of flags), `values`, `attributes`, `required`, `examples` and `objects`.
+    If `of` is the name of a list, such as `buffers`, the words are fields of its rows; if `of` is empty, they are
+    fields of a problem. Further tables are `options` (flags), `values`, `attributes`, `required`, `examples` and
+    `objects`.
     """
     from tomllib import loads
 

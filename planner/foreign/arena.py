@@ -28,8 +28,8 @@ class ModelArena:
     `least`: the smallest arena in which the model starts. It may exceed head + tail, because the runtime needs up to
     `temporary` further bytes while it plans its tensors. `unknown`: the operators whose kernels may need an unknown
     number of bytes. `said`: the operators whose scratch bytes the user states. `target`: the processor for which the
-    numbers are valid; it is the host if `is_host` is true, and has no effect on the numbers if there is neither.
-    `flash`: the size of the model itself. `scratch`: the most bytes of the head that one kernel uses as scratch.
+    numbers are valid; empty if that is the host (`is_host`), or if the numbers do not depend on a processor. `flash`:
+    the size of the model itself. `scratch`: the most bytes of the head that one kernel uses as scratch.
     """
 
     head: int

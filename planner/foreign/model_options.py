@@ -141,7 +141,8 @@ class ModelOptions(WireValue):
     def refuse_for_models(self) -> None:
         """Raise OptionError if an option for models was given, although the file is not a model."""
         if wrong := {name: getattr(self, name) for name in _FOR_MODELS if self.is_set(name)}:
-            rule = f"must be given only for models ({', '.join(file_readers())})"  # file_readers() imports all systems
+            # file_readers() imports the modules of all systems, which is slow, so call it only for the error.
+            rule = f"must be given only for models ({', '.join(file_readers())})"
             raise OptionError(
                 *((Option(name), f": {rule}, got {excerpt(value)}: leave it out") for name, value in wrong.items())
             )

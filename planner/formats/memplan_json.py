@@ -152,7 +152,10 @@ def write_problem(problem: Problem) -> bytes:
 
 
 def read_plan(data: bytes, problem: Problem) -> Plan:
-    """Return the plan in a JSON text, which has all names, so `problem` is unused; raises FormatError or PlanError."""
+    """Return the plan in a JSON text; raises FormatError or PlanError.
+
+    The text has the names of all buffers and pools, so `problem` is unused.
+    """
     value = parse(data)
     refuse_unless_plan(value)
     return Plan.model_validate(value)

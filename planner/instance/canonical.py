@@ -223,7 +223,7 @@ def _reachable_offset(instance: Instance) -> float:
     spread = instance.max_clearance if "clearances" in instance.features else 0.0
     if "relative" in instance.features:
         spread += float(instance.distance.sum(dtype=np.float64))
-    # The sum of all sizes also counts pinned buffers.
+    # Pinned buffers cannot move, but adding their sizes only raises the limit, so add the sizes of all buffers.
     return (
         float(instance.size.sum(dtype=np.float64))
         + instance.fixed_end

@@ -98,7 +98,8 @@ class Instance:
     objective: Annotated[Objective, Column(Axis.WHOLE, ALWAYS)]
     pools: Annotated[tuple[CompiledPool, ...], Column(Axis.POOL, ALWAYS)]
     source: Annotated[I64, Column(Axis.BUFFER, free=ABSENT)]
-    size: Annotated[I64, Column(Axis.BUFFER, ALWAYS, Scale.EXACT)]  # all sizes are positive
+    # An instance leaves out zero-size buffers, so all sizes are positive.
+    size: Annotated[I64, Column(Axis.BUFFER, ALWAYS, Scale.EXACT)]
     pin: Annotated[I64, Column(Axis.BUFFER, ALWAYS, Scale.OPTIONAL, free=ABSENT)]
     hint: Annotated[I64, Column(Axis.BUFFER, NEVER, Scale.OPTIONAL, free=ABSENT)]
     traffic: Annotated[I64, Column(Axis.BUFFER, "cost")]

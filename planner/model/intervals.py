@@ -46,12 +46,12 @@ def half_open(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def handovers_of(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
-    """Return suspicious handover times, and the number of birth times; no handover times unless they are frequent.
+    """Return the suspicious handover times, none unless they are frequent, and the number of birth times.
 
-    A handover is a time t at which buffers are born while everything older is dead, the last of it since t or t - 1. It
-    is rare, because an operation's outputs and inputs are alive together, but usual if inclusive ends are read as
-    half-open. In about 110 problems from compilers, at most 2 of 153 birth times are handovers; with inclusive ends, 1
-    in 20 up to all of them are, provided that the problem is sequential enough.
+    A handover is a time t at which buffers are born although no older buffer is alive, and the last older buffer died
+    at t or t - 1. Handovers are rare, because an operation's inputs are alive together with its outputs. They are
+    frequent if inclusive ends are read as half-open: in about 110 problems from compilers, at most 2 of 153 birth times
+    are handovers; with inclusive ends, 1 in 20 up to all of them are, provided that the problem is sequential enough.
     """
     order = np.argsort(start, kind="stable")
     born, dead = start[order], np.maximum.accumulate(end[order])

@@ -98,7 +98,10 @@ def _claims_of_weights(plan: Plan, weighted: WeightedUse, used: dict[str, int]) 
 
 
 def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield a violation for each wrong list of shared or clashing pairs, in any order; absent lists claim nothing."""
+    """Yield a violation for each wrong list of shared or clashing pairs; the order of a list does not matter.
+
+    An absent list claims nothing.
+    """
     truths = {"shared": (plan.shared, pairs_that_share), "bank_clashes": (plan.bank_clashes, pairs_that_clash)}
     for name, (claim, truth) in truths.items():
         if name in plan.model_fields_set:

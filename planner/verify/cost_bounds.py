@@ -103,14 +103,17 @@ class CostRelaxation:
         return found
 
     def _loads(self, taken: F64) -> F64:
-        """Return, (r, m), what live buffers take at each birth time, for what each takes, (r, n)."""
+        """Return, (r, m), the total that live buffers take at each birth time; buffer i takes `taken[:, i]`, (r, n)."""
         change = np.zeros((self.n_births + 1, len(taken)))
         np.add.at(change, self.rows[:, 1], taken[:, self.rows[:, 0]].T)
         np.add.at(change, self.rows[:, 2], -taken[:, self.rows[:, 0]].T)
         return np.asarray(np.cumsum(change, axis=0)[:-1].T)
 
     def _exact_bound(self, charge: I64, goal: float, is_over: Callable[[], bool]) -> Fraction:
-        """Return the bound of whole charges, (r, m), each in 1 / _PARTS of the price's parts, in exact integers."""
+        """Return the lower bound that the integer charges `charge`, (r, m), give, computed in exact integers.
+
+        A charge counts in 1 / _PARTS of the parts in which prices count. The bound may stop at `goal`.
+        """
         total, paid = self.price * _PARTS, 0
         for q, room, row in zip(self.pool.tolist(), self.room.tolist(), charge, strict=True):
             sums = np.concatenate(([0], np.cumsum(row.astype(object))))
@@ -128,12 +131,12 @@ class CostRelaxation:
         return Fraction(self._smallest_possible_cost(Fraction(first, _PARTS)), self.parts)
 
     def _bound_by_choices(self, charge: I64, above: I64, first: int, most: int, is_over: Callable[[], bool]) -> int:
-        """Return a bound, at most about `most`, by listing the choices of pools of live buffers, row after row.
-
-        A choice costs at least `first`, plus `above` (p, n) of the pool of each buffer, plus the charges of all room
-        that stays free. Among choices that agree in the live buffers, the cheapest one is kept. Choices from `most` on
-        are dropped. If there are too many, the most expensive ones become a single one, as cheap as the cheapest of
-        them, whose live buffers occupy nothing. If time is over, the bound holds for the rows so far.
+        """Return a lower bound on the cost, at most about `most`, by listing choices of pools birth time by birth time.
+        A choice costs at least `first`, plus the value in `above`, (p, n), for each buffer and its pool, plus the
+        charges of all room that stays free. Of choices that put all live buffers into the same pools, only the cheapest
+        is kept, and choices that cost `most` or more are dropped. If there are too many choices, the most expensive
+        ones are merged into one: it costs as much as the cheapest of them, and its live buffers occupy nothing. If time
+        is over, the bound holds for the birth times so far.
         """
         begins, ends = _rows_of_buffers(self.rows, self.n_births)
         members, homes, value = list[int](), np.zeros((1, 0), dtype=np.uint8), np.array([first])
@@ -189,9 +192,10 @@ def _occupied_bytes(problem: Problem) -> I64:
 
 
 def _crowded_births(start: I64, end: I64) -> I64:
-    """Return the birth times after which a buffer dies before the next birth: a live set at any other time is smaller.
+    """Return the birth times after which a buffer dies before the next birth.
 
-    Ends and births at one time count as a death first, because lifetimes are half-open.
+    At any other birth time, the live set is contained in the one at the next birth time, so it adds no bound. If
+    buffers end and start at the same time, the ends come first, because lifetimes are half-open.
     """
     births = np.unique(start)
     deaths = np.unique(end)
@@ -202,7 +206,7 @@ def _crowded_births(start: I64, end: I64) -> I64:
 
 
 def _rows_of_buffers(rows: I64, n_births: int) -> tuple[list[list[int]], dict[int, int]]:
-    """Return the buffers whose first birth time is each one, and the end of the birth times of each buffer."""
+    """Return, by birth time, the buffers that are alive from then on; and, by buffer, the end of its birth times."""
     begins, ends = [list[int]() for _ in range(n_births)], dict[int, int]()
     for i, low, high in rows.tolist():
         if i not in ends:
@@ -212,7 +216,7 @@ def _rows_of_buffers(rows: I64, n_births: int) -> tuple[list[list[int]], dict[in
 
 
 def _cheapest_of_equals(homes: NDArray[np.uint8], value: I64) -> tuple[NDArray[np.uint8], I64]:
-    """Return the different rows of `homes`, each with its least value."""
+    """Return the distinct rows of `homes` (the pools of live buffers), each with the least of its values."""
     if homes.shape[1] == 0:
         return homes[:1], value.min(keepdims=True) if len(value) else value
     order = np.argsort(value, kind="stable")

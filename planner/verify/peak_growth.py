@@ -88,8 +88,8 @@ class Occupancy:
     def similar_time(self, now: Occupancy, names: Collection[Id]) -> int | None:
         """Return the time at which the named buffers have the most live bytes; None if there are no times.
 
-        Among these buffers, those that live longer in `now` count last, since the longer lifetime itself explains them.
-        Of equal times, the one with the fewest live bytes in total wins.
+        Buffers that live longer in `now` count only to break ties, since their longer lifetimes already explain the
+        growth. Of times that are still equal, the one with the fewest live bytes of all buffers is returned.
         """
         stable = {name for name in names if name in self.alive and now.duration(name) <= self.duration(name)}
         firm, shared, everything = map(self._live_bytes_by_time, (stable, frozenset(names), self.sizes))

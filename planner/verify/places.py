@@ -81,7 +81,8 @@ def lowest_places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOS
     lowest = np.where(lowest[root] < 0, ABSENT, lowest[root] + distance)
     moved = np.where(lowest < 0, placed.offset, lowest).astype(np.int64)
     for broken in check_places(problem, PlacedBuffers(problem, placed.pool, moved)):
-        if broken.first is not None:  # this module does not know the broken rule
+        # This module does not know the broken rule, so the lowest offset of the buffer stays unknown.
+        if broken.first is not None:
             lowest[placed.row[broken.first]] = ABSENT
     return LowestPlaces(lowest, under[root], idle[root], over[root])
 
@@ -114,7 +115,8 @@ def _comparable_pairs(
         np.concatenate(keys),
         *(_pair_keys(problem, placed, names) for names in (problem.conflicts, problem.may_share)),
     )
-    if len(hard) or table.aliases or not table.has_one_lifetime_each:  # otherwise, the pairs are distinct already
+    # In all other problems, the pairs are distinct already, so skip the sorting.
+    if len(hard) or table.aliases or not table.has_one_lifetime_each:
         every = np.unique(np.concatenate((every, hard)))
     may_share = np.zeros(len(every), dtype=np.bool_)
     if len(soft):

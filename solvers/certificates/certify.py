@@ -128,7 +128,8 @@ def ignored_rules(problem: Problem, instance: Instance) -> set[str]:
     features = set(instance.features & _LEFT_OUT)
     if any(not problem.buffers.size[i] for i in instance.unplaceable):
         features.add("places of buffers of no bytes")
-    if problem.buffers.rules["end_at_most"]:  # an instance drops it where no plan can break it; the checkers refuse it
+    # An instance drops this rule where no plan can break it, but the checkers refuse its field, so read the problem.
+    if problem.buffers.rules["end_at_most"]:
         features.add("end_at_most")
     return features | {"together"} if problem.together else features
 
@@ -256,7 +257,8 @@ def _checked_certificate(
     try:
         # The checker is independent of memplan, so users can trust an accepted certificate without trusting memplan.
         _CHECKER.check(write_problem(problem).decode(), text.splitlines())
-    except (_CHECKER.Refused, ValueError) as refused:  # The checker raises ValueError for unreadable fields.
+    # The checker raises ValueError for unreadable fields, so treat that as a refusal.
+    except (_CHECKER.Refused, ValueError) as refused:
         if rules := ignored_rules(problem, instance):
             return Certificate("none", reason=f"{NEEDED}: {', '.join(sorted(rules))}")
         return Certificate("none", reason=f"the checker does not accept what was found: {refused}")

@@ -252,8 +252,8 @@ class CostProof:
     def _branching_buffer(self, allowed: Bool, home: I64) -> int | None:
         """Return the buffer to branch on: the one with the least decided pool, or else with the widest price range.
 
-        Returns None if no buffer has several allowed pools. Also returns None if the cheapest choice costs less than
-        the claim and overloads no conflict set, because then only packing can refute it.
+        Returns None if no buffer has several allowed pools. Also returns None if the choice of cheapest pools costs
+        less than the claim and overloads no conflict set, because only packing can refute that choice.
         """
         is_open = allowed.sum(axis=0) > 1
         everything = np.arange(len(self.instance))

@@ -98,10 +98,11 @@ def _certificate_facts(plan: Plan) -> CertificateFacts | None:
 
 
 def recounted_cost(problem: Problem, plan: Plan, is_over: Callable[[], bool]) -> float | None:
-    """Return the verifier's own lower bound on the cost of every plan, if the plan claims one and it is feasible.
+    """Return the verifier's own lower bound on the cost of every plan, if the plan claims such a bound.
 
-    The bound is computed without the claim's search, and is at most about the claim. Returns None for a claim that
-    holds only among plans of equal peak, or if the problem has more than `_MOST_LIFETIMES` lifetimes.
+    The bound is computed without the search that made the claim, and is at most about as high as the claim. Returns
+    None for a claim that holds only among plans of equal peak, or if the problem has more than `_MOST_LIFETIMES`
+    lifetimes.
     """
     kind, claim = kind_of(problem, plan), plan.cost_lower_bound
     if not claim or kind not in ("cost", "speed") or len(problem.buffers.start) > _MOST_LIFETIMES:

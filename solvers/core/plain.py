@@ -157,7 +157,7 @@ def _instance_of(problem: Problem, task: PlainTask) -> Instance:
     blanks = _default_columns(len(table))
     instance = Instance(**blanks, **fields)
     words = {"capacity": pool.size is not None, "alignment": bool((step > 1).any())}
-    # Store the values of cached properties in __dict__, so that they need not be computed.
+    # Store the values of cached properties in __dict__, so that they are not computed again.
     instance.__dict__.update(
         has_one_lifetime_each=True,
         lifetime_buffer=blanks["source"],

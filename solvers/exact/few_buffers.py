@@ -1,8 +1,8 @@
 """The best plan of a few buffers, found by deciding for each overlapping pair which buffer is below the other.
 
 Once the pools are chosen and some pairs decided, the rules determine the least start of each buffer. No plan with these
-decisions has a lower start for any buffer. If two buffers still violate a rule, the search tries both orders and, for a
-priced pair, also paying the price. Plans are compared by prices first, then by the ends of the pools.
+decisions has a lower start for any buffer. If two buffers still violate a rule, the search tries both orders. If the
+rule is a price, it also tries to pay. Plans are compared by prices first, then by the ends of the pools.
 """
 
 from __future__ import annotations

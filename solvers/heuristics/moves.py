@@ -85,9 +85,9 @@ class MoveSearch:
             yield from self._repeated_flips(packed, "restart")
 
     def raises(self, is_first: bool = True) -> Iterator[int]:
-        """Pack by a rule repeatedly, moving buffers that ended above the bound forward (Joslin and Clements 1999).
-
-        When that stalls, another rule is drawn. The first of several threads starts with the default rule.
+        """Pack by a rule repeatedly, and move buffers that ended above the bound forward in the order each time.
+        This is the method of Joslin and Clements (1999). When it stalls, another rule is drawn. The first of several
+        threads starts with the default rule.
         """
         rule, urgency = _URGENT if is_first else rule_near(self.rng, _URGENT), self.traits.urgency
         while True:

@@ -153,7 +153,7 @@ class Draft:
         first = column(np.concatenate(([0], np.cumsum(counts, dtype=np.int64))))
         index = column([at for row in self.rows for at, _ in row.entries])
         value = np.array([float(coefficient) for row in self.rows for _, coefficient in row.entries])
-        # Divide each row with offset columns by the scale, because this leaves their coefficients unchanged.
+        # In rows with offset columns, divide the rest by the scale, so that the offsets keep their coefficients.
         row_by = np.ones(len(self.rows))
         np.maximum.at(row_by, np.repeat(np.arange(len(self.rows)), counts), by[index])
         cost = np.zeros(len(self.keys))

@@ -1,4 +1,4 @@
-"""The question in a model file: minimize the peak or the cost, within limits that a quick plan gives."""
+"""The question that a model file states: minimize the peak or the cost, within the limits of a quickly found plan."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def _sharing_decisions(instance: Instance, pool: I64, raw: npt.NDArray[np.float6
         overlap = min(raw[i] + instance.size[i], raw[j] + instance.size[j]) - max(raw[i], raw[j])
         if pool[i] == pool[j] and 2 * overlap > min(instance.size[i], instance.size[j]):
             glued.append((i, j))
-    # A buffer without a raw offset has a very large one, so limit the offsets to int64.
+    # Buffers without a raw offset are marked by a very large number, so clamp all raw offsets to int64.
     is_paid = cost_mask(instance, pool, np.rint(np.minimum(raw, 2.0**62)).astype(np.int64))
     return SharingDecisions(tuple(glued), tuple(np.flatnonzero(~is_paid).tolist()))
 

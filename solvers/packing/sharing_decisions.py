@@ -61,7 +61,7 @@ def random_decisions(
 
 
 def _flipped_decisions(is_chosen: Bool, rng: np.random.Generator) -> Bool:
-    """Return a mask of decisions in which, on average, one decision is reversed."""
+    """Return a random mask of decisions that differs from `is_chosen` in one decision on average."""
     is_flipped: Bool = is_chosen ^ (rng.random(len(is_chosen)) * max(1, len(is_chosen)) < 1)
     return is_flipped
 
@@ -80,7 +80,7 @@ def share_pairs(instance: Instance) -> list[Pair]:
 def forbid_sharing(instance: Instance, numbers: Sequence[int]) -> Instance:
     """Return the instance with hard rules against sharing for the priced pairs with the given numbers."""
     chosen, priced = np.array(numbers, dtype=np.int64), instance.priced_pairs
-    # Members of one rigid group have a fixed distance, so no rule can keep them apart.
+    # Members of one rigid group have a fixed distance, so no rule can keep them apart: leave out their pairs.
     chosen = chosen[instance.anchor[priced.rows[chosen, 0]] != instance.anchor[priced.rows[chosen, 1]]]
     by_bank = priced.by_bank[chosen]
     named = (instance.bank_first, instance.bank_with), (instance.conflict_first, instance.conflict)

@@ -66,7 +66,7 @@ class OneSearch:
         self._planner = planner or (None if options.solver == "auto" else table.find(options.solver))
         answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
         ends = self._deadline.bring_forward(answer_s).at
-        # Deterministic searches count only the work of their stages, so skip the exact search of the first call.
+        # A deterministic search counts only the work of its stages, so skip the exact search that precedes them.
         is_short = is_quick or start is not None or target is not None or options.deterministic
         self._plain = None
         begun, instance = (instance, instance.instance) if isinstance(instance, greedy.PlainStart) else (None, instance)

@@ -213,7 +213,8 @@ def _search_slowdown(problem: Problem, options: SolveOptions, percent: float, st
     first = replace(least, plan=least.plan.model_copy(update={"pools": pools}), stop_reason=best.stop_reason)
     result = _balanced_result(problem, first, best)
     changes: dict[str, object] = {"cost_limit": limit}
-    if fast.plan.cost != fast.plan.cost_lower_bound:  # The least cost is not proved, so neither is the cost limit.
+    # The least cost is not proved, so the limit on the cost is not proved either.
+    if fast.plan.cost != fast.plan.cost_lower_bound:
         changes |= {"status": "feasible", "proof": None, "lower_bound": None, "gap": None}
     return replace(result, plan=result.plan.model_copy(update=changes))
 
@@ -266,7 +267,7 @@ def _has_costs(problem: Problem) -> bool:
 
 
 def _pool_ends(problem: Problem, plan: Plan) -> list[int | None]:
-    """Return the end of each pool in a plan, in bytes, where zero-size buffers count with their offsets."""
+    """Return the end of each pool in a plan, in bytes; the offset of a zero-size buffer counts as its end."""
     rooms, of_pool = [row.used for row in plan.pools], problem.pool_index
     empty = {row.id for row in problem.buffers if row.size == 0} if (problem.buffers.size == 0).any() else set()
     for row in plan.placements if empty else ():

@@ -59,7 +59,10 @@ def check_features(problem: Problem, instance: Instance, planner: ReferencePlann
 
 
 def needed_features(problem: Problem, instance: Instance) -> frozenset[str]:
-    """Return the features that a planner must support for a problem, without holes that only aliases cause."""
+    """Return the features that a planner must support for a problem.
+
+    Holes between lifetimes count only if a buffer's own row has them, not if they come from its aliases.
+    """
     has_holes = bool((np.diff(problem.buffers.first) > 1).any())
     return instance.features if has_holes else instance.features - {"holes"}
 

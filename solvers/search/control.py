@@ -153,7 +153,7 @@ class Control:
         """Yield the control of a search, with its own flag; `work_per_s` is the number of work units in a second."""
         work = _ENDLESS if self.counted_s is None else int(self.counted_s * work_per_s)
         # Only a clock or a cancellation sets the flag, so counted work never stops a kernel halfway.
-        # Searches check counted work between loops, so that they always end at the same point.
+        # Searches stop by counted work instead, and check it between loops, so they always end at the same point.
         with self.flag() as raised:
             yield replace(self, raised=raised, work_left=np.full(1, work))
 

@@ -170,7 +170,7 @@ class Search:
         return not self.is_over and any(claim == score for claim in self.claims.values())
 
     def run_out_of_time(self) -> None:
-        """Record that a solver's own clock ended it before the deadline; all other solvers may continue."""
+        """Record that a solver's own clock ended its run before the deadline; all other solvers may continue."""
         self.is_out_of_time = True
 
     def log(self, line: str) -> None:

@@ -29,7 +29,7 @@ _NAMED = 5
 
 
 def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
-    """Return an explanation of why there is no plan: the missing bytes, or else the time of the most live bytes."""
+    """Return the explanation of a missing plan: the pool that lacks bytes, or else the time of the most live bytes."""
     if instance.unplaceable:
         table = problem.buffers
         too_wide = (i for i in instance.unplaceable if table.size[i] > table.rules["no_cross"].get(i, table.size[i]))

@@ -102,7 +102,8 @@ def columns_of(kept: KeptBuffers) -> dict[str, Any]:
 def kinds_of(problem: ProblemFields) -> list[ConstraintKind]:
     """Return the constraint kinds that a problem uses."""
     table, of_problem = problem.buffers, _OF_PROBLEM(problem)
-    if not (table.aliases or any(table.rules.values()) or any(of_problem)):  # most problems have no constraints
+    # Most problems have no constraints, so return early for them.
+    if not (table.aliases or any(table.rules.values()) or any(of_problem)):
         return []
     values = {"aliases": table.aliases, **table.rules, **dict(zip(_FIELDS, of_problem, strict=True))}
     return [kind for kind in KINDS if any(values[name] for name in kind.stated_by)]

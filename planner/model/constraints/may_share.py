@@ -20,7 +20,11 @@ def unknown_names(problem: ProblemFields) -> Breaks:
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule for each pair with a part of a buffer, of connected buffers, or in explicit conflict."""
+    """Yield a broken rule for each contradictory `may_share` pair.
+
+    A pair is contradictory if one of its buffers is only a part of another buffer, if its buffers are the same or are
+    connected by `alias_of` or `relative`, or if they conflict explicitly.
+    """
     apart = {frozenset((problem.root_of(a), problem.root_of(b))) for a, b in problem.conflicts}
     for k, pair in enumerate(problem.may_share):
         a, b = pair
