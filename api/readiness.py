@@ -74,15 +74,16 @@ def _solve_a_tiny_problem() -> bool:
 def warm_up() -> None:
     """Import all modules that solving needs, and solve a tiny problem to initialise them."""
     load_solvers()
-    with suppress(MemplanError):  # after a failure the server starts anyway, but reports that it is not ready
+    with suppress(MemplanError):  # After a failure, the server starts but reports that it is not ready, so go on.
         _solve_a_tiny_problem()
 
 
 def load_solvers() -> None:
     """Import all modules that solving needs."""
     _ = CORE.handle
-    np.random.default_rng()  # numpy imports its random module only on first use
-    for name in ("json", "memplan.planner.verify.verifier"):  # else the first request must import these modules
+    np.random.default_rng()  # numpy imports its random module on first use, so use it once now.
+    # Import these modules now, so that the first request need not.
+    for name in ("json", "memplan.planner.verify.verifier"):
         import_module(name)
     for row in SOLVERS:
         if not row.is_isolated and row.is_installed:

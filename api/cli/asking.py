@@ -132,7 +132,8 @@ def begin_call(line: CommandLine) -> Call:
         arguments = {**arguments, "display": TABLE}
     elif display not in (None, *formats):
         selection = Selection.from_names(question.answer, [display], formats)
-        arguments = {**arguments, "display": "json"}  # selected fields are printed as JSON, even at a terminal
+        # Selected fields are printed as JSON even at a terminal, so choose that display.
+        arguments = {**arguments, "display": "json"}
     inputs = {each.name for each in question.inputs if each.from_file is not None}
     said = {name: value for name, value in arguments.items() if name not in inputs}
     options = options_given(question.options, said)

@@ -108,7 +108,8 @@ def find_command(arguments: Sequence[str]) -> RunnableCommand:
     If the first argument names no command, the result is the top-level group, which lists all commands.
     """
     name = arguments[0] if arguments else ""
-    is_own = name in COMMANDS or name in OWN_ROWS  # find memplan's own commands without the tables of extensions
+    # Reading the tables of extensions is slow, so look among memplan's own commands first.
+    is_own = name in COMMANDS or name in OWN_ROWS
     if not is_own and name not in command_names():
         return RunnableCommand(command_group(command_names(), listing_entry), "memplan", arguments)
     command = make_command(name)
@@ -146,5 +147,5 @@ def make_command(name: str) -> click.Command:
 
 
 def listing_entry(name: str) -> SectionedCommand:
-    """Return a placeholder for the list of commands, with a command's one-line help, without importing the command."""
+    """Return a stand-in for a command in the list of commands: it has the one-line help, and imports no command."""
     return SectionedCommand(name, help=_command_row(name).help)

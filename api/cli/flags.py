@@ -92,7 +92,8 @@ _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "m": 60.0, "min": 60.0, "
 def seconds(text: str | float) -> float:
     """Return the seconds of a duration such as `10`, `10s`, `500ms` or `2min`; raises BadParameter."""
     text = str(text)
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ") or text  # leave letters alone, such as `nan`, to float()
+    # Remove the unit's letters, but leave a text of letters alone, such as `nan`, to float().
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ") or text
     try:
         return float(number) * _SECONDS[text[len(number) :].strip()]
     except (ValueError, KeyError):
@@ -145,7 +146,7 @@ def options_given(model: type[V], given: Mapping[str, Any]) -> V:
     for name in listed:
         if listed[name] != defaults[name] and (about := model.model_fields[name]).deprecated:  # type: ignore[attr-defined]
             click.echo(f"memplan: warning: {flags_of(name)[0]}: is deprecated {about.deprecation_message}", err=True)
-    if listed == defaults:  # default values need no validation
+    if listed == defaults:  # Default values are valid, so skip their validation.
         return model.model_construct()  # type: ignore[attr-defined,no-any-return]
     return validate_options(model, listed)
 
@@ -173,7 +174,7 @@ def flag_of(name: str, about: FieldInfo) -> Flag:
         described["help"] = f"{about.description} Write 10, 10s, 500ms or 2min."
     elif origin in (list, dict, Mapping) or (origin is tuple and ... in get_args(kind)):
         described["multiple"], default = True, None
-    elif "BeforeValidator" in checks:  # the field's own validator parses the text
+    elif "BeforeValidator" in checks:  # The field's own validator parses the text, so click passes it on unchanged.
         described["type"], default = str, None
     elif kind is int and str(MAX_BYTES) in checks:
         described |= {"type": size, "metavar": "SIZE"}

@@ -23,15 +23,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is not None:
         return _exit_status(arguments)
     gc.disable()  # imports make no garbage, so collecting garbage during imports wastes time
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # pydantic would scan every package for plugins
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # stop OpenBLAS from starting idle threads
+    # Without this variable, pydantic would search every package for plugins, which is slow.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    # Without this variable, OpenBLAS would start threads that stay idle.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     status = _exit_status(arguments)
     gc.freeze()  # exit frees all memory anyway, so skip Python's final garbage collection
     if any(getattr(thread, "is_abandoned", False) for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
-            with suppress(AttributeError, OSError, ValueError):  # the output stream may be closed already
+            # The output stream may be closed already, so ignore errors.
+            with suppress(AttributeError, OSError, ValueError):
                 stream.flush()
-        os._exit(status)  # a normal exit would wait for abandoned threads
+        os._exit(status)  # A normal exit would wait for abandoned threads, so end the process at once.
     return status
 
 
@@ -58,7 +61,8 @@ def _apply_threads(given: list[str]) -> Iterator[list[str]]:
 
             way = "the default is as many as this process may use"
             raise OptionError(f"threads: must be at least 1, got {number}; {way}")
-        if number.isascii() and number.isdecimal():  # the command's parser reports any other text as an error
+        # The command's parser reports any other text as an error, so leave it in place.
+        if number.isascii() and number.isdecimal():
             os.environ[SETTING], given = number, given[:k] + given[k + len(taken) :]
         if (most := max_threads()) is not None:
             for name in _OF_LIBRARIES:
@@ -99,7 +103,7 @@ def _run_command(given: list[str]) -> int:
         from memplan.api.cli.usage import leave_near_words, usage_hints
 
         leave_near_words(error)
-        with suppress(OSError):  # standard error may be closed as well
+        with suppress(OSError):  # Standard error may be closed as well, so ignore errors.
             error.show()
         for hint in usage_hints(error, given):
             print_message(f"memplan: {hint}")

@@ -19,7 +19,8 @@ def refuse_files(line: CommandLine) -> bool:
     arguments, command = line.given, line.command
     suffixes = {"", ".json", *command.forms, *command.beside}
     files = [arguments.get(each.name) for each in line.question.inputs if each.from_file is not None]
-    more = arguments.get("more")  # `more` is a list of files, or an option's value
+    # Some commands have an option `more` instead of a list of files `more`, so check its type.
+    more = arguments.get("more")
     files += [*(more if isinstance(more, list) else ()), arguments.get("budgets_file")]
     read = {os.path.realpath(path) for path in files if path is not None}
     outputs = arguments.get("outputs") or []

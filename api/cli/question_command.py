@@ -60,7 +60,7 @@ def _command_parameters(
         Flag("display", "--format", metavar=f"{'|'.join(formats)}|FIELDS", help=_FORMAT),
         *(*flags, SERVER, THREADS, QUIET),
     ]
-    # An input may share an option's name, as a schedule's target does, so only the input then gets the flag.
+    # If an input and an option have one name, such as a schedule's `target`, only the input gets the flag.
     # Of parameters with one name, the last is kept, so a command's own flag replaces the generated flag.
     return list({parameter.name: parameter for parameter in parameters}.values())
 

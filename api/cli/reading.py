@@ -105,7 +105,7 @@ def _accept_saved_file(line: CommandLine, each: Input[Any], path: str, error: Fi
     """Accept a missing file that this command will write later; raises FileError for every other missing file."""
     saved = line.given[f"save_{each.name}"]
     if saved is not None and Path(saved).resolve() == Path(path).resolve() and not Path(path).exists():
-        return  # this command's first run creates the baseline file
+        return  # The first run of this command creates the baseline's file, so it may be missing.
     way = line.set_files({each.name: None, f"save_{each.name}": path})
     if not each.named_by_flag:  # an argument is a plan, not a baseline, so advise `memplan plan`
         way = f"`memplan plan {shlex.join([str(line.file), '-o', path])}`"
@@ -120,7 +120,7 @@ def restore_reading_options(line: CommandLine) -> CommandLine:
         return line
     for path in (arguments.get(name) for name in OF_PLANS):
         if path is not None:
-            with contextlib.suppress(FileError):  # reading the plan later reports this file error
+            with contextlib.suppress(FileError):  # Reading the plan later reports a file error, so ignore it here.
                 fields |= reading_of_plan(read_bytes(path))
     flags = {str(each.name): each for each in line.command.params if each.name in fields}
     unsaid = {

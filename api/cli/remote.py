@@ -67,7 +67,7 @@ async def _ask_server(
         if asking.done():
             answer = asking.result()
             return await client.proved(values["problem"], answer, options) if is_proved else answer
-        asking.cancel()  # cancelling closes the connection, which ends the service's search
+        asking.cancel()  # Cancelling closes the connection, so the service ends its search.
         await asyncio.wait({asking})
         if question.name == _PLAN:
             return (await _fetch_best_plan(client, values["problem"])).model_copy(update={"stop_reason": "cancelled"})

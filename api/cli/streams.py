@@ -86,7 +86,7 @@ def refuse_read(path: str) -> None:
     """Raise FileError if this command has read the output file, under any name, because writing would overwrite it."""
     try:
         status = Path(path).stat()
-    except (OSError, ValueError):  # the file does not exist yet, or the later write reports the error
+    except (OSError, ValueError):  # Either the file does not exist yet, or writing it later reports the error.
         return
     if name := _CommandFiles.files.get((status.st_dev, status.st_ino)):
         raise FileError(f"{path}: must not be a file that the command reads, such as {name}")

@@ -108,7 +108,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         return await self._send(read, "POST", question.path, content=content, limit_s=options.time_limit_s)
 
     async def proved(self, problem: Problem, plan: Plan, options: QuestionOptions = NO_OPTIONS) -> Plan:
-        """Return a plan whose claim a lower bound proves to the client, or else a certificate that it requests."""
+        """Return a plan after checking the proof of its claim: a lower bound, or else the service's certificate."""
         if plan.status not in ("optimal", "infeasible"):
             raise WrongAnswerError(f"plan: must be optimal or infeasible to be proved, got {plan.status}")
         if verdicts.claim_checks(problem, plan, None, None).get("status") is not None:
@@ -155,7 +155,8 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         params: dict[str, Any] = {"kind": kind, "priority": priority}
         if deadline_s is not None:
             params["deadline_s"] = deadline_s
-        again = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}  # the key stops a retry from making a new job
+        # With the same key, a retry returns the same job instead of making a new one.
+        again = {"Idempotency-Key": idempotency_key or uuid.uuid4().hex}
         return await self._send_for_job("POST", _JOBS, content=content, params=params, headers=again)
 
     async def job(self, job_id: str) -> RemoteJob:
@@ -317,7 +318,7 @@ async def _stream_events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent
     fields: dict[str, str] = {}
     async for line in lines:
         name, _, value = line.partition(":")
-        if name:  # an empty name only keeps the connection alive
+        if name:  # A line without a name only keeps the connection alive, so skip it.
             fields[name] = value.removeprefix(" ")
         elif not line and "data" in fields:
             data = from_json(escape_answer(fields["data"].encode(), b""))

@@ -148,7 +148,7 @@ def look_up(keys: Keys, key_id: str) -> Key | None:
     if key is not None and key.revoked_at is None and abs(now - (key.used_at or 0.0)) > _USE_NOTED_S:
         try:
             keys.note_use(key_id, now)
-        except StoreError as error:  # a full disk must not stop callers with a valid key
+        except StoreError as error:  # A full disk must not stop callers with a valid key, so only log the error.
             _LOG.warning("the use of a key is not noted: %s", error)
     return key
 

@@ -134,7 +134,7 @@ class Envelope:
             await self.app(scope, receive, send_framed)
         except ClientDisconnect:
             pass
-        except Exception as error:  # an exception that no handler took is an internal fault
+        except Exception as error:  # An exception that no handler caught is an internal fault, so record it as one.
             told = self.faults.note(error, getattr(scope.get("route"), "name", "none"))
             if status != _HUNG_UP:
                 raise

@@ -45,7 +45,8 @@ def _schema_reference(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _parameter_description(name: str, description: str, schema: dict[str, Any]) -> dict[str, Any]:
-    sayable = {key: value for key, value in schema.items() if value is not None}  # a query string cannot have nulls
+    # A query string cannot contain nulls, so leave them out of the description.
+    sayable = {key: value for key, value in schema.items() if value is not None}
     return {"name": name, "in": "query", "required": False, "description": description, "schema": sayable}
 
 

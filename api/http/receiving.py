@@ -130,7 +130,8 @@ async def read_body(request: Request, limit: int, media: str = "") -> bytes:
     """
     announced = request.headers.get("content-length", "")
     stream, share, grown = request.stream(), request.state.body_share, JsonGrowth()
-    share.key_id, body = caller_of(request).key_id, BytesIO()  # a BytesIO returns its bytes without a copy
+    # A BytesIO returns its bytes without a copy, so collect the body in one.
+    share.key_id, body = caller_of(request).key_id, BytesIO()
     try:
         if announced.isdecimal() and int(announced) > limit:
             raise TooLargeError(f"body: must be at most {limit} bytes, got {announced}{_MORE}")

@@ -40,7 +40,8 @@ def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: 
     if kind not in QUESTIONS:
         names = ", ".join(QUESTIONS)
         raise OptionError(f"kind: must be one of {names}, got {excerpt(kind)}{did_you_mean(kind, QUESTIONS)}")
-    passed = own.keys() | {"kind"} | ({"name"} - body_shape(kind).known)  # a question's option `name` also gets it
+    # If the question has an option `name`, the job's name is also passed on as the value of that option.
+    passed = own.keys() | {"kind"} | ({"name"} - body_shape(kind).known)
     head = head_of(media, urlencode([pair for pair in pairs if pair[0] not in passed]))
     asked = parse_request(kind, head, body)
     check_time_limit(asked.options, settings)

@@ -35,7 +35,8 @@ class Following:
         """
         while True:
             changed = asyncio.Event()
-            self._waiting[job_id][changed] = after  # register before the poll, which may miss a new event
+            # The next poll may miss a new event, so register for events before it.
+            self._waiting[job_id][changed] = after
             try:
                 events = await self._store.run_in_thread(partial(self._store.events.events_after, job_id, after))
                 for event in events:
@@ -95,5 +96,6 @@ class Following:
             for job_id in some:
                 waiting = self._waiting.get(job_id, {})
                 for changed, after in list(waiting.items()):
-                    if last.get(job_id, after + 1) > after:  # a removed job has no last event: wake its followers too
+                    # A removed job has no last event, so wake its followers too.
+                    if last.get(job_id, after + 1) > after:
                         changed.set()

@@ -85,7 +85,8 @@ class JobRun:
         task = Task(answer_request, what, job.kind, NEVER, limit_s=limit_s, grace_s=grace_s)
         answer: WorkAnswer = self._pool.run(task, self._write_reports, self.cancelled)
         if answer.known is not None:
-            with suppress(StoreError):  # the answer stays valid even if the cache entry cannot be stored
+            # The answer is valid even if the cache entry cannot be stored, so ignore the error.
+            with suppress(StoreError):
                 plans.replace(name, record, answer.known)
         return answer
 

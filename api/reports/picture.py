@@ -181,7 +181,7 @@ class _Panel:
         peak = "" if used is None else f": peak {used:,} bytes ({size_text(used)})"
         yield text_at(_LEFT, 18, f"{self.pool.name}{address}{peak}, {self.plan.status}", 'font-size="13"')
         yield f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="#888"/>'
-        least = 2 * _LINE / self.scale  # the fewest bytes between labels that do not touch
+        least = 2 * _LINE / self.scale  # Labels must not touch, so leave at least this many bytes between two of them.
         step = 2 ** max(0, ceil(log2(max(self.top / 6, least))))
         for offset in range(0, self.top + 1, step):
             yield text_at(_LEFT - 6, self.y(offset) + 4, size_text(offset), 'text-anchor="end"')

@@ -73,14 +73,15 @@ class Seat:
 class AdmissionQueue:
     """A server's slots, for one event loop: `places` in total, at most `of_key` per key; `length` requests may wait.
 
-    Requests start in the order in which half of their time limit is over, except those of a key at its maximum. A
-    request is refused on arrival if it would get no answer in time, judged by recent requests of its sort and the
-    requests ahead.
+    Requests start in the order in which they reach half of their time limits; requests of a key at its maximum are
+    passed over. A request is refused on arrival if it would get no answer in time, judged by recent requests of its
+    sort and by the requests ahead.
 
-    A request that has waited for a quarter of its time signals the longest-running request without a signal to end
-    soon. If it would still be late, or half of its time is over, it starts in an overbooked slot. It is refused only if
-    the slots are overbooked `MOST` times and less time is left than its sort needs. Light requests have the same number
-    of separate slots. Requests with an infinite deadline, which are never refused, do not count as waiting.
+    A request that has waited for a quarter of its time asks another request to end soon: the longest-running one that
+    was not asked before. If it would still be late, or half of its time is over, it starts in an overbooked slot. It is
+    refused only if the slots are overbooked `MOST` times and less time is left than its sort needs. Light requests have
+    the same number of separate slots. Requests with an infinite deadline, which are never refused, do not count as
+    waiting.
     """
 
     def __init__(self, places: int, length: int, of_key: int | None = None) -> None:

@@ -110,7 +110,8 @@ class PlanService:
         if problem.is_small and key not in self._running and self._cache.is_new(problem):
             quick = self._quick_search(request)
             result = None if quick is None else await self._add_quick_reason(request, quick.begin())
-            if result is not None and _is_enough(result):  # a proved result needs no look-up in the store
+            # A proved result cannot be improved, so skip the look-up in the store.
+            if result is not None and _is_enough(result):
                 self._metrics.looked_up("miss")
                 self._metrics.count_solve(result, options.solver, "server")
                 return await self._keep_better(request, result)
@@ -177,16 +178,18 @@ class PlanService:
             return await self._search_in_child(request, cancelled, best, tried_s)
         except (FullError, UnavailableError) as error:
             if best is not None and best.plan.status == "infeasible":
-                return best  # no better answer than the infeasible plan's explanation is known
+                return best  # For an infeasible problem, this explanation is the best answer known, so return it.
             is_busy = isinstance(error, NoTurnError) or request.deadline.remaining_s <= 0
             if best is None or not best.plan.placements or not is_busy:
                 raise
-            return replace(best, stop_reason="time_limit")  # an unproved plan is more useful than an error
+            # An unproved plan is more useful than an error, so return it.
+            return replace(best, stop_reason="time_limit")
 
     async def _add_quick_reason(self, request: PlanRequest, found: SolveResult | None) -> SolveResult | None:
         """Return a result with a quickly found explanation, if a lower bound shows that no plan fits."""
         problem, lack = request.problem, None if found is None or found.bound is None else found.bound.nothing_fits
-        if found is None or lack is None or lack.by is not None:  # only a child process explains proofs by search
+        # Only a child process explains proofs by search, so leave them to it.
+        if found is None or lack is None or lack.by is not None:
             return found
         if not problem.is_small or request.options.deterministic:
             return found
@@ -219,7 +222,8 @@ class PlanService:
         finally:
             self._queue.release_slot(place)
         result = replace(child_result, elapsed_s=taken.passed_s)
-        if result.stop_reason == "cancelled" and not cancelled.is_set():  # the service ended the search to free a slot
+        # The service ended the search to free a slot, so the caller ran out of time.
+        if result.stop_reason == "cancelled" and not cancelled.is_set():
             result = replace(result, stop_reason="time_limit")
         self._metrics.count_solve(result, options.solver, "worker")
         return result

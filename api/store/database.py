@@ -98,7 +98,8 @@ class Database:
 
     def check_room(self) -> None:
         """Raise FullDiskError if the disk lacks the space that new jobs need."""
-        with self._translate_errors(), self._reader.connect() as connection:  # every change is rolled back
+        # The connection rolls back every change, so this test leaves no data.
+        with self._translate_errors(), self._reader.connect() as connection:
             if self.disk is not None:
                 if (room := self.disk.room(connection)) < LEAST_ROOM:
                     rule = f"must have room for {LEAST_ROOM} bytes of jobs"
@@ -163,7 +164,8 @@ def _sqlite_engine(url: URL) -> Engine:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise OptionError(f"data_folder: cannot create {folder}: {error.strerror}") from error
-    with suppress(OSError):  # SQLite reports any error later, and gives its other files this mode
+    # SQLite gives its other files this file's mode, so create it first; SQLite reports any error later.
+    with suppress(OSError):
         os.close(os.open(str(url.database), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     engine = create_engine(url, **_POOL, connect_args={"timeout": _BUSY_S, "check_same_thread": False})
 
@@ -198,7 +200,8 @@ def _postgresql_engine(url: URL, connections: int) -> Engine:
         connect_args={
             "connect_timeout": _BUSY_S,
             "application_name": "memplan",
-            "prepare_threshold": None,  # a pooler may switch connections, which would lose prepared statements
+            # A pooler may switch connections, which would lose prepared statements, so use none.
+            "prepare_threshold": None,
             # Set timeouts, so that a hanging server cannot hold locks for ever and this process cannot wait for ever.
             "options": "-c lock_timeout=10s -c statement_timeout=60s -c idle_in_transaction_session_timeout=60s",
             "keepalives_idle": 10,
@@ -208,10 +211,10 @@ def _postgresql_engine(url: URL, connections: int) -> Engine:
         },
     )
 
-    @event.listens_for(engine, "connect", insert=True)  # check first: other queries depend on the encoding
+    @event.listens_for(engine, "connect", insert=True)  # Other queries depend on the encoding, so check it first.
     def _check_encoding(connection: Any, _record: object) -> None:
         encoding = connection.info.parameter_status("server_encoding")
-        if encoding is None:  # without an encoding, the server has already closed the connection
+        if encoding is None:  # Without an encoding, the server has already closed the connection, so report that.
             raise OperationalError("the connection was closed before it was established")
         if encoding != "UTF8":
             raise OptionError(f"database_url: must name a database whose encoding is UTF8, got {encoding}")

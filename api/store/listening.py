@@ -43,9 +43,10 @@ class NotificationThread:
         while not self._closing.is_set():
             try:
                 self._listen_once()
-            except (Error, SQLAlchemyError, StoreError):  # other uses of the store report database errors
+            # Other uses of the store report database errors, so only try again here.
+            except (Error, SQLAlchemyError, StoreError):
                 self.hears = False
-                self._wake()  # without notifications, the woken worker polls the store
+                self._wake()  # Without notifications, workers must poll, so wake this one.
                 self._closing.wait(_AGAIN_S)
 
     def _listen_once(self) -> None:
@@ -53,11 +54,12 @@ class NotificationThread:
         pooled = self._database.engine.raw_connection()
         connection, own = pooled.driver_connection, secrets.token_hex(8)
         assert connection is not None
-        pooled.detach()  # a detached connection no longer counts toward the pool's limit
+        pooled.detach()  # A detached connection does not count toward the pool's limit, so detach it.
         try:
             connection.autocommit = True
             connection.execute(f"LISTEN {CHANNEL}")
-            with self._database.writing() as another:  # behind a pooler, even our own notification does not arrive
+            # Behind a pooler, no notification arrives, so test that with one of our own.
+            with self._database.writing() as another:
                 another.exec_driver_sql(f"NOTIFY {CHANNEL}, '{own}'")
             while not self._closing.is_set():
                 for heard in connection.notifies(timeout=_LOOK_S):

@@ -61,7 +61,7 @@ def run_forked(
             elif memory_in_use(pid) > most:
                 raise FormatError(f"file: must be parsed within {most} bytes of memory, got more")
     finally:
-        os.kill(pid, signal.SIGKILL)  # killing a process that has ended is harmless until it is reaped
+        os.kill(pid, signal.SIGKILL)  # The process has not been reaped, so killing it is harmless even if it has ended.
         os.close(reading)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if not sent.is_last or noted is None:

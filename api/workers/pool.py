@@ -72,7 +72,7 @@ class ChildPool:
             self._is_closed = True
             idle, self._idle = self._idle, []
             others, self._all = self._all - set(idle), set()
-        for child in others:  # killed here, a busy child is closed by the thread that waits for its answer
+        for child in others:  # The thread that waits for a busy child's answer closes the child, so only kill it here.
             child.kill()
         for child in idle:
             child.close()
@@ -223,7 +223,7 @@ class _Call:
 def _reported_error(name: str, told: Sequence[tuple[str, str | None]]) -> errors.MemplanError:
     """Return the error that a child reported, from the name of its class and its sentences."""
     kinds: list[type[errors.MemplanError]] = [errors.MemplanError]
-    for kind in kinds:  # the loop itself appends all subclasses of each class
+    for kind in kinds:  # The loop appends all subclasses of each class, so it visits the whole hierarchy.
         kinds += kind.__subclasses__()
     return next((kind for kind in kinds if kind.__name__ == name), errors.MemplanError)(*starmap(errors.add_way, told))
 

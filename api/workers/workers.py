@@ -88,7 +88,7 @@ class Workers:
         loop, over = asyncio.get_running_loop(), threading.Event()
 
         def report(reports: list[Any], best: Any) -> None:
-            with suppress(RuntimeError):  # the event loop may have been closed already
+            with suppress(RuntimeError):  # The event loop may have been closed already, so ignore the error.
                 if hear is not None:
                     loop.call_soon_threadsafe(hear, reports, best)
 

@@ -129,7 +129,7 @@ class ModelOptions(WireValue):
             if isinstance(size, tuple):
                 text = f"{name}={size_text(size)}"
                 raise OptionError.from_rule(
-                    "dims", f"must be one size, as {name}=8, except for inputs of ONNX models, got {text}"
+                    "dims", f"must be one size, such as {name}=8 (only ONNX models accept whole shapes), got {text}"
                 )
         return cast("dict[str, int]", self.dims)
 

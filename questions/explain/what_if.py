@@ -132,7 +132,8 @@ class _Study:
         least, most = near.growth(i)
         queries = Queries(self.control, _CALL_S)
         at_peak, middle = _set_capacity(self.problem, self.peak), most
-        while least < most and not self.control.is_over:  # try `most` first, as the live sets' bound is usually exact
+        # The live sets' bound `most` is usually exact, so try it first.
+        while least < most and not self.control.is_over:
             answer = queries.fit_answer(resize_buffer(at_peak, i, size + middle), share=_FIT_SHARE)
             if answer == "open":
                 break
@@ -193,14 +194,15 @@ class _Study:
         """Return the gain if pool `q` gets more bytes, as an interval from a plan of the larger problem."""
         pool = self.problem.pools[q]
         has_cost = self.problem.objective == "cost"
-        if len(self.problem.pools) == 1 and self.plan.status == "optimal":  # an optimal peak fits without more bytes
+        # A plan with an optimal peak gains nothing from more bytes, so plan nothing.
+        if len(self.problem.pools) == 1 and self.plan.status == "optimal":
             return PoolWorth(pool=pool.name, more=self.options.more, gain=(0, 0), exact=True)
         larger = pool.model_copy(update={"size": min((pool.size or 0) + self.options.more, 2**63 - 1)})
         try:
             changed = replace_fields(
                 self.problem, pools=[*self.problem.pools[:q], larger, *self.problem.pools[q + 1 :]]
             )
-        except ProblemError:  # the next pool's address depends on this pool's size
+        except ProblemError:  # The next pool's address depends on this pool's size, so the pool cannot grow.
             changed = None
         if changed is None or self.control.is_over:
             self.left_out += 1
@@ -239,7 +241,7 @@ class _Study:
         free = self._changed_plan(replace_fields(self.problem, reuse=[row for row in rows if row.pairs]))
         try:
             apart = self._changed_plan(replace_fields(self.problem, conflicts=[*self.problem.conflicts, pair]))
-        except ProblemError:  # the rules force the pair to share bytes in every plan
+        except ProblemError:  # If the rules force the pair to share bytes in every plan, nothing fits without that.
             apart = Plan(status="infeasible")
         # The given plan also solves the problem with a free pair, and then costs less by the pair's cost.
         best = min(here - cost, here if free.cost is None else free.cost)
@@ -298,7 +300,10 @@ class _SinglePool:
         return max(others, int(self.offset[k]) + size) if size else others
 
     def growth(self, i: int) -> Interval:
-        """Return the bytes by which buffer `i` may grow at this peak: (up to the next buffer, by the live sets)."""
+        """Return the least and the most bytes by which buffer `i` may grow without raising this peak.
+
+        The buffer may certainly grow up to the next buffer above it; the live sets limit its growth in any plan.
+        """
         k = self.row[i]
         most = self.peak - int(self.load[self._live_mask(k)].max(initial=int(self.size[k])))
         if self.instance.pin[k] >= 0:

@@ -75,7 +75,7 @@ def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None =
         return _baseline_from_json(memplan_json.parse(data), problem)
     its = problem
     if its is None:
-        with suppress(InputError):  # a table with offsets only has no problem
+        with suppress(InputError):  # A table that has offsets only contains no problem, so ignore the error.
             its = remove_pins(formats.read_problem(data, name))
     plan = formats.read_plan(data, Problem(buffers=()) if its is None else its, name)
     return Baseline(plan, its)
@@ -124,9 +124,10 @@ def baseline_problem(name: str, plan: str) -> Input[Problem]:
 
 
 def checked_baseline(found: Baseline, now: Problem) -> Baseline:
-    """Return the validated baseline; a plan alone gets the problem `now` if that has its hash and it is valid.
+    """Return the validated baseline; a plan without a problem gets the problem `now` if it was made for that problem.
 
-    Raises PlanError if the plan is invalid for its problem, or if its pool uses are unknown.
+    A plan was made for a problem if it has the problem's hash and is valid for it. Raises PlanError if the plan is
+    invalid for the baseline's own problem, or if its pool uses are unknown.
     """
     if found.problem is None and found.plan.problem_hash == problem_hash(now) and not verify(now, found.plan):
         return Baseline(found.plan, now)

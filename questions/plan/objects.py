@@ -151,7 +151,7 @@ def objects_refuted(problem: ObjectsProblem, found: ObjectsAnswer) -> str | None
 
 PROBLEM_OR_OBJECTS: Input[ObjectsProblem | Problem] = Input(
     "problem",
-    ObjectsProblem | Problem,  # in this order, as generated clients take the first that a body may be
+    ObjectsProblem | Problem,  # Generated clients use the first type that fits a body, so the order matters.
     read_problem_or_objects,
     _problem_json,
     "A file: JSON, CSV or a model, or - for standard input.",

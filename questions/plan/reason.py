@@ -62,7 +62,7 @@ def add_reason(
     if plan.status != "infeasible" or running.cancelled.is_set() or limit_s < LEAST_REASON_S:
         return plan
     if "explain" not in question_rows():
-        return plan  # without the question `explain`, keep the solver's explanation
+        return plan  # If the question `explain` is not installed, keep the solver's explanation.
     from memplan.questions.explain.reasons.reasoning import reason_of
 
     if plan.explanation is not None:

@@ -27,7 +27,8 @@ class Selection(NamedTuple):
 
         If the option also accepts `formats`, errors list them too. Raises OptionError for an unknown field.
         """
-        models = get_args(answer) or (answer,)  # a union of models has several members
+        # A union of models has several members, so collect the fields of all of them.
+        models = get_args(answer) or (answer,)
         field_names = {name: None for model in models for name in _json_field_names(model)}
         names = [name.strip() for text in fields for name in text.split(",")]
         for name in (each.removeprefix("-") for each in names):

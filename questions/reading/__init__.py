@@ -91,7 +91,7 @@ def join_problems(problems: Sequence[tuple[str, Problem]], together: Sequence[st
 
 def validate_options(model: type[M], given: Mapping[str, Any]) -> M:
     """Return the validated options as a model; raises OptionError, which lists every wrong field."""
-    if not given:  # default values need no validator, which is slow to build
+    if not given:  # Default values need no validator, and building one is slow, so build none.
         return model.model_construct()  # type: ignore[attr-defined,no-any-return]
     for name in given:
         about = model.model_fields.get(name)  # type: ignore[attr-defined]
@@ -114,8 +114,8 @@ class Reader:
     `imported` is the imported model, read from the file `name` with the bytes `data`; `warnings` are findings of
     readers. `own_plan` is a plan in the same file as its problem. `problem_of_plan` is the problem that a plan
     determines, because it is in the plan's file or a runtime printed it with the plan. `own_graph` is a graph of
-    operations, and `application` the combination of several files. If a plan recorded options, `plain` are the options
-    that the caller gave; they alone apply if the problem read with them has the hash `plan_hash`.
+    operations, and `application` the combination of several files. If a plan recorded options, `plain` are the caller's
+    options without these. If the problem read with `plain` has the hash `plan_hash`, the recorded options do not apply.
     """
 
     options: ReadOptions = _AS_IN_FILE
@@ -155,7 +155,8 @@ class Reader:
             from memplan.planner.lint.problems import inclusive_end_findings
 
             self.warnings += inclusive_end_findings(problem, data)
-        if not is_model and self.options.alignment is not None:  # an importer has aligned a model's buffers already
+        # An importer has aligned a model's buffers already, so align only other problems.
+        if not is_model and self.options.alignment is not None:
             problem = align_problem(problem, self.options.alignment)
         if self.options.model_fields_set.isdisjoint(ProblemOptions.model_fields):
             found = problem
@@ -169,7 +170,7 @@ class Reader:
         """Return the problem read without the plan's options if it has the plan's hash; else None."""
         plain, self.plain = self.plain, None
         remembered, self.options = self.options, plain or self.options
-        with suppress(InputError):  # the plan's options may be needed to define sizes
+        with suppress(InputError):  # Without the plan's options, the file may define no sizes, so ignore the error.
             if problem_hash(problem := self.problem(data, name)) == self.plan_hash:
                 return problem
         self.options, self.warnings = remembered, []
@@ -192,7 +193,7 @@ class Reader:
             raise FormatError(f"must be a plan of the file before it, got one of a model of {of}; {way}")
         imported = importers.read_plan_as(data, self.data, self.options)
         self.problem_of_plan = adapt_problem(imported.problem, None, self.options)
-        assert imported.own_plan is not None  # an accepted file has a plan
+        assert imported.own_plan is not None  # The reader accepts only files that contain a plan, so there is one.
         self.warnings += imported.warnings
         return imported.own_plan
 

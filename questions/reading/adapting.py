@@ -194,7 +194,8 @@ def _add_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
         if (pool, new) in seen:
             raise OptionError(f"reserve: must be given once for each range, got {excerpt(text)} again: leave one out")
         seen.add((pool, new))
-        ranges[pool] += [new] * (new not in ranges[pool])  # the file may reserve this range already
+        # The file may reserve this range already, so add it only once.
+        ranges[pool] += [new] * (new not in ranges[pool])
     pools = [pool.model_dump(exclude_unset=True) | {"reserved": ranges[pool.name]} for pool in problem.pools]
     return replace_fields(problem, pools=pools)
 
@@ -219,7 +220,7 @@ def _apply_order(problem: Problem, texts: Sequence[str]) -> Problem:
     for i, j in listed or combinations(range(len(after)), 2):
         first, then = (i, j) if min(spans[i], default=(0, 0)) <= min(spans[j], default=(0, 0)) else (j, i)
         is_done = max((end for _, end in spans[first]), default=0) <= min((at for at, _ in spans[then]), default=0)
-        # If the lifetimes of two buffers alternate, no order of the pair can separate them.
+        # If the lifetimes of two buffers alternate, no order separates them, so add a conflict.
         if problem.root_of(ids[i]) != problem.root_of(ids[j]) and not (is_done and after[first] >> then & 1):
             apart.append((ids[i], ids[j]))
     return replace_fields(problem, conflicts=[*problem.conflicts, *apart])

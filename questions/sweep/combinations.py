@@ -295,6 +295,7 @@ def _printable_name(name: str) -> str:
 
 
 def _sizes_field(value: object) -> SizesOf:
+    """Return the sizes of each swept pool from a field of a body; raises OptionError for wrong or too many sizes."""
     try:
         size_list = _SIZES.validate_python(value)
     except ValidationError as error:

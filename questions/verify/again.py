@@ -45,8 +45,9 @@ class Again(Answer):
 def solve_again(problem: Problem, plan: Plan, running: Control) -> Again | None:
     """Solve a plan's problem again, with its recorded options or the defaults; return the comparison of the answers.
 
-    A deterministic solve has no time limit unless the call has a deadline; None if that deadline ends it. Raises
-    OptionError for a plan that kept placements of another plan, and PlanError for invalid recorded options.
+    A deterministic solve has no time limit unless the call has a deadline; if that deadline ends the solve, the result
+    is None. Raises OptionError for a plan that kept placements of another plan, and PlanError for invalid recorded
+    options.
     """
     if plan.kept is not None:
         raise OptionError("again: must be given for a plan that keeps no places of another plan")
@@ -54,7 +55,8 @@ def solve_again(problem: Problem, plan: Plan, running: Control) -> Again | None:
     deadline = running.deadline
     if not options.deterministic:
         deadline = deadline.limit_to(options.time_limit_s)
-    elif deadline.remaining_s > MAX_TIME_LIMIT_S:  # a slower machine than the first needs more time
+    # Counted work takes longer on a slower machine, so allow the maximum time.
+    elif deadline.remaining_s > MAX_TIME_LIMIT_S:
         deadline = Deadline.from_limit(MAX_TIME_LIMIT_S)
     fields: dict[str, Any] = {name: getattr(options, name) for name in SolveOptions.model_fields}
     best_plan = solve(problem, **fields, control=Control(deadline, running.cancelled))

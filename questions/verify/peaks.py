@@ -122,7 +122,8 @@ def _pool_peak(
     without = sorted(((i, load.load_without(i)) for i in alive[:_LEFT_OUT]), key=lambda row: row[1])
     bound, by = claimed
     choices = {problem.buffers.pool_choices[choice] for choice in np.unique(problem.buffers.pool_choice[here]).tolist()}
-    is_at_home = len(problem.pools) == 1 or choices <= {(problem.pools[q].name,)}  # no buffer may leave the pool
+    # No buffer may leave the pool, so its live bytes bound every plan.
+    is_at_home = len(problem.pools) == 1 or choices <= {(problem.pools[q].name,)}
     if is_at_home and live_bounds and live >= (bound or 0) and by is None:
         bound, by, among = live, "live-set", ""
     ids = problem.buffers.ids

@@ -325,7 +325,7 @@ QUESTION = Question(
         5: "again: another peak",
         6: "again: not done in time",
     },
-    # Starting a worker process would take longer than the verification itself, even for large plans.
+    # Starting a worker process takes longer than verifying even a large plan, so start one only for a search.
     is_brief=lambda _subject, options: not (options.better or options.again),
     example={
         "problem": EXAMPLE,

@@ -125,7 +125,7 @@ def _model_line(line: CommandLine, model: str, tables: Tables) -> CommandLine:
     own = {**tables.get(None, {}), **tables.get(Path(model).resolve(), {})}
     given = {**line.given, **own, "problem": model, "budgets_file": None}
     if tables and given["baseline"] is None:
-        given["tolerance"] = None  # without a baseline, no tolerance can be violated
+        given["tolerance"] = None  # Without a baseline, no tolerance can be violated, so drop it.
     return line._replace(given=given)
 
 

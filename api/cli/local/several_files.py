@@ -16,7 +16,7 @@ from memplan.questions.reading import Reader, join_problems, names_of, refuse_fi
 
 
 def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the inputs, in which several files are joined into one application; raises InputError."""
+    """Return the inputs; several files are joined into one application. Raises InputError."""
     together, paths = given["together"] or (), [given["problem"], *(given["more"] or ())]
     if len(paths) > 1 and Path(whole := " ".join(paths)).exists():
         raise FileError(f"{paths[0]}: no such file; did you mean `memplan {shlex.join(['plan', whole])}`?")

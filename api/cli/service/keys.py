@@ -91,6 +91,7 @@ def revoke(name: str) -> None:
 
 @contextmanager
 def _open_keys() -> Iterator[Keys]:
+    """Yield the table of keys in the database that the settings name; raises OptionError if the database fails."""
     from memplan.api.settings import read_settings
     from memplan.api.store.errors import StoreError
     from memplan.api.store.store import Store

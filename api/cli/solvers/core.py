@@ -23,19 +23,19 @@ def amalgamate(folder: Path) -> str:
     """Return all sources in a folder as one C++ file that includes only memplan.h and system headers."""
     system, own, parts = set[str](), {HEADER}, list[str]()
 
-    def take(name: str) -> None:
+    def append_source(name: str) -> None:
         text = (folder / name).read_text(encoding="utf-8")
         for kind, included in _INCLUDE.findall(text):
             if kind == "<":
                 system.add(included)
             elif included not in own:
                 own.add(included)
-                take(included)
+                append_source(included)
         rest = _INCLUDE.sub("", text).replace("#pragma once\n", "")
         parts.append(f"// ---- {name}\n{rest.strip()}\n")
 
     for name in SOURCES:
-        take(name)
+        append_source(name)
     includes = "".join(f"#include <{name}>\n" for name in sorted(system))
     head = "// SPDX-License-Identifier: Apache-2.0\n"
     head += f"// memplan in one file, made by `memplan core -o`; beside it {HEADER}. C++20, -ffp-contract=off.\n"

@@ -56,7 +56,8 @@ async def batch(request: Request) -> Response:
     """
     service, wanted = Service.find_service(request), AnswerWishes.from_request(request, Plan)
     kind = media_type(request, NDJSON, JSON)
-    parse_request(PLAN, head_of(JSON, wanted.query), _NOTHING)  # a wrong query refuses the whole batch
+    # A wrong query makes every submission wrong, so refuse the whole batch.
+    parse_request(PLAN, head_of(JSON, wanted.query), _NOTHING)
     body = await read_body(request, service.settings.max_body_bytes, kind)
     body = body if kind == NDJSON else await service.parse_body(submissions_of, body)
     answers = _Batch(service, lines_of(body), wanted, caller_of(request).key_id)
@@ -146,9 +147,8 @@ class _Batch:
 
     def _read_submission(self, line: bytes, about: dict[str, Any]) -> tuple[CompiledProblem, Options]:
         asked = parse_request(PLAN, head_of(JSON, self.wanted.query), line, terms=OF_A_LINE)
-        options = self._check_options(
-            asked, about
-        )  # errors of the problem need the submission's id, so check the options first
+        # Checking the options also stores the submission's id, which errors of the problem need, so do it first.
+        options = self._check_options(asked, about)
         key = self.service.plan_key(self.key_id)
         return CompiledProblem.from_problem(asked.input_values()["problem"], key), options
 

@@ -204,7 +204,7 @@ def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[
                     one = await _insert_old_plan(one, plan_format)
                 response = await one.answer(plan_format)
             return await wanted.shape(request, question, response)
-        finally:  # count a missed deadline for refusals too
+        finally:  # Refusals may also come after the deadline, so count missed deadlines here.
             if deadline.remaining_s < -LATE_S:
                 service.metrics.missed_deadline()
 

@@ -92,7 +92,10 @@ class Connection(HttpToolsProtocol):
         self.loop.call_later(timeout_s, self._check_head, timeout_s, before)
 
     def _check_head(self, timeout_s: float, before: int | None) -> None:
-        """Close a connection that still waits for the same head as at the last check, after the request `before`."""
+        """Close a connection that has waited for the same head since the last check; else schedule another check.
+
+        `before` identifies the request that was last answered at that check; None if no head was awaited then.
+        """
         if self not in self.connections:
             return
         is_answered = self.cycle is None or self.cycle.response_complete

@@ -86,7 +86,7 @@ def _take_all_descriptors() -> None:
 
 def _log_when_listening(listener: socket.socket) -> None:
     """Wait until the socket accepts connections, then log its address."""
-    with suppress(OSError):  # a server that is stopping may have closed the listener already
+    with suppress(OSError):  # A server that is stopping may have closed the listener already, so ignore errors.
         while not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             time.sleep(0.05)
         host, port = listener.getsockname()[:2]
@@ -144,7 +144,8 @@ def bind_socket(host: str, port: int) -> socket.socket:
     # Without TCP_NODELAY, each answer waits 40 ms for an ACK, and asyncio sets it only on its own sockets.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _KEEPALIVE.items():  # accepted connections inherit the listener's keepalive options
+    # Accepted connections inherit the listener's keepalive options, so set them once here.
+    for name, value in _KEEPALIVE.items():
         if hasattr(socket, name):
             listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     return listener

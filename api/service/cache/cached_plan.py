@@ -2,8 +2,8 @@
 
 Buffers are numbered in canonical order, pools by position, and offsets count units, so a plan is valid for every
 problem with the same hash. The cache is not trusted: each caller's plan is verified, and bounds are recomputed from the
-caller's own sizes. Only the process whose search proved a bound uses it, for callers with the same units, even if
-another process finds a better plan; other processes use the plan as a start.
+caller's own sizes. A proved bound is used only by the process that proved it, for callers with the same units. It
+stays valid if another process finds a better plan. Other processes use the plan only as a start.
 """
 
 from __future__ import annotations
@@ -141,7 +141,8 @@ class CachedPlan:
             return None
         try:
             content = json.loads(zlib.decompress(stored.plan))
-            if (offset := content["offset"]) is None:  # older versions stored infeasible problems without offsets
+            # Older versions stored infeasible problems without offsets, so ignore such entries.
+            if (offset := content["offset"]) is None:
                 return None
             cached = cls(
                 status=stored.status,  # type: ignore[arg-type]  # the writer of the row stored a Status

@@ -53,7 +53,8 @@ class Plans:
 
     def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
         """Store a result of a search that started from `before`, unless that entry has been replaced since then."""
-        named = replace(found, hash=problem_hash)  # the child process does not know the key's part of the plan's name
+        # The child process does not know the key's part of the plan's name, so set the whole name here.
+        named = replace(found, hash=problem_hash)
         self.change({problem_hash: lambda now: named if now == before else None})
 
     def evict(self, most_plans: int, most_bytes: int) -> None:

@@ -86,7 +86,7 @@ def sufficient_size(
     open_ended = mine.model_copy(update={"size": None})
     try:
         larger = replace_fields(problem, pools=(*others, open_ended), objective="peak")
-    except ProblemError:  # the next pool's address depends on this pool's size
+    except ProblemError:  # The next pool's address depends on this pool's size, so no size can be tried.
         return None
     limit_s, cancelled = max(_LEAST_S, control.remaining_s), Control(cancelled=control.cancelled)
     options = SolveOptions(time_limit_s=limit_s, deterministic=control.counts_work)

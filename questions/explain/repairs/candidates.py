@@ -171,7 +171,8 @@ class Candidates:
             for start, end in spans:
                 events[start] += sizes[root]
                 events[end] -= sizes[root]
-        if self.problem.may_share or self.problem.rigid_leads:  # sums of sizes prove no excess if bytes are shared
+        # If bytes are shared, sums of sizes prove no excess, so there are no overfull times.
+        if self.problem.may_share or self.problem.rigid_leads:
             return np.zeros(0, dtype=np.int64), []
         # The buffer is alive again from the end of a removed span, so a new row starts there.
         extra = {end for candidate in self.found for _, end in candidate.gone}

@@ -204,7 +204,7 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
     chosen: set[int] = set()
     bound = 0
 
-    def take(i: int) -> None:
+    def choose_buffer(i: int) -> None:
         chosen.add(i)
         for j in near.pop(i):
             near[j].discard(i)
@@ -218,7 +218,7 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
             if not is_fixed[j]:
                 bound += int(weight[j])
                 leaves: list[int] = []
-                take(j)
+                choose_buffer(j)
     leaves = sorted(i for i in near if len(near[i]) == 1)
     is_exact, rest = True, 0
     while near:
@@ -229,16 +229,16 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
                 # A neighbour no heavier than the leaf is an optimal choice: it covers the leaf's only pair and more.
                 if not is_fixed[j] and weight[j] <= weight[i]:
                     bound += int(weight[j]) if is_exact else 0
-                    take(j)
+                    choose_buffer(j)
         if near and is_exact:
             # Choices so far are optimal, but later ones are greedy, so the bound then adds only the shares of pairs.
             is_exact, rest = False, _shared_weight(near, weight)
         free = [i for i in near if not is_fixed[i]]
-        if not free:  # only pinned buffers, which cannot move, are left
+        if not free:  # Only pinned buffers are left, and these cannot move, so stop.
             break
         if near:
-            # Choose the buffer that covers the most pairs per unit of weight.
-            take(max(free, key=lambda i: (len(near[i]) / max(1, int(weight[i])), i)))
+            # Prefer the buffer that covers the most pairs per unit of weight, so that the cover is light.
+            choose_buffer(max(free, key=lambda i: (len(near[i]) / max(1, int(weight[i])), i)))
     return Cover(frozenset(chosen), sum(int(weight[i]) for i in chosen), bound + rest)
 
 

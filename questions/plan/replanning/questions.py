@@ -65,7 +65,7 @@ def pin_buffers(problem: Problem, old: OldPlaces, stays: Bool) -> Problem:
     table = problem.buffers
     choices = (*table.pool_choices, *((pool.name,) for pool in problem.pools))
     rows = stays.copy()
-    rows[list(table.aliases)] = False  # an alias's offset follows from its buffer
+    rows[list(table.aliases)] = False  # An alias's offset follows from the buffer that contains it, so pin no alias.
     offset = column(np.where(rows, old.offset, table.offset))
     choice = column(np.where(rows, old.pool + len(table.pool_choices), table.pool_choice))
     return problem.model_copy(

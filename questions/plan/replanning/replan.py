@@ -69,7 +69,7 @@ def replan(
     if least not in ("buffers", "bytes"):
         raise OptionError(f"least: must be buffers or bytes, got {excerpt(least)}")
     if chosen.profile not in (None, "size"):
-        raise OptionError(f"profile: must be size where an old plan is kept, got {excerpt(chosen.profile)}")
+        raise OptionError(f"profile: must be 'size' if an old plan is kept, got {excerpt(chosen.profile)}")
     findings = {"findings": lint(problem)}
     if problem.equal_use:
         pools = EqualPools(problem)
@@ -139,7 +139,7 @@ class _Replan:
         return self.weight <= self.bound or self.is_over
 
     def _step_deadline(self, limit_s: float) -> Deadline:
-        """Return a stage's deadline, after at most `limit_s` seconds; if work is counted, only the overall deadline."""
+        """Return a stage's deadline, at most `limit_s` seconds from now; if work is counted, the re-plan's deadline."""
         return self.deadline if self.options.deterministic else self.deadline.limit_to(limit_s)
 
     def run(self) -> Plan:
@@ -231,7 +231,7 @@ class _Replan:
         with polling_flag(lambda: self.is_done or end.remaining_s <= 0) as flag:
             ejector = Ejector(instance, homes.pool, homes.offset, weights, near, self.options.seed, flag)
             turns = int(_TURNS_PER_S * self.options.time_limit_s) if self.options.deterministic else ENDLESS
-            # After a search with pins, the best placements already start from the old plan.
+            # After a search with pins, the best placements already start from the old plan, so compute no first ones.
             first = None if self.has_pins else ejector.first_placement(stays[instance.source], turns)
             first = first or self._instance_places(self.best)
             self._offer_places(first, "ejection")
@@ -246,7 +246,8 @@ class _Replan:
             return
         try:
             import_module("ortools.sat.python.cp_model")
-        except ImportError as error:  # highspy has already loaded another version of HiGHS
+        # highspy has already loaded another version of HiGHS, so ortools cannot be loaded.
+        except ImportError as error:
             self.not_tried = f"the search for the fewest needs ortools, which cannot be loaded beside highspy: {error}"
             return
         limit_s = self.options.time_limit_s if self.options.deterministic else self.deadline.remaining_s
@@ -318,7 +319,10 @@ class _Replan:
         return self.base.plan.status == "optimal"
 
     def _stop_reason(self, is_proved: bool) -> StopReason:
-        """Return why the search ended; if work is counted, an early end of the search for the best peak counts."""
+        """Return why the re-plan ended.
+
+        If work is counted and the search for the best peak ended early, its reason is returned.
+        """
         early = self.base.stop_reason
         if self.options.deterministic and (early == "time_limit" or early == "cancelled"):
             return early

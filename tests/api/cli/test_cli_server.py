@@ -55,7 +55,7 @@ def test_a_profile_other_than_size_is_refused_with_a_kept_plan_locally_and_by_se
     assert main(["plan", str(EXAMPLE), "-o", str(old), "-q"]) == 0
     for where in ([], ["--server", url(server)]):
         assert main(["plan", str(EXAMPLE), "--keep", str(old), "--profile", "speed", *where]) == 2
-        assert 'profile: must be size where an old plan is kept, got "speed"' in capfd.readouterr().err
+        assert "profile: must be 'size' if an old plan is kept, got \"speed\"" in capfd.readouterr().err
 
 
 def test_the_variable_memplan_server_selects_the_service(
