@@ -43,7 +43,7 @@ class Arena {
     return {made.data, has_failed ? 0 : count, columns};
   }
 
-  // Room for objects that are made and ended by whoever takes it.
+  // Return uninitialised space for objects; the caller constructs and destroys the objects.
   template <class T>
   Array<T> uncleared_objects(i64 count) {
     const Array<Room<T>> made = uncleared<Room<T>>(count);
@@ -77,7 +77,7 @@ class Arena {
         made = allocator_.allocate(allocator_.context, bytes);
         if (made != nullptr && is_cleared) std::memset(made, 0, bytes);
       } else {
-        // Pages of a large table that nothing writes to cost nothing.
+        // calloc gets untouched pages for free, so a large table costs only the pages that are written.
         made = is_cleared ? std::calloc(1, bytes) : std::malloc(bytes);
       }
       block = static_cast<Block *>(made);

@@ -5,14 +5,14 @@
 #include "arena.hpp"
 #include "door.hpp"
 
-#ifdef _WIN32  // as <windows.h> has them
+#ifdef _WIN32  // Declare these functions as <windows.h> does, so that the header need not be included.
 extern "C" __declspec(dllimport) int __stdcall QueryPerformanceCounter(union _LARGE_INTEGER *);
 extern "C" __declspec(dllimport) int __stdcall QueryPerformanceFrequency(union _LARGE_INTEGER *);
 #endif
 
 namespace memplan {
 
-// Seconds of a monotonic clock.
+// Return the time of a monotonic clock in seconds.
 inline double now() {
 #ifdef _WIN32
   i64 ticks = 0, a_second = 1;
@@ -45,7 +45,7 @@ class Stop {
   bool is_over_ = false;
 };
 
-// The options of a call, and its result as it begins: where a rule is broken, as it ends.
+// The options of a call and its initial result; if an argument breaks a rule, this is also the final result.
 struct Asked {
   memplan_options options{};
   memplan_result result{};

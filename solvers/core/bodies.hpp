@@ -10,7 +10,7 @@
 
 namespace memplan {
 
-// Packs an instance in orders of its buffers: a group as a body, those with a pin before all others.
+// Packs an instance in orders of its buffers: a group is packed as one body, and pinned groups come first.
 class BodyPacker {
  public:
   // If the arena has failed, no member may be called.
@@ -31,8 +31,8 @@ class BodyPacker {
       if (instance.lead[i] == i) find_grid(i, levels);
   }
 
-  // Whether the pinned groups can all lie where they must, each of the others has a place by itself, and no group is at
-  // odds with itself; else nothing fits. A place that is far to seek counts as one.
+  // Return whether all pinned groups fit at their pins, other groups fit alone, and no group contradicts itself.
+  // If false, nothing fits. A place that takes too long to find counts as found.
   template <class IsOver>
   bool can_fit(IsOver &&is_over) {
     const packing::PackOrder wanted = bodies([](i64 x) { return x; }, instance_.capacity);
@@ -71,8 +71,8 @@ class BodyPacker {
   packing::PackRules rules_;
   packing::Packer packer_;
   Array<i64> order_, offset_, body_first_;
-  Array<i64> next_;   // the next buffer of a group, after its lowest
-  Array<i64> filed_;  // the last order that a group is in
+  Array<i64> next_;   // the next member of each buffer's group, which begins with its lowest member
+  Array<i64> filed_;  // the number of the last order in which each group was listed
   Array<bool> is_pinned_;
   i64 orders_ = 0;
 
@@ -89,7 +89,7 @@ class BodyPacker {
     return rules;
   }
 
-  // What conflicts by name keeps its bytes apart, what has a row of banks its banks.
+  // List the pair rules: named conflicts keep their bytes disjoint, and `banks` rows keep their banks apart.
   static void list_pairs(Arena &arena, const OnePool &instance, const memplan_problem &problem, packing::PackRules &rules) {
     const i64 most = instance.pair.size + 2 * static_cast<i64>(problem.bank_count);
     Array<i64> first = arena.array<i64>(instance.n + 2), place = arena.uncleared<i64>(static_cast<i64>(problem.count));
@@ -114,7 +114,7 @@ class BodyPacker {
     rules.pair.size = rules.pair_first[instance.n];
   }
 
-  // The offsets of a group that the alignments, ranges and pins of its buffers allow.
+  // Find the offsets of a group that the alignments, ranges and pins of its buffers allow.
   void find_grid(i64 lead, const Rows<i64> &levels) {
     i64 lowest = 0, step = 1, highest = kMostEnd, pin = kAbsent;
     bool fits = true;
@@ -137,7 +137,7 @@ class BodyPacker {
     rules_.lowest[lead] = lowest, rules_.step[lead] = step, rules_.highest[lead] = fits ? highest : lowest - 1;
   }
 
-  // Make a grid what it has in common with another one; it begins above all ends where that is nothing.
+  // Intersect a grid with another one; if they have no common offset, the grid begins above all ends.
   static void join(i64 &lowest, i64 &step, i64 least, i64 stride, const Rows<i64> &levels) {
     if (lowest < least) lowest += (least - lowest + step - 1) / step * step;
     if (const i64 missing = floor_mod(least - lowest, stride); missing > 0) {
@@ -148,7 +148,7 @@ class BodyPacker {
     step = more > kMostEnd / step ? kMostEnd : step * more;
   }
 
-  // The groups in the order of their first buffers.
+  // List the groups in the order of their first buffers, pinned groups first.
   template <class BufferOf>
   packing::PackOrder bodies(BufferOf &&buffer_of, i64 limit) {
     i64 at = 0, count = 0;
@@ -165,7 +165,7 @@ class BodyPacker {
     return {{order_.data, at}, {body_first_.data, count + 1}, false, {nullptr, 0}, offset_};
   }
 
-  // Whether no two of a group that conflict overlap.
+  // Return whether no two conflicting buffers of a group overlap.
   bool suits_itself(i64 lead) const {
     for (i64 i = lead; i != kAbsent; i = next_[i])
       for (i64 j = lead; j != i; j = next_[j]) {

@@ -8,7 +8,7 @@
 
 namespace memplan {
 
-// Why a plan ends there, or nothing fits: a live set, in cells of a step where its buffers are on that grid, or a buffer.
+// The reason of a bound: a live set, with sizes in cells of `step` if its buffers are on that grid, or a single buffer.
 enum Ground : i64 { kNoGround, kLiveSet, kLargestBuffer };
 struct Witness {
   i64 ground = kNoGround;
@@ -16,11 +16,11 @@ struct Witness {
   i64 step = 1;
 };
 
-// Lower bounds on every plan, in units.
+// Lower bounds on the peak of every plan, in units.
 struct LiveBound {
   i64 end = 0;
-  i64 load = 0;     // the largest of a live set
-  i64 missing = 0;  // above 0 where nothing fits
+  i64 load = 0;     // the largest load of a live set
+  i64 missing = 0;  // above 0 if nothing fits
   Witness why;
   Witness overfull;
   bool fits() const { return missing == 0; }
@@ -33,7 +33,7 @@ struct LiveBound {
   }
 };
 
-// The largest load, rounded up to the grids that alignments make, and the largest end that one buffer has by itself.
+// Computes the largest load of a live set, rounded up to grids of alignments, and the largest end of a single buffer.
 class Bounds {
  public:
   Bounds(Arena &arena, const OnePool &instance, const Shares *shares = nullptr) : instance_(instance), shares_(shares) {
@@ -64,7 +64,7 @@ class Bounds {
 
   static i64 rounded(i64 size, i64 step) { return size + floor_mod(-size, step); }
 
-  // The load of each live set, of what lies on a grid, in cells of that.
+  // Fill `load_` with the load of each live set, counting only buffers on the grid of `step`, in cells of `step`.
   void fill(i64 step) {
     load_.fill(0);
     for (i64 i = 0; i < instance_.n; ++i) {
@@ -78,7 +78,7 @@ class Bounds {
     for (i64 t = 1; t < load_.size; ++t) load_[t] += load_[t - 1];
   }
 
-  // The grids: what divides all alignments, and the commonest ones.
+  // Raise the bound by grids of offsets: the greatest common divisor of all alignments, and the commonest ones.
   void round_up(LiveBound &found) {
     const auto is_more = [](const Grid &a, const Grid &b) { return a.count > b.count; };
     Grid grids[kGrids + 2] = {};
@@ -95,7 +95,8 @@ class Bounds {
       n_grids = std::min(n_grids + 1, kGrids);
     }
     grids[n_grids++] = {common, 0};
-    for (int x = 1; x < n_grids; ++x)  // few: GCC warns of what std::sort does with many
+    // There are few grids, so sort them by insertion: GCC warns about std::sort here.
+    for (int x = 1; x < n_grids; ++x)
       for (int at = x; at > 0 && grids[at].step < grids[at - 1].step; --at) std::swap(grids[at], grids[at - 1]);
     for (int x = 0; x < n_grids; ++x)
       if (grids[x].step > (x > 0 ? grids[x - 1].step : 1)) round_up_to(grids[x].step, found);
@@ -116,10 +117,10 @@ class Bounds {
     }
     if (n_top == 0 || load_[top[0]] == 0) return;
     const i64 cells = instance_.capacity / step + (instance_.capacity % step != 0);
-    // Of two reasons the first one is reported, unless it repeats the bound itself.
+    // Report the first of two reasons, unless it only repeats the bound itself.
     if (found.fits() && load_[top[0]] / step > cells) found.lack(load_[top[0]] - cells * step, {kLiveSet, top[0], step});
     for (int x = 0; x < n_top; ++x) {
-      i64 waste = 0;  // the topmost buffer wastes nothing above itself; the most wasteful one counts
+      i64 waste = 0;  // the topmost buffer's padding does not count, so subtract the largest padding
       for (i64 i = 0; i < instance_.n; ++i)
         if (instance_.start[i] <= top[x] && top[x] < instance_.end[i] && instance_.step[i] % step == 0)
           waste = std::max(waste, rounded(instance_.size[i], step) - instance_.size[i]);

@@ -85,7 +85,7 @@ class Certificate {
     return is_proved;
   }
 
-  // Whether a pinned buffer may lie where it is pinned. Limits, and the lowest offsets, are rules that checkers leave out.
+  // Return whether a buffer's pin is legal. Checkers do not read limits and lowest offsets, so ignore these rules.
   static bool has_place(const OnePool &made, i64 i, i64 end) {
     const i64 at = made.pin[i], top = at + made.size[i], page = made.page[i];
     if (top > end || floor_mod(at - made.residue[i], made.step[i]) != 0) return false;

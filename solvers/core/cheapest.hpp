@@ -14,15 +14,16 @@
 
 namespace memplan::choice {
 
-inline constexpr double kFirstSpan = 0.02;  // of the first search above the bound, as a part of it; each later one has twice it
-inline constexpr i64 kNarrowest = 4096;     // and at least this part of what a choice may cost
+// the first search goes this far above the bound, as a fraction of it; each later one goes twice as far
+inline constexpr double kFirstSpan = 0.02;
+inline constexpr i64 kNarrowest = 4096;     // the first search goes at least this part of `at_most` above the bound
 
-// How many partial choices each live set may carry on, and how many may be kept in all, at 6 bytes each.
+// The number of partial choices that each live set may pass on, and the number kept in all, at 6 bytes each.
 struct Effort {
   i64 partials, kept;
 };
 
-// The cheapest choice within limits and a cost in steps, or a bound above that cost. `home` gets that of each item.
+// Return the cheapest choice within limits and a cost, or a bound above that cost; `home` gets each item's memory.
 template <class IsOver>
 Cheapest cheapest(Arena &arena, const ChoiceItems &forwards, const Multipliers &multipliers, const Rows<i64> &limit,
                   const NoGoods &nogoods, i64 at_most, const Effort &effort, const Array<i64> &home, Allocator &allocator,
@@ -48,14 +49,14 @@ Cheapest cheapest(Arena &arena, const ChoiceItems &forwards, const Multipliers &
   if (first.is_refuted || !has_room) return {false, 0, kNever, 0};
   for (i64 m = 0; m < lives; ++m) backwards.start[m] = rows - forwards.end[m], backwards.end[m] = rows - forwards.start[m];
   std::optional<Timeline> second;
-  // What each item costs at least is in the first value already; only the rest branches.
+  // The first value already includes the least price of each item, so only the price above it remains.
   for (i64 j = 0; j < items; ++j) {
     const i64 least = cheapest_home(forwards, price, j, kNever);
     for (i64 q = 0; q < price.size; ++q) price[q][j] -= least;
   }
   i64 floor = std::max<i64>(0, rounded_up(value, multipliers.scale)), most = at_most;
   const i64 widest = std::max<i64>(1, std::min(effort.partials, effort.kept / std::max<i64>(1, first.choices)));
-  // A narrow range of costs keeps few partial choices; most choices are near the bound.
+  // A narrow range of costs keeps few partial choices, and most choices are near the bound, so start with a narrow one.
   i64 span = std::max<i64>({1, static_cast<i64>(static_cast<double>(floor) * kFirstSpan), floor_div(at_most, kNarrowest)});
   bool is_swapped = false, is_crowded = false;
   Cheapest best{false, 0, floor, 0};
@@ -76,13 +77,13 @@ Cheapest cheapest(Arena &arena, const ChoiceItems &forwards, const Multipliers &
       }
       bounds[count++] = made.bound;
       if (made.bound > wanted || floor > most || is_crowded) break;
-      // Where many begin together and few end together, there are fewer partial choices from the end on.
+      // If many items begin together and few end together, fewer partial choices arise backwards, so try that.
       if (!second) second.emplace(arena, backwards, reversed, reversed_limit, nogoods);
       if (arena.has_failed) return {};
     }
     span = std::min(kNever, 2 * span);
     if (bounds[count - 1] > bounds[0]) is_swapped = !is_swapped;
-    // Where partial choices were dropped, the rest is searched once, as far as it goes.
+    // If partial choices were dropped, search the rest once, as far as possible.
     if (*std::max_element(bounds, bounds + count) <= wanted && floor <= most) {
       if (is_crowded) break;
       is_crowded = true, span = most;
@@ -92,7 +93,7 @@ Cheapest cheapest(Arena &arena, const ChoiceItems &forwards, const Multipliers &
   return best;
 }
 
-// A bound on the cost of all choices within limits, of at most `at_most` + 1.
+// Return a lower bound, of at most `at_most` + 1, on the cost of all choices within the limits.
 template <class IsOver>
 Cheapest least_cost(Arena &arena, const ChoiceItems &knapsack, const Multipliers &multipliers, const Rows<i64> &limit,
                     const NoGoods &nogoods, i64 at_most, i64 widest, IsOver &&is_over) {

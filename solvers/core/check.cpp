@@ -33,7 +33,7 @@ class Check {
   const i64 *offsets_;
   memplan_result found_{};
 
-  // The highest end in each memory, found by a walk from its first buffer.
+  // Return the sum of the highest ends of all memories; each memory is handled at its first buffer.
   i64 peak() const {
     i64 sum = 0;
     for (std::size_t i = 0; i < problem_.count; ++i) {
@@ -49,7 +49,7 @@ class Check {
     return sum;
   }
 
-  // The largest end, which all memories of equal use must have room for.
+  // Return the largest end in any memory, which all memories of equal use must be able to hold.
   i64 peak_of_any() {
     i64 end = 0, capacity = MEMPLAN_UNLIMITED;
     for (std::size_t q = 0; q < problem_.memory_count; ++q) capacity = std::min(capacity, problem_.memories[q].capacity);
@@ -60,7 +60,7 @@ class Check {
     return end;
   }
 
-  // The cost of pairs; those that are alive together are already known to share no byte.
+  // Return the cost of the pairs that share bytes; pairs alive together are already known to be disjoint.
   i64 cost() const {
     i64 sum = 0;
     for (std::size_t row = 0; row < problem_.price_count; ++row)
@@ -74,7 +74,7 @@ class Check {
     return offset == place.offset && (problem_.memory_count == 0 || problem_.memory_of[place.buffer] == place.memory);
   }
 
-  // The rules of one buffer. Buffers of size 0 take no bytes and break no rule.
+  // Check the rules of one buffer; a buffer of size 0 occupies no bytes and breaks no rule.
   memplan_rule fault_of(std::size_t i) {
     const memplan_buffer &buffer = problem_.buffers[i];
     const memplan_memory memory = memplan::memory_of(problem_, i);
@@ -145,7 +145,7 @@ class Check {
     return size > 0 && other > 0 && offsets_[i] < offsets_[j] + other && offsets_[j] < offsets_[i] + size;
   }
 
-  // Whether both are alive at some time: the latest of their beginnings, or the end of a gap, where no gap is.
+  // Return whether two buffers are ever alive together; the first such time is the later begin or the end of a gap.
   bool meet(std::size_t i, std::size_t j) const {
     const memplan_buffer &a = problem_.buffers[i], &b = problem_.buffers[j];
     i64 now = std::max(a.begin, b.begin);
@@ -172,16 +172,16 @@ class Check {
   }
 };
 
-// The time at which most bytes are alive of what `Counts` says, by rows.
+// Finds the time at which the buffers that `Counts` selects, by row, have the most live bytes.
 template <class Counts>
 class Fullest {
  public:
   Fullest(const memplan_problem &problem, Counts counts) : problem_(problem), counts_(counts) {}
 
-  // And the first buffers that are alive then.
+  // Return that time, and write the first buffers that are alive then.
   memplan_moment moment(std::size_t *buffers, std::size_t room) const {
     memplan_moment most{};
-    // The bytes alive grow where a lifetime begins or a gap ends, and nowhere else.
+    // Live bytes grow only where a lifetime begins or a gap ends, so look only at these times.
     for (std::size_t i = 0; i < problem_.count; ++i) look(problem_.buffers[i].begin, most);
     for (std::size_t row = 0; row < problem_.gap_count; ++row) look(problem_.gaps[row].end, most);
     for (std::size_t i = 0, written = 0; i < problem_.count && written < room; ++i)

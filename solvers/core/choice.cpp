@@ -53,7 +53,7 @@ void copy_rows(const Rows<T> &from, const Rows<T> &to) {
   std::copy(from.data, from.data + from.size * from.columns, to.data);
 }
 
-// Options that end a search once a flag is set: as it is stopped as that of memplan_choose, it is compiled once.
+// Return options that end a search once a flag is set; with memplan_choose's way to stop, the search is compiled once.
 memplan_options until_set(const Array<i64> &flag) {
   memplan_options options{};
   options.cancel = [](void *context) { return static_cast<int>(is_set(*static_cast<const Array<i64> *>(context))); };

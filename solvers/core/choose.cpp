@@ -15,27 +15,29 @@
 namespace memplan {
 namespace {
 
-constexpr i64 kMostMeasured = 5'000;  // items and live sets, above which only units are measured
+constexpr i64 kMostMeasured = 5'000;  // with more items and live sets than this, only units are measured
 constexpr i64 kMostRounds = 1'000, kLeastRounds = 200, kRoundsWork = 3'000'000;
-constexpr i64 kMostNoGoods = 200;     // choices that are refuted, one after the other
-constexpr i64 kMostWork = 60;         // times the work of a plan, in all plans of them
-constexpr i64 kMostDoubts = 1;        // choices that could be neither packed nor refuted, before room is left
-constexpr i64 kMostWithout = 20;      // and where there is no plan after it
-constexpr i64 kWhole = 1024, kFine = 8;  // parts of a memory; how much finer than what is free the steps are
+constexpr i64 kMostNoGoods = 200;     // most choices refuted one after the other
+constexpr i64 kMostWork = 60;         // most work in all plans of choices, as a multiple of the work of one plan
+constexpr i64 kMostDoubts = 1;        // most choices neither packed nor refuted before space is left free
+constexpr i64 kMostWithout = 20;      // the same limit while there is no plan
+// fractions of a memory are counted in 1 / kWhole; steps are kFine times finer than the free space
+constexpr i64 kWhole = 1024, kFine = 8;
 
-// The work of a plan, in times of what the options say, and of a choice.
+// The work of a plan, as a multiple of the work in the options, and the effort for a choice.
 struct Round {
   i64 times;
   choice::Effort effort;
 };
-constexpr i64 kQuickRooms[] = {kWhole / 2, kWhole / 4, kWhole / 8, kWhole / 16};  // left free for first plans
+constexpr i64 kQuickRooms[] = {kWhole / 2, kWhole / 4, kWhole / 8, kWhole / 16};  // space left free for the first plans
 constexpr choice::Effort kQuickEffort = {200, 200'000};
-constexpr i64 kFirstRooms[] = {kWhole / 16, 0}, kFirstRounds = 20;  // left free for first windows; of multipliers for them
-constexpr i64 kLeastOfHurry = 1'000;  // buffers from which the choice takes so long that a quicker one goes before it
+// space left free for the first windows; rounds of multipliers for them
+constexpr i64 kFirstRooms[] = {kWhole / 16, 0}, kFirstRounds = 20;
+constexpr i64 kLeastOfHurry = 1'000;  // from this many buffers on, choosing takes long, so a quicker choice precedes it
 constexpr choice::Effort kFirstEffort = {30, 8'000'000};
-constexpr i64 kLeastOfWindows = 40;  // buffers from which plans are first sought window by window
-constexpr i64 kWindowWork = 5'000, kWidest = 1'000;  // steps for each buffer; partial choices of a bound
-constexpr i64 kWindowSlice = 300;  // steps for each buffer, after which a better plan is kept
+constexpr i64 kLeastOfWindows = 40;  // from this many buffers on, the first plans are sought window by window
+constexpr i64 kWindowWork = 5'000, kWidest = 1'000;  // steps per buffer; partial choices of a bound
+constexpr i64 kWindowSlice = 300;  // steps per buffer, after which a better plan is kept
 constexpr choice::Effort kWindowEffort = {300, 8'000'000};
 constexpr Round kSmallRound = {1, {100, 50'000}};
 constexpr Round kFirstRound = {1, {10'000, 8'000'000}}, kSecondRound = {16, {50'000, 24'000'000}};
@@ -44,7 +46,7 @@ using choice::kNowhere;
 
 class Choosing {
  public:
-  // A plan that costs at most `enough` will do, and no other one is looked for.
+  // A plan that costs at most `enough` is sufficient, so the search then ends.
   Choosing(const memplan_problem &problem, const memplan_home *homes, std::size_t home_count, const memplan_options &options,
            memplan_result &result, Allocator &allocator, Stop &stop, std::size_t *memory_of, i64 *offsets, i64 enough = kAbsent)
       : problem_(problem),
@@ -79,18 +81,18 @@ class Choosing {
   const i64 enough_;
   choice::ProblemItems items_;
   choice::Learnt learnt_;
-  windows::Spaces spaces_{};                // where windows know all the rules
+  windows::Spaces spaces_{};                // set if windows know all rules of the problem
   std::optional<windows::Stacks> stacks_;
-  Array<i64> pool_{nullptr, 0}, end_{nullptr, 0};  // of each buffer in a choice, and where each memory ends
-  i64 cuts_ = 0;                            // what is learnt from stacks
-  Array<i64> home_;  // of the last choice's items
+  Array<i64> pool_{nullptr, 0}, end_{nullptr, 0};  // the memory of each buffer in a choice, and the end of each memory
+  i64 cuts_ = 0;                            // the number of no-goods learnt from stacks
+  Array<i64> home_;  // the memory of each item in the last choice
   Array<std::size_t> tried_;
   Array<i64> offset_;
-  i64 clash_[2] = {kAbsent, kAbsent};  // items whose pins cannot be in one memory, as the last plan says
+  i64 clash_[2] = {kAbsent, kAbsent};  // two items whose pins collide in one memory, as the last plan found
   Round round_ = kFirstRound;
-  bool is_quick_ = false;  // while a first plan is looked for
-  i64 first_cost_ = kAbsent;  // of the first plan, or absent
-  bool is_proved_ = false;  // that no choice costs less than the plan, or that none fits
+  bool is_quick_ = false;  // true while a first plan is sought
+  i64 first_cost_ = kAbsent;  // the cost of the first plan, or ABSENT
+  bool is_proved_ = false;  // true if no choice costs less than the plan, or if none fits
 
   i64 count() const { return static_cast<i64>(problem_.count); }
   i64 items() const { return items_.bytes.size; }
@@ -124,7 +126,8 @@ class Choosing {
       round_ = is_measured ? kSecondRound : kFirstRound;
       if (!is_measured) plan_quickly(multipliers);
       if (!is_measured && stacks_ && count() >= kLeastOfWindows && !is_over()) go_through(multipliers);
-      if (!is_measured && count() < kLeastOfWindows) {  // mostly enough for few, and takes little memory
+      // for few buffers, this is mostly sufficient and takes little memory
+      if (!is_measured && count() < kLeastOfWindows) {
         round_ = kSmallRound;
         decompose(multipliers, kMostDoubts);
         if (is_over()) break;
@@ -164,7 +167,7 @@ class Choosing {
     }
   }
 
-  // Learn the sets of a choice that fit into no stack; false where there are none.
+  // Learn no-goods from the sets of a choice that fit in no stacking order; return false if there are none.
   bool refute_stacks() {
     if (!stacks_ || problem_.share_count > 0) return false;
     const i64 before = learnt_.size();
@@ -193,7 +196,7 @@ class Choosing {
     return enough_ >= 0 ? std::min(most, enough_) : most;
   }
 
-  // Choose and pack by turns, until the least cost is reached and proved, or packing is open.
+  // Choose and pack in turn, until the least cost is reached and proved, or packing stays undecided.
   void decompose(const choice::Multipliers &multipliers, i64 most_doubts) {
     learnt_.drop_doubts();
     while (!is_over() && learnt_.size() - cuts_ < kMostNoGoods && has_work()) {
@@ -202,14 +205,14 @@ class Choosing {
       is_proved_ = made.bound > most();
       raise(std::min(made.bound, most() + 1));
       if (is_proved_) return;
-      // What is not known to fit is left out for a plan, and not for the bound.
+      // Sets that may not fit are avoided for a plan, but a bound must not rely on them.
       if (learnt_.doubts() > 0) made = cheapest(multipliers, items_.limit, true, most(), round_.effort);
       if (!made.is_found || !pack() || learnt_.doubts() > most_doubts) return;
     }
   }
 
-  // First plans, packed by orders alone: all in memories without a limit, whatever time is left, and then choices that
-  // leave less and less of the others free.
+  // Make first plans by packing orders alone: all buffers in memories without a limit, whatever the remaining time is,
+  // and then choices that leave less and less of the limited memories free.
   void plan_quickly(const choice::Multipliers &multipliers) {
     is_quick_ = true;
     if (put_without_limits()) pack();
@@ -222,7 +225,7 @@ class Choosing {
     is_quick_ = false, first_cost_ = result_.cost;
   }
 
-  // Whether windows and stacks know all the rules.
+  // Return whether windows and stacks know all rules of the problem.
   bool is_bare() const {
     const auto is_other = [](const memplan_buffer &each) {
       if (each.size == 0 || each.no_cross > 0) return true;
@@ -236,14 +239,14 @@ class Choosing {
            std::none_of(problem_.memories, problem_.memories + problem_.memory_count, has_base);
   }
 
-  // A choice that windows pack, and then the plan that they have.
+  // The tables of a choice that windows pack; afterwards, they hold the plan of the windows.
   struct Packing {
     Array<i64> goal, home, pool, offset, random;
 
     windows::WindowSearch run(i64 pack_nodes) const { return {goal, home, pool, offset, 0, pack_nodes, random, {nullptr, 0}, {nullptr, 0}}; }
   };
 
-  // The last choice, not packed yet. Nothing is to be read where the arena has failed.
+  // Return the last choice, not yet packed. If the arena has failed, the result must not be read.
   Packing begin_packing(Arena &arena) const {
     const auto column = [&] { return arena.array<i64>(count()); };
     const Packing made{column(), column(), column(), column(), arena.array<i64>(1)};
@@ -253,7 +256,7 @@ class Choosing {
     return made;
   }
 
-  // Plans near choices that are made and packed in little time.
+  // Make plans near choices that are chosen and packed quickly.
   void hurry() {
     const choice::Multipliers multipliers = ascend(Rows<i64>{nullptr, 0, items_.knapsack.rows}, kFirstRounds);
     const Rows<i64> limit = arena_.rows<i64>(items_.limit.size, items_.limit.columns);
@@ -273,7 +276,7 @@ class Choosing {
     }
   }
 
-  // A bound on the cost of all choices, and plans near a cheap one, of which the buffers of some windows are placed anew.
+  // Bound the cost of all choices, and improve plans near a cheap choice by placing the buffers of some windows again.
   void go_through(const choice::Multipliers &multipliers) {
     if (!cheapest(multipliers, items_.limit, false, most(), kWindowEffort).is_found) return;
     Arena arena(allocator_);
@@ -303,7 +306,7 @@ class Choosing {
     }
   }
 
-  // The first plan, which takes no search: see windows::Search::fill.
+  // Make the first plan, which needs no search: see windows::Search::fill.
   void fill() {
     Arena arena(allocator_);
     const Array<i64> none = arena.array<i64>(count()), pool = arena.array<i64>(count()), offset = arena.array<i64>(count());
@@ -319,7 +322,7 @@ class Choosing {
     first_cost_ = result_.cost;
   }
 
-  // Keep what windows have placed, where that is all and costs less than the plan; memories without a limit are packed.
+  // Keep the placement of windows if it is complete and cheaper than the plan; memories without a limit are packed now.
   void take_placed(const Array<i64> &pool, const Array<i64> &offset) {
     i64 cost = 0;
     for (i64 i = 0; i < count(); ++i) {
@@ -339,7 +342,7 @@ class Choosing {
     if (is_whole) take();
   }
 
-  // The problem as windows read it, in bytes. Nothing is to be read where the arena has failed.
+  // Return the problem in the form for windows, in bytes. If the arena has failed, the result must not be read.
   windows::Spaces spaces_of(Arena &arena) const {
     const choice::ChoiceItems &knapsack = items_.knapsack;
     const i64 n = count(), p = memories(), links = static_cast<i64>(problem_.pair_count);
@@ -382,10 +385,10 @@ class Choosing {
     return made;
   }
 
-  // A plan that a search has found, and not orders alone.
+  // Return whether a search, and not only packing in orders, has found the plan.
   bool has_plan() const { return result_.cost >= 0 && result_.cost != first_cost_; }
 
-  // Choose for each item its cheapest memory without a limit; returns false where one may be in none.
+  // Choose for each item its cheapest memory without a limit; return false if an item may be in no such memory.
   bool put_without_limits() {
     for (i64 j = 0; j < items(); ++j) {
       home_[j] = kAbsent;
@@ -402,7 +405,7 @@ class Choosing {
         limit[q][t] = items_.limit[q][t] - (items_.is_limited(q) ? items_.limit[q][t] * room / kWhole : 0);
   }
 
-  // Look for plans of choices that leave some of each limited memory free, as little as a plan needs.
+  // Look for plans of choices that leave a part of each limited memory free, as small a part as a plan needs.
   void leave_room(const choice::Multipliers &multipliers) {
     const Rows<i64> limit = arena_.rows<i64>(items_.limit.size, items_.limit.columns);
     i64 low = 0, high = kWhole + 1;
@@ -413,7 +416,7 @@ class Choosing {
       leave_free(limit, room);
       const choice::Cheapest made = cheapest(multipliers, limit, false, most(), kFirstRound.effort);
       if (made.is_found) pack();
-      // Where nothing cheaper leaves so much free, nothing cheaper leaves more.
+      // If no cheaper choice leaves this much free, none leaves more free, so search below.
       (!made.is_found || result_.cost != before ? high : low) = room;
     }
   }
@@ -427,10 +430,11 @@ class Choosing {
     for (i64 i = 0; i < count(); ++i) tried_[i] = static_cast<std::size_t>(home_[items_.knapsack.item[i]]);
   }
 
-  // Pack the choice, and keep it where it fits. Returns false where nothing new is learnt.
+  // Pack the choice, and keep the plan if it fits; return false if nothing new was learnt.
   bool pack() {
     for (i64 j = 0; j < items(); ++j)
-      if (items_.bytes[j] == 0) put_where_cheapest(j);  // in no live set, so that nothing chose for it
+      // an item without bytes is in no live set, so its memory is chosen here
+      if (items_.bytes[j] == 0) put_where_cheapest(j);
     spread();
     for (i64 q = 0; q < memories(); ++q) {
       const i64 before = learnt_.find(q, items(), [&](i64 j) { return is_in(q, j); });
@@ -438,7 +442,7 @@ class Choosing {
       const memplan_status status = pack_one(q);
       if (status <= MEMPLAN_FEASIBLE) continue;
       if (status == MEMPLAN_OUT_OF_MEMORY || stop_() || (is_quick_ && status != MEMPLAN_INFEASIBLE)) return false;
-      const bool is_clash = clash_[0] != kAbsent;  // of pins, whatever else is there
+      const bool is_clash = clash_[0] != kAbsent;  // true if pins collide, whatever else is in the memory
       learnt_.add(q, items(), round_.times, status == MEMPLAN_INFEASIBLE, [&](i64 j) {
         return is_clash ? j == clash_[0] || j == clash_[1] : is_in(q, j);
       });
@@ -447,7 +451,7 @@ class Choosing {
     return take();
   }
 
-  // Plan one memory of the choice.
+  // Plan one memory of the choice, and return the status.
   memplan_status pack_one(i64 q) {
     Arena inner(allocator_);
     memplan_problem whole = problem_;
@@ -458,7 +462,7 @@ class Choosing {
     const memplan_problem own = split.problem(q);
     memplan_options options = options_;
     options.work = std::min(options.work, kMost / round_.times) * round_.times;
-    if (is_quick_) options.work = 0;  // orders alone
+    if (is_quick_) options.work = 0;  // no search, only packing in orders
     if (is_quick_ && result_.cost < 0) options.seconds = 0;
     if (options.seconds > 0) options.seconds = std::max(1e-9, stop_.left());
     const memplan_result made = memplan_plan(&own, &options, offset.data);
@@ -474,7 +478,7 @@ class Choosing {
     return made.status;
   }
 
-  // Keep the plan, if it costs less than the best.
+  // Keep the plan if it costs less than the best one; return whether it does.
   bool take() {
     i64 cost = 0, peak = 0;
     for (i64 j = 0; j < items(); ++j) cost += price(home_[j], j);
@@ -493,7 +497,7 @@ class Choosing {
 
 };
 
-// Plans with pins, in the memories of the plan that there is, but for those that are pinned; or, looking far, in any.
+// Finds plans with pins: other buffers stay in their known memories or, when looking far, may be in any memory.
 class PinnedChoice {
  public:
   PinnedChoice(Allocator &allocator, Stop &stop, const memplan_problem &problem, const memplan_home *homes, std::size_t home_count,
@@ -535,7 +539,7 @@ class PinnedChoice {
   }
 
  private:
-  static constexpr i64 kMostFar = 2;  // choices of many buffers
+  static constexpr i64 kMostFar = 2;  // the most choices for many buffers
   Allocator &allocator_;
   Stop &stop_;
   const memplan_problem &problem_;
@@ -581,7 +585,7 @@ class PinnedChoice {
   }
 };
 
-// Choose without places, and then with as many as fit at a cost near that.
+// Choose without old places first, and then keep as many old places as fit at a cost near that of the first plan.
 void choose_and_keep(const memplan_problem &problem, const memplan_home *homes, std::size_t home_count, Asked &asked,
                      std::size_t *memory_of, i64 *offsets) {
   Stop stop(asked.options);

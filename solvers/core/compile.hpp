@@ -8,7 +8,7 @@
 
 namespace memplan {
 
-// The largest common divisor of all that is added, and what divides it.
+// The greatest common divisor of all added numbers; 1 if there is none.
 class Unit {
  public:
   void add(i64 value) { unit_ = std::gcd(unit_, value); }
@@ -22,7 +22,7 @@ class Compiler {
  public:
   Compiler(Arena &arena, const memplan_problem &problem) : arena_(arena), problem_(problem) {}
 
-  // Nothing is to be read where the arena has failed. What is asked in between ends nothing: the bound needs it all.
+  // If the arena has failed, do not read the result. `is_over` ends nothing here, because the bound needs all of it.
   template <class IsOver>
   OnePool instance(IsOver &&is_over) {
     OnePool made{};
@@ -60,7 +60,7 @@ class Compiler {
     });
   }
 
-  // What divides all sizes, made finer until each alignment divides it, or is a multiple of it.
+  // Return the greatest common divisor of all sizes, refined until each alignment divides it or is a multiple of it.
   i64 plain_unit() const {
     Unit sizes;
     for (std::size_t i = 0; i < problem_.count; ++i) sizes.add(problem_.buffers[i].size);
@@ -76,7 +76,7 @@ class Compiler {
     return unit;
   }
 
-  // What divides all that is said of places.
+  // Return the greatest common divisor of all numbers that restrict offsets.
   i64 common_unit() const {
     Unit unit;
     unit.add(problem_.base), unit.add(problem_.bank);
@@ -122,8 +122,8 @@ class Compiler {
     }
   }
 
-  // Cut time into maximal live sets. In the order of time, with ends before starts, a set is a run of starts before an
-  // end.
+  // Cut time into maximal live sets: in order of time, with ends before starts, each run of starts followed by an end
+  // is one live set.
   template <class IsOver>
   void list_lifetimes(OnePool &made, IsOver &&is_over) {
     const i64 gaps = static_cast<i64>(problem_.gap_count);
@@ -184,10 +184,11 @@ class Compiler {
       made.pair_first[at] = sum;
       sum += mine;
     }
-    for (i64 row = 0; row < count; ++row)  // moves each first to its end, that is to the next one's first
+    // afterwards, each `first` is the end of its list, which is the start of the next one
+    for (i64 row = 0; row < count; ++row)
       if (ends_of(row, i, j)) made.pair[made.pair_first[i]++] = j, made.pair[made.pair_first[j]++] = i;
     i64 kept = 0, first = 0;
-    for (i64 at = 0; at < made.n; ++at) {  // each once, whatever the rows repeat
+    for (i64 at = 0; at < made.n; ++at) {  // keep each entry once, even if rows repeat it
       i64 *begin = made.pair.data + first, *end = made.pair.data + made.pair_first[at];
       first = made.pair_first[at];
       std::sort(begin, end, [](i64 a, i64 b) { return a < b; });

@@ -5,7 +5,7 @@
 
 namespace memplan {
 
-// The lifetimes of the free buffers, in sections: live sets, then cliques of those that have no lifetime.
+// The lifetimes of the free buffers, in sections: live sets, then cliques of buffers without lifetimes.
 struct Lives {
   Array<i64> first;  // (n + 1,)
   Array<i64> start;
@@ -15,17 +15,17 @@ struct Lives {
   i64 n_sections = 0;
 };
 
-// Buffers that no section and no conflict by name connects to another one.
+// A component: buffers that no section and no named conflict connects to other buffers.
 struct Component {
   i64 n;
   i64 *buffers;
 };
 
-// Cover the free buffers without a lifetime by cliques of the conflicts by name among them, the largest first; writes
-// the section of each, and returns the number of sections.
+// Cover the free buffers without a lifetime by cliques of their named conflicts, the largest cliques first;
+// write the section of each buffer, and return the number of sections.
 inline i64 list_cliques(Arena &arena, const OnePool &instance, Array<i64> &section) {
   Array<u32> order = arena.uncleared<u32>(instance.n);
-  Array<i64> common = arena.array<i64>(instance.n);  // how many of the clique a buffer conflicts with, in all
+  Array<i64> common = arena.array<i64>(instance.n);  // for each buffer, the number of its conflicts with the clique
   if (arena.has_failed) return 0;
   i64 n = 0, sections = instance.n_sets;
   for (i64 i = 0; i < instance.n; ++i) {
@@ -84,7 +84,7 @@ inline Lives lives_of(Arena &arena, const OnePool &instance) {
   return lives;
 }
 
-// The components in time order; no component has pinned buffers.
+// Return the components in order of time; they contain no pinned buffers.
 inline Array<Component> split(Arena &arena, const OnePool &instance, const Lives &lives) {
   Array<Component> rows{nullptr, 0};
   Array<i64> part = arena.array<i64>(lives.n_sections + 2), filed = arena.uncleared<i64>(instance.n);
@@ -102,7 +102,7 @@ inline Array<Component> split(Arena &arena, const OnePool &instance, const Lives
   i64 crossing = 0, count = 0;
   for (i64 s = 0; s < lives.n_sections; ++s) {
     crossing += part[s];
-    count += crossing == 0;  // a wall before a section that nothing crosses into
+    count += crossing == 0;  // no lifetime crosses into this section, so a new component begins
     part[s] = count - 1;
   }
   rows = arena.array<Component>(count);
@@ -119,7 +119,7 @@ inline Array<Component> split(Arena &arena, const OnePool &instance, const Lives
     Component &row = rows[part[lives.leftmost[i]]];
     row.buffers[row.n++] = i;
   }
-  for (const Component &row : rows)  // sections of pinned buffers alone have none
+  for (const Component &row : rows)  // sections with pinned buffers only have no free buffers, so drop their components
     if (row.n > 0) rows[kept++] = row;
   rows.size = kept;
   return rows;

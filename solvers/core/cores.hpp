@@ -10,7 +10,7 @@
 
 namespace memplan {
 
-// Positions are those in the component.
+// Searches cores of one component in rounds; positions are those in the component.
 class CoreRounds {
  public:
   CoreRounds(Allocator &allocator, Parts &parts, i64 component, Rounds &rounds, Random &random)
@@ -35,8 +35,8 @@ class CoreRounds {
     return (rounds_.is_proving || n <= kSmall) && nodes_ <= rounds_.nodes() - kHeadStart * n;
   }
 
-  // Search a core for at most so many nodes, and have it grow, or give it up. EXHAUSTED with a capacity that the
-  // component takes at least, or FOUND with its offsets.
+  // Search a core for at most `most` nodes, and let it grow or give it up. Return EXHAUSTED with a capacity that the
+  // component needs at least, or FOUND with the offsets of the component.
   template <class IsOver>
   RunResult round(i64 capacity, i64 most, i64 &spent, IsOver &&is_over) {
     RunResult result;
@@ -51,20 +51,20 @@ class CoreRounds {
       result.outcome = kStopped;
       is_given_up_ = !set_core(is_over);
     } else if (result.outcome == kFound || result.outcome == kExhausted || inner_.rounds().nodes() >= limit()) {
-      is_given_up_ = true;  // its offsets are read before the next one
+      is_given_up_ = true;  // the offsets are read before the next core begins, so they stay valid
     }
     return result;
   }
 
  private:
-  // Larger components have cores searched only once some capacity above the bound is ruled out: most have placements
-  // there. The nodes for each buffer that are spent on the whole before any on cores, after which both get equally many,
-  // and the nodes that making the sections of a core counts as.
+  // For larger components, search cores only once a capacity above the bound is refuted: most have a plan at the bound.
+  // kHeadStart: nodes per buffer spent on the whole component first; afterwards, both searches get equally many nodes.
+  // kOfCompiling: the nodes that building the sections of a core counts as.
   static constexpr i64 kSmall = 100, kHeadStart = 250, kOfCompiling = 16, kMostRows = 1 << 16;
-  // A core of a component of n buffers begins with 1 + n / kFirstShare of them. To a core of m buffers, 1 + m / kJoining
-  // are added at a time.
+  // A core of a component of n buffers begins with 1 + n / kFirstShare of them.
+  // A core of m buffers grows by 1 + m / kJoining buffers at a time.
   static constexpr i64 kFirstShare = 8, kJoining = 16;
-  // The nodes for each buffer of the first core, and the factor for each next core.
+  // The nodes per buffer of the first core, and the factor by which each next core gets more.
   static constexpr double kFirstLimit = 250, kLonger = 1.2;
   Parts &parts_;
   const i64 component_;
@@ -72,7 +72,7 @@ class CoreRounds {
   Random &random_;
   Arena kept_;
   InnerRounds inner_;
-  Array<u32> order_{nullptr, 0};  // which buffers join first
+  Array<u32> order_{nullptr, 0};  // the order in which buffers join a core
   Array<double> value_{nullptr, 0}, failures_{nullptr, 0};
   Stack<i64> core_, near_;
   Array<i64> buffers_{nullptr, 0}, low_{nullptr, 0};
@@ -82,7 +82,7 @@ class CoreRounds {
 
   i64 limit() const { return static_cast<i64>(limit_ * static_cast<double>(rounds_.size())); }
 
-  // Search in all orders, in rounds, for about so many nodes.
+  // Search in all orders, in rounds, for about `most` nodes.
   template <class IsOver>
   RunResult search(i64 capacity, i64 most, IsOver &&is_over) {
     Rounds &inner = inner_.rounds();
@@ -98,7 +98,7 @@ class CoreRounds {
     return result;
   }
 
-  // Begin another core: first come buffers that are large and alive where searches of the whole have failed.
+  // Begin another core with the buffers that are large and alive where searches of the whole component failed.
   template <class IsOver>
   bool begin_core(IsOver &&is_over) {
     const exact::Sections &sections = rounds_.sections();
@@ -107,7 +107,7 @@ class CoreRounds {
     for (i64 s = 0; s < weight.size; ++s) failures_[s + 1] = failures_[s] + weight[s];
     for (i64 x = 0; x < n; ++x) {
       const double failed = failures_[sections.rightmost[x]] - failures_[sections.leftmost[x]];
-      // The first core is by the failures alone; later ones differ by chance, by about a half.
+      // The first core depends on the failures alone; later cores vary at random, by a factor of about one and a half.
       double chance = 1 + (cores_ > 0 ? random_.noise() / 16 : 0);
       for (int k = 0; k < 3; ++k) chance *= chance;
       order_[x] = static_cast<u32>(x);
@@ -130,12 +130,12 @@ class CoreRounds {
     nodes_ += kOfCompiling * core_.size;
     const Component core{core_.size, buffers_.data};
     if (!inner_.begin([&](Arena &arena) { return parts_.laid_out(arena, core, is_over); }, is_over)) return false;
-    inner_.rounds().is_proving = true;  // its runs are long
+    inner_.rounds().is_proving = true;  // proofs need long runs, so prefer these
     return true;
   }
 
-  // Let the first that do not fit around the core join it, or all, where there is none. The others are packed by first
-  // fit, in their order; alignments and obstacles are not looked at, as this is but a way to choose.
+  // Let the first buffers that do not fit around the core join it; if all fit, let every buffer join. Others are packed
+  // by first fit in their order; ignoring alignments and obstacles is safe, because this only selects buffers.
   void grow(const i64 *offset, i64 capacity) {
     const exact::Sections &sections = rounds_.sections();
     const i64 before = core_.size, joining = 1 + before / kJoining;

@@ -5,10 +5,10 @@
 
 namespace memplan::prices {
 
-// A search for plans that cost less than `upper`, all starts at some of the places, which ascend; entries have no grid or
-// gap. Buffers are placed in an order; twin[r] is the position in it of an earlier one that can be exchanged with the one
-// at r, or ABSENT. With `is_colours` all places are alike; with `is_mirrored` a plan turned upside down is one as well.
-// `at` is filled with the best plan, `counts` with (nodes, a price that no plan is below).
+// A search for plans that cost less than `upper` and start only at the ascending `place`s; entries have no grid or gap.
+// Buffers are placed in `order`. twin[r] is the position in `order` of an earlier buffer interchangeable with
+// the one at r, or ABSENT. `is_colours`: all places are alike. `is_mirrored`: plans may be turned upside down.
+// The kernel fills `at` with the best plan, and `counts` with (nodes, a lower bound on the price).
 struct Dolls {
   Array<i64> place;
   Array<i64> order;
@@ -54,7 +54,7 @@ class DollSearch {
   }
 
  private:
-  // All tables are by rank: the position of a buffer in the order.
+  // Prepare all tables, which are indexed by rank: the position of a buffer in the order.
   void prepare() {
     for (i64 r = 0; r < n_; ++r) rank_[run_.order[r]] = r;
     for (i64 r = 0; r < n_; ++r) {
@@ -70,14 +70,14 @@ class DollSearch {
         for (i64 k = 0; k < piece_.reserved.size; ++k)
           is_legal = is_legal && (end <= piece_.reserved[k][0] || piece_.reserved[k][1] <= at);
         banned_[r * places_ + p] = !is_legal;
-        // What lies at place p meets this buffer from the first place that is above its own start less the size on.
+        // A buffer at place p meets this one from the first place above its own start minus the size on.
         from_[r * places_ + p] = std::upper_bound(run_.place.begin(), run_.place.end(), at - piece_.size[v]) - run_.place.begin();
         past_[r * places_ + p] = std::lower_bound(run_.place.begin(), run_.place.end(), end) - run_.place.begin();
       }
     }
   }
 
-  // Add what buffer `r` at place p asks of those behind it, or take it back.
+  // Add the prices that buffer `r` at place p adds to the later buffers, or subtract them if `sign` is -1.
   void ask(i64 r, i64 p, i64 sign) {
     for (i64 u = r + 1; u < n_; ++u) {
       const i64 weight = weight_[r][u];
@@ -89,10 +89,10 @@ class DollSearch {
     }
   }
 
-  // The places that a buffer may have while so many colours are used: a colour more than those is like any other.
+  // Return how many places a buffer may try after `used` colours; unused colours are alike, so one of them is enough.
   i64 open(i64 used) const { return run_.is_colours ? std::min(places_, used + 1) : places_; }
 
-  // Place the buffers from `r` on, with `cost` paid before them; false where the search must stop.
+  // Place the buffers from rank `r` on, with `cost` paid so far; return false if the search must stop.
   bool go_on(i64 r, i64 used, i64 cost) {
     if (++nodes_ > run_.most_nodes || pace_((n_ - r + 1) * places_)) return false;
     if (r == n_) {

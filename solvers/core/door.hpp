@@ -7,7 +7,7 @@
 
 namespace memplan {
 
-// The memory of a buffer.
+// Return the memory of a buffer; without a list of memories, all buffers are in the problem's only memory.
 inline memplan_memory memory_of(const memplan_problem &problem, std::size_t buffer) {
   if (problem.memory_count > 0) return problem.memories[problem.memory_of[buffer]];
   return {problem.capacity, problem.base, problem.reserved, problem.reserved_count, problem.bank};
@@ -21,7 +21,7 @@ inline bool has_same_offset(const memplan_problem &problem, std::size_t buffer) 
   return problem.same_offset != nullptr && problem.same_offset[buffer] != MEMPLAN_NONE;
 }
 
-// Whether each memory of one buffer is one of another's.
+// Return whether `other` may be in every memory in which `buffer` may be.
 inline bool is_within(const memplan_home *homes, std::size_t count, std::size_t buffer, std::size_t other) {
   const auto rows = [&](std::size_t of, const memplan_home *&end) {
     const auto below = [](const memplan_home &home, std::size_t number) { return home.buffer < number; };
@@ -35,14 +35,14 @@ inline bool is_within(const memplan_home *homes, std::size_t count, std::size_t 
   });
 }
 
-inline constexpr i64 kMostCost = i64{1} << 58;  // of homes, and of the weights of places
+inline constexpr i64 kMostCost = i64{1} << 58;  // the largest cost of a home, and the largest weight of a place
 
 class Door {
  public:
-  // Where memories are to be chosen, that of each buffer is not read.
+  // If memories are still to be chosen, the memory of each buffer is not read.
   explicit Door(const memplan_problem &problem, bool is_choice = false) : problem_(problem), is_choice_(is_choice) {}
 
-  // The first rule that the problem breaks, and the buffer, or row, that does. Takes no memory; O(n + rows log rows).
+  // Return the first broken rule, and in `at` its buffer or row. Takes no memory, and O(n + rows log rows) time.
   memplan_rule fault(std::size_t &at) {
     at = MEMPLAN_NONE;
     const memplan_problem &p = problem_;
@@ -208,19 +208,19 @@ class Door {
   }
   bool is_upper(std::size_t buffer) const { return row_of(buffer) != nullptr; }
 
-  // The lowest buffer of a group, or the buffer itself.
+  // Return the lowest buffer of a buffer's group, or the buffer itself if it is in no group.
   std::size_t lowest_of(std::size_t buffer) const {
     const memplan_join *row = row_of(buffer);
     return row == nullptr ? buffer : row->lower;
   }
 };
 
-// Whether a problem has what memories are not chosen with.
+// Return whether a problem has features with which memories cannot be chosen.
 inline bool is_beside_choice(const memplan_problem &problem) {
   return problem.memory_count == 0 || problem.price_count > 0 || problem.same_offset != nullptr;
 }
 
-// The first rule that a problem breaks whose memories are to be chosen, or a home.
+// Return the first broken rule of a problem whose memories are to be chosen, or of its homes.
 inline memplan_rule fault_of_choice(const memplan_problem &problem, const memplan_home *homes, std::size_t count, std::size_t &at) {
   if (is_beside_choice(problem)) return MEMPLAN_CHOICE_BESIDE;
   if (homes == nullptr && count > 0) return MEMPLAN_NULL_POINTER;

@@ -10,7 +10,7 @@
 
 namespace memplan {
 
-// Reads dummy buffers out of the slack of each section, in granules: those of a guess add up to it.
+// Guesses dummy buffers from the slack of each section, in granules; the dummy buffers of a guess add up to the slack.
 class Guesses {
  public:
   bool begin(Arena &arena, i64 sections, Random &random) {
@@ -19,11 +19,11 @@ class Guesses {
     return !arena.has_failed;
   }
 
-  // The guess with the fewest of several: the simplest explanation is the likeliest.
+  // Return the smallest of several guesses, because the simplest explanation is the likeliest.
   Array<Dummy> fewest(const Array<i64> &slack) {
     best_.size = kMost;
     for (int guess = 0; guess < kGuesses; ++guess) {
-      // Slack suggests different buffers when it is read backwards.
+      // Slack suggests different buffers when it is read backwards, so choose the direction at random.
       read(slack, random_->uniform() < 0.5);
       if (rows_.size < best_.size) std::swap(rows_, best_);
     }
@@ -33,11 +33,11 @@ class Guesses {
  private:
   static constexpr int kGuesses = 30;
   Random *random_ = nullptr;
-  Stack<Dummy> best_, rows_, alive_;  // of what is alive no end is known
+  Stack<Dummy> best_, rows_, alive_;  // `alive_` has the dummy buffers whose end is not yet known
 
   i64 below(i64 count) { return static_cast<i64>(random_->next() % static_cast<u64>(count)); }
 
-  // Begin a dummy buffer where the slack rises, and end some where it falls.
+  // Read the slack in one direction: dummy buffers begin where it rises, and end where it falls.
   void read(const Array<i64> &slack, bool is_forwards) {
     const i64 k = slack.size;
     const auto at = [&](i64 s) { return s < 0 || s == k ? 0 : slack[is_forwards ? s : k - 1 - s]; };
@@ -51,7 +51,7 @@ class Guesses {
       for (Dummy &row : rows_) row = {k - row.end, k - row.start, row.size};
   }
 
-  // If those that end are too large, the last of them goes on with the rest, or another one begins with that.
+  // End dummy buffers for a fall. If they are too large, the last one continues with the rest, or another one begins.
   void end_some(i64 s, i64 fall) {
     for (i64 x = alive_.size - 1; x > 0; --x) std::swap(alive_[x], alive_[below(x + 1)]);
     const i64 count = choose(fall);
@@ -63,15 +63,15 @@ class Guesses {
     std::move(alive_.begin() + count, alive_.end(), alive_.begin());
     alive_.size -= count;
     if (rest == 0) return;
-    // A buffer larger than the fall is two, of which either may have begun earlier.
+    // A dummy buffer larger than the fall is split in two; either part may have begun earlier, so choose at random.
     Dummy &last = rows_.back();
     const bool goes_on = random_->uniform() < 0.5;
     alive_.push({goes_on ? last.start : s, 0, rest});
     if (goes_on) last.size -= rest;
   }
 
-  // Put those that end first, and return how many these are: one or two as large as the fall, which is the likeliest,
-  // else one that is larger, else several.
+  // Move the dummy buffers that end to the front; return their number. Likeliest are one or two that equal the fall,
+  // then one that is larger; otherwise several dummy buffers end.
   i64 choose(i64 fall) {
     const i64 n = alive_.size;
     for (i64 x = 0; x < n; ++x)
@@ -91,7 +91,7 @@ class Guesses {
   }
 };
 
-// Rounds on a component with its slack filled, guess after guess; those without are `rounds`.
+// Rounds on a component whose slack dummy buffers fill, guess after guess; `rounds` are those without dummy buffers.
 class DummyRounds {
  public:
   DummyRounds(Allocator &allocator, Parts &parts, i64 component, Rounds &rounds, Random &random)
@@ -105,7 +105,7 @@ class DummyRounds {
 
   bool has_failed() { return filled_.has_failed(); }
 
-  // Whether the next round should be one with dummy buffers, under a capacity.
+  // Return whether the next round at this capacity should use dummy buffers.
   template <class IsOver>
   bool is_due(i64 capacity, IsOver &&is_over) {
     if (rounds_.is_proving || nodes_ > rounds_.nodes() - kHeadStart * rounds_.size()) return false;
@@ -117,7 +117,7 @@ class DummyRounds {
     return is_simple_;
   }
 
-  // Search in each order, for at most so many nodes; FOUND with the offsets of the component's buffers.
+  // Search in each order, for at most `most` nodes; return FOUND with the offsets of the component's real buffers.
   template <class IsOver>
   RunResult round(i64 most, i64 &spent, IsOver &&is_over) {
     if (!has_guess_ && !guess(is_over)) return {};
@@ -128,22 +128,22 @@ class DummyRounds {
       const i64 left = most - (filled_.rounds().nodes() - before);
       if (left <= 0) break;
       result = filled_.rounds().run(kAtBound, order, capacity_, std::min(limit, left), is_over);
-      // A refuted guess proves nothing about the problem; the next one may be right.
+      // A refuted guess proves nothing about the problem, and the next one may be right, so go on.
       is_done = result.outcome == kFound || result.outcome == kExhausted || filled_.rounds().has_failed();
     }
     filled_.rounds().end_round(kAtBound);
     spent = filled_.rounds().nodes() - before;
     nodes_ += spent;
-    // What was found is read before the next guess.
+    // The placement is read before the next guess, so the guess may end here.
     has_guess_ = !is_done && filled_.rounds().nodes() < kOfGuess * rounds_.size();
     return result;
   }
 
  private:
-  // The nodes for each buffer that are spent without dummy buffers at first, after which both searches get equally many;
-  // the most nodes for a guess; and the nodes that making a guess counts as, so that short rounds get no more turns.
+  // kHeadStart: nodes per buffer spent without dummy buffers first; afterwards, both searches get equally many.
+  // kOfGuess: most nodes per buffer for a guess. kOfGuessing: nodes that making a guess counts as.
   static constexpr i64 kHeadStart = 64, kOfGuess = 64, kOfGuessing = 16, kMostRows = 1 << 14;
-  // The most dummy buffers for each buffer, and for each rise of the slack: beyond that, guesses are wrong.
+  // The most dummy buffers per buffer, and per rise of the slack; guesses with more are wrong.
   static constexpr double kMostDummies = 0.1, kMostOfRises = 1.5;
   Parts &parts_;
   const i64 component_;
@@ -156,17 +156,17 @@ class DummyRounds {
   i64 capacity_ = kAbsent, nodes_ = 0;
   bool is_simple_ = false, has_guess_ = false;
 
-  // Read the slack with nothing placed; false where it takes many dummy buffers.
+  // Read the slack before any placement; return false if it requires many dummy buffers.
   template <class IsOver>
   bool has_simple_slack(IsOver &&is_over) {
-    // A search of one node leaves it.
+    // A search of one node leaves the slack of the empty placement.
     if (rounds_.run(kAtBound, 0, capacity_, 1, is_over).outcome == kExhausted) return false;
     i64 rises = 0;
     for (i64 s = 0; s < slack_.size; ++s) {
       slack_[s] = rounds_.slack(s) / rounds_.sections().granule;
       rises += slack_[s] > (s > 0 ? slack_[s - 1] : 0);
     }
-    // Slack that takes more was not left by a few missing buffers.
+    // A few missing buffers leave little slack, so slack that needs more dummy buffers is not worth a guess.
     const double most = std::min(kMostDummies * static_cast<double>(rounds_.size()), kMostOfRises * static_cast<double>(rises));
     return rises > 0 && static_cast<double>(rises) <= most && static_cast<double>(guesses_.fewest(slack_).size) <= most;
   }

@@ -41,7 +41,7 @@ class Search {
  public:
   Search(const Homes &homes, const Ejection &run) : homes_(homes), run_(run), waiting_(run.waiting[0]) {}
 
-  // Place all buffers that wait, within the number of rounds.
+  // Place all waiting buffers within the number of rounds; return the outcome.
   i64 eject() {
     for (i64 round = 0; round < run_.rounds && waiting_ > 0; ++round) {
       if (is_set(run_.flag)) return kStopped;
@@ -64,7 +64,7 @@ class Search {
   const Ejection &run_;
   i64 &waiting_;
 
-  // Take a buffer out of the queue: the largest, or every third time any.
+  // Take a buffer out of the queue: mostly the largest one, but every third time a random one.
   i64 take() {
     i64 best = draw(run_.random[0]) % waiting_;
     if (draw(run_.random[0]) % 3 != 0) {
@@ -79,8 +79,8 @@ class Search {
     return buffer;
   }
 
-  // The weight of all buffers that a buffer would push out: at least `most` if it is not below that, and below 0 if the
-  // buffer must not lie there.
+  // Return the weight of all buffers that a buffer would eject; a value of at least `most` if that is not below `most`,
+  // and a value below 0 if the buffer must not be there.
   double price(i64 buffer, i64 pool, i64 offset, double most) const {
     const i64 end = offset + homes_.size[buffer];
     for (i64 r = 0; r < homes_.reserved.size; ++r) {
@@ -99,7 +99,7 @@ class Search {
     return total;
   }
 
-  // Push out all that a buffer, just placed, lies on.
+  // Eject all buffers that overlap a buffer that was just placed.
   void push_out(i64 buffer) {
     const i64 low = run_.offset[buffer], pool = run_.pool[buffer], high = low + homes_.size[buffer];
     for (i64 k = homes_.near_first[buffer]; k < homes_.near_first[buffer + 1]; ++k) {
@@ -111,7 +111,7 @@ class Search {
     }
   }
 
-  // Place a buffer at the spot where least is pushed out; false where there is none.
+  // Place a buffer at the spot with the least ejected weight; return false if there is no spot.
   bool settle(i64 buffer) {
     double least = kEndless;
     i64 best_pool = kAbsent, best_offset = kAbsent;
@@ -145,7 +145,7 @@ class Search {
     return true;
   }
 
-  // Put each buffer that is away back home where nothing lies there; say whether any went.
+  // Return each buffer that is away to its home if that is free; return whether any buffer moved.
   bool go_home() {
     bool is_changed = false;
     for (i64 i = 0; i < homes_.size.size; ++i) {

@@ -31,7 +31,7 @@ enum Answer : i64 { kNodes, kBound, kPeak, kIsProving };
 struct SharedParts {
   explicit SharedParts(const OnePool &given) : arena(allocator), instance(given), parts(allocator, instance) {}
   Allocator allocator;
-  Arena arena;  // of what the instance is made of, where the core has made it
+  Arena arena;  // the memory of the instance, if the core has made it
   OnePool instance;
   Parts parts;
 };
@@ -74,7 +74,7 @@ u64 stirred(u64 colour, i64 value) {
   return mixed ^ (mixed >> 31);
 }
 
-// Writes the canonical order of buffers, that of `canonical_order` in canonical.py; returns false without memory.
+// Write the canonical order of buffers, equal to `canonical_order` in canonical.py; return false if memory has run out.
 bool put_in_order(Arena &arena, const OnePool &instance, i64 n, i64 *order) {
   Array<u64> colour = arena.array<u64>(n);
   if (arena.has_failed) return false;
@@ -115,7 +115,7 @@ MEMPLAN_KERNEL memplan_close_parts(SharedParts *parts) { return closed(parts); }
 
 MEMPLAN_KERNEL memplan_close_search(ThreadSearch *search) { return closed(search); }
 
-// From columns to offsets: live sets, bound, quick orders, and a search where these leave a gap, which then goes on.
+// Plan plain columns: live sets, bound, quick orders and, if a gap remains, an exact search that can be continued.
 MEMPLAN_KERNEL memplan_plan_plain(const PlainTask *task) {
   const double end = task->seconds > 0 ? now() + task->seconds : 0;
   const auto is_over = [task, end] { return is_set(task->flag) || (end > 0 && now() >= end); };

@@ -22,22 +22,22 @@
 namespace memplan::exact {
 
 inline constexpr i64 kNowhere = i64{1} << 61;  // the low of a buffer that has no legal offset left
-inline constexpr i64 kSkip = -1;               // the option that nothing of the section starts at its floor
+inline constexpr i64 kSkip = -1;               // the option that no buffer of the section starts at its floor
 
-// What a move has changed and cannot recompute: of a buffer its low; of section ~at its floor, ready count and slack.
+// A change that cannot be recomputed: the low of buffer `at`, or floor (`low`), ready count and slack of section ~at.
 struct Change {
   i64 at, low, ready, slack;
 };
 
-// What a node of the search tree keeps.
+// The facts that a node of the search tree keeps.
 struct Frame {
   i64 section, floor, next, end, need, left, right;
   u64 key_a, key_b;
   i64 move, mark, touched_left, touched_right;
 };
 
-// Of each buffer the least offset that it may still have, FAR once it is placed; of each section the least low of what
-// is left in it, how many have that, the sum of what is left, and the room above; and scratch.
+// For each buffer, the least offset it may still have, FAR once placed. For each section, the least low of its rest,
+// the number of buffers with that low, the total size of the rest, and the slack above; also scratch space.
 struct State {
   Array<i64> low;
   Array<i64> floor;
@@ -73,8 +73,8 @@ struct ExactRun {
   Array<i64> offset;
 };
 
-// FOUND: `offset` holds a placement. EXHAUSTED: there is none, nor under any capacity below `need`. STOPPED: by the
-// limit, or because it is over. FULL: the state has too little room.
+// FOUND: `offset` holds a placement. EXHAUSTED: no placement exists, nor one at any capacity below `need`.
+// STOPPED: the limit is reached or the search is over. FULL: the state has too little space.
 struct RunResult {
   i64 outcome = kStopped;
   i64 need = 0;
@@ -84,11 +84,11 @@ struct RunResult {
 };
 
 inline i64 slot_of(const Rows<u64> &nogoods, u64 key) {
-  // The upper bits are the random ones where all lows are even numbers.
+  // If all lows are even, only the upper bits of a key are random, so mix them into the lower ones.
   return static_cast<i64>((key ^ (key >> 32)) & static_cast<u64>(nogoods.size - 1));
 }
 
-// Less is read if every buffer has one lifetime and no conflict by name, and there are no obstacles or blocks.
+// A plain search reads less: each buffer has one lifetime and no named conflict, and there are no obstacles or blocks.
 template <bool kIsPlain>
 class Search {
  public:
@@ -97,10 +97,10 @@ class Search {
     for (const i64 step : sections.step) has_gaps_ = has_gaps_ || step > sections.granule;
   }
 
-  // O(sections + lifetimes and sections of the buffers that move) a node.
+  // Each node takes O(sections + lifetimes and sections of the buffers that move) time.
   template <class IsOver>
   RunResult search(IsOver &&is_over) {
-    // Less work than fits into a tenth of a millisecond is done between two looks at the clock.
+    // Between two looks at the clock, at most a tenth of a millisecond of work is done.
     const i64 poll_every = std::clamp<i64>(kPollWork / (n_ + k_ + 1), 1, 256);
     const i64 capacity = run_.capacity;
     i64 depth = 0, nodes = 0, until_poll = poll_every;
@@ -109,7 +109,7 @@ class Search {
     };
     begin();
 
-    // 1. The root: what does not fit before any move never will.
+    // 1. The root: a buffer or section that does not fit before any move never fits.
     i64 need = update_sections();
     for (i64 i = 0; i < n_; ++i)
       if (state_.low[i] + sections_.size[i] > capacity) need = std::max(need, state_.low[i] + sections_.size[i]);
@@ -138,14 +138,14 @@ class Search {
         }
       }
 
-      // 3. No option is left: the component has no placement. Remember that.
+      // 3. No option is left, so the component has no placement: store that as a no-good.
       if (need == 0 && state_.frame[depth].next == state_.frame[depth].end) {
         const Frame &last = state_.frame[depth];
         failed = {last.left, last.right}, need = last.need;
         remember(last);
       }
 
-      // 4. Step back over all moves that did not touch the component: no other option of theirs can help it.
+      // 4. Step back over all moves that did not touch the component, because no other option of theirs can help it.
       if (need > 0) {
         while (true) {
           if (--depth < 0) return ended(kExhausted, need);
@@ -174,14 +174,14 @@ class Search {
       const i64 enough = update_sections();
       if (n_lost_ > 0) need = kNowhere, n_lost_ = 0;
 
-      // 6. Sections overflow: they gain weight, unless it was clear beforehand that they would.
+      // 6. Sections that overflow gain weight, unless the overflow was certain before the move.
       if (need > 0 || enough > 0) {
         now.need = std::min(now.need, std::max(need, enough));
         take_back(now);
         if (move != kSkip || state_.slack[now.section] >= sections_.granule) {
           if (need > 0)
             run_.weight[now.section] += 1.0;
-          else  // all of them: which one is found first depends on the order of the buffers alone
+          else  // add all of them, so that the one found first depends only on the order of the buffers
             for (i64 x = 0; x < n_overfull_; ++x) run_.weight[state_.queue[x]] += 1.0;
         }
         continue;
@@ -202,21 +202,21 @@ class Search {
   const ExactRun &run_;
   const i64 n_, k_;
   i64 unplaced_ = 0, n_logged_ = 0, n_queued_ = 0, moves_ = 0, n_overfull_ = 0, n_lost_ = 0, stack_nodes_ = 0;
-  bool has_gaps_ = false;  // whether an alignment may leave more than a part of a granule free
+  bool has_gaps_ = false;  // true if an alignment may leave a whole granule or more free
 
   i64 first_life(i64 i) const { return kIsPlain ? i : sections_.first[i]; }
   i64 last_life(i64 i) const { return kIsPlain ? i + 1 : sections_.first[i + 1]; }
   i64 leftmost(i64 i) const { return kIsPlain ? sections_.start[i] : sections_.leftmost[i]; }
   i64 rightmost(i64 i) const { return kIsPlain ? sections_.end[i] : sections_.rightmost[i]; }
 
-  // How far above a buffer entry `x` of its neighbours lies at least, where it is above.
+  // Return how far above a buffer its neighbour `x` must start at least, if it is above.
   i64 reach_of(i64 buffer, i64 x) const {
     const i64 extent = sections_.extent[buffer];
     if (kIsPlain || sections_.neighbour_clearance.size == 0) return extent;
     return std::max(extent, sections_.size[buffer] + sections_.neighbour_clearance[x]);
   }
 
-  // The least offset, not below `at`, that is aligned and clear of the buffer's obstacles.
+  // Return the least aligned offset from `at` on that avoids the buffer's obstacles.
   i64 lifted(i64 buffer, i64 at) const {
     const i64 stride = sections_.step[buffer], residue = sections_.residue[buffer];
     if (stride > 1) at += floor_mod(residue - at, stride);
@@ -230,7 +230,7 @@ class Search {
     return at;
   }
 
-  // ---- What a move changes is written to a log, which `undo` reads backwards.
+  // ---- The changes of a move are written to a log, which `undo` reads backwards.
   void enqueue(i64 section) {
     if (state_.is_queued[section]) return;
     state_.is_queued[section] = true;
@@ -243,7 +243,7 @@ class Search {
     state_.log[n_logged_++] = {~section, state_.floor[section], state_.ready[section], state_.slack[section]};
   }
 
-  // Add times * code + change * another code to both keys of a buffer's first section; they wrap around.
+  // Add times * code + change * another code to both keys of the buffer's first section, modulo 2^64.
   void rekey(i64 buffer, u64 times, i64 change) {
     u64 *key = state_.key[leftmost(buffer)];
     const u64 *code = sections_.code[buffer], by = static_cast<u64>(change);
@@ -252,7 +252,7 @@ class Search {
   }
 
   // ---- Moves
-  // Everything unplaced and as low as can be, all sections queued.
+  // Reset the state: no buffer is placed, all lows are as low as possible, and all sections are queued.
   void begin() {
     unplaced_ = n_logged_ = n_queued_ = moves_ = n_overfull_ = n_lost_ = 0;
     for (i64 s = 0; s < k_; ++s) {
@@ -273,8 +273,8 @@ class Search {
     if (last.move != kSkip) unplace(last.move, last.floor);
   }
 
-  // Raise the low of an unplaced buffer; sections outside left:right whose last ready buffer it was are queued. What
-  // is inside is counted anew by the caller.
+  // Raise the low of an unplaced buffer. Outside left:right, queue the sections whose last ready buffer it was;
+  // the caller recounts the sections inside left:right.
   void lift(i64 buffer, i64 offset, i64 left, i64 right) {
     const i64 old = state_.low[buffer];
     Change &change = state_.log[n_logged_++];
@@ -296,7 +296,7 @@ class Search {
     }
   }
 
-  // Count a buffer, and its named conflicts with unplaced ones, in or out at the borders that they cross.
+  // Add `change` to the borders that a buffer, and its named conflicts with unplaced buffers, cross.
   void cross(i64 buffer, i64 change) {
     const i64 left = leftmost(buffer), right = rightmost(buffer);
     for (i64 s = left + 1; s < right; ++s) state_.crossing[s] += change;
@@ -310,7 +310,7 @@ class Search {
     }
   }
 
-  // Take a placed buffer back to its low.
+  // Undo a placement: the buffer gets its low back.
   void unplace(i64 buffer, i64 offset) {
     cross(buffer, 1);
     state_.low[buffer] = offset;
@@ -321,7 +321,7 @@ class Search {
     ++unplaced_;
   }
 
-  // Move the member in a slot behind the unplaced ones of its section, the next one to come back.
+  // Move a section's member behind the unplaced ones, where it is the next one to come back.
   void leave(i64 section, i64 slot) {
     const i64 here = state_.seat[slot], last = --state_.member_end[section];
     std::swap(state_.member[here], state_.member[last]);
@@ -329,7 +329,7 @@ class Search {
     state_.seat[state_.member_slot[here]] = here, state_.seat[slot] = last;
   }
 
-  // Place a buffer at its low and lift its neighbours above it. Returns sections that contain all changed buffers.
+  // Place a buffer at its low, and lift its neighbours above it. Return a range of sections with all changed buffers.
   Span place(i64 buffer) {
     const i64 offset = state_.low[buffer], extent = sections_.extent[buffer], top = offset + extent;
     state_.low[buffer] = kFar;
@@ -347,7 +347,7 @@ class Search {
       }
     const i64 inner_left = leftmost(buffer);
     Span touched{inner_left, rightmost(buffer)};
-    // With holes in its life, all sections that it may have touched are updated one by one.
+    // A buffer with holes may have touched scattered sections, so update these one by one.
     const i64 inner_right = last_life(buffer) - first_life(buffer) == 1 ? touched.right : inner_left;
     for (i64 x = sections_.neighbour_first[buffer]; x < sections_.neighbour_first[buffer + 1]; ++x) {
       const i64 other = sections_.neighbour[x], past = offset + reach_of(buffer, x);
@@ -369,14 +369,15 @@ class Search {
     for (i64 s = inner_left; s < inner_right; ++s) {
       ready += state_.change[s];
       state_.change[s] = 0;
-      if (ready > 0) state_.floor[s] = top, state_.ready[s] = ready;  // no buffer in the section is lower
+      // no buffer in the section is lower, so its floor is `top`
+      if (ready > 0) state_.floor[s] = top, state_.ready[s] = ready;
     }
     state_.change[inner_right] = 0;
     return touched;
   }
 
-  // Recompute the queued sections, floors and ready counts only where nothing is known to be ready. Returns 0, or the
-  // least capacity with which every section could hold its rest; the queue then begins with those that cannot.
+  // Recompute the queued sections; floors and ready counts only where no buffer is known to be ready. Return 0 or, if a
+  // section overflows, the least capacity that all sections need; the queue then begins with the overflowing sections.
   i64 update_sections() {
     i64 need = 0, overfull = 0;
     for (i64 x = 0; x < n_queued_; ++x) {
@@ -394,7 +395,7 @@ class Search {
         }
         state_.floor[s] = floor, state_.ready[s] = ready;
       }
-      // An extent may stick out of the top by what its buffer does not use.
+      // The topmost buffer need not use its padding, so its extent may exceed the capacity by that much.
       const i64 top = run_.capacity + sections_.spare[s];
       i64 slack = top - state_.floor[s] - state_.left[s];
       if constexpr (!kIsPlain)
@@ -413,8 +414,8 @@ class Search {
     return need;
   }
 
-  // By how much the rest of a section ends above its top in every order from its floor on; 0 where one fits, or nothing
-  // is known. Alignments leave gaps in such a stack that no sum of sizes has.
+  // Return by how much a section's rest exceeds its top in every order, stacked from its floor; 0 if some order fits or
+  // the answer is unknown. Such stacks include the gaps of alignments, which sums of sizes miss.
   i64 missing_for_stack(i64 section, i64 top) {
     const u32 *members = state_.member.data + sections_.member_first[section];
     const i64 count = state_.member_end[section] - sections_.member_first[section];
@@ -427,8 +428,8 @@ class Search {
     return can_stack(members, all, state_.floor[section], state_.left[section], top, least) ? 0 : least - top;
   }
 
-  // Whether the members of a mask, which take `rest`, may fit between an offset and a top; else `least` is no more than
-  // the top that they need.
+  // Return whether the members in a mask, of total size `rest`, may fit between `at` and `top`.
+  // If not, `least` is a lower bound on the top that they need.
   bool can_stack(const u32 *members, u32 mask, i64 at, i64 rest, i64 top, i64 &least) {
     if (mask == 0 || ++stack_nodes_ > kStackNodes) return true;
     for (u32 others = mask; others != 0; others &= others - 1) {
@@ -475,15 +476,15 @@ class Search {
     return beyond < 0 || beyond == k_ || state_.left[beyond] == 0 || state_.crossing[border] == 0;
   }
 
-  // Whether a plateau ends at a border: at a wall, or because the section beyond is higher.
+  // Return whether a plateau ends at a border: there is a wall, or the section beyond has a higher floor.
   bool ends_plateau(i64 border, i64 beyond, i64 floor) const {
     return is_wall(border, beyond) || state_.floor[beyond] > floor;
   }
 
-  // The section with the fewest options for its failures; among equals, one with the lowest floor, the first from the
-  // left or from the right. Only plateaus count: runs of sections with one floor between higher ones, or walls. A
-  // buffer that starts at the floor of a plateau has nothing below it, nor leaves a hole. The section with the lowest
-  // floor of all can always be chosen.
+  // Return the section with the fewest options per failure; of equals, one with the lowest floor, first from the left
+  // or right. Only plateaus count: runs of sections with one floor, between walls or higher floors. A buffer that
+  // starts at the floor of a plateau has no buffer below it and leaves no hole there. The section with the lowest floor
+  // is always on a plateau, so a section can always be chosen.
   i64 chosen_section() const {
     i64 best = kAbsent, best_floor = kFar, left = 0;
     double best_cost = std::numeric_limits<double>::infinity();
@@ -510,7 +511,7 @@ class Search {
     return best;
   }
 
-  // Whether no unplaced neighbour of a buffer that may start at a floor can lie below it; true on plain plateaus.
+  // Return whether no unplaced neighbour of a buffer ready at this floor can be below it; true on plain plateaus.
   bool nothing_lies_below(i64 section) const {
     if (sections_.is_plain) return true;
     const i64 floor = state_.floor[section];
@@ -526,9 +527,9 @@ class Search {
     return true;
   }
 
-  // Write the buffers that may start at a section's floor to option[first:]; return where they end. Those that the
-  // guide has there come first, then those that end level with what is beside the plateau, on both sides before on
-  // one, the others by rank. Of twins only the first is an option, for exchanging them changes nothing.
+  // Write the buffers that may start at a section's floor to option[first:], and return the list's end. First come
+  // those that the guide has there, then those that end level with the sections on both sides of the plateau, then
+  // on one side, then the others by rank. Exchanging twins changes nothing, so only the first of them is an option.
   i64 list_options(i64 section, i64 first) const {
     const i64 floor = state_.floor[section];
     i64 end = first, left = section, right = section + 1;
@@ -550,9 +551,9 @@ class Search {
     return end;
   }
 
-  // Decide that nothing of a section starts at its floor. Whoever could have now lies on the end of an unplaced
-  // neighbour. Returns what one of them needs that then ends above the capacity, FAR where there is no such neighbour,
-  // so that nothing is lost; else 0.
+  // Decide that no buffer starts at the section's floor; each that could rests on the end of an unplaced neighbour.
+  // Return what such a buffer needs if it then ends above the capacity, FAR if it has no such neighbour,
+  // because the branch then loses nothing, and else 0.
   i64 skip(i64 section, i64 floor, Span &touched) {
     touched = {section, section + 1};
     const i64 first = sections_.member_first[section];
@@ -568,7 +569,7 @@ class Search {
       state_.raised[i] = lifted(i, std::max(least, floor + 1));
       if (state_.raised[i] + sections_.size[i] > run_.capacity) return state_.raised[i] + sections_.size[i];
     }
-    // Only now, so that twins see each other's old lows and stay equal.
+    // Raise the lows only now, so that twins see each other's old lows and stay equal.
     for (i64 x = first; x < state_.member_end[section]; ++x) {
       const i64 i = state_.member[x];
       if (state_.low[i] != floor) continue;
@@ -585,7 +586,7 @@ class Search {
     row[0] = last.key_a, row[1] = last.key_b, row[2] = static_cast<u64>(last.need);
   }
 
-  // What a component among the touched sections is known to need, above the capacity; 0 for none.
+  // Return what a component among the touched sections is known to need, if above the capacity; else 0.
   i64 known_failure(Span touched, Span &failed) const {
     if (run_.nogoods.size == 0) return 0;
     i64 left = touched.left;
@@ -606,7 +607,7 @@ class Search {
   }
 };
 
-// Whether nothing but lifetimes, sizes and alignments is to be read.
+// Return whether only lifetimes, sizes and alignments must be read.
 inline bool is_bare(const Sections &sections) {
   return sections.is_plain && sections.obstacle.size == 0 && sections.block.size == 0;
 }

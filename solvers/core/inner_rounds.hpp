@@ -15,7 +15,7 @@ class InnerRounds {
   InnerRounds &operator=(const InnerRounds &) = delete;
   ~InnerRounds() { end(); }
 
-  // Make them of what `laid_out` makes in their memory; false where it has failed, or it was over before.
+  // Begin rounds on the component that `laid_out` builds; return false if memory has run out or the search is over.
   template <class LaidOutIn, class IsOver>
   bool begin(LaidOutIn &&laid_out, IsOver &&is_over) {
     end();

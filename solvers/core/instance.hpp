@@ -11,32 +11,34 @@ struct OnePool {
   i64 n;
   i64 unit;
   i64 capacity;
-  i64 n_sets;               // live sets
-  i64 is_plain;             // one lifetime each, and no rule but capacity and alignment
+  i64 n_sets;               // the number of live sets
+  i64 is_plain;             // 1 if each buffer has one lifetime, and there is no rule but capacity and alignment
   i64 has_joins;
-  Array<i64> source;        // (n,): rows of the problem
+  Array<i64> source;        // (n,): row of each buffer in the problem
   Array<i64> size;
   Array<i64> step;
   Array<i64> residue;
   Array<i64> lowest;
-  Array<i64> limit;         // kMost: none
-  Array<i64> page;          // 0: none; else it keeps (offset + page_shift) % page + size <= page
+  Array<i64> limit;         // kMost: no limit
+  Array<i64> page;          // 0: no page; else (offset + page_shift) % page + size must be at most page
   Array<i64> page_shift;
-  Array<i64> pin;           // ABSENT: none
-  Array<i64> lead;          // the lowest buffer of its group, or itself, and how far above it lies
+  Array<i64> pin;           // ABSENT: not pinned
+  // the lowest buffer of each buffer's group, or itself; `distance` is how far above it the buffer starts
+  Array<i64> lead;
   Array<i64> distance;
-  Array<i64> first;         // (n + 1,): lifetimes, in live sets
+  Array<i64> first;         // (n + 1,): start of each buffer's lifetimes, which are ranges of live sets
   Array<i64> start;
   Array<i64> end;
-  Array<i64> time;          // (n_sets,): a time in each
-  Array<i64> pair_first;    // (n + 1,): conflicts by name, symmetric
+  Array<i64> time;          // (n_sets,): a time at which each live set is alive
+  Array<i64> pair_first;    // (n + 1,): start of each buffer's named conflicts in `pair`, which are symmetric
   Array<i64> pair;
-  Array<i64> clearance;     // what each of these keeps free, or of no size: nothing
+  Array<i64> clearance;     // the units to keep free between the buffers of each pair; empty if there are none
   Rows<i64> reserved;
-  Array<i64> barred_first;  // (n + 1,): ranges that offsets are not in, disjoint ascending; or of no size
+  // (n + 1,): start of each buffer's disjoint ascending ranges of forbidden offsets; empty if there are none
+  Array<i64> barred_first;
   Rows<i64> barred;
 
-  // Whether two buffers must not share a byte.
+  // Return whether two buffers must not share a byte.
   bool conflict(i64 i, i64 j) const {
     for (i64 a = first[i]; a < first[i + 1]; ++a)
       for (i64 b = first[j]; b < first[j + 1]; ++b)
@@ -44,7 +46,7 @@ struct OnePool {
     return std::binary_search(pair.data + pair_first[i], pair.data + pair_first[i + 1], j);
   }
 
-  // What two buffers keep free between them: ABSENT where they may share bytes.
+  // Return the units to keep free between two buffers; ABSENT if they may share bytes.
   i64 kept_free(i64 i, i64 j) const {
     if (clearance.size > 0) {
       const i64 *first = pair.data + pair_first[i], *end = pair.data + pair_first[i + 1];
@@ -55,7 +57,7 @@ struct OnePool {
   }
 };
 
-// The capacity, or what stacking all on everything fixed takes; kLargest where that is more, and proves nothing.
+// Return the capacity or, if lower, the top of a stack of all buffers above all fixed ranges; at most kLargest.
 inline i64 ceiling_of(const OnePool &made) {
   i64 sum = made.reserved.size > 0 ? made.reserved[made.reserved.size - 1][1] : 0, fixed = 0;
   for (i64 row = 0; row < made.barred.size; ++row) fixed = std::max(fixed, made.barred[row][1]);
@@ -63,7 +65,7 @@ inline i64 ceiling_of(const OnePool &made) {
   for (i64 i = 0; i < made.n; ++i) {
     fixed = std::max({fixed, made.lowest[i], made.pin[i] == kAbsent ? 0 : made.pin[i] + made.size[i]});
     const i64 step = made.step[i], page = made.page[i];
-    // Where pages do not begin on the alignment, a place on both may be as far as both are long.
+    // If pages do not begin at aligned offsets, an offset that suits both may be a whole period of both away.
     const bool is_odd = page > 0 && (page % step != 0 || made.page_shift[i] % step != 0);
     const i64 waste = !is_odd ? step + page : page > kLargest / step ? kLargest : step * page;
     sum = std::min(kLargest, sum + made.size[i] + made.distance[i] + waste);

@@ -10,25 +10,25 @@
 namespace memplan {
 
 enum class Fits { kYes, kNo, kUnknown };
-using Pins = Array<const memplan_place *>;  // of each buffer that is pinned, its place
+using Pins = Array<const memplan_place *>;  // for each pinned buffer, its place; nullptr for other buffers
 
-// Plan the buffers of a problem, each in a given memory, with pins. No only where it is proved.
+// Plan a problem with pins, each buffer in a given memory; the answer is No only if that is proved.
 Fits fit_memories(Allocator &allocator, Stop &stop, const memplan_problem &problem, const memplan_options &options, const Pins &pins,
                   const Array<std::size_t> &memory_of, const Array<i64> &offset);
 
-// A number that is larger by a part of it.
+// Return a number increased by a fraction of it.
 inline i64 raised_by(i64 value, double part) {
   const double more = part > 0 ? static_cast<double>(value) * part : 0;
   return more >= static_cast<double>(kLargest) ? kMost : value + static_cast<i64>(more);
 }
 
-// `Fit` is called with pins, whether to look far, and two columns, to which it writes memories and offsets where they fit.
-// `may_be_in` of it says whether a buffer may be in a memory.
+// `Fit` is called with pins, whether to look far, and two columns for the memories and offsets of a plan that fits;
+// its function `may_be_in` returns whether a buffer may be in a memory.
 template <class Fit>
 class Keeping {
  public:
-  // The problem has the capacities that a plan may use, and memories and offsets of a plan. Nothing may be called where
-  // the arena has failed.
+  // The problem has the capacities that a plan may use; the columns hold the memories and offsets of a plan.
+  // If the arena has failed, no member may be called.
   Keeping(Arena &arena, const memplan_problem &problem, std::size_t *memory_of, i64 *offsets, Fit &fit, Stop &stop)
       : problem_(problem),
         arena_(arena),
@@ -69,7 +69,7 @@ class Keeping {
 
  private:
   enum State : i64 { kKeeps, kIllegal, kGivenUp };
-  static constexpr i64 kFew = 10;            // places of which every set is tried
+  static constexpr i64 kFew = 10;            // with at most this many places, every set of them is tried
   static constexpr i64 kMostTries = 400, kLeastTries = 20, kTriesWork = 2'000'000;
   static constexpr i64 kMostPairs = 1'000'000;
   struct Pair {
@@ -85,11 +85,11 @@ class Keeping {
   Fit &fit_;
   Stop &stop_;
   Pins pinned_;
-  Array<i64> row_;  // the rows of places, the heaviest first
+  Array<i64> row_;  // the rows of places, ordered by decreasing weight
   Array<State> state_;
   Array<std::size_t> found_memory_;
   Array<i64> found_offset_;
-  Growing<Pair> pairs_;  // rows that cannot both stay
+  Growing<Pair> pairs_;  // pairs of rows that cannot both keep their places
   i64 tries_ = 0;
 
   i64 count() const { return static_cast<i64>(problem_.count); }
@@ -114,7 +114,7 @@ class Keeping {
       if (!is_met(k, memory_of, offsets)) weight += place(k).weight, hints += place(k).weight == 0;
   }
 
-  // What cannot stay by itself.
+  // Mark the places that are illegal regardless of other buffers.
   void refuse() {
     for (i64 k = 0; k < rows(); ++k) {
       if (may_lie(k)) continue;
@@ -139,8 +139,8 @@ class Keeping {
     return std::none_of(in.reserved, in.reserved + in.reserved_count, meets);
   }
 
-  // Find the pairs that cannot both stay, give up a cover of them, and raise the bound by the weight that each pair takes
-  // from both of its buffers.
+  // Find the pairs that cannot both keep their places, give up places that cover these pairs,
+  // and raise the bound on the moved weight.
   void collide() {
     const Array<i64> sorted = arena_.uncleared<i64>(rows()), alive = arena_.uncleared<i64>(rows());
     const Array<bool> is_seen = arena_.array<bool>(rows());
@@ -168,7 +168,7 @@ class Keeping {
       if (state_[pair.first] != kKeeps || state_[pair.second] != kKeeps) continue;
       state_[place(pair.first).weight <= place(pair.second).weight ? pair.first : pair.second] = kGivenUp;
     }
-    // Of pairs that have no buffer in common, one buffer each must leave.
+    // Of pairs that have no buffer in common, one buffer each must move, so their lighter weights add up to a bound.
     for (const Pair &pair : pairs_.array()) {
       if (is_seen[pair.first] || is_seen[pair.second]) continue;
       is_seen[pair.first] = is_seen[pair.second] = true, bound += weight_of(pair);
@@ -177,8 +177,8 @@ class Keeping {
 
   i64 weight_of(const Pair &pair) const { return std::min(place(pair.first).weight, place(pair.second).weight); }
 
-  // Whether the places of two rows that are alive together share bytes that they must not. What else is wrong with a pair,
-  // the search finds.
+  // Return whether two rows, alive together, illegally share bytes at their places.
+  // The search finds violations of other pair rules.
   bool clash(i64 row, i64 other) const {
     const memplan_place &a = place(row), &b = place(other);
     const i64 size = buffer_of(row).size, beside = buffer_of(other).size;
@@ -209,7 +209,7 @@ class Keeping {
     return answer;
   }
 
-  // Keep the plan if more stay.
+  // Keep the found plan if it moves less weight, or as much with fewer missed hints.
   void take() {
     i64 weight, hints;
     measure(found_memory_.data, found_offset_.data, weight, hints);
@@ -219,7 +219,7 @@ class Keeping {
     std::copy(found_offset_.begin(), found_offset_.end(), offsets_);
   }
 
-  // Free those that are alive together with a buffer that has no place.
+  // Unpin the buffers that are alive together with a buffer without a place; return whether any was unpinned.
   bool free_near() {
     Growing<Range> times(arena_);
     for (i64 i = 0; i < count(); ++i)
@@ -235,14 +235,14 @@ class Keeping {
     return has_freed;
   }
 
-  // Pin what the best plan keeps.
+  // Pin the places that the best plan keeps.
   void pin_kept() {
     pinned_.fill(nullptr);
     for (i64 k = 0; k < rows(); ++k)
       if (is_met(k, memory_of_, offsets_)) pin(k);
   }
 
-  // Pin those that are free, the heaviest first, or hints: as many at once as fit.
+  // Pin unpinned places again, as many at once as fit: the heaviest first, or hints if `has_weight` is false.
   void pin_again(bool has_weight) {
     pin_kept();
     i64 count = 0;
@@ -265,7 +265,7 @@ class Keeping {
     halve((from + to) / 2, to);
   }
 
-  // Of few places, every set that leaves, the lightest first.
+  // If there are few places, try every set of places to give up, the lightest first.
   void try_sets() {
     i64 few[kFew], count = 0, given = 0, hints_given = 0;
     for (i64 k = 0; k < rows(); ++k)

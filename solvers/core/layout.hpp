@@ -8,7 +8,7 @@
 
 namespace memplan {
 
-// The measures that orders compare: width in time, in sections, area, the largest total of a section.
+// The measures by which orders compare buffers: width in time, width in sections, area, and largest load of a section.
 enum Measure : int { kWidth, kSections, kArea, kTotal, kMeasures };
 
 struct LaidOut {
@@ -17,14 +17,14 @@ struct LaidOut {
   bool is_over = false;
 };
 
-// A dummy buffer of some granules, alive in the sections [start, end) of a component; see dummies.hpp.
+// A dummy buffer of `size` granules, alive in the sections [start, end) of a component; see dummies.hpp.
 struct Dummy {
   i64 start, end, size;
 };
 
 class Layout {
  public:
-  // The buffers of the component are followed by the dummy ones.
+  // The buffers of the component come first, followed by the dummy buffers.
   Layout(Arena &arena, const OnePool &instance, const Lives &lives, const Component &component, Rows<u64> code,
          i64 ceiling, Array<Dummy> dummies = {nullptr, 0})
       : arena_(arena),
@@ -78,7 +78,8 @@ class Layout {
         slots += sections.end[r] - sections.start[r];
       }
     }
-    for (i64 x = component_.n; x < n; ++x, ++r) {  // on the grid of all, or they could not fill it
+    // dummy buffers are on the common grid, because they could not fill the slack otherwise
+    for (i64 x = component_.n; x < n; ++x, ++r) {
       const Dummy &row = dummies_[x - component_.n];
       sections.size[x] = granule * row.size;
       sections.step[x] = granule, sections.residue[x] = sections.residue[0] % granule;
@@ -146,7 +147,7 @@ class Layout {
     }
   }
 
-  // Meetings of lifetimes, and links; more than that are no neighbours.
+  // Return an upper bound on the number of neighbours: pairs of overlapping lifetimes, and named conflicts.
   i64 most_neighbours(const exact::Sections &sections, const exact::SectionFacts &facts) {
     const i64 k = sections.spare.size;
     Array<i64> begun = arena_.array<i64>(k + 1), over = arena_.array<i64>(k + 1);
@@ -158,9 +159,9 @@ class Layout {
     return std::min(most, n_ * (n_ - 1));
   }
 
-  // What each buffer's offset is not in, as something would be in the way: reserved ranges, pinned buffers that
-  // conflict with it, what is above its limit, and the borders of its pages, that it must not cross; or as it is below
-  // its lowest offset, or barred.
+  // List the obstacles of each buffer: ranges that its offset must avoid, because it would overlap reserved
+  // ranges or conflicting pinned buffers, end above its limit, cross a border of its pages, start below its
+  // lowest offset, or start in a barred range.
   void list_obstacles(exact::Sections &sections) {
     Growing<Range> obstacles(arena_);
     for (i64 x = 0; x < n_; ++x) {
@@ -177,8 +178,8 @@ class Layout {
     sections.obstacle = obstacles.array();
   }
 
-  // For each section, the cells of the reserved ranges and of the pinned buffers alive in it. Below `low` a buffer may
-  // end inside its last cell, but none can start inside the cell that `high` is in.
+  // List for each section the cells of reserved ranges and of pinned buffers alive in it. A buffer may end inside its
+  // last cell below `low`, but no buffer can start inside the cell of `high`.
   void list_blocks(exact::Sections &sections) {
     const i64 k = sections.spare.size, granule = sections.granule, shift = floor_mod(sections.residue[0], granule);
     const auto up = [=](i64 at) { return at + floor_mod(shift - at, granule); };
@@ -194,7 +195,7 @@ class Layout {
     sections.block = blocks.array();
   }
 
-  // Reserved ranges, and the pinned buffers that something is kept free of, or from, with that.
+  // Add the reserved ranges, and the pinned buffers that must stay disjoint, extended by the units to keep free.
   template <class Free>
   void add_in_the_way(Growing<Range> &ranges, Free &&kept_free) const {
     for (i64 row = 0; row < instance_.reserved.size; ++row)
@@ -230,7 +231,7 @@ class Layout {
     return false;
   }
 
-  // Whether two buffers that are equal else have equal obstacles, and keep as much free.
+  // Return whether two buffers, equal in all other columns, have equal obstacles and clearances.
   static bool are_twins(const exact::Sections &sections, i64 x, i64 y) {
     if (sections.link_clearance.size > 0) {
       const i64 *first = sections.link_clearance.data, *links = first + sections.link_first[x];
@@ -242,7 +243,7 @@ class Layout {
                       [](const Range &a, const Range &b) { return a.low == b.low && a.high == b.high; });
   }
 
-  // About when a section begins, at half the way from one live set to the next; cliques take no time.
+  // Return about when a section begins: half way between its live set and the one before; cliques take no time.
   double border(i64 section) const {
     const Array<i64> &time = instance_.time;
     if (time.size == 0) return 0.0;

@@ -19,7 +19,7 @@ struct LeastPrice {
 };
 
 inline constexpr i64 kMostBuffers = 64;
-// The nodes of a search of few places that one of a search by what lies below what takes as long as.
+// A search by relative order takes as long per decision as a search of few places takes for this many nodes.
 inline constexpr i64 kNodesADecision = 20;
 
 template <class IsOver>
@@ -33,7 +33,7 @@ class LeastPriceSearch {
     one_ = arena.array<i64>(n_), none_ = arena.array<i64>(n_), highest_ = arena.array<i64>(n_);
   }
 
-  // Whether no plan costs less than the one found, or than `upper` where none was.
+  // Return whether no plan costs less than the found one or, if none was found, less than `upper`.
   i64 run() {
     const bool is_plain = std::all_of(piece_.grid.begin(), piece_.grid.end(), [](i64 grid) { return grid == 1; }) &&
                           std::all_of(piece_.gap.begin(), piece_.gap.end(), [](i64 gap) { return gap == 0; });
@@ -48,7 +48,7 @@ class LeastPriceSearch {
 
  private:
   static constexpr i64 kMostPlaces = 256;
-  static constexpr i64 kMostStarts = 1'000'000;  // of which those that plans need are looked for
+  static constexpr i64 kMostStarts = 1'000'000;  // with at most this many starts, list those that plans need
 
   i64 on_places(bool is_coloured) {
     for (i64 v = 0; v < n_; ++v) {
@@ -75,7 +75,7 @@ class LeastPriceSearch {
   i64 by_order() {
     for (i64 v = 0; v < n_; ++v) order_[v] = v;
     list_twins();
-    // Without a plan to follow, those listed first lie lower.
+    // Without a known plan to follow, buffers listed first are put lower.
     for (i64 v = 0, sum = 0; v < n_; ++v) weight_[v] = sum += piece_.size[v];
     const Array<i64> charge = arena_.array<i64>(piece_.other.size), none{nullptr, 0};
     const i64 most_nodes = run_.most_nodes / kNodesADecision;
@@ -98,7 +98,7 @@ class LeastPriceSearch {
     return is_one;
   }
 
-  // Whether a plan turned upside down is one as well.
+  // Return whether a plan turned upside down is also a plan.
   bool is_mirrored() const {
     const i64 top = piece_.highest[0] + piece_.size[0];
     bool is_so = piece_.reserved.size == 0;
@@ -113,8 +113,8 @@ class LeastPriceSearch {
     one_.fill(1), highest_.fill(place_.size - 1);
   }
 
-  // All starts that a plan may have that is pushed down: sums of sizes, from the bottom or a border on. Only the least
-  // ones are kept, as of more places there are too many.
+  // List all starts in plans whose buffers are moved down: sums of sizes, from the bottom or from a border.
+  // Only the least starts are kept, because a search of too many places takes too long.
   void list_places() {
     const i64 top = *std::max_element(piece_.highest.begin(), piece_.highest.end()) + 1;
     if (top > kMostStarts || std::any_of(piece_.step.begin(), piece_.step.end(), [](i64 step) { return step > 1; })) {
@@ -127,7 +127,7 @@ class LeastPriceSearch {
     std::sort(borders_.data, end, [](i64 a, i64 b) { return a < b; });
     end = std::unique(borders_.data, end);
     keep(borders_.data, end, top);
-    for (i64 v = 0; v < n_; ++v) {  // each once at the most
+    for (i64 v = 0; v < n_; ++v) {  // each buffer is added at most once
       for (i64 p = 0; p < place_.size; ++p) shifted_[p] = place_[p] + piece_.size[v];
       end = std::set_union(place_.begin(), place_.end(), shifted_.data, shifted_.data + place_.size, merged_.data);
       keep(merged_.data, end, top);
@@ -139,7 +139,7 @@ class LeastPriceSearch {
     place_.size = std::copy(begin, end, place_.data) - place_.data;
   }
 
-  // For each position of the order an earlier one that can be exchanged with it, or ABSENT.
+  // Find for each position of the order an earlier buffer that is interchangeable with the one there, or ABSENT.
   void list_twins() {
     for (i64 b = 0; b < n_; ++b) {
       i64 a = b - 1;

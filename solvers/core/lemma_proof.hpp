@@ -4,7 +4,8 @@
 
 namespace memplan::lemmas {
 
-inline constexpr i64 kTooLarge = -3;  // an outcome: all parts fit but those with too many buffers
+// the outcome if all parts fit, except for parts with too many buffers to be searched
+inline constexpr i64 kTooLarge = -3;
 
 class LemmaProof {
  public:
@@ -15,7 +16,7 @@ class LemmaProof {
     for (LemmaRounds *part : parts_) part->~LemmaRounds();
   }
 
-  // The instance and the capacities, in units, are read to the end. False where memory has failed, or it is over.
+  // Begin; return false if memory has run out or time is over. Instance and capacities are read until the end.
   template <class IsOver>
   bool begin(const LemmaInstance &instance, const Array<i64> &capacity, u64 seed, IsOver &&is_over) {
     instance_ = &instance, capacity_ = capacity, seed_ = seed;
@@ -33,13 +34,13 @@ class LemmaProof {
     return !arena_.has_failed;
   }
 
-  // Search for about so many nodes more: EXHAUSTED with a proof, FOUND with offsets of all, TOO_LARGE, or STOPPED so far.
+  // Search about `most` more nodes: EXHAUSTED with a proof, FOUND with all offsets, TOO_LARGE, or STOPPED if undecided.
   template <class IsOver>
   i64 run(i64 most, IsOver &&is_over) {
     const i64 end = nodes + most;
     for (bool is_open = true; is_open;) {
       is_open = false;
-      // In turns: which part has the short proof is not known.
+      // It is unknown which part has a short proof, so search the parts in turn.
       for (LemmaRounds *part : parts_) {
         if (part->outcome == kFound) continue;
         if (nodes >= end || is_over()) return kStopped;
@@ -54,10 +55,10 @@ class LemmaProof {
 
   bool has_failed() const { return arena_.has_failed; }
   const Growing<LemmaRounds *> &parts() const { return parts_; }
-  // The part that does not fit.
+  // Return the part that is proved not to fit.
   const LemmaRounds &proved() const { return *proved_; }
 
-  // Write the proof, or a part when time is over; return its lemmas. `sets` and `lemmas` of the claim come before it.
+  // Write the proof, or a part if time is over; return its number of lemmas. The claim already has `sets` and `lemmas`.
   template <class IsOver>
   i64 write(Text &text, i64 sets, i64 lemmas, IsOver &&is_over) {
     LemmaText lines(arena_, *instance_, *proved_);
@@ -69,9 +70,9 @@ class LemmaProof {
   i64 nodes = 0;
 
  private:
-  static constexpr i64 kMostBuffers = 4'000;  // pairs that conflict are listed
+  static constexpr i64 kMostBuffers = 4'000;  // the most buffers of a part, because conflicting pairs are listed
   static constexpr i64 kTurn = 20'000;
-  static constexpr i64 kLong = 12'000;  // of more lemmas, about 0.9 MB, a shorter proof is looked for
+  static constexpr i64 kLong = 12'000;  // for proofs with more lemmas (about 0.9 MB), seek shorter ones
   Allocator &allocator_;
   Arena arena_;
   Growing<LemmaRounds *> parts_;
@@ -81,7 +82,7 @@ class LemmaProof {
   u64 seed_ = 0;
   bool has_large_ = false;
 
-  // Number the parts that no lifetime joins; one, where conflicts by name join times, and pools share their buffers.
+  // Number the parts that no lifetime connects; with named conflicts or several pools, there is only one part.
   i64 number_parts(Array<i64> &part) {
     const LemmaInstance &given = *instance_;
     if (given.pair.size > 0 || given.pools > 1) return 1;
@@ -93,7 +94,7 @@ class LemmaProof {
     i64 crossing = 0, count = 0;
     for (i64 t = 0; t < given.n_sets; ++t) {
       crossing += number[t];
-      count += crossing == 0;  // nothing is alive before it and in it
+      count += crossing == 0;  // no buffer is alive both before this live set and in it
       number[t] = count;
     }
     for (i64 i = 0; i < part.size; ++i) part[i] = is_alive(i) ? number[given.start[given.first[i]]] : 0;
@@ -112,7 +113,7 @@ class LemmaProof {
     return nullptr;
   }
 
-  // Look for a proof by fewer lemmas, among the buffers that the one at hand names.
+  // Look for a proof with fewer lemmas, among the buffers that the known proof names.
   template <class IsOver>
   void shorten(LemmaRounds *part, IsOver &&is_over) {
     proved_ = part;
@@ -124,7 +125,7 @@ class LemmaProof {
       for (i64 e = 0; e < proved_->need().size; ++e)
         if (proved_->need()[e] != kGone) kept[proved_->tables().buffers[e / p]] = true;
       LemmaRounds *again = add(kept, is_over);
-      // No more nodes than the first proof took. Without memory, that one is as good.
+      // Allow only as many nodes as the first proof took; if memory runs out, the first proof is kept.
       if (again == nullptr || again->run(proved_->nodes, is_over) != kExhausted) break;
       if (LemmaText(arena_, *instance_, *again).count() >= lemmas) break;
       proved_ = again;

@@ -5,7 +5,7 @@
 
 namespace memplan::lemmas {
 
-// The search of one question: do these buffers fit under these capacities, in units?
+// The search for one question: do these buffers fit at these capacities (in units)?
 class LemmaRounds {
  public:
   LemmaRounds(Allocator &allocator, u64 seed) : arena_(allocator), tables_(arena_, instance_), random_(20261121 + seed) {}
@@ -42,7 +42,7 @@ class LemmaRounds {
     return !arena_.has_failed && !pace.is_over();
   }
 
-  // Search for about so many nodes more. FOUND, EXHAUSTED, or STOPPED so far.
+  // Search for about `most` more nodes; return FOUND, EXHAUSTED, or STOPPED if undecided so far.
   template <class IsOver>
   i64 run(i64 most, IsOver &&is_over) {
     const i64 end = nodes + most, n = tables_.problem.size.size;
@@ -63,10 +63,11 @@ class LemmaRounds {
   bool has_failed() const { return arena_.has_failed; }
   const LemmaTables &tables() const { return tables_; }
   const LemmaStore &store() const { return store_; }
-  const Array<i64> &need() const { return state_.need; }    // of an exhausted search: what must be so from the beginning
-  const Array<i64> &offset() const { return run_.offset; }  // of one that has found a placement
+  // after EXHAUSTED: the lows that the refutation of the first state needs
+  const Array<i64> &need() const { return state_.need; }
+  const Array<i64> &offset() const { return run_.offset; }  // after FOUND: the offsets of the placement
   i64 root() const { return run_.root; }
-  // The units below the capacity that a set may use in a pool.
+  // Return the units below the capacity that the buffers of set `t` may use in pool `q`.
   i64 free_of(i64 t, i64 q) const {
     const LemmaProblem &problem = tables_.problem;
     const i64 end = run_.capacity[q], section = t * problem.pools + q;
@@ -80,7 +81,7 @@ class LemmaRounds {
   i64 nodes = 0;
 
  private:
-  // Nodes for each buffer of a run, twice as many after three rounds; and the most.
+  // The nodes per buffer of a run, which double after every three rounds, and their maximum.
   static constexpr i64 kShortest = 8, kLongest = 1 << 22;
   static constexpr i64 kFreshEvery = 8, kMostEntries = 1 << 24, kCopied = 1 << 14;
   static constexpr double kNoise = 0.03;
@@ -96,14 +97,14 @@ class LemmaRounds {
   template <class IsOver>
   i64 round(i64 limit, IsOver &&is_over) {
     const LemmaProblem &problem = tables_.problem;
-    // Failure weights start afresh, as in the exact search: old ones keep it among the same sets.
+    // Old failure weights keep the search at the same sets, so reset the weights at times, as the exact search does.
     if (rounds_ % kFreshEvery == kFreshEvery - 1) run_.weight.fill(1.0);
     for (i64 i = 0; i < problem.size.size; ++i) {
       const double area = static_cast<double>(problem.size[i]) * static_cast<double>(problem.set_first[i + 1] - problem.set_first[i]);
       run_.rank[i] = area * (rounds_ > 3 ? 1 + kNoise * random_.uniform() : 1);
     }
     run_.lift_weight = rounds_ % 2 == 0 ? 1 : 3;
-    // Both ways to pull requirements back in turn; which makes shorter logs differs.
+    // Two ways to pull requirements back give lemmas of different lengths, so use them in turn.
     run_.is_slim = rounds_ / 2 % 2 == 0;
     run_.node_limit = limit, run_.nodes = 0;
     const i64 found = Search(problem, state_, store_, run_, is_over).prove();
@@ -111,7 +112,7 @@ class LemmaRounds {
     return found;
   }
 
-  // Make twice as much room. Lemmas are only a memory: where there are too many, a search without them is right as well.
+  // Double the space. Lemmas only save work, so if there are too many, it is correct to search without the old ones.
   template <class IsOver>
   void grow(Pace<IsOver> &pace) {
     make_room(2 * state_.frame.size);
@@ -133,7 +134,7 @@ class LemmaRounds {
       std::copy(from.data + at, from.data + std::min(from.size, at + kCopied), to.data + at);
   }
 
-  // If time is over, nothing has changed.
+  // Enlarge the store of lemmas; if time is over, nothing has changed.
   template <class IsOver>
   void make_store(i64 lemmas, i64 entries, Pace<IsOver> &pace) {
     const i64 columns = std::max<i64>(2, tables_.problem.pools);

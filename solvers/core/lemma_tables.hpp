@@ -15,7 +15,7 @@ namespace memplan::lemmas {
 struct LemmaInstance {
   i64 pools;
   i64 unit;
-  i64 n_sets;  // live sets
+  i64 n_sets;  // the number of live sets
   i64 has_ties;
   Array<i64> source;
   Array<i64> size;
@@ -39,18 +39,18 @@ struct LemmaInstance {
   Rows<i64> reserved;
 };
 
-// The tables for the kept buffers of an instance that are not pinned; all that are pinned are in their way.
+// Builds the tables for the kept, unpinned buffers of an instance; all pinned buffers become obstacles.
 class LemmaTables {
  public:
   LemmaTables(Arena &arena, const LemmaInstance &instance) : arena_(arena), given_(instance) {}
 
   LemmaProblem problem{};
-  Array<i64> buffers{nullptr, 0};     // the free ones: positions in the instance
-  Array<i64> set_first{nullptr, 0};   // the members of each set, pinned ones too: positions in the instance
+  Array<i64> buffers{nullptr, 0};     // the free buffers, as positions in the instance
+  Array<i64> set_first{nullptr, 0};   // the members of each set, including pinned ones, as positions in the instance
   Array<i64> set_member{nullptr, 0};
-  Array<i64> set_live{nullptr, 0};    // the live set that a set is, or ABSENT
+  Array<i64> set_live{nullptr, 0};    // the live set that equals each set, or ABSENT
 
-  // False where memory has failed, or it is over.
+  // Build the tables; return false if memory has run out or time is over.
   template <class IsOver>
   bool begin(const Array<bool> &kept, Pace<IsOver> &pace) {
     const i64 n = given_.size.size;
@@ -75,12 +75,13 @@ class LemmaTables {
   }
 
  private:
-  static constexpr i64 kGranules = 3;       // the most alignments with granules of their own, beside what divides all
-  static constexpr i64 kMostCliques = 1000;  // of conflicts by name that are looked at
+  // the most alignments with their own granule, besides the greatest common divisor of all alignments
+  static constexpr i64 kGranules = 3;
+  static constexpr i64 kMostCliques = 1000;  // the most cliques of named conflicts that are examined
   static constexpr i64 kMostGroupedPools = 4;
   Arena &arena_;
   const LemmaInstance &given_;
-  // Which buffers are in the tables, the free ones first; where each is; which of them conflict.
+  // The buffers in the tables, free ones first; the position of each buffer; a matrix of the conflicts.
   Array<i64> position_{nullptr, 0}, both_{nullptr, 0};
   i64 count_ = 0, free_ = 0;
   Rows<bool> near_{nullptr, 0, 0};
@@ -112,7 +113,7 @@ class LemmaTables {
       const Life *b = a + 1;
       for (; b != lives.end() && b->start < a->end; ++b)
         near_[a->buffer][b->buffer] = near_[b->buffer][a->buffer] = true;
-      pace(4 * (b - a));  // each in another row
+      pace(4 * (b - a));  // each of these entries is in another row, so it counts four times
     }
     mark_pairs(given_.pair_first, given_.pair, true);
     if (given_.has_ties) mark_pairs(given_.share_first, given_.share, false);
@@ -146,7 +147,7 @@ class LemmaTables {
         problem.page[e] = given_.page[row], problem.page_shift[e] = given_.page_shift[row];
       }
     }
-    // Groups of pools double with each pool; above four only all of them together are looked at.
+    // The number of groups doubles with each pool, so with more than four pools, only all of them together are a group.
     if (p > kMostGroupedPools)
       problem.group[groups++] = (i64{1} << p) - 1;
     else
@@ -171,7 +172,7 @@ class LemmaTables {
     }
   }
 
-  // ---- Sets: the maximal live sets of the free buffers, cliques of those that conflict by name, and what is left.
+  // ---- Sets: maximal live sets of the free buffers, cliques of named conflicts, and the remaining conflicts
   template <class IsOver>
   void list_sets(Pace<IsOver> &pace) {
     Growing<i64> first(arena_), member(arena_), live(arena_);
@@ -191,7 +192,7 @@ class LemmaTables {
     for (i64 t = 0; t < given_.n_sets && !arena_.has_failed && !pace(1); ++t) {
       if (!begins[t]) continue;
       pace(2 * given_.start.size);
-      // A larger live set replaces the one before it, which it holds.
+      // A live set that contains the previous one replaces it.
       if (before != kAbsent && holds(t, before)) --live.size, --first.size, member.size = first.end()[-1];
       before = t;
       list_alive(t, member, pace);
@@ -205,14 +206,14 @@ class LemmaTables {
     set_first = first.array(), set_member = member.array(), set_live = live.array();
   }
 
-  // Whether all free buffers alive in a live set are in another one, too.
+  // Return whether all free buffers alive in live set `other` are also alive in live set `t`.
   bool holds(i64 t, i64 other) const {
     for (const i64 i : buffers)
       if (is_alive(i, other) && !is_alive(i, t)) return false;
     return true;
   }
 
-  // Add what is alive in a live set; of what may share bytes, some that do not, the largest first.
+  // Add the buffers alive in a live set; of those that may share bytes, add the largest ones that may not.
   template <class IsOver>
   void list_alive(i64 t, Growing<i64> &member, Pace<IsOver> &pace) {
     const i64 from = member.size;
@@ -236,7 +237,7 @@ class LemmaTables {
     return std::all_of(begin, end, [this, i](i64 j) { return near_[position_[i]][position_[j]]; });
   }
 
-  // Cliques with a conflict by name, the largest buffers first, no set twice.
+  // Add cliques with at least one named conflict, the largest buffers first, and no clique twice.
   template <class IsOver>
   void list_cliques(Growing<i64> &first, Growing<i64> &member, Growing<i64> &live, Pace<IsOver> &pace) {
     const i64 others = live.size;
@@ -269,8 +270,8 @@ class LemmaTables {
       }
   }
 
-  // ---- What the sets make of buffers, and what is in the way of both
-  // The members that are free, the sets of each buffer, and the blocks of each set.
+  // ---- Tables derived from the sets: members, and the obstacles of buffers and sets
+  // List the free members of each set, the sets of each buffer, and the blocks of each set.
   template <class IsOver>
   void list_members(Pace<IsOver> &pace) {
     const i64 p = given_.pools, k = set_live.size;
@@ -321,7 +322,7 @@ class LemmaTables {
     problem.obstacle = obstacles.array();
   }
 
-  // Add the reserved ranges of a pool and the extents of the pinned ones among some buffers, disjoint and ascending.
+  // Add the reserved ranges of a pool and the extents of pinned buffers in a list, as disjoint ascending ranges.
   void list_in_the_way(i64 q, const i64 *begin, const i64 *end, Growing<Range> &ranges) {
     const i64 from = ranges.size;
     for (i64 r = given_.reserved_first[q]; r < given_.reserved_first[q + 1]; ++r)
@@ -332,12 +333,12 @@ class LemmaTables {
     merge(ranges, from);
   }
 
-  // ---- Granules: what divides all alignments, and the commonest of these; the first is 1
+  // ---- Granules: the greatest common divisor of all alignments, and the commonest alignments; the first granule is 1
   struct Count {
     i64 value, count;
   };
 
-  // What is in a list, the commonest first, the smaller one where two are as common; sorts the list.
+  // Count the values in a list, the commonest first, the smaller one of equally common values; this sorts the list.
   static void count(Growing<i64> &values, Growing<Count> &counts) {
     counts.size = 0;
     std::sort(values.begin(), values.end(), [](i64 a, i64 b) { return a < b; });

@@ -5,7 +5,7 @@
 
 namespace memplan::lemmas {
 
-// Words and numbers, one after the other.
+// A text that grows by words and numbers.
 class Text {
  public:
   explicit Text(Arena &arena) : bytes_(arena) {}
@@ -30,13 +30,13 @@ class Text {
   Growing<char> bytes_;
 };
 
-// Writes what an exhausted search has learned, as far as its root needs that.
+// Writes the lemmas that an exhausted search has learnt, as far as its final refutation needs them.
 class LemmaText {
  public:
   LemmaText(Arena &arena, const LemmaInstance &instance, const LemmaRounds &rounds)
       : arena_(arena), instance_(instance), tables_(rounds.tables()), store_(rounds.store()), rounds_(rounds) {}
 
-  // Mark the lemmas that the root needs, and return their number.
+  // Mark the lemmas that the final refutation needs, and return their number.
   i64 count() {
     number_ = arena_.uncleared<i64>(store_.size);
     Growing<i64> waiting(arena_);
@@ -56,7 +56,7 @@ class LemmaText {
     return lemmas;
   }
 
-  // Write the lines up to the one that ends the claim, or until it is over. So many sets and lemmas of it come before.
+  // Write the lines of the proof, or a part if time is over; the claim already has `sets` sets and `lemmas` lemmas.
   template <class IsOver>
   void write(Text &text, i64 sets, i64 lemmas, IsOver &&is_over) {
     Pace pace(is_over);
@@ -89,14 +89,14 @@ class LemmaText {
   const LemmaTables &tables_;
   const LemmaStore &store_;
   const LemmaRounds &rounds_;
-  Array<i64> number_{nullptr, 0};  // of the lemmas that are needed, in the order in which they were found
-  Array<i64> set_{nullptr, 0};     // the number of each set, once it is named
+  Array<i64> number_{nullptr, 0};  // the numbers of the needed lemmas, in the order in which they were found
+  Array<i64> set_{nullptr, 0};     // the number of each set, once the set is named
 
   i64 pools() const { return tables_.problem.pools; }
   i64 refs_of(i64 k) const { return store_.branch[k] < 0 ? pools() : 2; }
   i64 row_of(i64 entry) const { return instance_.source[tables_.buffers[entry / pools()]]; }
 
-  // A set, of a granule, in some pools.
+  // A reference to a set, with a granule and a group of pools.
   struct Leaf {
     i64 set, granule, group;
   };
@@ -143,7 +143,7 @@ class LemmaText {
     const i64 branch = store_.branch[k], p = pools();
     text << (branch < 0 ? "s " : "l ") << (branch < 0 ? row_of((-1 - branch) * p) : row_of(branch));
     for (i64 x = 0; x < refs_of(k); ++x) write_ref(text << " ", store_.refs[k][x]);
-    // Searches change the order of a lemma's entries.
+    // A search changes the order of a lemma's entries, so sort them before they are written.
     const i64 first = store_.first[k], count = store_.first[k + 1] - first;
     Range *rows = scratch(count);
     if (rows == nullptr) return;

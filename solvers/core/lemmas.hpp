@@ -17,89 +17,89 @@ namespace memplan::lemmas {
 
 inline constexpr i64 kGone = -1;
 
-// The buffers, none of them pinned, all lengths in units: n buffers, p pools, k sets of buffers that conflict.
+// The n unpinned buffers in p pools, with k sets of pairwise conflicting buffers; all lengths are in units.
 //
-// An offset of entry e is residue[e] + j * step[e], outside of its obstacles, and on one page of page[e] (0: no pages).
+// An offset of entry e is residue[e] + j * step[e], avoids its obstacles, and is in one page of page[e] (0: no pages).
 struct LemmaProblem {
   i64 pools;
   Array<i64> size;            // (n,)
   Array<i64> step;            // (n * p,)
   Array<i64> residue;
-  Array<i64> least;           // the first offset of an entry, FAR where the buffer may not be in the pool
+  Array<i64> least;           // the first legal offset of each entry, FAR if the buffer may not be in the pool
   Array<i64> page;
   Array<i64> page_shift;
-  Array<i64> obstacle_first;  // (n * p + 1,)
-  Array<Range> obstacle;      // disjoint, ascending
-  Array<i64> near_first;      // (n + 1,): the buffers that conflict with it
+  Array<i64> obstacle_first;  // (n * p + 1,): start of each entry's obstacles
+  Array<Range> obstacle;      // disjoint ascending ranges that the offset of an entry must avoid
+  Array<i64> near_first;      // (n + 1,): start of each buffer's list of conflicting buffers
   Array<i64> near;
-  Array<i64> set_first;       // (n + 1,): the sets that it is in
+  Array<i64> set_first;       // (n + 1,): start of each buffer's list of sets that contain it
   Array<i64> set_of;
-  Array<i64> member_first;    // (k + 1,)
+  Array<i64> member_first;    // (k + 1,): start of each set's members
   Array<i64> member;
-  Array<i64> block_first;     // (k * p + 1,): what no buffer of a set may use in a pool
+  Array<i64> block_first;     // (k * p + 1,): start of the ranges of a pool that no buffer of a set may use
   Array<Range> block;
-  Array<i64> granule;         // (g,): the first is 1
-  Array<i64> remainder;       // (g * p,)
-  Array<bool> fits;           // (g * n * p,): whether all offsets of an entry are on the granule's grid
-  Array<i64> group;           // (m,): sets of two or more pools, as bits
+  Array<i64> granule;         // (g,): the granules of grids; the first is 1
+  Array<i64> remainder;       // (g * p,): the remainder of each grid in each pool
+  Array<bool> fits;           // (g * n * p,): true if all offsets of an entry are on the grid
+  Array<i64> group;           // (m,): the groups of two or more pools, as bit masks
 };
 
-// What changes during a run; `need` is the reason of the last failure, GONE for what it does not require.
+// The state of a run. `need` has the lows that the last failure requires, GONE for entries that it does not require.
 struct LemmaState {
-  Array<i64> low;      // (n * p,)
-  Array<i64> only;     // (n,): the one pool that a buffer may be in, or -1
-  Array<i64> member;   // of each set, the highest low first, as far as they were sorted last
-  Array<i64> floor;    // (k * p,): the least low of what is left of a set in a pool, FAR if nothing is
-  Array<i64> ready;    // (k * p,): how many have it
-  Array<i64> left;     // (k * p,): the sum of their sizes
+  Array<i64> low;      // (n * p,): the least offset of each entry
+  Array<i64> only;     // (n,): the only pool that a buffer may be in, or -1
+  Array<i64> member;   // the members of each set, the highest low first, as of the last sorting
+  Array<i64> floor;    // (k * p,): the least low among a set's unplaced members in a pool, FAR if there are none
+  Array<i64> ready;    // (k * p,): the number of members with that low
+  Array<i64> left;     // (k * p,): the total size of the unplaced members
   Array<bool> is_dirty;
-  Array<i64> need;     // (n * p,)
+  Array<i64> need;     // (n * p,): the required low of each entry
   Array<i64> changed;  // the entries that the last move raised
-  Array<i64> stamp;    // (k,): the number of the check in which a set was looked at last
-  Array<i64> suspect;  // (k,): the sets that a check looks at
-  Rows<i64> log;       // (entry, low) before a move
-  Rows<i64> frame;     // (depth, 5 + p)
-  Rows<i64> kept;      // (depth, n * p): what the branches of a frame so far have required
+  Array<i64> stamp;    // (k,): the number of the last check that examined each set
+  Array<i64> suspect;  // (k,): the sets that the current check examines
+  Rows<i64> log;       // the entry and its low before each change
+  Rows<i64> frame;     // (depth, 5 + p): one row for each open branch
+  Rows<i64> kept;      // (depth, n * p): the lows that the finished branches of each frame require
 };
 
-// Lemmas, one after the other: entries first[k]:first[k + 1] with what is required of them, and what refutes them.
+// The lemmas in one list: entries first[k]:first[k + 1] of lemma k, their required lows, and what refutes the lemma.
 //
-// `refs` rows (k, q): for a lemma about where a buffer of entry `branch[k]` lies, (it rests, it is lifted); for one about
-// its pools, one for each pool. Each lemma is in one list, of an entry for which it required more than the state did when
-// it was looked at last: `head` begins the list of an entry, `next` goes on, and `excess` is how much.
+// A row of `refs` has the references that refute a lemma: for a lemma about the entry `branch[k]`, (it rests, it is
+// lifted); for one about the pools of a buffer, one for each pool. Each lemma is in the list of one entry for which it
+// required more, by `excess`, than the state. `head` has the first lemma of each list, and `next` the following ones.
 struct LemmaStore {
-  Array<i64> first;   // (l + 1,)
-  Array<i64> branch;  // (l,): its entry; -1 - buffer for one about pools
-  Rows<i64> refs;     // (l, max(2, p))
+  Array<i64> first;   // (l + 1,): start of each lemma's entries
+  Array<i64> branch;  // (l,): the entry that the lemma branches on; -1 - buffer for a lemma about pools
+  Rows<i64> refs;     // (l, max(2, p)): references
   Array<i64> entry;
   Array<i64> value;
-  Array<i64> excess;  // (l,)
-  Array<i64> next;    // (l,)
-  Array<i64> head;    // (n * p,)
+  Array<i64> excess;  // (l,): how much more each lemma required than the state
+  Array<i64> next;    // (l,): the next lemma of the same list
+  Array<i64> head;    // (n * p,): the first lemma in the list of each entry
   i64 size;
-  i64 listed;         // those that are in a list
+  i64 listed;         // the number of lemmas that are in a list
 };
 
-// One run: the capacity of each pool, and how to branch. A slim run prefers reasons of few buffers, others the largest
-// excess.
+// The parameters of one run: the capacity of each pool, and how to branch. A slim run prefers reasons of few
+// buffers; other runs prefer reasons with the largest excess.
 struct LemmaRun {
-  Array<i64> capacity;   // (p,)
+  Array<i64> capacity;   // (p,): the capacity of each pool
   Array<i64> free;       // (k * m,): the units that a set may use in the pools of a group
-  Array<double> weight;  // (k,)
-  Array<double> rank;    // (n,): orders buffers
+  Array<double> weight;  // (k,): the failure weight of each set
+  Array<double> rank;    // (n,): the rank by which buffers are ordered
   double lift_weight;
   bool is_slim;
   i64 node_limit;
-  Array<i64> offset;     // (n,): where the buffers lie, if a placement was found
+  Array<i64> offset;     // (n,): the offset of each buffer, if a placement was found
   i64 nodes;
   i64 root;
 };
 
-// References: nothing can lift the buffer; a buffer has no offset left. Those below are live sets, see leaf_ref.
+// References: kNothing: nothing can lift the buffer; kAlone: a buffer has no offset left. Lower ones: see leaf_ref.
 enum Reference : i64 { kNothing = -1, kAlone = -2 };
-// The columns of a frame: the entry it is about, the branch it is in, the log before, what refutes each branch.
+// The columns of a frame: its entry, its current branch, the log's size before it, and what refutes each branch.
 enum Column : i64 { kEntry = 0, kPhase = 1, kMark = 2, kFirstRef = 3 };
-// The branches of a frame; from kPools on, the pools of a buffer with a choice.
+// The branches of a frame; from kPools on, a branch is one pool of a buffer with a choice of pools.
 enum Phase : i64 { kRest = 0, kLifted = 1, kPools = 2 };
 
 template <class IsOver>
@@ -115,8 +115,8 @@ class Search {
         p_(problem.pools),
         sets_(state.stamp.size) {}
 
-  // FOUND: `offset` holds a placement. EXHAUSTED: there is none, and `root` refers to why. STOPPED: by the limit
-  // or the flag; the lemmas are kept. FULL: there is too little room. O(n p + lemmas that name what moved) a node.
+  // FOUND: `offset` holds a placement. EXHAUSTED: none exists, and `root` refers to why. STOPPED: by the limit or
+  // the flag, with the lemmas kept. FULL: too little space. A node takes O(n p + lemmas that name what moved) time.
   i64 prove() {
     i64 nodes = 0, depth = 0;
     begin();
@@ -147,7 +147,7 @@ class Search {
         continue;
       }
 
-      // 2. The state fails, and `need` says why: step back over all moves that this does not need.
+      // 2. The state fails for the reason in `need`: step back over all moves that this reason does not need.
       if (depth == 0) {
         run_.root = ref;
         return kExhausted;
@@ -189,7 +189,7 @@ class Search {
         std::copy(state_.kept[depth - 1], state_.kept[depth - 1] + n_ * p_, state_.need.begin());
       }
 
-      // 4. All branches fail: a lemma.
+      // 4. All branches fail, so store their reason as a lemma.
       --depth;
       ref = learn(depth, frame[kPhase] >= kPools);
       if (ref < 0) return kFull;
@@ -197,14 +197,14 @@ class Search {
   }
 
  private:
-  static constexpr i64 kLeastWork = 256;  // of a node
+  static constexpr i64 kLeastWork = 256;  // the least work of a node
   const LemmaProblem &problem_;
   const LemmaState &state_;
   LemmaStore &store_;
   LemmaRun &run_;
   Pace<IsOver> pace_;
   const i64 n_, p_, sets_;
-  // Buffers left, rows of the log, changed entries, checks, buffers with a choice of pools.
+  // Counts: unplaced buffers, rows of the log, changed entries, checks, and buffers with a choice of pools.
   i64 unplaced_ = 0, n_logged_ = 0, n_changed_ = 0, n_checks_ = 0, n_open_ = 0;
 
   i64 buffer_of(i64 entry) const { return p_ == 1 ? entry : entry / p_; }
@@ -214,7 +214,7 @@ class Search {
     return -3 - ((t * problem_.granule.size + g) * (i64{1} << p_) + group);
   }
 
-  // The first offset of an entry, not below `at`; FAR where it would end above the capacity.
+  // Return the first legal offset of an entry from `at` on; FAR if the buffer would end above the capacity.
   i64 legal(i64 entry, i64 at) const {
     const i64 size = problem_.size[buffer_of(entry)], last = run_.capacity[pool_of(entry)];
     if (problem_.least[entry] >= kFar || at > last - size) return kFar;
@@ -236,14 +236,14 @@ class Search {
     return at <= last - size ? at : kFar;
   }
 
-  // A number from which on the first legal offset of an entry is at least `want`, a legal one or FAR.
+  // Return a number from which on the first legal offset of an entry is at least `want`, itself a legal offset or FAR.
   i64 wanted(i64 entry, i64 want) const {
     if (want >= kFar) return run_.capacity[pool_of(entry)] - problem_.size[buffer_of(entry)] + 1;
     return want - problem_.step[entry] + 1;
   }
 
   // ---- Moves
-  // Nothing is placed, and everything counts as changed.
+  // Reset the state: nothing is placed, and everything counts as changed.
   void begin() {
     unplaced_ = n_changed_ = n_, n_logged_ = n_open_ = n_checks_ = 0;
     state_.is_dirty.fill(true);
@@ -256,7 +256,7 @@ class Search {
     }
   }
 
-  // The one pool that a buffer may be in; the first where there is none; -1 where it has a choice.
+  // Return the only pool that a buffer may be in; the first pool if there is none; -1 if there is a choice.
   i64 only_pool(i64 i) const {
     i64 found = kAbsent;
     for (i64 q = 0; q < p_; ++q) {
@@ -268,7 +268,7 @@ class Search {
     return std::max<i64>(found, 0);
   }
 
-  // Change a low, and write down what it was.
+  // Change the low of an entry, and log its old value.
   void put(i64 entry, i64 low) {
     i64 *row = state_.log[n_logged_++];
     row[0] = entry, row[1] = state_.low[entry];
@@ -276,7 +276,7 @@ class Search {
     refresh(buffer_of(entry));
   }
 
-  // Bring up to date what follows from the lows of a buffer.
+  // Update everything that depends on the lows of a buffer.
   void refresh(i64 i) {
     if (p_ > 1) {
       n_open_ -= state_.only[i] < 0;
@@ -292,7 +292,7 @@ class Search {
     put(entry, low);
   }
 
-  // Lay a buffer at its low: it is gone, and what conflicts with it, and cannot lie below, lies above it.
+  // Place a buffer at its low; conflicting buffers that cannot be below it are raised above it.
   void rest(i64 entry) {
     const i64 i = buffer_of(entry), q = pool_of(entry), at = state_.low[entry], end = at + problem_.size[i];
     n_changed_ = 0;
@@ -307,7 +307,7 @@ class Search {
     run_.offset[i] = at;
   }
 
-  // The least offset of a buffer on the end of another one; -1 where there is none that it conflicts with.
+  // Return the least offset of a buffer on the end of a conflicting buffer; -1 if no conflicting buffer is left.
   i64 lifted_low(i64 entry) const {
     const i64 i = buffer_of(entry), q = pool_of(entry);
     i64 least = kFar;
@@ -326,7 +326,7 @@ class Search {
       if (e != entry && state_.low[e] < kFar) raise_low(e, kFar);
   }
 
-  // Confine the buffer of a frame to the next pool that it may be in; false where there is none.
+  // Confine the buffer of a frame to its next allowed pool; return false if there is none.
   bool to_next_pool(i64 depth) {
     i64 *frame = state_.frame[depth];
     while (frame[kPhase] - kPools < p_) {
@@ -357,7 +357,7 @@ class Search {
   }
 
   // ---- Branches
-  // Find the floor of a set in each pool, how many are there, and how much is left.
+  // Recompute for a set in each pool: its floor, the number of members there, and the total size of the rest.
   void measure(i64 t) {
     state_.is_dirty[t] = false;
     for (i64 u = t * p_; u < t * p_ + p_; ++u) state_.floor[u] = kFar, state_.ready[u] = state_.left[u] = 0;
@@ -374,7 +374,7 @@ class Search {
     }
   }
 
-  // The entry to branch on: of the set with the fewest options for its failures, at its floor; -1: none.
+  // Return the entry to branch on, at the floor of the set with the fewest options per failure; -1 if there is none.
   i64 chosen() {
     i64 best = kAbsent;
     double least = std::numeric_limits<double>::infinity();
@@ -399,7 +399,7 @@ class Search {
     return lowest_near(entry);
   }
 
-  // An entry from which no buffer that conflicts with it has a lower low: go down while there is one.
+  // Return an entry no higher than any conflicting one, by repeatedly going to a conflicting buffer with a lower low.
   i64 lowest_near(i64 entry) const {
     while (true) {
       const i64 i = buffer_of(entry), q = pool_of(entry);
@@ -414,7 +414,7 @@ class Search {
     }
   }
 
-  // The largest buffer with a choice of pools in the set that is fullest for its failures.
+  // Return the largest buffer with a choice of pools, in the set that is fullest per failure.
   i64 chosen_with_pools() const {
     i64 found = kAbsent;
     double most = -1.0;
@@ -432,8 +432,8 @@ class Search {
     return found;
   }
 
-  // ---- Failures that need no branch: sets that are too long, known lemmas, buffers without a place.
-  // Why the state fails after the last move, and what that needs; NOTHING where no reason is seen, or it is over.
+  // ---- Failures without branching: sets that are too long, known lemmas, buffers without a legal offset
+  // Return why the state fails after the last move, and set `need`; NOTHING if no reason is found or time is over.
   i64 failure(bool is_root) {
     for (i64 c = 0; c < n_changed_; ++c) {
       const i64 i = buffer_of(state_.changed[c]);
@@ -464,7 +464,7 @@ class Search {
     return true;
   }
 
-  // Write the sets that may have come to fail: all at the root, else those with what changed; return their number.
+  // List the sets that may fail now: all of them at the root, else those with changed members; return their number.
   i64 list_suspects(bool is_root) {
     i64 count = 0;
     if (is_root) {
@@ -485,7 +485,7 @@ class Search {
     return count;
   }
 
-  // The members of a set by their lows, the highest first; those with a choice of pools, or placed, last.
+  // Sort the members of a set by their lows, the highest first; placed ones and those with a choice of pools come last.
   void sort_members(i64 t) {
     const auto low_of = [this](i64 i) { return state_.only[i] < 0 ? kGone : state_.low[i * p_ + state_.only[i]]; };
     const i64 first = problem_.member_first[t];
@@ -501,12 +501,12 @@ class Search {
     }
   }
 
-  // The first number of a granule's grid in a pool that is not below `at`.
+  // Return the first number from `at` on that is on a granule's grid in a pool.
   i64 rounded(i64 g, i64 q, i64 at) const {
     return at + floor_mod(problem_.remainder[g * p_ + q] - at, problem_.granule[g]);
   }
 
-  // The least end such that `amount` bytes are free between `at` and it, outside of the blocks of a set in a pool.
+  // Return the least end such that `amount` units from `at` on are outside the blocks of a set in a pool.
   i64 reach(i64 t, i64 g, i64 q, i64 at, i64 amount) const {
     const i64 section = t * p_ + q;
     for (i64 r = problem_.block_first[section]; r < problem_.block_first[section + 1]; ++r) {
@@ -521,7 +521,7 @@ class Search {
     return at + amount;
   }
 
-  // The least number from which on less than `amount` is free up to `end`; 0 where that is everywhere.
+  // Return the least number from which on less than `amount` is free up to `end`; 0 if that holds from every number.
   i64 highest_start(i64 t, i64 g, i64 q, i64 end, i64 amount) const {
     const i64 section = t * p_ + q;
     --amount;
@@ -537,12 +537,12 @@ class Search {
     return std::max<i64>(0, end - amount);
   }
 
-  // Those of a set with the highest lows end above the capacity: how many, by how much, by which granule and pool.
+  // A failure: the `count` members of a set with the highest lows exceed the capacity by `excess`, on a granule's grid.
   struct Length {
     i64 set, count, excess, granule, pool;
   };
 
-  // Look for a better reason than the last. A slim run wants few, others much.
+  // Replace the best reason by a better one of this set. A slim run prefers few members; others prefer a large excess.
   void longest(i64 t, Length &best) {
     sort_members(t);
     if (pace_((problem_.member_first[t + 1] - problem_.member_first[t]) * problem_.granule.size * p_)) return;
@@ -569,7 +569,7 @@ class Search {
       }
   }
 
-  // Write what the highest of a set must be, so that they still end above the capacity.
+  // Write the lows that the highest members of a set need, so that they still end above the capacity.
   void write_need(const Length &reason) const {
     const i64 t = reason.set, g = reason.granule, q = reason.pool, grain = problem_.granule[g];
     state_.need.fill(kGone);
@@ -592,8 +592,8 @@ class Search {
     }
   }
 
-  // A reference to the set, if it is too large for some of the pools, and to the lemmas that this needs; otherwise
-  // NOTHING.
+  // If a set is too large for a group of its pools, write its needs and return its reference;
+  // otherwise, return NOTHING.
   i64 overfull(i64 t) const {
     const i64 m = problem_.group.size;
     for (i64 k = 0; k < m; ++k) {
@@ -619,7 +619,7 @@ class Search {
     return kNothing;
   }
 
-  // Whether a buffer is still to be placed, and may be in the pools of a group only.
+  // Return whether a buffer is unplaced and may be only in pools of a group.
   bool is_confined(i64 i, i64 group) const {
     if (state_.low[i * p_] == kGone) return false;
     for (i64 q = 0; q < p_; ++q)
@@ -628,7 +628,7 @@ class Search {
   }
 
   // ---- Lemmas
-  // A lemma that refutes the state because of what the last move raised, and what it needs.
+  // Return a lemma that refutes the state because of the last move's changes, and write what it needs.
   i64 known() {
     for (i64 c = 0; c < n_changed_; ++c) {
       const i64 changed = state_.changed[c];
@@ -659,8 +659,8 @@ class Search {
     return kNothing;
   }
 
-  // An entry for which a lemma requires more than the state, preferably of an unplaced buffer; -1: it refutes the
-  // state.
+  // Return an entry for which a lemma requires more than the state does, preferably one of an unplaced buffer;
+  // -1 if there is none, because the lemma then refutes the state.
   i64 open_entry(i64 k) const {
     i64 found = kAbsent;
     for (i64 r = store_.first[k]; r < store_.first[k + 1]; ++r) {
@@ -672,7 +672,7 @@ class Search {
     return found;
   }
 
-  // Put a lemma into the list of one of its entries, which from now on is its first: it is looked at first.
+  // Put a lemma into the list of one of its entries; the entry becomes its first, so that it is compared first.
   void list_at(i64 k, i64 r) const {
     const i64 first = store_.first[k];
     std::swap(store_.entry[r], store_.entry[first]);
@@ -683,7 +683,7 @@ class Search {
     store_.head[entry] = k;
   }
 
-  // Put a new lemma into a list, now that it does not refute the state any more.
+  // Put a new lemma into a list, which is possible because it no longer refutes the state.
   void list_lemma(i64 k) const {
     list_at(k, open_entry(k));
     store_.listed = k + 1;
@@ -695,7 +695,7 @@ class Search {
     return true;
   }
 
-  // Add what the branch of a pool needs to what the others do.
+  // Add the needs of the branch of one pool to those of the other pools.
   void gather(i64 depth, i64 q) const {
     const i64 own = state_.frame[depth][kEntry];
     i64 *kept = state_.kept[depth];
@@ -704,14 +704,14 @@ class Search {
     kept[own + q] = state_.need[own + q];
   }
 
-  // Write what a state needs so that a buffer can neither rest nor be lifted: both branches' needs, before the move.
-  // `kept` of the frame is what the first branch needs, `need` what the second one does.
+  // Write what a state needs so that a buffer can neither rest nor be lifted: both branches' needs before the move.
+  // In `kept` of the frame are the needs of the first branch, in `need` those of the second one.
   void combine(i64 depth, bool can_lift) const {
     const i64 entry = state_.frame[depth][kEntry], i = buffer_of(entry), q = pool_of(entry);
     const i64 size = problem_.size[i], low = state_.low[entry];
     i64 *kept = state_.kept[depth];
 
-    // 1. Its own low: the least from which those above it are as high as the first branch needs.
+    // 1. The buffer's own low: the least from which the buffers above are as high as the first branch needs.
     i64 least = problem_.least[entry];
     for (i64 r = problem_.near_first[i]; r < problem_.near_first[i + 1]; ++r) {
       const i64 other = problem_.near[r] * p_ + q;
@@ -720,7 +720,7 @@ class Search {
     least = std::min(low, legal(entry, least));
     const i64 enough = can_lift ? wanted(entry, state_.need[entry]) : kFar;
 
-    // 2. Those that conflict with it: as high as must be, so that they are raised, or cannot carry it too low.
+    // 2. The conflicting buffers: high enough to be raised, or not to carry the buffer too low.
     for (i64 r = problem_.near_first[i]; r < problem_.near_first[i + 1]; ++r) {
       const i64 j = problem_.near[r], other = j * p_ + q, first = kept[other], second = state_.need[other];
       if (first == kGone && second == kGone) continue;
@@ -742,13 +742,13 @@ class Search {
       kept[other] = state_.need[other] = want;
     }
 
-    // 3. All others need what they need in either branch.
+    // 3. All other buffers: the higher of the needs of both branches.
     for (i64 e = 0; e < state_.need.size; ++e) state_.need[e] = std::max(state_.need[e], kept[e]);
     for (i64 e = i * p_; e < i * p_ + p_; ++e) state_.need[e] = kFar;
     state_.need[entry] = least;
   }
 
-  // Keep what the last failure needs as a lemma, and return its number; -1 where there is no room.
+  // Store the needs of the last failure as a lemma, and return its number; -1 if there is no space.
   i64 learn(i64 depth, bool is_about_pools) const {
     const i64 k = store_.size;
     if (k >= store_.branch.size) return kAbsent;

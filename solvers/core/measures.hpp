@@ -7,8 +7,8 @@
 
 namespace memplan::choice {
 
-inline constexpr i64 kCounts = 12;    // parts of a memory that sizes are counted in, at most
-inline constexpr i64 kLarge = 4;      // sizes above half of a memory that are a measure's, at most
+inline constexpr i64 kCounts = 12;    // the most parts of a memory in which sizes are counted
+inline constexpr i64 kLarge = 4;      // the most sizes above half of a memory from which measures are made
 
 // See the tables in choice.py.
 struct ChoiceItems {
@@ -33,15 +33,15 @@ inline i64 highest(const Rows<i64> &limit, i64 q) {
   return limit.columns > 0 ? std::max<i64>(0, *std::max_element(limit[q], limit[q] + limit.columns)) : 0;
 }
 
-// The least of what an item costs, or `none`.
+// Return the least cost of an item in its memories; `none` if it may be in no memory.
 inline i64 cheapest_home(const ChoiceItems &knapsack, const Rows<i64> &prices, i64 j, i64 none) {
   for (i64 q = 0; q < prices.size; ++q)
     if (knapsack.homes[q][j]) none = std::min(none, prices[q][j]);
   return none;
 }
 
-// The units of each memory, and, for limits, dual feasible functions of them (Fekete and Schepers, Mathematical
-// Programming 91, 2001), without those that no live set exceeds.
+// Return the measures of sizes: units of each memory and, for the given limits, dual feasible functions of the units
+// (Fekete and Schepers, Mathematical Programming 91, 2001); measures that no live set exceeds are left out.
 inline Measures measures_of(Arena &arena, const ChoiceItems &knapsack, const Rows<i64> &limit) {
   const i64 pools = knapsack.size.size, n = knapsack.size.columns;
   const i64 most = pools + limit.size * (kCounts + kLarge);
@@ -76,7 +76,7 @@ inline Measures measures_of(Arena &arena, const ChoiceItems &knapsack, const Row
       const i64 at = x * (sizes - 1) / (kLarge - 1), least = large[at];
       if (at == before) continue;
       before = at;
-      // Two large buffers do not fit together, and beside one of them none of the buffers that count fits.
+      // Two large buffers exclude each other, and a large one excludes every smaller one that counts.
       keep([&](i64 size) { return size >= least ? until : size <= until - least ? 0 : size; }, until);
     }
   }
@@ -84,7 +84,7 @@ inline Measures measures_of(Arena &arena, const ChoiceItems &knapsack, const Row
   return made;
 }
 
-// The limits of all measures; what no limit of a memory allows, limits nothing.
+// Return the limits of all measures; a measure limits nothing if its memory's limit exceeds the measure's range.
 inline Rows<i64> limits_of(Arena &arena, const Measures &measures, const Rows<i64> &limit) {
   const Rows<i64> made = arena.rows<i64>(measures.pool.size, limit.columns);
   for (i64 r = 0; r < made.size; ++r) {

@@ -10,7 +10,7 @@ namespace memplan {
 
 class Memories {
  public:
-  // Nothing is to be read where the arena has failed.
+  // If the arena has failed, no member may be read.
   Memories(Arena &arena, const memplan_problem &problem)
       : arena_(arena), problem_(problem), place_(arena.uncleared<std::size_t>(static_cast<i64>(problem.count))) {
     const auto memory_of = [&problem](std::size_t row) { return problem.memory_of[row]; };
@@ -61,7 +61,7 @@ class Memories {
   }
 
   i64 first(i64 q) const { return row_.first[q]; }
-  // The row of each buffer, memory by memory.
+  // The rows of the buffers, sorted by memory.
   const Array<std::size_t> &rows() const { return row_.rows; }
 
  private:
@@ -84,7 +84,7 @@ class Memories {
   Sorted<memplan_join> joins_;
   Sorted<memplan_pair> pairs_, banks_, shares_;
 
-  // Rows memory by memory, otherwise in their order, without rows of no memory.
+  // Sort rows by memory, otherwise in their given order; rows without a memory are left out.
   template <class Row, class MemoryOf, class Make>
   Sorted<Row> by_memory(std::size_t count, MemoryOf &&memory_of, Make &&make) {
     const i64 memories = static_cast<i64>(problem_.memory_count);
@@ -100,13 +100,13 @@ class Memories {
   }
 };
 
-// The memories of equal use as one, in whose time each has a turn: buffers at one offset are one there, with the
-// lifetimes of all. Two of them that conflict are at odds.
+// Memories of equal use as one memory, in whose time axis each memory has its own range. Buffers at one offset
+// become one buffer with the lifetimes of all of them. If two of them conflict, nothing fits.
 class OneMemory {
  public:
   std::size_t first_at_odds = MEMPLAN_NONE, other_at_odds = MEMPLAN_NONE;
 
-  // Nothing is to be read where the arena has failed.
+  // If the arena has failed, no member may be read.
   OneMemory(Arena &arena, const memplan_problem &problem)
       : problem_(problem),
         place_(arena.uncleared<i64>(static_cast<i64>(problem.count))),
@@ -148,7 +148,7 @@ class OneMemory {
   }
 
   i64 place(std::size_t buffer) const { return place_[static_cast<i64>(buffer)]; }
-  // The first buffer that is in a place.
+  // Return the first buffer that is in a place.
   std::size_t source(std::size_t place) const {
     return static_cast<std::size_t>(std::find(place_.begin(), place_.end(), static_cast<i64>(place)) - place_.begin());
   }
@@ -160,7 +160,7 @@ class OneMemory {
   }
 
  private:
-  // A time in the turn of a memory.
+  // A time within the range of a memory.
   struct Moment {
     std::size_t memory;
     i64 time;
@@ -194,7 +194,7 @@ class OneMemory {
     }
   }
 
-  // What is alive without a gap, of all buffers, by place and time.
+  // List the lifetimes without gaps of all buffers, by place and time.
   void list_lives() {
     const i64 most = lives_.size;
     lives_.size = times_.size = 0;

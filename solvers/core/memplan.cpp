@@ -13,34 +13,36 @@
 
 namespace memplan {
 
-extern template TurnOutcome ExactSearch::turn<Stop &>(i64, i64, Stop &);  // in search.cpp
+extern template TurnOutcome ExactSearch::turn<Stop &>(i64, i64, Stop &);  // instantiated in search.cpp
 
 namespace {
 
-constexpr i64 kMostLifetimes = 10'000;  // of what is searched exactly, as pairs of those that meet are listed
+constexpr i64 kMostLifetimes = 10'000;  // the most lifetimes for the exact search, which lists the pairs that overlap
 constexpr i64 kMostWithRules = 2'000;
-constexpr i64 kMostSlots = 1 << 18;     // live sets of all lifetimes: a run begins with going through them
-constexpr i64 kMostBorders = 100'000;   // of pages, each of which is an obstacle
-constexpr i64 kFirst = 4;               // if none of the first orders comes near the bound, hardly any later one does
+// the most live sets of all lifetimes, because each run begins with a pass over them
+constexpr i64 kMostSlots = 1 << 18;
+constexpr i64 kMostBorders = 100'000;   // the most page borders, because each border is an obstacle
+// if none of the first orders is near the bound, hardly any later one is, so try only a few
+constexpr i64 kFirst = 4;
 constexpr double kNear = 1.1;
 constexpr i64 kRandomOrders = 200;
-constexpr i64 kTurn = 500;  // nodes of one of two searches
+constexpr i64 kTurn = 500;  // the nodes of one turn, if two searches take turns
 
-// The best offsets so far, and what is proved, in units.
+// The best offsets so far, and the proved bounds, in units.
 struct Best {
   Array<i64> offset{nullptr, 0};
   i64 peak = kMost;
   i64 bound = 0;
-  i64 goal = 0;  // a peak that will do
-  i64 cost = 0;  // that is proved
+  i64 goal = 0;  // a peak that is sufficient
+  i64 cost = 0;  // the proved lower bound on the cost
   bool is_infeasible = false;
-  bool is_searched = false;  // whether the bound is that of a search
-  bool has_failed = false;   // memory
+  bool is_searched = false;  // true if a search proved the bound
+  bool has_failed = false;   // true if memory has run out
 };
 
 class Plan {
  public:
-  // With `only_fits`, the first plan within the capacity will do.
+  // With `only_fits`, the first plan within the capacity is sufficient.
   Plan(const memplan_problem &problem, const memplan_options &options, memplan_result &result, Allocator &allocator, Stop &stop,
        bool only_fits = false)
       : problem_(problem),
@@ -63,8 +65,8 @@ class Plan {
   Allocator &allocator_;
   Stop &stop_;
   Best best_;
-  const bool is_within_;  // whether any peak within the capacity will do
-  bool is_open_ = false;  // whether the exact search need not heed the capacity
+  const bool is_within_;  // true if any peak within the capacity is sufficient
+  bool is_open_ = false;  // true if the exact search may ignore the capacity
 
   void search(Arena &arena, i64 *offsets) {
     const OnePool instance = Compiler(arena, problem_).instance(stop_);
@@ -109,7 +111,7 @@ class Plan {
     if (is_exact) search_exactly(instance);
   }
 
-  // Quick orders, and where nothing else follows, orders near them.
+  // Pack in quick orders; if no search follows, also in orders near the best ones.
   void pack_in_orders(Arena &arena, const OnePool &instance, BodyPacker *packer, bool is_exact_next) {
     Array<i64> start = instance.start, end = instance.end, tried = arena.array<i64>(1);
     const i64 n_sets = std::max<i64>(1, instance.n_sets);
@@ -159,9 +161,9 @@ class Plan {
     }
   }
 
-  // A capacity does not change the search, since one as large as the least peak would cost plans. So all is searched as
-  // if there were none, and where no quick order keeps it, the same work goes, by turns, into a search within it, which
-  // proves sooner that nothing fits. Where pages are listed up to it, or prices paid, there is the latter alone.
+  // Search as if there were no capacity, because a capacity close to the least peak would make plans harder to find.
+  // If no quick order keeps the capacity, also search within it in turn, which proves sooner that nothing fits.
+  // If page borders are listed up to the capacity, or prices count, search only within it.
   void search_exactly(const OnePool &instance) {
     OnePool open = instance;
     if (is_open_) open.capacity = kMost;
@@ -188,7 +190,7 @@ class Plan {
       best_.is_infeasible =
           (outcome == TurnOutcome::kInfeasible && parts[k].ceiling() < kLargest) || best_.bound > instance.capacity;
       is_going[k] = outcome == TurnOutcome::kPaused || outcome == TurnOutcome::kBetter || outcome == TurnOutcome::kRaised;
-      if (is_going[1] && k == 0 && !arena.has_failed) {  // that it fits is known
+      if (is_going[1] && k == 0 && !arena.has_failed) {  // if it fits, the second search is not needed
         const i64 peak = searches[0].collect(whole.data);
         is_going[1] = peak == kAbsent || peak > instance.capacity;
       }
@@ -203,7 +205,7 @@ class Plan {
     }
   }
 
-  // Search on from the plan that there is, if any, for one that costs less.
+  // Search for a plan that costs less than the known one, if there is one.
   void pay_less(const OnePool &instance, i64 *offsets) {
     const i64 step = price_step(problem_);
     i64 cost = kNoPlan;
@@ -228,7 +230,7 @@ class Plan {
     for (i64 i = 0; i < instance.n; ++i) offsets[instance.source[i]] = best_.offset[i] * instance.unit;
   }
 
-  // Name a pin off its alignment, or two pins that overlap, as when all were forgotten, unless that takes long.
+  // If nothing fits, name a misaligned pin or two pins that overlap, unless the pairs are too many to examine.
   void name_pins(const OnePool &instance) {
     i64 left = 1'000'000;
     for (i64 i = 0; i < instance.n && left > 0; ++i) {
@@ -295,7 +297,7 @@ void plan_memories(const memplan_problem &problem, const memplan_options &given,
   for (i64 k = 0; k < offset.size; ++k) offsets[memories.rows()[k]] = offset[k];
 }
 
-// Plan memories of equal use as one.
+// Plan memories of equal use as one memory.
 void plan_as_one(const memplan_problem &problem, const memplan_options &options, memplan_result &result,
                  Allocator &allocator, Stop &stop, i64 *offsets) {
   Arena arena(allocator);
@@ -315,7 +317,7 @@ void plan_as_one(const memplan_problem &problem, const memplan_options &options,
   for (std::size_t i = 0; i < problem.count && result.status <= MEMPLAN_FEASIBLE; ++i) offsets[i] = offset[one.place(i)];
 }
 
-// Plans with pins, each buffer in its own memory.
+// Finds plans with pins, in which each buffer stays in its memory.
 class PinnedPlan {
  public:
   PinnedPlan(Allocator &allocator, Stop &stop, const memplan_problem &problem, const memplan_options &options)
@@ -336,7 +338,7 @@ class PinnedPlan {
   const memplan_options &options_;
 };
 
-// Plan without places, and then with as many as fit near that plan's ends.
+// Plan without old places first, and then keep as many places as fit with ends near those of the first plan.
 void plan_and_keep(const memplan_problem &problem, Asked &asked, i64 *offsets) {
   Stop stop(asked.options);
   memplan_problem bare = problem;

@@ -12,9 +12,9 @@
 
 namespace memplan::choice {
 
-inline constexpr i64 kNever = kFar;  // the bound that says: there is no choice
-inline constexpr i64 kFunctions = 6;  // measures besides units, at most
-inline constexpr i64 kPatience = 15;  // rounds without a gain, after which steps get shorter
+inline constexpr i64 kNever = kFar;  // the bound that means: no choice exists
+inline constexpr i64 kFunctions = 6;  // the most measures besides units
+inline constexpr i64 kPatience = 15;  // the number of rounds without a gain after which steps get shorter
 inline constexpr double kShorter = 0.6, kShortest = 1e-4, kMomentum = 0.8;
 inline constexpr double kLargestSum = 1152921504606846976.0;  // 2^60
 inline constexpr i64 kFinest = i64{1} << 40;
@@ -25,7 +25,7 @@ struct Multipliers {
   i64 scale;
 };
 
-// The sum by halves: as numpy rounds it, so that a plan is the same whoever adds.
+// Sum by halves, which rounds as numpy does, so that plans do not depend on who adds.
 inline double sum_of(const double *values, i64 count) {
   if (count > 128) {
     const i64 half = count / 2 - count / 2 % 8;
@@ -40,8 +40,8 @@ inline double sum_of(const double *values, i64 count) {
   return sum;
 }
 
-// Add the worth of what each item takes in each memory, which `size` says of measure r and lifetime m. `below` has room
-// for a sum before each live set, and behind the last.
+// Add to `charges` the price of what each item uses in each memory; `size` gives amounts by measure r and lifetime m.
+// The scratch array `below` has space for a sum before each live set and after the last one.
 template <class T, class SizeOf>
 void add_charges(const ChoiceItems &knapsack, const Array<i64> &pool, const Rows<T> &worth, SizeOf &&size,
                  const Rows<T> &below, const Rows<T> &charges) {
@@ -55,7 +55,7 @@ void add_charges(const ChoiceItems &knapsack, const Array<i64> &pool, const Rows
     }
 }
 
-// What each item costs in each memory, in parts of a step, with the worth of what it takes.
+// Return the price of each item in each memory, in parts of a step, including the price of the capacity that it uses.
 inline Rows<i64> prices_of(Arena &arena, const ChoiceItems &knapsack, const Multipliers &multipliers) {
   const Rows<i64> made = arena.rows<i64>(knapsack.price.size, knapsack.price.columns);
   const Rows<i64> below = arena.rows<i64>(multipliers.worth.size, knapsack.rows + 1);
@@ -67,7 +67,7 @@ inline Rows<i64> prices_of(Arena &arena, const ChoiceItems &knapsack, const Mult
   return made;
 }
 
-// No choice within limits costs less; in parts of a step.
+// Return a lower bound on the cost of every choice within the limits, in parts of a step.
 inline i64 value_of(Arena &arena, const ChoiceItems &knapsack, const Multipliers &multipliers, const Rows<i64> &limit) {
   const Rows<i64> prices = prices_of(arena, knapsack, multipliers), limits = limits_of(arena, multipliers.measures, limit);
   if (arena.has_failed) return 0;
@@ -81,21 +81,21 @@ inline i64 value_of(Arena &arena, const ChoiceItems &knapsack, const Multipliers
 
 inline i64 rounded_up(i64 value, i64 by) { return -floor_div(-value, by); }
 
-// Finds multipliers by deflected subgradients (Camerini, Fratta and Maffioli 1975) with steps after Polyak. With a goal,
-// that is to bound the load of one memory, its multipliers keep a sum of 1.
+// Finds multipliers by deflected subgradients (Camerini, Fratta and Maffioli 1975) with Polyak's steps.
+// With a goal, the bound is on the load of that memory, so its multipliers keep a sum of 1.
 class Ascent {
  public:
-  // `guess` is of the largest bound.
+  // `guess` is an estimate of the largest bound.
   Ascent(Arena &arena, const ChoiceItems &knapsack, const Rows<i64> &limit, i64 goal, double guess)
       : arena_(arena), knapsack_(knapsack), limit_(limit), goal_(goal), guess_(guess) {}
 
-  // Nothing is to be read where the arena has failed.
+  // Return integer multipliers after some rounds; if the arena has failed, they must not be read.
   template <class IsOver>
   Multipliers run(Measures measures, i64 rounds, IsOver &&is_over) {
     Rows<double> worth = climbed(measures, rounds, is_over);
     const i64 most = limit_.size + kFunctions;
     if (measures.pool.size > most && !arena_.has_failed) {
-      // The few that are worth most bound almost as well, and partial choices carry the loads of all.
+      // Few measures with high prices bound almost as well, and partial choices carry a load for each, so keep few.
       measures = worth_most(measures, worth, most);
       worth = climbed(measures, rounds, is_over);
     }
@@ -126,7 +126,7 @@ class Ascent {
     };
     if (arena_.has_failed) return values;
     for (i64 r = 0; r < count; ++r) {
-      // All measures of a memory in its units, or steps would be long in some and short in others.
+      // Convert all measures of a memory to its units, because steps would otherwise be too long for some of them.
       const double until = static_cast<double>(measures.until[r]);
       grain[r] = until > 0 ? static_cast<double>(measures.capacity[r]) / until : 1.0;
       for (i64 x = 0; x < m; ++x) size[r][x] = static_cast<double>(measures.size[r][knapsack_.lifetime_buffer[x]]) / grain[r];
@@ -170,14 +170,14 @@ class Ascent {
         for (i64 t = 0; t < rows; ++t) {
           double over = row[t] - capacity[r][t];
           if (r == goal_) over -= value;
-          // Multipliers cannot fall below 0, so such a direction is no way.
+          // Multipliers cannot fall below 0, so ignore directions that lead there.
           if (values[r][t] <= 0 && over < 0) over = 0;
           direction[r][t] = over + kMomentum * direction[r][t];
         }
       }
       const double length = dot(direction, direction);
       if (length == 0 || is_over()) break;
-      // Polyak's step: the longer, the further the bound is from the guess.
+      // Polyak's step: the further the bound is from the guess, the longer the step.
       const double stride = step * std::max(guess_ - value, 1.0) / length;
       for (i64 x = 0; x < cells; ++x) values.data[x] = std::max(0.0, values.data[x] + stride * direction.data[x]);
       if (goal_ == kAbsent) continue;
@@ -192,7 +192,7 @@ class Ascent {
     return best_values;
   }
 
-  // Units, and the functions that are worth most, so many in all.
+  // Return at most `most` measures: the units, and the functions with the highest total price.
   Measures worth_most(const Measures &measures, const Rows<double> &worth, i64 most) {
     const Rows<i64> limits = limits_of(arena_, measures, limit_);
     const i64 count = measures.pool.size, rows = knapsack_.rows;
@@ -222,7 +222,7 @@ class Ascent {
     return made;
   }
 
-  // Round to integers, as fine as sums allow, or to zeros where that is too coarse; without what is worth nothing.
+  // Round multipliers to integers, as fine as sums allow, or to 0 if that is too coarse; drop unpriced measures.
   Multipliers whole(Measures measures, const Rows<double> &found) {
     const i64 rows = knapsack_.rows, pools = limit_.size, items = knapsack_.price.columns;
     const Array<bool> kept = arena_.array<bool>(measures.pool.size);
@@ -252,7 +252,7 @@ class Ascent {
       for (i64 t = 0; t < rows; ++t) terms[r * rows + t] = worth[r][t] * most;
     }
     largest = largest + sum_of(terms.data, count * rows) + 1.0;
-    // Finer multipliers prove more, as long as sums stay exact.
+    // Finer multipliers prove more as long as sums stay exact, so use the finest possible scale.
     i64 scale = kFinest;
     while (scale > 1 && static_cast<double>(scale) * largest >= kLargestSum) scale /= 2;
     if (static_cast<double>(scale) * largest >= kLargestSum) return made;
@@ -261,7 +261,7 @@ class Ascent {
     return made;
   }
 
-  // To the nearest integer, of two the even one.
+  // Round to the nearest integer, and halves to even ones.
   static i64 rounded(double value) {
     const i64 below = static_cast<i64>(value);
     const double rest = value - static_cast<double>(below);

@@ -11,10 +11,10 @@ class Learnt {
 
   i64 size() const { return pool_.size; }
   i64 doubts() const { return doubts_; }
-  // The most work that has gone into a set, as times of that of the first plans.
+  // Return the most work spent on a no-good, as a multiple of the work of the first plans.
   i64 times(i64 g) const { return times_[g]; }
 
-  // The set of the items of a memory that a rule names, or ABSENT.
+  // Return the no-good of memory `q` with exactly the items that a rule selects, or ABSENT.
   template <class IsIn>
   i64 find(i64 q, i64 items, IsIn &&is_in) const {
     i64 members = 0;
@@ -40,14 +40,14 @@ class Learnt {
     if (is_proved) ground_[g] = kProved, --doubts_;
   }
 
-  // Leave a set out of the choices for plans again, or none of those that are not proved.
+  // Exclude a set that may not fit from choices for plans; `drop_doubts` admits all such sets again.
   void doubt(i64 g) { ground_[g] = kDoubted, ++doubts_; }
   void drop_doubts() {
     std::replace(ground_.begin(), ground_.end(), kDoubted, kDropped);
     doubts_ = 0;
   }
 
-  // Those that are proved, and, for plans, the doubted ones.
+  // Return the proved no-goods and, with `with_doubts`, the doubted ones.
   NoGoods list(Arena &arena, bool with_doubts) const {
     NoGoods made{arena.array<i64>(pool_.size), arena.array<i64>(pool_.size + 1), arena.array<i64>(item_.size)};
     if (arena.has_failed) return made;

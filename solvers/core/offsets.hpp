@@ -4,29 +4,29 @@
 
 namespace memplan::packing {
 
-// What lies `distance` above the body's offset o keeps (o + distance + shift) % page + size <= page.
+// A part, `distance` above the body's offset o, must be in one page: (o + distance + shift) % page + size <= page.
 struct Page {
   i64 page, shift, distance, size;
 };
 
-// A body may lie at lowest + k * stride up to limit (k >= 0) where no page rule is broken. `levels` is scratch.
+// The grid of a body's offsets: lowest + k * stride, k >= 0, up to `limit`, if no page rule is broken.
 struct Grid {
   i64 lowest, stride, limit;
   Array<Page> pages;
   Rows<i64> levels;
-  mutable bool has_given_up = false;  // whether an offset was too far to seek
+  mutable bool has_given_up = false;  // true if the search for an offset took too long and was given up
   bool is_everywhere() const { return stride == 1 && pages.size == 0; }
 };
 
-// A list of what a body must keep clear of, sorted by address, as walked so far. It concerns `size` addresses,
-// `distance` above the offset of the body.
+// The position in a sorted list of ranges that a body must avoid. The list concerns `size` addresses,
+// `distance` above the body's offset.
 struct Walk {
   i64 row, stop, distance, size;
 };
 
-// The least k >= 0 with low <= k * stride % modulus <= high, for 0 < low <= high; ABSENT if none is, or if k * stride
-// passes 2^63 - 1. O(log modulus), like Euclid's algorithm (`rigid_bodies.py`); `levels` keeps (stride, modulus, low)
-// of each.
+// Return the least k >= 0 with low <= k * stride % modulus <= high, for 0 < low <= high; ABSENT if there is none,
+// or if k * stride exceeds 2^63 - 1. Takes O(log modulus) steps, like Euclid's algorithm (`rigid_bodies.py`);
+// `levels` keeps (stride, modulus, low) of each step.
 inline i64 first_multiple(i64 stride, i64 modulus, i64 low, i64 high, const Rows<i64> &levels) {
   i64 depth = 0, steps;
   while (true) {
@@ -51,15 +51,15 @@ inline i64 first_multiple(i64 stride, i64 modulus, i64 low, i64 high, const Rows
   return steps;
 }
 
-// Where in its page an offset lies, (at + shift) % page.
+// Return the position of an offset in its page: (at + shift) % page.
 inline i64 place_in_page(i64 at, i64 page, i64 shift) {
   const i64 place = floor_mod(at, page) - (page - shift);
   return place >= 0 ? place : place + page;
 }
 
-// The least offset of a grid that is not below `at`; something above its limit where that is.
+// Return the least offset of a grid from `at` on; a number above the grid's limit if there is none.
 inline i64 legal(i64 at, const Grid &grid) {
-  constexpr int kTries = 1'000;  // as in `Bodies`
+  constexpr int kTries = 1'000;  // equal to the limit of `Bodies` in Python
   if (at <= grid.lowest) {
     at = grid.lowest;
   } else if (grid.stride > 1) {
@@ -86,7 +86,7 @@ inline i64 legal(i64 at, const Grid &grid) {
   return at;
 }
 
-// The lists of a body: items, (low, high, start, end), which count only while alive; then runs, (low, high).
+// The lists of ranges that a body must avoid: items (low, high, start, end), which count only while they are alive,
 struct Lists {
   const Rows<i64> &items;
   const Rows<i64> &runs;
@@ -96,8 +96,8 @@ struct Lists {
   i64 count;
 };
 
-// The least legal offset, not below `at`, where a body is clear of all lists; above the limit if none is. They are
-// walked on to the first rows that end above it.
+// Return the least legal offset from `at` on where a body avoids all lists; above the limit if there is none.
+// Each walk advances to the first row of its list that ends above that offset.
 inline i64 lifted(i64 at, const Grid &grid, const Lists &lists) {
   const bool is_everywhere = grid.is_everywhere();
   for (i64 k = 0, quiet = 0; quiet < lists.count && at <= grid.limit; k = k + 1 < lists.count ? k + 1 : 0) {
@@ -119,7 +119,7 @@ inline i64 lifted(i64 at, const Grid &grid, const Lists &lists) {
   return at;
 }
 
-// The lowest of the legal offsets, not below `at`, above which the body could be moved up least.
+// Return the lowest legal offset from `at` on above which the body could be moved up least.
 inline i64 tightest(i64 at, const Grid &grid, const Lists &lists) {
   i64 best = grid.limit + 1, least = kMost;
   while (least > 0) {

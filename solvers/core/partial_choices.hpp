@@ -7,13 +7,13 @@ namespace memplan::choice {
 
 inline constexpr i64 kPartialsAUnit = 32;
 
-// No choice costs less than `bound`; `work` counts what the search has done.
+// The result of a search: no choice costs less than `bound`, and `work` counts what the search has done.
 struct Cheapest {
   bool is_found = false;
   i64 cost = 0, bound = 0, work = 0;
 };
 
-// The partial choices as rows: the cost in parts of a step, where it came from, the key, and the loads by each measure.
+// The partial choices as rows: cost in parts of a step, origin, key, and the load of each measure.
 class PartialChoices {
  public:
   PartialChoices(Arena &arena, const ChoiceItems &knapsack, const Multipliers &multipliers, const Timeline &timeline,
@@ -40,10 +40,11 @@ class PartialChoices {
     if (arena.has_failed) return;
     std::fill(now_[0], now_[0] + columns_, 0);
     for (i64 r = 0; r < below_.size; ++r) std::partial_sum(multipliers.worth[r], multipliers.worth[r] + knapsack.rows, below_[r] + 1);
-    now_[0][0] = value, count_ = 1;  // all begin at the bound, so that a cost is a bound of what it leads to
+    // every partial choice begins at the bound, so its cost is a bound on all choices that continue it
+    now_[0][0] = value, count_ = 1;
   }
 
-  // Go through all live sets: the cheapest choice within the cost, unless it was dropped.
+  // Pass through all live sets, and return the cheapest choice within the cost, unless it was dropped.
   template <class IsOver>
   Cheapest run(const Array<i64> &home, IsOver &&is_over) {
     for (i64 t = 0; t < knapsack_.rows && !arena_.has_failed; ++t) {
@@ -52,7 +53,7 @@ class PartialChoices {
       for (const auto *each = timeline_.starting.begin(t); each < timeline_.starting.end(t); ++each) lift(*each, 1);
       const Timeline::Event *arriving = timeline_.arriving.begin(t), *end = timeline_.arriving.end(t);
       for (const auto *each = arriving; each < end; ++each) {
-        // An item arrives with all of its buffers at once, when the first of them does.
+        // An item arrives with all of its buffers when the first of them does, so branch only once.
         const auto is_same = [each](const Timeline::Event &other) { return other.item == each->item; };
         if (std::none_of(arriving, each, is_same)) branch(t, each->item);
       }
@@ -63,7 +64,7 @@ class PartialChoices {
     return arena_.has_failed ? Cheapest{} : found(home);
   }
 
-  // A bound on the cost of all choices, of at most `top`.
+  // Return a bound, of at most `top`, on the cost of all choices.
   template <class IsOver>
   i64 bound(IsOver &&is_over) {
     const Cheapest made = run({nullptr, 0}, is_over);
@@ -87,9 +88,9 @@ class PartialChoices {
   i64 count_ = 0, alive_count_ = 0, dropped_ = kNever, above_ = kNever, handled_ = 0;
   Rows<i64> now_, next_;
   Array<i64> order_, amount_, refund_;
-  Rows<i64> below_;  // the worth of all live sets before each
+  Rows<i64> below_;  // the prices of all live sets before each live set
   Array<i64> seen_;
-  Array<i64> alive_;  // the items with a choice that have arrived, by when they leave
+  Array<i64> alive_;  // the items with a choice that have arrived, in the order in which they leave
   Growing<Step> steps_;
 
   i64 *key(i64 *row) const { return row + 2; }
@@ -100,7 +101,7 @@ class PartialChoices {
       if (multipliers_.measures.pool[r] == pool) row[load_ + r] += amount[r];
   }
 
-  // What a buffer takes by each measure.
+  // Add, or subtract if `sign` is -1, what a buffer uses of each measure.
   void measure(i64 buffer, i64 sign) const {
     for (i64 r = 0; r < amount_.size; ++r) amount_[r] += sign * multipliers_.measures.size[r][buffer];
   }
@@ -111,7 +112,7 @@ class PartialChoices {
     for (i64 k = 0; k < count_; ++k) add(now_[k], home(event.item, now_[k]), amount_.data);
   }
 
-  // Keep those that a rule keeps, in their order.
+  // Keep the partial choices that a rule keeps, in their order.
   template <class Kept>
   void keep(Kept &&is_kept) {
     i64 to = 0;
@@ -123,7 +124,7 @@ class PartialChoices {
     count_ = to;
   }
 
-  // Forget the memories of what leaves; of equal partial choices, keep the cheapest.
+  // Forget the memories of leaving items; of partial choices that become equal, keep the cheapest.
   void forget(i64 t) {
     const auto *begin = timeline_.leaving.begin(t), *end = timeline_.leaving.end(t);
     for (i64 k = 0; k < count_; ++k)
@@ -133,7 +134,7 @@ class PartialChoices {
     if (begin != end) merge(0);
   }
 
-  // Of equal partial choices from the `first` on, keep the cheapest.
+  // Of equal partial choices from `first` on, keep the cheapest.
   void merge(i64 first) {
     if (count_ < first + 2) return;
     std::iota(order_.data + first, order_.data + count_, first);
@@ -154,7 +155,7 @@ class PartialChoices {
     std::swap(now_, next_), count_ = to;
   }
 
-  // Put an item that arrives into each memory with enough capacity.
+  // Branch on an arriving item: it may be put into each memory with enough capacity.
   void branch(i64 t, i64 j) {
     amount_.fill(0);
     for (const auto *each = timeline_.arriving.begin(t); each < timeline_.arriving.end(t); ++each)
@@ -187,12 +188,12 @@ class PartialChoices {
     record(j);
   }
 
-  // Update each no-good with item `j`; drop what completes one.
+  // Update each no-good with item `j`, and drop the partial choices that complete one.
   void note_nogoods(i64 j) {
     for (i64 x = timeline_.nogoods_first[j]; x < timeline_.nogoods_first[j + 1]; ++x) {
       const i64 g = timeline_.nogoods_of[x], pool = timeline_.pool_of(g);
       const Timeline::Field &field = timeline_.nogood_field[g];
-      // From the second member on, the bits say whether all before it are there.
+      // From the second member on, the bits record whether all earlier members are in the memory.
       const bool is_first = seen_[g]++ == 0, is_last = seen_[g] == timeline_.members[g];
       keep([&](i64 *row) {
         const bool is_there = home(j, row) == pool && (is_first || field.of(key(row)) != 0);
@@ -203,7 +204,7 @@ class PartialChoices {
     }
   }
 
-  // Keep the cheapest. The least that is dropped is what the bound may still claim.
+  // Keep the cheapest partial choices; the least dropped cost limits what the bound may claim.
   void narrow() {
     if (count_ <= widest_) return;
     std::iota(order_.data, order_.data + count_, i64{0});
@@ -215,8 +216,8 @@ class PartialChoices {
     keep([&](const i64 *row) { return row[0] < cost || (row[0] == cost && row < now_[last]); });
   }
 
-  // Lift what the dearest take up, first of the items that leave first, until few enough differ. All that they lead to
-  // they still do, and pay what they have paid; so the cheapest of all is a bound.
+  // Relax the most expensive partial choices: free what their items use, those that leave first, until few differ.
+  // Each relaxed one keeps its continuations and what it has paid, so the cheapest of all is still a bound.
   void relax(i64 t) {
     if (count_ <= widest_) return;
     const i64 exact = widest_ / 2;
@@ -264,7 +265,7 @@ class PartialChoices {
     steps_.push({j, count_, origin.data, homes.data});
   }
 
-  // Charge for the capacity left free; drop what does not fit or costs too much.
+  // Charge for the capacity left free, and drop partial choices that do not fit or cost too much.
   void pass(i64 t) {
     handled_ += count_;
     keep([&](i64 *row) {

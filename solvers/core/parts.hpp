@@ -11,18 +11,18 @@ enum class Ready { kReady, kWaits, kOver, kFailed };
 
 class Parts {
  public:
-  // The instance must outlive them.
+  // The instance must exist longer than the parts.
   Parts(Allocator &allocator, const OnePool &instance)
       : arena_(allocator), instance_(instance) {}
 
-  // False where memory has failed; then nothing else may be called.
+  // Find the components; if this returns false, memory has run out, and nothing else may be called.
   bool begin() {
     ceiling_ = ceiling_of(instance_);
     lives_ = lives_of(arena_, instance_);
     if (!arena_.has_failed) rows_ = split(arena_, instance_, lives_);
     i64 largest = 1;
     for (const Component &part : rows_) largest = std::max(largest, part.n);
-    code_ = arena_.rows<u64>(largest + largest / 8 + 1, 4);  // for dummy buffers, too
+    code_ = arena_.rows<u64>(largest + largest / 8 + 1, 4);  // also for dummy buffers
     laid_out_ = arena_.uncleared<LaidOut>(rows_.size);
     is_laid_out_ = arena_.array<i64>(rows_.size);
     if (arena_.has_failed) return false;
@@ -32,12 +32,12 @@ class Parts {
   }
 
   const OnePool &instance() const { return instance_; }
-  i64 ceiling() const { return ceiling_; }  // an end that nothing need pass
+  i64 ceiling() const { return ceiling_; }  // an end that no plan needs to exceed
   i64 size() const { return rows_.size; }
   const Component &operator[](i64 c) const { return rows_[c]; }
   const LaidOut &laid_out(i64 c) const { return laid_out_[c]; }
 
-  // Lay a component out where that was not done, by one thread at a time.
+  // Arrange the data of a component for the search, unless that is done; only one thread at a time does this.
   template <class IsOver>
   Ready lay_out(i64 c, IsOver &&is_over) {
     const std::atomic_ref<i64> is_laid_out(is_laid_out_[c]);
@@ -53,7 +53,7 @@ class Parts {
     return ready;
   }
 
-  // Some buffers, and dummy ones after them, laid out in memory of the caller's.
+  // Arrange some buffers, followed by dummy buffers, in the caller's memory.
   template <class IsOver>
   LaidOut laid_out(Arena &arena, const Component &component, IsOver &&is_over, Array<Dummy> dummies = {nullptr, 0}) const {
     return Layout(arena, instance_, lives_, component, code_, ceiling_, dummies).laid_out(is_over);

@@ -23,7 +23,7 @@ struct PieceTable {
 // The price of a pair that must not meet.
 inline constexpr i64 kNever = -1;
 
-// What a search for the least price returns in its place.
+// The result of a search for the least price if it found no plan.
 enum Outcome : i64 { kNoneBelow = -1, kStopped = -2 };
 
 struct Span {
@@ -32,7 +32,7 @@ struct Span {
   bool has(i64 at) const { return low <= at && at < high; }
 };
 
-// The starts of buffer v, half-open, at which it meets the other buffer of entry k, which lies at `at`.
+// Return the half-open starts of buffer v at which it meets the other buffer of entry k, which starts at `at`.
 inline Span meeting(const PieceTable &piece, i64 v, i64 k, i64 at) {
   i64 low = at - piece.gap[k], high = at + piece.size[piece.other[k]] + piece.gap[k];
   if (const i64 grid = piece.grid[k]; grid > 1) {

@@ -25,8 +25,8 @@ struct Orders {
 
 enum Relation : i64 { kBelow = 1, kAbove = 2, kApart = 3, kMeet = 4 };
 
-// A pair of buffers: entry `k` in the list of the first, entry `back` in that of the second. `number` is its place
-// among the pairs with a price, or kAbsent.
+// A pair of buffers: entry `k` in the list of the first buffer, entry `back` in that of the second. `number` is its
+// position among the priced pairs, or kAbsent.
 struct Pair {
   i64 i;
   i64 j;
@@ -81,20 +81,20 @@ class OrderSearch {
     low_ = row, high_ = row + n_, mask_ = row + 2 * n_;
   }
 
-  // The least start of the other buffer of entry k above this one, v, which starts at `at`.
+  // Return the least start of the other buffer of entry k above buffer v, which starts at `at`.
   i64 past(i64 v, i64 k, i64 at) const {
     const i64 end = at + piece_.size[v] + piece_.gap[k], grid = piece_.grid[k];
     return grid == 1 ? end : (floor_div(end - 1 + piece_.shift, grid) + 1) * grid - piece_.shift;
   }
 
-  // The greatest start of v below the other buffer of entry k, which starts at `at`.
+  // Return the greatest start of v below the other buffer of entry k, which starts at `at`.
   i64 under(i64 v, i64 k, i64 at) const {
     const i64 grid = piece_.grid[k];
     const i64 end = grid == 1 ? at : floor_div(at + piece_.shift, grid) * grid - piece_.shift;
     return end - piece_.size[v] - piece_.gap[k];
   }
 
-  // Raise the least start of v to a legal one from `least` on; false where there is none up to `most`.
+  // Raise the least start of v to a legal one from `least` on; return false if there is none up to `most`.
   bool raise(i64 v, i64 least, i64 most) {
     const i64 lowest = piece_.lowest[v], step = piece_.step[v], size = piece_.size[v];
     i64 at = lowest - floor_div(lowest - least, step) * step;
@@ -127,10 +127,10 @@ class OrderSearch {
     return lower(v, most, low_[v]);
   }
 
-  // Buffer i of entry k lies below buffer j.
+  // Decide that buffer i of entry k is below buffer j; return false if no start is left.
   bool put_below(i64 i, i64 j, i64 k) { return at_least(j, past(i, k, low_[i])) && at_most(i, under(i, k, high_[j])); }
 
-  // Buffer i of entry k does not lie below buffer j.
+  // Decide that buffer i of entry k is not below buffer j; return false if no start is left.
   bool keep_up(i64 i, i64 j, i64 k) {
     return at_least(i, under(i, k, low_[j]) + 1) && at_most(j, past(i, k, high_[i]) - 1);
   }
@@ -145,12 +145,12 @@ class OrderSearch {
     if (left == 0) return false;
     if (left == kBelow) return put_below(i, j, k);
     if (left == kAbove) return put_below(j, i, back);
-    // Neither below nor above: not one of them alone is left out.
+    // If a pair must be neither below nor above, neither direction alone may be excluded.
     if (!(left & kBelow) && !keep_up(i, j, k)) return false;
     return (left & kAbove) || keep_up(j, i, back);
   }
 
-  // Draw all conclusions; false where nothing is left, or nothing that is cheap or different enough.
+  // Draw all conclusions; return false if no start is left, or no plan that is cheap and different enough.
   bool conclude() {
     for (i64 passes = 0; !pace_(8 * n_pairs_ + width_); ++passes) {
       has_moved_ = is_new_ = false;
@@ -160,7 +160,7 @@ class OrderSearch {
         if (const i64 u = run_.twin[v]; u >= 0 && !(at_least(v, low_[u]) && at_most(u, high_[v]))) return false;
       if (is_new_) passes = 0;
       if (has_moved_) {
-        // Starts that go on to rise after so many passes rise in a circle.
+        // Starts that still rise after so many passes rise in a circle, so no plan exists.
         if (passes > most_passes_) return false;
         continue;
       }
@@ -179,7 +179,7 @@ class OrderSearch {
     return paid_ < top_ && charged <= run_.scale * (top_ - 1);
   }
 
-  // What must be paid yet to be far enough from a known plan: pairs that meet in it may be apart for nothing.
+  // Return the price still to pay to be far enough from a known plan; pairs that meet in that plan may part for free.
   i64 unpaid(i64 q) const {
     i64 missing = run_.distance[q];
     for (i64 p = 0; p < n_pairs_; ++p)
@@ -188,7 +188,7 @@ class OrderSearch {
     return std::max<i64>(missing, 0) * cheapest_;
   }
 
-  // Ask whether each known plan can still be far enough; what must then differ does.
+  // Return whether each known plan can still be far enough away; pairs that must then differ are decided.
   bool is_different() {
     for (i64 q = 0; q < run_.known.size; ++q) {
       i64 reach = -run_.distance[q];
@@ -209,7 +209,7 @@ class OrderSearch {
     return (mask_[p] & (run_.known[q][pairs_[p].number] ? kApart : kMeet)) != 0;
   }
 
-  // The slack of a relation: how far the two may still move.
+  // Return the slack of a relation: how far both buffers may still move.
   i64 slack(const Pair &pair, i64 relation) const {
     const auto &[i, j, k, back, number] = pair;
     if (relation == kBelow) return high_[j] - past(i, k, low_[i]);
@@ -217,7 +217,7 @@ class OrderSearch {
     return kMost;
   }
 
-  // Decide what is open, from the state of a depth on; false where the search must stop.
+  // Branch on an open pair from the state at a depth; return false if the search must stop.
   bool go_on(i64 depth) {
     if (++nodes_ > run_.most_nodes) return false;
     if (!conclude()) return !pace_.is_over();

@@ -29,8 +29,7 @@ class PriceSearch {
     is_begun_ = is_ready();
   }
 
-  // Search `nodes` nodes from a plan of a given cost, or from none; return true if the offsets are those of a cheaper
-  // one.
+  // Search with limited work from a plan of a given cost, or from none; return true if `offset` has a cheaper plan.
   bool run(i64 work, i64 cost, i64 *offset) {
     if (!is_begun_) return false;
     const i64 given = cost;
@@ -52,7 +51,7 @@ class PriceSearch {
     return cost < given;
   }
 
-  // No plan costs less, in steps.
+  // Return a lower bound, in steps, on the cost of every plan.
   i64 bound() const {
     i64 sum = 0;
     for (i64 k = 0; k < pieces_.size && is_begun_; ++k) sum += pieces_.begin()[k].bound;
@@ -64,16 +63,16 @@ class PriceSearch {
   bool has_failed = false;
 
  private:
-  static constexpr i64 kMostBuffers = 2'000;  // what each pair costs is a matrix
+  static constexpr i64 kMostBuffers = 2'000;  // the prices of all pairs form a matrix, so limit the buffers
   static constexpr i64 kMostRanges = 256;
-  static constexpr i64 kMostAfterwards = 1 << 16;  // what is done yet when it is over
+  static constexpr i64 kMostAfterwards = 1 << 16;  // the most work that is still done once time is over
   static constexpr i64 kFirstNodes = 10'000, kFactor = 4;
   static constexpr i64 kWorkAStep = 20;
   static constexpr int kCoolings = 16;
   static constexpr double kHot = 2.0, kCooling = 0.85;
 
-  // Buffers that pairs connect, in units of their own, of which `unit` is one of the instance's; their best plan, if the
-  // price is not kNoPlan, and a price that no plan of them is below.
+  // Buffers that pairs connect, with lengths in their own `unit` (of the instance's units); their best plan, unless its
+  // price is kNoPlan; and a lower bound on their price.
   struct Piece {
     prices::PieceTable table;
     Array<i64> member;
@@ -95,7 +94,7 @@ class PriceSearch {
   i64 top_;
   i64 left_ = 0;
   bool is_suited_, is_begun_ = false;
-  Array<Array<i64>> price_{nullptr, 0};  // (n, n): in steps, kNever for those that must not meet
+  Array<Array<i64>> price_{nullptr, 0};  // (n, n): the price of each pair in steps, kNever for pairs that must not meet
   Array<i64> lowest_{nullptr, 0}, highest_{nullptr, 0}, whole_{nullptr, 0};
   Array<prices::Span> taken_{nullptr, 0};
   Growing<Piece> pieces_;
@@ -147,7 +146,7 @@ class PriceSearch {
     return std::lower_bound(instance_.source.begin(), instance_.source.end(), static_cast<i64>(row)) - instance_.source.begin();
   }
 
-  // The starts of v, on its grid, that w can block at the most.
+  // Return the most starts of v, on its grid, that w can block.
   i64 blocked(i64 v, i64 w) const {
     return price_[v][w] == 0 ? 0 : (instance_.size[v] + instance_.size[w] - 2) / instance_.step[v] + 1;
   }
@@ -175,7 +174,7 @@ class PriceSearch {
     }
   }
 
-  // Cut what is left into pieces.
+  // Divide the remaining buffers into pieces.
   void cut(const Array<bool> &is_left) {
     const Array<i64> member = arena_.array<i64>(n_);
     if (arena_.has_failed) return;
@@ -225,7 +224,7 @@ class PriceSearch {
     pieces_.push(made);
   }
 
-  // What is placed keeps its order and its pairs where offsets are rounded down to the units of the piece.
+  // Start a piece from known offsets, rounded down to its units; buffers keep their order and the pairs that share.
   void start(Piece &one, const i64 *offset) const {
     const prices::PieceTable &table = one.table;
     one.price = 0;
@@ -250,7 +249,7 @@ class PriceSearch {
     std::copy(run.at.begin(), run.at.end(), one.at.data);
   }
 
-  // Walk from the best plan, cooling down.
+  // Search by annealed ejection from the best plan, with decreasing randomness.
   void walk(Piece &one, i64 work) {
     const i64 m = one.at.size, steps = work / kCoolings / (kWorkAStep + one.table.other.size / 6 / m);
     if (steps == 0) return;
@@ -270,7 +269,7 @@ class PriceSearch {
     one.price = numbers[2];
   }
 
-  // Write the best plans of all pieces, and the others around them; false where it is over.
+  // Write the best plans of all pieces and place the removed buffers around them; return false if time is over.
   bool put_together(i64 *offset) {
     if (stop_.is_over() && gone_.size * n_ > kMostAfterwards) return false;
     whole_.fill(kAbsent);
@@ -284,7 +283,7 @@ class PriceSearch {
     return true;
   }
 
-  // The lowest start at which a buffer meets nothing that is placed.
+  // Return the lowest start at which a buffer meets no placed buffer.
   i64 lowest_free(i64 v) const {
     const i64 size = instance_.size[v], step = instance_.step[v];
     i64 count = 0, at = lowest_[v];

@@ -7,14 +7,14 @@
 
 namespace memplan {
 
-// The largest common divisor of all prices, or 1.
+// Return the greatest common divisor of all prices, or 1 if there is none.
 inline i64 price_step(const memplan_problem &problem) {
   i64 step = 0;
   for (std::size_t row = 0; row < problem.price_count; ++row) step = std::gcd(step, problem.prices[row].price);
   return std::max<i64>(step, 1);
 }
 
-// The cost of a plan: the sum of the prices of pairs whose bytes overlap.
+// Return the cost of a plan: the sum of the prices of pairs whose bytes overlap.
 inline i64 cost_of(const memplan_problem &problem, const i64 *offsets) {
   i64 cost = 0;
   for (std::size_t row = 0; row < problem.price_count; ++row) {
@@ -26,7 +26,7 @@ inline i64 cost_of(const memplan_problem &problem, const i64 *offsets) {
   return cost;
 }
 
-// The reason why prices are not searched.
+// Return the rule that prevents a search for prices, or MEMPLAN_FINE.
 inline memplan_rule fault_of_prices(const memplan_problem &problem) {
   const i64 step = price_step(problem);
   i64 sum = 0;
@@ -39,8 +39,8 @@ inline memplan_rule fault_of_prices(const memplan_problem &problem) {
 
 constexpr i64 kNoPlan = kLargest;  // the cost of no plan
 
-// What a search for cheaper plans found: whether the offsets are those of one; that none costs less than `bound`, in
-// steps; the nodes it took.
+// The result of a search for cheaper plans: whether the offsets are those of a cheaper plan, a lower bound on the cost
+// of every plan, in steps, and the number of nodes.
 struct Paid {
   bool is_less;
   i64 bound;
@@ -49,7 +49,7 @@ struct Paid {
   i64 spent;
 };
 
-// Search so many nodes from a plan of a given cost, or from none, and write the offsets of a cheaper one.
+// Search with limited work from a plan of a given cost, or from none, and write the offsets of a cheaper plan.
 Paid pay_less(Allocator &allocator, const memplan_problem &problem, const OnePool &instance, u64 seed, Stop &stop,
               i64 work, i64 cost, i64 *offset);
 

@@ -6,29 +6,29 @@
 
 namespace memplan::choice {
 
-inline constexpr i64 kNowhere = kMost;  // the cost where an item may not be
+inline constexpr i64 kNowhere = kMost;  // the cost of a memory in which an item may not be
 
-// Why nothing fits: so many bytes at a time, of what may be only where `buffer` may be. With `other`, what is joined with the
-// two has no common memory.
+// Why nothing fits: `bytes` are alive at once that may be only where `buffer` may be.
+// With `other`, the group that contains both buffers has no common memory.
 struct Reason {
   std::size_t buffer = MEMPLAN_NONE, other = MEMPLAN_NONE;
   i64 bytes = 0;
 };
 
-// Nothing is to be read where the arena has failed.
+// If the arena has failed, no member may be read.
 class ProblemItems {
  public:
   ChoiceItems knapsack{};
   Rows<i64> limit{nullptr, 0, 0};
-  Array<i64> bytes{nullptr, 0};  // of each item
-  Array<i64> life_buffer{nullptr, 0}, start{nullptr, 0}, end{nullptr, 0};  // as the problem has them
-  i64 unit = 1, all = 0;         // of bytes; of all buffers, in units
-  i64 dearest = 0;               // what the items cost where each costs most
+  Array<i64> bytes{nullptr, 0};  // the bytes of each item
+  Array<i64> life_buffer{nullptr, 0}, start{nullptr, 0}, end{nullptr, 0};  // the lifetimes, as the problem states them
+  i64 unit = 1, all = 0;         // bytes per unit; the total size of all buffers, in units
+  i64 dearest = 0;               // the cost of all items if each is where it costs most
 
   ProblemItems(Arena &arena, const memplan_problem &problem, const memplan_home *homes, std::size_t home_count)
       : arena_(arena), problem_(problem), homes_(homes), home_count_(home_count) {
     const i64 n = count(), p = static_cast<i64>(problem.memory_count), joined = static_cast<i64>(problem.join_count);
-    memplan_problem alone = problem;  // with nothing but sizes and lifetimes
+    memplan_problem alone = problem;  // the problem without rules other than sizes and lifetimes
     alone.memory_count = alone.reserved_count = alone.bank_count = alone.join_count = 0;
     if (problem.share_count == 0) alone.pair_count = 0;
     alone.capacity = MEMPLAN_UNLIMITED, alone.base = alone.bank = 0;
@@ -46,7 +46,7 @@ class ProblemItems {
     unit = instance.unit;
     for (i64 i = 0; i < instance.n && !problem.only_pairs; ++i)
       for (i64 m = instance.first[i]; m < instance.first[i + 1]; ++m) set_life(m, instance.source[i], instance.start[m], instance.end[m]);
-    // Without lifetimes, each buffer has a live set of its own.
+    // Without lifetimes, no buffers need be alive together, so each buffer gets its own live set.
     for (i64 i = 0; i < n && problem.only_pairs; ++i) set_life(i, i, i, i + 1);
     number_items();
     if (problem.share_count > 0 && !problem.only_pairs) share(Shares(arena, problem, instance), instance);
@@ -55,10 +55,10 @@ class ProblemItems {
 
   i64 count() const { return static_cast<i64>(problem_.count); }
 
-  // Whether a memory may be too small for all.
+  // Return whether a memory may be too small for all buffers.
   bool is_limited(i64 q) const { return problem_.memories[q].capacity < MEMPLAN_UNLIMITED; }
 
-  // The reason, if a buffer is larger than each free piece of its memories, or more is alive than those hold that some may be in.
+  // Return true if a buffer exceeds every free piece of its memories, or if more is alive than its memories hold.
   bool is_refuted(Reason &reason) const {
     for (i64 i = 0; i < count(); ++i) {
       if (cheapest_home(knapsack, knapsack.price, knapsack.item[i], kNowhere) != kNowhere) continue;
@@ -90,13 +90,14 @@ class ProblemItems {
   const memplan_problem &problem_;
   const memplan_home *homes_;
   const std::size_t home_count_;
-  i64 columns_ = 0;  // buffers, and where some may share bytes, each once more, without bytes
+  // the number of buffers; doubled if some may share bytes, since each then also has a form without bytes
+  i64 columns_ = 0;
 
   void set_life(i64 m, i64 i, i64 start, i64 end) const {
     life_buffer[m] = i, this->start[m] = start, this->end[m] = end;
   }
 
-  // A buffer counts where its bytes are its own; for the rest of its lives, one without bytes stands for it.
+  // A buffer counts only while its bytes are its own; at other times, its form without bytes represents it.
   void share(const Shares &shares, const OnePool &instance) {
     i64 lives = 0;
     for (i64 i = 0; i < instance.n && !arena_.has_failed; ++i) lives += shares.own_end[i] - shares.own_first[i];
@@ -133,7 +134,7 @@ class ProblemItems {
     return free;
   }
 
-  // An item may be where all its buffers may be.
+  // Allow for each item the memories in which all of its buffers may be.
   void list_homes() {
     const i64 items = bytes.size;
     for (std::size_t row = 0; row < home_count_; ++row) {
@@ -160,7 +161,7 @@ class ProblemItems {
     }
   }
 
-  // The first of the buffers that may be in the same memories as one.
+  // Return whether a buffer is the first of those that may be in the same memories.
   bool is_first_of_its_kind(std::size_t buffer) const {
     if (home_count_ == 0) return buffer == 0;
     for (std::size_t i = 0; i < buffer; ++i)
@@ -168,7 +169,7 @@ class ProblemItems {
     return true;
   }
 
-  // The bytes of the memories that a buffer may be in.
+  // Return the total size of the memories that a buffer may be in.
   i64 capacity_of(std::size_t buffer) const {
     i64 sum = 0;
     const auto add = [&](std::size_t memory) { sum += std::min(problem_.memories[memory].capacity, MEMPLAN_UNLIMITED - sum); };

@@ -12,8 +12,8 @@ namespace memplan::quick {
 enum Trait : int { kNoTrait, kSize, kLife, kArea, kConflicts, kPressure, kTraits };
 enum Within : int { kByStart, kByEnd, kByLife, kBySize, kWithins };
 
-// The largest product of two traits first, the second one as it is or its root, in bands where there is a base; then by
-// another trait. The pressure is to the power of 16. See `Rule` in orders.py.
+// A rule sorts by the largest product of two traits (the second one or its root), in bands if there is a base;
+// then by another trait. The pressure counts to the power of 16. See `Rule` in orders.py.
 struct Rule {
   Trait one;
   Trait two;
@@ -24,7 +24,7 @@ struct Rule {
   bool is_best_fit;
 };
 
-// Those of `RULES` in orders.py.
+// The same rules as `RULES` in orders.py, in the same order.
 inline constexpr Rule kRules[] = {
     {kPressure, kSize, false, kByStart, 2, false, false},
     {kPressure, kArea, false, kByStart, 1.5, false, false},
@@ -53,25 +53,25 @@ inline constexpr Rule kRules[] = {
 };
 inline constexpr int kRuleCount = sizeof kRules / sizeof kRules[0];
 
-// Sizes in units, times in live sets, and where to end: at a peak of at most the target, or after `first` orders where the
-// best is more than `near` times the target, or nothing fits.
+// The input of a packing, with sizes in units and times in live sets. It ends at a peak of at most `target`,
+// or after `first` orders if the best peak is above `near` times the target, or nothing fits.
 struct OrderTask {
   Array<i64> size;
   Array<i64> start;
   Array<i64> end;
-  Array<i64> stride;  // offsets are multiples of it
+  Array<i64> stride;  // offsets are multiples of each buffer's stride
   i64 n_live_sets;
   i64 capacity;
   i64 target;
   i64 first;
   double near;
-  Array<i64> offset;  // those of the best order, where there is one
-  Array<i64> tried;   // (1,): how many orders were tried
+  Array<i64> offset;  // the offsets of the best order, if there is one
+  Array<i64> tried;   // (1,): the number of orders that were tried
 };
 
 class QuickOrders {
  public:
-  // Memory is taken from the arena, which may fail: then nothing may be called.
+  // Memory comes from the arena; if the arena fails, no member may be called.
   QuickOrders(Arena &arena, const OrderTask &task) : task_(task), n_(task.size.size), sets_(task.n_live_sets) {
     load_ = arena.array<i64>(sets_ + 1).data;
     begun_ = arena.array<i64>(sets_ + 1).data;
@@ -92,8 +92,8 @@ class QuickOrders {
     spare_ = order_ + n_, within_ = order_ + 2 * n_;
   }
 
-  // Fill in the offsets of the best order; return its rule, or ABSENT where nothing fits. Ends once it is over, too. Sums
-  // of sizes and waste are below 2^62.
+  // Fill in the offsets of the best order; return its rule, or ABSENT if nothing fits. Ends early once time is over.
+  // The sums of all sizes and waste must be below 2^62.
   template <class IsOver>
   i64 pack(IsOver &&is_over) {
     return pack_by(is_over, [&](const Rule &rule, const u32 *, i64 limit, i64 *) {
@@ -101,7 +101,7 @@ class QuickOrders {
     });
   }
 
-  // The same by another way to pack: fit(rule, order, limit, offsets) returns the largest end, or ABSENT.
+  // Do the same with another packer: fit(rule, order, limit, offsets) returns the largest end, or ABSENT.
   template <class IsOver, class Fit>
   i64 pack_by(IsOver &&is_over, Fit &&fit_order) {
     i64 best = kAbsent;
@@ -127,7 +127,7 @@ class QuickOrders {
   i64 peak() const { return peak_; }
 
  private:
-  static constexpr i64 kEdges = 8192;  // more borders of bands than there can be between two numbers
+  static constexpr i64 kEdges = 8192;  // more than the number of band borders between any two numbers
   static constexpr i64 kPollWork = 1 << 17, kSpells = 16, kFewBuffers = 48, kMostRows = 4;
   struct Placed {
     i64 low, high;
@@ -138,7 +138,8 @@ class QuickOrders {
   i64 *load_, *begun_, *over_, *at_;
   double *traits_, *key_, *edges_;
   u32 *order_, *spare_, *within_;
-  Placed *placed_;  // by offset: all, then, if they are many with short lives, those alive in each of some spells
+  // by offset: all placed buffers; if many of them live shortly, also those alive in each of some time ranges
+  Placed *placed_;
   i64 *spread_, shift_ = 0, first_[kSpells + 2] = {}, over_of_[kSpells + 1];
   bool has_within_[kWithins] = {};
   bool is_aligned_ = false, has_spells_ = false;
@@ -197,7 +198,7 @@ class QuickOrders {
     }
   }
 
-  // By start, else by end, life or size, the largest first. Of equal starts or ends, the shortest life comes first.
+  // Sort by start, or else by descending end, life or size; of equal starts or ends, the shortest life comes first.
   void order_within(Within within) {
     for (i64 i = 0; i < n_; ++i) order_[i] = static_cast<u32>(i);
     const i64 *start = task_.start.data, *end = task_.end.data;
@@ -213,7 +214,7 @@ class QuickOrders {
     has_within_[within] = true;
   }
 
-  // Sort buffers by a number of live sets, the least first, equal ones as they were.
+  // Sort buffers by a number of live sets, the least first; equal buffers keep their order.
   template <class Time>
   void sort_by_time(Time &&time) {
     std::fill(spread_, spread_ + sets_ + 2, 0);
@@ -223,7 +224,7 @@ class QuickOrders {
     std::swap(order_, spare_);
   }
 
-  // What a rule sorts by: the product of its traits, the largest first, or the number of its band.
+  // Compute the sort keys of a rule: the product of its traits, the largest first, or the number of its band.
   void find_keys(const Rule &rule) {
     double largest = 0.0, lowest = -1.0;
     for (i64 i = 0; i < n_; ++i) {
@@ -244,7 +245,7 @@ class QuickOrders {
     }
   }
 
-  // Sort buffers by their keys, the least first, those with equal keys as they were.
+  // Sort buffers by their keys, the least first; buffers with equal keys keep their order.
   void sort() {
     for (i64 x = 0; x < n_; ++x) spare_[order_[x]] = static_cast<u32>(x);
     std::sort(order_, order_ + n_, [key = key_, was = spare_](u32 a, u32 b) {
@@ -252,8 +253,8 @@ class QuickOrders {
     });
   }
 
-  // Place buffers in order, by first or best fit; return the largest end, or ABSENT above the limit or when time is
-  // over.
+  // Place buffers in order, by first or best fit; return the largest end, or ABSENT if the limit is exceeded or time
+  // is over.
   template <bool kIsAligned, class IsOver>
   i64 fit(i64 limit, bool is_best_fit, IsOver &&is_over) {
     i64 peak = 0, work = 0;

@@ -8,7 +8,7 @@ class Random {
  public:
   explicit Random(u64 seed) : state_(seed) {}
 
-  // splitmix64 (Steele, Lea and Flood 2014).
+  // Return the next number of splitmix64 (Steele, Lea and Flood 2014).
   u64 next() {
     state_ += 0x9e3779b97f4a7c15U;
     u64 mixed = (state_ ^ (state_ >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -20,7 +20,7 @@ class Random {
     return low + (high - low) * (static_cast<double>(next() >> 11) * 0x1p-53);
   }
 
-  // Of mean 0 and deviation 1, near enough to normal for noise: twelve uniform numbers, added up.
+  // Return a sum of twelve uniform numbers, with mean 0 and deviation 1: near enough to a normal distribution.
   double noise() {
     double sum = -6.0;
     for (int k = 0; k < 12; ++k) sum += uniform();

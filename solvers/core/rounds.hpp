@@ -22,7 +22,7 @@ inline constexpr int kOrders = 4;
 inline constexpr Measure kOrderMeasures[kOrders][3] = {
     {kWidth, kArea, kTotal}, {kTotal, kArea, kWidth}, {kTotal, kWidth, kArea}, {kSections, kArea, kTotal}};
 
-// The k-th number, from 1, of 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...
+// Return the k-th number, from 1, of Luby's sequence 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...
 inline i64 luby(i64 k) {
   while (true) {
     i64 power = 1;
@@ -34,7 +34,7 @@ inline i64 luby(i64 k) {
 
 class Rounds {
  public:
-  // Of several threads that search a component, the one that `is_first` begins with the plain orders; others skip them.
+  // Of several threads that search a component, the one that `is_first` begins with plain orders; others skip these.
   Rounds(Allocator &allocator, Random &random, bool is_first = true, i64 most_rows = kMostRows)
       : kept_(allocator),
         state_memory_(allocator),
@@ -43,7 +43,7 @@ class Rounds {
         is_first_(is_first),
         most_rows_(most_rows) {}
 
-  // False where memory has failed, or it was over before; then nothing else may be called.
+  // Begin; if this returns false, memory has run out or time is over, and nothing else may be called.
   template <class IsOver>
   bool begin(const LaidOut &laid_out, IsOver &&is_over) {
     laid_out_ = laid_out;
@@ -62,7 +62,7 @@ class Rounds {
 
   i64 nodes() const { return nodes_; }
   i64 size() const { return n_; }
-  i64 slack(i64 section) const { return state_.slack[section]; }  // when the last run ended
+  i64 slack(i64 section) const { return state_.slack[section]; }  // the slack at the end of the last run
   const exact::Sections &sections() const { return laid_out_.sections; }
   const Array<double> &weights(Kind kind) const { return weights_[kind]; }
   i64 peak() const { return peak_; }
@@ -71,7 +71,7 @@ class Rounds {
 
   bool is_stalled() const { return !is_proving && nodes_ - found_ > std::max(kPatience * n_, found_ - began_); }
 
-  // Go on from a placement, or from none.
+  // Start a descent from a placement, or from none.
   void start_descent(const i64 *offset, i64 peak) {
     has_guide_ = offset != nullptr;
     if (has_guide_) std::copy(offset, offset + n_, guide_.data);
@@ -79,7 +79,7 @@ class Rounds {
     since_found_[kAbove] = since_found_[kAboveWide] = 0;
   }
 
-  // Go on from a better placement, which a round of this kind has found.
+  // Continue from a better placement, which a round of this kind has found.
   void follow(Kind kind, const i64 *offset, i64 peak) {
     has_guide_ = true;
     std::copy(offset, offset + n_, guide_.data);
@@ -89,15 +89,15 @@ class Rounds {
   Kind next_kind() const {
     i64 k = 0, dives = 0;
     for (int kind = 0; kind < kKinds; ++kind) (kind < kDive ? k : dives) += rounds_[kind];
-    if (k == 0 && !has_guide_) return kAbove;  // any placement first
+    if (k == 0 && !has_guide_) return kAbove;  // find any placement first
     if (k >= 2 && dives_are_due()) return kDives[dives % 5];
     const bool is_early = nodes_ < kFewNodes * n_;
-    // Most real problems have a plan at the bound, so it is tried most often.
+    // Most real problems have a plan at the bound, so try the bound most often.
     if (k < kRoundsAtBound || (k - kRoundsAtBound) % (is_early ? 2 : 4) == 0) return kAtBound;
     return (is_early ? k / 2 : k) % 2 ? kAboveWide : kAbove;
   }
 
-  // Begin a round; returns the nodes that each of its runs may take.
+  // Begin a round, and return the number of nodes that each of its runs may take.
   i64 begin_round(Kind kind) {
     if (rounds_[kind] % kResetEvery == 0 || rounds_[kind] < kCleanRounds) weights_[kind].fill(1.0);
     ++since_found_[kind];
@@ -122,7 +122,7 @@ class Rounds {
     i64 rows = 1;
     while (rows < most_rows_ && rows <= 4 * (nodes_ + limit)) rows *= 2;
     if (rows > table_.size && !make_table(rows, is_over)) return {};
-    bool from_right = rounds_[kind] % 2 == 1;  // a search that is long one way may be short the other way
+    bool from_right = rounds_[kind] % 2 == 1;  // a search that takes long from one side may be short from the other
     if (kind == kLearntDive) order = drawn(learnt_orders_, kOrders), from_right = drawn(learnt_ends_, 2) == 1;
     if (kind >= kDive) {
       const double shaking = kind == kShakenDive ? 0.15 : 0.0;
@@ -148,12 +148,12 @@ class Rounds {
     return result;
   }
 
-  bool is_proving = false;  // since a run was exhausted, and not at once: better placements are few
+  bool is_proving = false;  // true once a run was exhausted after many nodes, because better placements are then rare
 
  private:
   static constexpr i64 kPatience = 1000, kFewNodes = 1000, kRoundsAtBound = 4, kResetEvery = 8, kCleanRounds = 2;
   static constexpr i64 kMostRows = i64{1} << 18, kChunk = 1 << 13;
-  // How often a choice was made in learnt dives, and what they left unplaced.
+  // For each choice in dives: how often it was made, and how many buffers those dives left unplaced.
   struct Learnt {
     double times, left;
   };
@@ -173,7 +173,7 @@ class Rounds {
   Array<double> weights_[kKinds], noisy_;
   Array<u32> sorted_;
 
-  // Dives take one share of the first nodes, and another one of later nodes.
+  // Dives get one share of the first nodes, and a smaller share of later ones.
   bool dives_are_due() const {
     const i64 early = std::min(nodes_, 400 * n_);
     const double share = 0.75 * static_cast<double>(early) + 0.3 * static_cast<double>(nodes_ - early);
@@ -205,7 +205,7 @@ class Rounds {
     for (i64 x = 0; x < n_; ++x) rank_[sorted_[x]] = x;
   }
 
-  // Draw a choice by what dives with it left unplaced, as Thompson sampling does (1933).
+  // Draw a choice by the buffers that earlier dives with it left unplaced (Thompson sampling, 1933).
   int drawn(const Learnt *learnt, int choices) {
     double times = 0, left = 0, least = 0;
     for (int c = 0; c < choices; ++c) times += learnt[c].times, left += learnt[c].left;
@@ -231,7 +231,7 @@ class Rounds {
     state_.member_end = memory.array<u32>(k_);
     for (Array<i64> *column : {&state_.member_slot, &state_.seat}) *column = memory.uncleared<i64>(sections.member.size);
     state_.is_queued = memory.array<bool>(k_);
-    // Not cleared: what was not written is not read.
+    // Entries that were not written are never read, so the arrays need not be cleared.
     state_.log = memory.uncleared<exact::Change>(scale_ * 64 * (n_ + k_));
     state_.frame = memory.uncleared<exact::Frame>(scale_ * 4 * n_ + 1);
     state_.option = memory.uncleared<i64>(scale_ * 16 * n_ + 1);
@@ -242,14 +242,15 @@ class Rounds {
     return true;
   }
 
-  // Enlarge the table of nogoods, with all that is known.
+  // Enlarge the table of no-goods, keeping all entries.
   template <class IsOver>
   bool make_table(i64 rows, IsOver &&is_over) {
     Arena &memory = table_memory_;
     const Array<u64> made = memory.uncleared<u64>(4 * rows);
     if (memory.has_failed) return false;
     const Rows<u64> larger{made.data, rows, 4};
-    for (i64 row = 0; row < rows; row += kChunk) {  // some hundred microseconds each
+    // a chunk takes some hundred microseconds, so look at the clock in between
+    for (i64 row = 0; row < rows; row += kChunk) {
       std::fill(larger[row], larger[row] + 4 * std::min(kChunk, rows - row), 0);
       if (rows > kChunk && is_over()) return false;
     }

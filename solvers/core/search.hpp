@@ -10,13 +10,13 @@
 
 namespace memplan {
 
-// What ends a turn: its nodes or the flag, a pause between two runs, a better plan, a higher bound; no component is
-// above the bound; nothing fits; another thread makes what this one needs next; there is no memory.
+// Why a turn ends: nodes spent or flag set; a pause between two runs; a better plan; a higher bound; no component above
+// the bound; nothing fits; another thread builds what this one needs next; no memory.
 enum class TurnOutcome : i64 { kSpent, kPaused, kBetter, kRaised, kProved, kInfeasible, kWaits, kFailed };
 
 class ExactSearch {
  public:
-  // The first thread of several begins with orders as they are, see Rounds.
+  // The first of several threads begins with unchanged orders, see Rounds.
   ExactSearch(Allocator &allocator, Parts &parts, u64 seed, bool is_first)
       : allocator_(allocator), parts_(parts), seed_(seed), is_first_(is_first), arena_(allocator) {}
   ExactSearch(const ExactSearch &) = delete;
@@ -26,7 +26,7 @@ class ExactSearch {
       if (standings_[c].is_begun) works_[c].~Work();
   }
 
-  // False where memory has failed; then nothing else may be called.
+  // Begin; if this returns false, memory has run out, and nothing else may be called.
   bool begin() {
     standings_ = arena_.array<Standing>(parts_.size());
     works_ = arena_.uncleared_objects<Work>(parts_.size());
@@ -38,7 +38,7 @@ class ExactSearch {
     return true;
   }
 
-  // Take over what a plan of all buffers is better at.
+  // Take over the components in which a plan of all buffers is better.
   void look(const i64 *whole) {
     for (i64 c = 0; c < parts_.size(); ++c) {
       const Component &part = parts_[c];
@@ -51,11 +51,11 @@ class ExactSearch {
     }
   }
 
-  // Search until something is to be told, with `nodes` up to `end`; pauses between two runs after so many.
+  // Search until there is a result to share, up to `end` nodes in all; pause between two runs after `pause` more nodes.
   template <class IsOver>
   TurnOutcome turn(i64 end, i64 pause, IsOver &&is_over);
 
-  // Write the offsets of all components, if each has some; return the peak, or ABSENT.
+  // Write the offsets of all components if each has some; return the peak, or ABSENT.
   i64 collect(i64 *whole) const {
     const OnePool &instance = parts_.instance();
     i64 peak = 0;
@@ -73,11 +73,12 @@ class ExactSearch {
   }
 
   i64 nodes = 0;
-  i64 bound = 0;            // the least peak that is not ruled out
-  bool is_proving = false;  // since a run was exhausted, and not at once: the peak is likely to be the best, or nearly
+  i64 bound = 0;            // the least peak that is not refuted
+  // true once a run was exhausted after many nodes, because the peak is then probably close to the minimum
+  bool is_proving = false;
 
  private:
-  // The best offsets of a component, if any.
+  // The best peak and offsets of a component so far, if any.
   struct Standing {
     i64 peak;
     i64 *offset;
@@ -128,7 +129,7 @@ class ExactSearch {
     return Ready::kReady;
   }
 
-  // One run on a component, or a round with dummy buffers.
+  // Do one run on a component, or a round with dummy buffers or on a core.
   template <class IsOver>
   TurnOutcome step(i64 c, i64 end, IsOver &&is_over) {
     Work &work = works_[c];
@@ -158,7 +159,7 @@ class ExactSearch {
     if (rounds.has_failed()) return TurnOutcome::kFailed;
     TurnOutcome outcome = TurnOutcome::kPaused;
     if (found.outcome == kExhausted) {
-      // Ruled out at the cost of more nodes than buffers: no accident of one order, so proofs are what is left to do.
+      // A refutation by more nodes than buffers is no accident of one order, so from now on, prefer proofs.
       is_proving = is_proving || rounds.nodes() - before > rounds.size();
       outcome = rule_out(found.need);
     } else if (found.outcome == kFound) {
@@ -172,8 +173,8 @@ class ExactSearch {
     return outcome;
   }
 
-  // End a descent that is stalled: take over the best placement of all, or start from nothing where that was it. Proofs
-  // want the best placement at once, and no other descents.
+  // End a stalled descent: continue from the best placement of all, or from nothing if that was already the start.
+  // For proofs, take the best placement at once, and start no other descents.
   void choose_descent(const Standing &mine, Rounds &rounds) const {
     const bool is_behind = mine.has_offset && (!rounds.has_guide() || mine.peak < rounds.peak());
     rounds.is_proving = is_proving;
@@ -184,7 +185,8 @@ class ExactSearch {
   }
 
   TurnOutcome rule_out(i64 need) {
-    if (need > parts_.ceiling()) return TurnOutcome::kInfeasible;  // below which there is room for all that can be pushed down
+    // every plan that is moved down fits below the ceiling, so a higher need proves infeasibility
+    if (need > parts_.ceiling()) return TurnOutcome::kInfeasible;
     if (need <= bound) return TurnOutcome::kPaused;
     bound = need;
     return TurnOutcome::kRaised;

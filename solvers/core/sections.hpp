@@ -4,55 +4,58 @@
 
 namespace memplan::exact {
 
-// The arrays that the exact search reads: n free buffers in k sections; all lengths and offsets in units.
+// The arrays that the exact search reads: n free buffers in k sections, with all lengths and offsets in units.
 //
-// A section is a set of buffers that all conflict: a maximal live set, or a clique of conflicts by name. Pinned buffers
-// and reserved ranges are not searched for: they are obstacles.
+// A section is a set of pairwise conflicting buffers: a maximal live set, or a clique of named conflicts. Pinned
+// buffers and reserved ranges are not placed by the search; they are obstacles.
 //
-// Lifetime r of buffer i, for r in first[i]:first[i + 1], spans the sections start[r]:end[r]; all of them lie in
-// leftmost[i]:rightmost[i]. All offsets are congruent modulo `granule`, so a buffer takes `extent` from those above it
-// though it ends after `size`. `twin[i]` is an earlier buffer that differs from i in nothing, or -1.
+// Lifetime r of buffer i, for r in first[i]:first[i + 1], spans the sections start[r]:end[r], which are all in
+// leftmost[i]:rightmost[i]. All offsets are congruent modulo `granule`, so a buffer blocks `extent` units although it
+// ends after `size`. `twin[i]` is an earlier buffer that is interchangeable with i, or -1.
 struct Sections {
   Array<i64> size;
-  Array<i64> extent;           // size rounded up to the granule
-  Array<i64> step;             // offsets are o with o % step == residue
+  Array<i64> extent;           // the size of each buffer, rounded up to the granule
+  Array<i64> step;             // an offset o of a buffer satisfies o % step == residue
   Array<i64> residue;
-  Array<i64> first;            // (n + 1,)
+  Array<i64> first;            // (n + 1,): start of each buffer's lifetimes
   Array<i64> start;
   Array<i64> end;
   Array<i64> leftmost;
   Array<i64> rightmost;
-  Array<i64> neighbour_first;  // (n + 1,): the buffers that conflict with it, for whatever reason
+  Array<i64> neighbour_first;  // (n + 1,): start of each buffer's conflicting buffers, for any reason
   Array<u32> neighbour;
-  Array<i64> link_first;       // (n + 1,): the conflicts by name among them
+  Array<i64> link_first;       // (n + 1,): start of each buffer's named conflicts among them
   Array<i64> link;
-  Array<i64> link_clearance;       // what these, and neighbours, keep free; of no size where nothing does
+  // the units that named conflicts keep free; like `neighbour_clearance`, empty if there are none
+  Array<i64> link_clearance;
   Array<i64> neighbour_clearance;
-  Array<i64> obstacle_first;   // (n + 1,): disjoint ascending ranges that a buffer's offset is not in
+  Array<i64> obstacle_first;   // (n + 1,): start of each buffer's disjoint ascending ranges of forbidden offsets
   Array<Range> obstacle;
-  Array<u32> member_first;     // (k + 1,)
+  Array<u32> member_first;     // (k + 1,): start of each section's members
   Array<u32> member;
-  Array<i64> member_slot;      // the slot of each member: slots count sections of lifetimes, lifetime by lifetime
+  // the slot of each member; slots number the sections of all lifetimes, lifetime by lifetime
+  Array<i64> member_slot;
   Array<i64> slot_first;       // the first slot of each lifetime
-  Array<i64> block_first;      // (k + 1,): disjoint ascending ranges that no buffer of a section may use
+  // (k + 1,): start of each section's disjoint ascending ranges that no buffer of it may use
+  Array<i64> block_first;
   Array<Range> block;
-  Array<i64> spare;            // (k,): the most that a buffer's extent exceeds its size
+  Array<i64> spare;            // (k,): the most by which a buffer's extent exceeds its size
   Array<i64> twin;
-  Rows<u64> code;              // (n, 4): random numbers, for the keys of nogoods
+  Rows<u64> code;              // (n, 4): random numbers for the keys of no-goods
   i64 granule;
-  bool is_plain;               // whether every buffer has one lifetime and no conflict by name
+  bool is_plain;               // true if every buffer has one lifetime and no named conflict
 };
 
-// What else is found on the way; all 0 before, but the first.
+// Further facts that are computed on the way; all arrays but the first must be 0 before.
 struct SectionFacts {
   Array<i64> lifetime_buffer;  // (m,): the buffer of each lifetime, ascending
-  Array<i64> span;             // (n,): the sections of its lifetimes
-  Array<i64> total;            // (n,): the largest load of a section that it is in
+  Array<i64> span;             // (n,): the number of sections of its lifetimes
+  Array<i64> total;            // (n,): the largest load of a section that contains it
   Array<i64> load;             // (k,): the sum of the extents in each section
-  Array<i64> seen;             // (n,): scratch
+  Array<i64> seen;             // (n,): scratch space
 };
 
-// Whether two buffers are equal in all columns, obstacles aside.
+// Return whether two buffers are equal in all columns except obstacles.
 inline bool are_equal(const Sections &sections, i64 i, i64 j) {
   if (sections.size[i] != sections.size[j] || sections.step[i] != sections.step[j]) return false;
   const i64 first = sections.first[i], other = sections.first[j], m = sections.first[i + 1] - first;
@@ -66,7 +69,7 @@ inline bool are_equal(const Sections &sections, i64 i, i64 j) {
   return std::equal(sections.link.data + link, sections.link.data + link + links, sections.link.data + other_link);
 }
 
-// Append the buffers that conflict with buffer `i` to the list of neighbours, ascending; return its new length.
+// Append the buffers that conflict with buffer `i` to the list of neighbours, ascending; return the list's new length.
 inline i64 list_neighbours(const Sections &sections, const SectionFacts &facts, i64 i, i64 count) {
   const i64 n = sections.size.size;
   const Array<i64> &start = sections.start, &end = sections.end;
@@ -85,11 +88,11 @@ inline i64 list_neighbours(const Sections &sections, const SectionFacts &facts, 
   return count;
 }
 
-// Fill in the columns from `leftmost` on, but for links, obstacles and blocks, which must be there. All of them are 0
-// before, `member_first` included. Returns the number of neighbours in all lists; ABSENT where it was over before.
+// Fill in the columns from `leftmost` on; links, obstacles and blocks must be filled in already.
+// All columns must be 0 before. Return the number of neighbours in all lists; ABSENT if time is over.
 template <class IsOver>
 i64 lay_out(const Sections &sections, const SectionFacts &facts, IsOver &&is_over) {
-  // 1. Where buffers begin and end, and how many are in each section.
+  // 1. Find where buffers begin and end, and count the members of each section.
   const i64 n = sections.size.size, k = sections.spare.size, m = sections.start.size;
   const Array<u32> &member_first = sections.member_first;
   for (i64 i = 0; i < n; ++i) sections.leftmost[i] = k, sections.twin[i] = kAbsent;
@@ -105,10 +108,10 @@ i64 lay_out(const Sections &sections, const SectionFacts &facts, IsOver &&is_ove
   }
   for (i64 s = 0; s < k; ++s) {
     member_first[s + 1] += member_first[s];
-    facts.load[s] = member_first[s];  // where the next member goes
+    facts.load[s] = member_first[s];  // the position of the next member
   }
 
-  // 2. The members of each section, in the order of their slots.
+  // 2. List the members of each section, in the order of their slots.
   slot = 0;
   for (i64 r = 0; r < m; ++r)
     for (i64 s = sections.start[r]; s < sections.end[r]; ++s) {
@@ -116,7 +119,7 @@ i64 lay_out(const Sections &sections, const SectionFacts &facts, IsOver &&is_ove
       sections.member[at] = static_cast<u32>(facts.lifetime_buffer[r]), sections.member_slot[at] = slot++;
     }
 
-  // 3. The load of each section, and what its buffers waste at the most.
+  // 3. Sum up the load of each section, and find the largest padding of its buffers.
   for (i64 s = 0; s < k; ++s) {
     i64 load = 0;
     for (i64 at = member_first[s]; at < member_first[s + 1]; ++at) {
@@ -129,7 +132,7 @@ i64 lay_out(const Sections &sections, const SectionFacts &facts, IsOver &&is_ove
       facts.total[sections.member[at]] = std::max(facts.total[sections.member[at]], load);
   }
 
-  // 4. Neighbours, and twins among them.
+  // 4. List the neighbours, and find twins among them.
   i64 count = 0;
   Pace pace(is_over);
   for (i64 i = 0; i < n; ++i) {

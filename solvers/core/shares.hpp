@@ -9,13 +9,14 @@
 
 namespace memplan {
 
-// Nothing is to be read where the arena has failed.
+// If the arena has failed, no member may be read.
 class Shares {
  public:
-  Array<i64> first{nullptr, 0};  // (n + 1,): of each buffer, those that are alive with it and may share its offset
+  // (n + 1,): start of each buffer's list of buffers that are alive with it and may share its offset
+  Array<i64> first{nullptr, 0};
   Array<i64> other{nullptr, 0};
-  // The live sets in which each buffer has bytes of its own, whatever is shared: where no larger one counts that it may
-  // share them with.
+  // The live sets in which each buffer has its own bytes, because no larger buffer that also has its own bytes there
+  // may share an offset with it.
   Growing<Range> own;
   Array<i64> own_first{nullptr, 0}, own_end{nullptr, 0};
 
@@ -53,7 +54,7 @@ class Shares {
   }
 
  private:
-  // Take a range out of those from one on.
+  // Remove a range from all ranges from index `from` on.
   void take_out(i64 from, const Range range) {
     for (i64 x = own.size - 1; x >= from; --x) {
       const Range here = own[x];

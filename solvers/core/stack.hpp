@@ -4,10 +4,10 @@
 
 namespace memplan {
 
-// What a kernel returns where there is no memory.
+// The result of a kernel that could not allocate memory.
 inline constexpr i64 kNoMemory = INT64_MIN;
 
-// The result of a search over tables, whose own arrays last as long as the call.
+// Run a search over tables in its own arena, whose arrays exist as long as the call.
 template <class Search, class... Tables>
 i64 run_in_arena(const Tables &...tables) {
   Allocator allocator;
@@ -32,7 +32,7 @@ struct Stack {
   T *end() const { return room.data + size; }
 };
 
-// A list that grows in an arena, which keeps what it has grown out of. Once the arena has failed, nothing is added.
+// A list that grows in an arena, which keeps the memory of smaller versions. If the arena fails, nothing is added.
 template <class T>
 class Growing {
  public:
@@ -43,13 +43,13 @@ class Growing {
     if (size < room_.size) room_[size++] = value;
   }
 
-  // Add so many that are not written yet.
+  // Extend the list by `count` entries that are not written yet.
   void extend(i64 count) {
     if (size + count > room_.size) reserve(2 * (size + count));
     if (size + count <= room_.size) size += count;
   }
 
-  // Make room for `count` entries in all; pages of unused room are not touched.
+  // Reserve space for `count` entries in all; pages of unused space are not touched.
   void reserve(i64 count) {
     const Array<T> larger = arena_.uncleared<T>(count);
     if (arena_.has_failed) return;
@@ -72,7 +72,7 @@ class Growing {
   Array<T> room_{nullptr, 0};
 };
 
-// Sort the ranges from one on, and make one of those that overlap. Borders, (at, at), stay where nothing holds them.
+// Sort the ranges from index `from` on, and merge overlapping ones. Borders (at, at) stay unless a range contains them.
 inline void merge(Growing<Range> &ranges, i64 from) {
   Range *first = ranges.begin() + from;
   if (ranges.size - from < 2) return;

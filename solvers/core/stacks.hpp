@@ -11,7 +11,7 @@ namespace memplan::windows {
 
 class Stacks {
  public:
-  // Nothing is to be read where the arena has failed.
+  // If the arena has failed, no member may be called.
   Stacks(Arena &arena, const Spaces &spaces)
       : spaces_(spaces),
         sorted_(arena.array<i64>(spaces.start.size)),
@@ -22,8 +22,8 @@ class Stacks {
     std::sort(sorted_.begin(), sorted_.end(), [&spaces](i64 a, i64 b) { return spaces.start[a] != spaces.start[b] ? spaces.start[a] < spaces.start[b] : a < b; });
   }
 
-  // Call `add(q, buffers, count, need)` for a least set of buffers of each live set that ends above end[q] in memory q;
-  // `need` is the least end of that set. Returns false where `add` does, to stop.
+  // Call `add(q, buffers, count, need)` for a minimal set of buffers of each live set that exceeds end[q] in memory q;
+  // `need` is the least end of that set. Stop and return false if `add` does.
   template <class Add>
   bool refute(const Array<i64> &pool, const Array<i64> &end, Add &&add) {
     i64 count = 0;
@@ -46,8 +46,8 @@ class Stacks {
   Array<i64> sorted_, alive_, top_;
   i64 members_[kMostStacked] = {}, size_ = 0;
 
-  // Take the members of a live set in a memory; if they do not fit below an end, leave out those that are not needed
-  // for that. False where they fit, or are too many.
+  // Return whether the members of a live set in a memory exceed an end in every order; if so, keep only the members
+  // that are needed for that. Also return false for too many members.
   bool is_refuted(i64 q, const Array<i64> &pool, i64 count, i64 end) {
     i64 gaps = spaces_.reserved_first[q + 1] > spaces_.reserved_first[q] ? kFar : 0, load = 0;
     size_ = 0;
@@ -69,7 +69,7 @@ class Stacks {
     return true;
   }
 
-  // The least end of all stacks of the members, by dynamic programming over their subsets.
+  // Return the least end of all stacks of the members, by dynamic programming over their subsets.
   i64 least_top(i64 q) {
     top_[0] = 0;
     for (u32 set = 1; set < u32{1} << size_; ++set) {
@@ -84,7 +84,7 @@ class Stacks {
     return top_[(i64{1} << size_) - 1];
   }
 
-  // The least end of a buffer above an offset; kFar where it has no place there.
+  // Return the least end of a buffer above an offset; kFar if it has no legal offset there.
   i64 above(i64 q, i64 i, i64 below) const {
     const i64 lowest = spaces_.lowest[q][i], step = spaces_.alignment[q][i], size = spaces_.size[i];
     i64 at = lowest - floor_div(lowest - std::max(below, lowest), step) * step;

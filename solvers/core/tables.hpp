@@ -27,18 +27,18 @@ using u32 = std::uint32_t;
 
 inline constexpr i64 kMost = INT64_MAX;
 inline constexpr i64 kAbsent = -1;
-// For std::sort of integers: in their usual order, some libraries of C++ have a function for it, which cannot be linked.
+// With the default order, std::sort calls a function that is not linked in some C++ libraries, so pass this order.
 inline constexpr auto ascends = [](auto a, auto b) { return a < b; };
-inline constexpr i64 kFar = i64{1} << 62;  // above all offsets, and a capacity that nothing needs
+inline constexpr i64 kFar = i64{1} << 62;  // above all offsets, and a capacity that no plan needs
 
-// How a search ends: with a placement; with a proof that there is none; before either; for want of room.
+// The outcome of a search: a placement; a proof that there is none; neither so far; or too little space.
 enum Outcome : i64 { kFound = 1, kExhausted = 0, kStopped = -1, kFull = -2 };
 
 struct Range {
   i64 low, high;
 };
 
-// With MEMPLAN_CHECKED, an index out of bounds ends the process and says so; else nothing is asked.
+// With MEMPLAN_CHECKED, an index out of bounds ends the process with a message; otherwise, indices are not checked.
 inline void check_index([[maybe_unused]] i64 at, [[maybe_unused]] i64 size) {
 #ifdef MEMPLAN_CHECKED
   if (at < 0 || at >= size) {
@@ -48,8 +48,8 @@ inline void check_index([[maybe_unused]] i64 at, [[maybe_unused]] i64 size) {
 #endif
 }
 
-// An array of somebody else. A table is a struct of these, of i64 (for bool, too) and of double, as `tables.py` lays out
-// a named tuple with the same fields in the same order.
+// An array that somebody else owns. A table is a struct of arrays, i64 (also for bool) and double, with the layout
+// that `tables.py` gives a named tuple with the same fields in the same order.
 template <class T>
 struct Array {
   T *data;
@@ -63,7 +63,7 @@ struct Array {
   void fill(T value) const { std::fill(data, data + size, value); }
 };
 
-// Rows of equal length, one after the other.
+// Rows of equal length, stored one after the other.
 template <class T>
 struct Rows {
   T *data;
@@ -75,7 +75,7 @@ struct Rows {
   }
 };
 
-// The quotient rounded down, and what is left of it, which is not negative, for a positive divisor.
+// Return the quotient rounded down; floor_mod returns the remainder, which is not negative. The divisor is positive.
 inline i64 floor_div(i64 value, i64 by) {
   const i64 quotient = value / by;
   return value % by < 0 ? quotient - 1 : quotient;
@@ -85,12 +85,12 @@ inline i64 floor_mod(i64 value, i64 by) {
   return rest < 0 ? rest + by : rest;
 }
 
-// Whether another thread has asked to stop.
+// Return whether another thread has requested a stop.
 inline bool is_set(const Array<i64> &flag) {
   return std::atomic_ref<i64>(flag.data[0]).load(std::memory_order_relaxed) != 0;
 }
 
-// The next of a random sequence of 31-bit numbers, whose state is not 0 (xorshift, Marsaglia 2003).
+// Return the next of a random sequence of 31-bit numbers, whose state is not 0 (xorshift, Marsaglia 2003).
 inline i64 draw(i64 &state) {
   constexpr u64 mask = 0x7FFFFFFFFFFFFFFF;
   u64 x = static_cast<u64>(state);

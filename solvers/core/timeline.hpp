@@ -6,23 +6,23 @@ namespace memplan::choice {
 
 inline constexpr i64 kWordBits = 62;
 
-// Items that do not fit into a memory together: those of no-good g are item[first[g]:first[g + 1]], ascending.
+// No-goods: sets of items that do not fit into a memory together; set g is item[first[g]:first[g + 1]], ascending.
 struct NoGoods {
   Array<i64> pool;
   Array<i64> first;
   Array<i64> item;
 };
 
-// The items with a choice, live set by live set; what fixed items take is subtracted from the capacities.
+// The items with a choice, live set by live set; what fixed items use is subtracted from the capacities.
 class Timeline {
  public:
-  // Where the bits are that hold a number.
+  // The bits of a key that hold one number.
   struct Field {
     i64 word, shift, mask;
     i64 of(const i64 *key) const { return key[word] >> shift & mask; }
     void clear(i64 *key) const { key[word] &= ~(mask << shift); }
   };
-  // What changes before a live set, list by list: an item, and a buffer of it.
+  // A change before a live set: an item and one of its buffers, in a list for each kind of change.
   struct Event {
     i64 item, buffer;
   };
@@ -33,7 +33,7 @@ class Timeline {
     Event *end(i64 t) const { return event.data + first[t + 1]; }
   };
 
-  // Nothing is to be read where the arena has failed.
+  // If the arena has failed, no member may be read.
   Timeline(Arena &arena, const ChoiceItems &knapsack, const Multipliers &multipliers, const Rows<i64> &limit,
            const NoGoods &nogoods)
       : arena_(arena), knapsack_(knapsack), nogoods_(nogoods) {
@@ -66,14 +66,14 @@ class Timeline {
   i64 last(i64 j) const { return last_[j]; }
   i64 pool_of(i64 nogood) const { return nogoods_.pool[nogood]; }
 
-  Array<i64> home{nullptr, 0};  // of each item, the right one for those that have no choice
+  Array<i64> home{nullptr, 0};  // the memory of each item; final for items without a choice
   Array<bool> has_choice{nullptr, 0};
   Rows<i64> capacity{nullptr, 0, 0};
-  bool is_refuted = false;  // by a no-good of items without a choice
+  bool is_refuted = false;  // true if a no-good contains only items without a choice
   i64 words = 1, choices = 0;
   Array<Field> item_field{nullptr, 0}, nogood_field{nullptr, 0};
-  Array<i64> members{nullptr, 0};                                // those with a choice of each no-good
-  Array<i64> nogoods_first{nullptr, 0}, nogoods_of{nullptr, 0};  // the no-goods that an item is in
+  Array<i64> members{nullptr, 0};                                // the number of items with a choice in each no-good
+  Array<i64> nogoods_first{nullptr, 0}, nogoods_of{nullptr, 0};  // the no-goods that contain each item
   Events ending, leaving, starting, arriving;
   Array<i64> lives_first{nullptr, 0}, lives_of{nullptr, 0};  // the lifetimes of each item
 
@@ -95,7 +95,7 @@ class Timeline {
     }
   }
 
-  // Without those that name a fixed item of another memory. One of fixed items alone rules everything out.
+  // List the no-goods, except those with a fixed item in another memory. One with only fixed items refutes all choices.
   void list_nogoods() {
     const i64 count = nogoods_.pool.size, items = home.size;
     members = arena_.array<i64>(count), nogoods_first = arena_.array<i64>(items + 2);
@@ -121,20 +121,20 @@ class Timeline {
     }
   }
 
-  // Give bits to each item with a choice while it is alive, and to each no-good from the first of its items that
-  // arrives to the last.
+  // Assign bits to each item with a choice while it is alive, and to each no-good between the arrivals of its first and
+  // its last item.
   void lay_out_keys() {
     struct Span {
-      i64 start, end, name;  // -1 - g: of no-good g
+      i64 start, end, name;  // the item; -1 - g for no-good g
     };
     const i64 items = home.size, count = nogoods_.pool.size;
     const Array<Span> spans = arena_.array<Span>(items + count);
-    const Array<Range> busy = arena_.array<Range>(items + count);  // until when, and which slot
+    const Array<Range> busy = arena_.array<Range>(items + count);  // the end of each span in use, and its slot
     const Array<i64> spare = arena_.array<i64>(items + count);
     item_field = arena_.array<Field>(items), nogood_field = arena_.array<Field>(count);
     if (arena_.has_failed) return;
     i64 bits = 1, used = 0, is_busy = 0, is_spare = 0;
-    while (knapsack_.size.size >> bits > 0) ++bits;  // one value more than memories
+    while (knapsack_.size.size >> bits > 0) ++bits;  // a field needs one more value than there are memories
     for (i64 j = 0; j < items; ++j)
       if (has_choice[j]) spans[used++] = {first_[j], last_[j], j};
     for (i64 g = 0; g < count; ++g) {
@@ -155,7 +155,7 @@ class Timeline {
         spare[is_spare++] = busy[is_busy].high;
         std::push_heap(spare.data, spare.data + is_spare, is_above);
       }
-      // Bits are used again when an item has left, so keys are as wide as what is alive.
+      // Bits are reused once an item has left, so keys are only as wide as what is alive.
       i64 slot = is_busy;
       if (is_spare > 0) std::pop_heap(spare.data, spare.data + is_spare--, is_above), slot = spare[is_spare];
       busy[is_busy++] = {spans[x].end, slot};

@@ -18,10 +18,10 @@ struct Walk {
 
 enum Number { kRandom, kCost, kLeast };
 
-// Fees are parts of a price.
+// Fees are counted in 1 / kPart of a price.
 inline constexpr i64 kPart = 1024;
 inline constexpr i64 kBan = i64{1} << 44;
-// Up to so many starts, asking each is cheaper than sorting where the price changes.
+// Up to so many starts, evaluating each one is cheaper than sorting the positions at which the price changes.
 inline constexpr i64 kFewStarts = 4096;
 inline constexpr i64 kMostThrown = 12;
 
@@ -67,7 +67,7 @@ class Walker {
   double uniform() { return static_cast<double>(draw(random_)) / 2147483648.0; }
   i64 pick(i64 count) { return draw(random_) % count; }
 
-  // e to the power -x, from products alone, so that it is the same on every machine.
+  // Return e to the power -x, computed by products alone, so that it is the same on every machine.
   static double decay(double x) {
     if (x > 30.0) return 0.0;
     double power = 1.0 - x / 4096.0;
@@ -98,7 +98,7 @@ class Walker {
     queue_.push(v);
   }
 
-  // The start of a buffer at which prices and fees are least, among what is placed; kAbsent where there is none.
+  // Return the start of a buffer with the least sum of prices and fees among placed buffers; kAbsent if there is none.
   i64 cheapest(i64 v, bool may_throw) {
     i64 count = 0;
     auto change = [&](Span span, i64 by) {
@@ -122,7 +122,7 @@ class Walker {
       change({piece_.reserved[r][0] - piece_.size[v] + 1, piece_.reserved[r][1]}, kBan);
     pace_(is_few_ ? piece_.highest[v] : 16 * count);
     i64 least = kBan, found = kAbsent, ties = 0, level = 0;
-    // From one change to the next all starts are equal; the outermost two of them leave the largest gaps.
+    // Between two changes of the price, all starts are equal; the outermost two of them leave the largest gaps.
     auto consider = [&](i64 from, i64 past) {
       if (level > least || level >= kBan) return;
       const i64 lowest = piece_.lowest[v], step = piece_.step[v];
@@ -157,7 +157,7 @@ class Walker {
     return found;
   }
 
-  // Put a buffer at the best start and the ones that it throws out on the queue; false where there is no start.
+  // Put a buffer at its best start, and ejected buffers into the queue; return false if there is no start.
   bool settle(i64 v, bool may_throw, i64 &thrown) {
     const i64 at = cheapest(v, may_throw);
     if (at < 0) return false;
@@ -193,7 +193,7 @@ class Walker {
     return is_placed;
   }
 
-  // Take a buffer and some neighbours out and put them back, about the largest first.
+  // Take out a buffer and some neighbours, and put them back, roughly the largest first.
   bool reinsert(i64 v) {
     lift(v);
     for (i64 more = 1 + pick(6); more > 0; --more) {
