@@ -74,7 +74,7 @@ class PoolUse(PlanValue):
 class CertificateFacts(PlanValue):
     """The certificate of a plan: its size and file, or the reason why there is none.
 
-    `left_open` is what the plan claims beyond it, and why that is not proved.
+    `left_open` names the plan's claims that the certificate does not prove, and the reason.
     """
 
     format: str | None = None
@@ -130,11 +130,11 @@ class Enough(PlanValue):
 class Explanation(Certified):
     """The reason that nothing fits: the pool that lacks bytes, the time, and the buffers that are alive then.
 
-    Where the reason was looked into (`kind` is given), the buffers and `rules` are enough for it. `irreducible` says
-    that each of them is needed: without it, what is left was placed; `open_questions` counts those of which that is not
-    known. `needed` is the least size of `pool` that is not ruled out, in bytes; `stretch` the times, half-open, in
-    which the buffers are alive that a `core` was found among; `other_bottlenecks` the other stretches of time in which
-    more is alive than the pools hold.
+    If `kind` is given, the listed `buffers` and `rules` alone cannot all be satisfied. `irreducible`: each of them is
+    proved to be needed, because without it, the others were placed; `open_questions` counts those for which this is not
+    known. `needed` is the least size of `pool`, in bytes, that is not ruled out. `stretch` is the half-open range of
+    time whose live buffers include the `core`. `other_bottlenecks` counts the other ranges of time in which more is
+    alive than the pools hold.
     """
 
     message: str
@@ -156,15 +156,15 @@ class Explanation(Certified):
 
 
 class KeptPlaces(PlanValue):
-    """The places that a re-plan kept: of the buffers that have an old one, so many stayed and so many moved.
+    """The numbers of buffers that a re-plan left at their old places, and of those that it moved.
 
-    An old place is that of an old plan or, where that has none, the buffer's hint. Buffers without bytes, and those
-    inside of others, are not counted; those of one offset count as one.
+    The old place of a buffer is its place in the old plan or, if it has none there, its hint. Zero-size buffers and
+    aliases are not counted, and the buffers of one `same_offset` set count as one.
 
-    `least` says what was to be small: `buffers` that move, or their `bytes`. No plan with a peak of at most 1 + `eps`
-    times the best one's has less than `least_moves` of that; it is `proved` where this plan has no more, and
-    `peak_without_keeping` is proved to be the best peak. `not_tried` is the reason why nothing looked for the fewest,
-    such as a package that is not installed.
+    `least` states what was minimised: the number of moved `buffers`, or their `bytes`. No plan whose peak is at most 1
+    + `eps` times the best peak moves less than `least_moves`. `proved`: this plan moves no more than that, and
+    `peak_without_keeping` is proved to be the best peak. `not_tried` is the reason why the fewest moves were not
+    searched for, such as a package that is not installed.
     """
 
     eps: float
@@ -179,14 +179,14 @@ class KeptPlaces(PlanValue):
 
 
 class Heaps(PlanValue):
-    """The heaps of a plan, which are its pools: at most `limit` bytes each, and no plan has fewer than `least`."""
+    """The heaps of a plan, which are its pools: each has at most `limit` bytes. No plan has fewer than `least`."""
 
     limit: int
     least: int
 
 
 class WeightedUse(PlanValue):
-    """The bytes that pools use, times their weights, added up; no plan has a sum below `lower_bound`."""
+    """The sum of the bytes used in each pool times the pool's weight; no plan has a sum below `lower_bound`."""
 
     weights: dict[Name, float]
     sum: float
@@ -194,10 +194,10 @@ class WeightedUse(PlanValue):
 
 
 class Reused(PlanValue):
-    """A pair of `reuse` that shares bytes in a plan, what it costs, and the order that it needs.
+    """A pair of `reuse` that shares bytes in a plan: its cost, and the order in which the program must use the buffers.
 
-    `first` is done with its bytes before `then` is born: the last use of the one must come before the first of the
-    other. None where each is alive both before and after the other, so that one edge does not say it.
+    The last use of `first` must end before the first use of `then`. Both are None if each buffer is alive both before
+    and after the other, because one such order then does not express the requirement.
     """
 
     buffers: Annotated[tuple[Id, Id], BeforeValidator(tuple_from_list)]
@@ -207,10 +207,10 @@ class Reused(PlanValue):
 
 
 class Others(PlanValue):
-    """Plans beside a first one: each is the cheapest, within its bound, that differs from all before it.
+    """The plans after the first one: each is the cheapest, within its bound, that differs from all earlier plans.
 
-    Two differ in at least `distance` pairs that are in `reused` or `bank_clashes` of one of them alone. `complete` says
-    that no other plan differs so from all of these.
+    Two plans differ if at least `distance` pairs are in `reused` or `bank_clashes` of only one of them. `complete`: no
+    other plan differs in this way from all of these.
     """
 
     distance: int
@@ -219,21 +219,23 @@ class Others(PlanValue):
 
 
 class Plan(PlanValue):
-    """An answer. `peak` is the sum of `used` over the pools; absent facts are None.
+    """A plan, or the answer that there is none. `peak` is the sum of `used` over the pools; unknown facts are None.
 
-    `gap` is by how much the first thing that the objective minimises, and that is not at its bound, is above it, as a
-    part of the bound. `profile` is what several pools are for; costs and their bound are as it says.
-    `weighted` is the sum that was minimised where pools have weights; with a bound on slowdown, `cost_limit` is the
-    most that a plan may cost, and bounds are those of plans that cost no more.
+    `gap` is the relative distance from its bound of the first minimised value that exceeds its bound. `profile` sets
+    the goals for several pools; the cost and its bound are those of the profile. `weighted` is the minimised sum if
+    pools have weights. With a limit on slowdown, `cost_limit` is the largest allowed cost, and bounds hold for plans
+    within this limit.
 
-    `shared` are the pairs of the problem's `may_share` that start at one offset while they are alive together,
-    `bank_clashes` the pairs of its `bank` entries with a weight that touch a common bank, both in its order;
-    `reused` are the pairs of its `reuse` entries that share bytes.
-    `reproducible` is None where no deterministic search made the plan; where it is false, `disturbed_by` says what, but
-    the work done, decided, and `options` are those of the search. Of any search it says that an engine failed.
-    `read_with` are the options that changed the problem while it was read: questions about the plan read it so, too.
-    `unknown` says what the reader of the file did not know, and `findings` are those of lint about the problem. Of a
-    plan in `heaps`, pools are those, the fullest first.
+    `shared` are the `may_share` pairs that start at one offset while both are alive, and `bank_clashes` the weighted
+    `bank` pairs that touch a common bank, both in the problem's order. `reused` are the `reuse` pairs that share bytes.
+
+    `reproducible` is None unless a deterministic search made the plan. If it is false, `disturbed_by` names the event,
+    other than counted work, that decided the search; after any other search, `disturbed_by` states only that an engine
+    failed. `options` are those of a deterministic search.
+
+    `read_with` are the options that changed the problem while it was read; questions about the plan read it with them,
+    too. `unknown` lists facts that the file's reader does not know, and `findings` are lint findings about the problem.
+    In a plan with `heaps`, the pools are the heaps, the fullest first.
     """
 
     status: Status = "feasible"

@@ -27,10 +27,10 @@ register_fields("", ProblemFields)
 
 
 class Problem(ProblemFields):
-    """Buffers to place in pools, which are in order of preference. Valid once it exists.
+    """Buffers to place in pools, which are listed in order of preference. A problem is valid once it exists.
 
-    `conflicts` and `may_share` are pairs: those that may not share bytes, and those that may start at one offset
-    although they are alive together. The buffers of each entry of `together` are in one pool.
+    `conflicts` are pairs of buffers that must not share bytes, and `may_share` pairs that may start at one offset
+    although both are alive. The buffers of each entry of `together` must be in one pool.
     """
 
     if TYPE_CHECKING:  # show type checkers that callers pass rows, because pydantic's signature requires a table

@@ -116,11 +116,11 @@ Buffers = Annotated[
 
 
 class Pool(Value):
-    """A memory of the machine: `size` bytes (none: as many as needed), from its address `base_address` on.
+    """A memory of the machine: `size` bytes (None: as many as needed), whose first byte has the address `base_address`.
 
-    `reserved` lists (offset, size) ranges that other programs use; `cost` is that of moving one byte. A new bank
-    begins at each multiple of `bank_size` among its addresses. `device` is the one whose memory it is, by the number or
-    the name that a compiler gives it; no plan depends on it.
+    `reserved` lists the (offset, size) ranges that other programs use, and `cost` is the cost of moving one byte. A new
+    bank begins at each address that is a multiple of `bank_size`. `device` is the pool's device, by the number or name
+    that a compiler uses; no plan depends on it.
     """
 
     name: Name = "default"
@@ -143,9 +143,9 @@ class BufferUse(Value):
 
 
 class BankUse(BufferUse):
-    """Buffers that are used at one step: every two of them in a pool with banks must touch no common bank.
+    """Buffers that are used at the same step: no two of them may touch a common bank of a pool.
 
-    With a `weight` they only should: each pair that does costs so much.
+    With a `weight`, they may, but each pair that touches a common bank costs that much.
     """
 
     weight: Cost | None = None

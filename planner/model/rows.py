@@ -190,14 +190,14 @@ class PlanValue(Value):
 
 
 class Relative(Value):
-    """The rule that a buffer lies `offset` bytes above the start of buffer `to`, or below, in the same pool."""
+    """The rule that a buffer starts `offset` bytes (which may be negative) above the start of `to`, in the same pool."""
 
     to: Id
     offset: Shift
 
 
 class OffsetMod(Value):
-    """The rule that an offset leaves `remainder` when it is divided by `modulus`."""
+    """The rule that an offset, divided by `modulus`, leaves `remainder`."""
 
     modulus: Alignment
     remainder: Bytes
@@ -210,12 +210,12 @@ class OffsetMod(Value):
 
 
 class Buffer(Value):
-    """A buffer: its bytes, when it is alive, and where it may live.
+    """A buffer: its size, the times at which it is alive, and the places where it may be.
 
-    `start`/`end` and `lifetimes` are half-open and in time steps; with neither, only the problem's `conflicts` say
-    what the buffer may not overlap. `offset` pins it, `hint` is where a re-plan puts it first. An alias lives inside
-    another buffer; one that is `relative` to another keeps a room of its own. No multiple of `no_cross` may lie among
-    the addresses of its bytes but at the first. Its last byte lies below the offset `end_at_most`.
+    `start`/`end` and `lifetimes` are half-open, in time steps. Without any, only the problem's `conflicts` state what
+    the buffer must not overlap. `offset` pins the buffer, and `hint` is the offset that a re-plan tries first. An alias
+    is inside another buffer; a buffer that is `relative` to another one has bytes of its own. Of the addresses of its
+    bytes, only the first may be a multiple of `no_cross`. Its last byte is below the offset `end_at_most`.
     """
 
     id: Id

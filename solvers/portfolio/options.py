@@ -132,11 +132,11 @@ SolverName = Annotated[str, _NamesOfSolvers]
 class SolveOptions(WireValue):
     """The options of a solve: time limit, solver, a sufficient quality, seed, and determinism.
 
-    `accept` ends the search early: "fit" at any plan that fits, "5%" or 5 within that many percent above the bound;
-    below 1, the sign must be there. `deterministic` gives the same plan on every machine. `profile` says what several
-    pools are for: `speed`, `balanced` (the default where the objective is the peak) or `size`; `balanced+5%` lets the
-    cost be so many percent above the least one for a smaller last pool; weights of pools make the sum of what they use,
-    times these, as small as can be.
+    `accept` ends the search early: "fit" at the first plan that fits, "5%" or 5 at a plan within 5 % of the bound.
+    Values below 1 need the percent sign. `deterministic` gives the same plan on every machine. `profile` sets the goals
+    for several pools: `speed`, `balanced` (the default for the objective `peak`) or `size`. `balanced+5%` allows a cost
+    of up to 5 % above the least cost for a smaller last pool. Weights of pools minimise the sum of the bytes used in
+    each pool times its weight.
     """
 
     time_limit_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
