@@ -268,7 +268,7 @@ def _reporting_control(control: TaskControl, written_answer: Callable[[Plan], Wo
 
 
 def answered_apart(request: ParsedRequest, control: Control, n_bytes: int) -> WorkAnswer:
-    """Return the answer to a parsed request; a fork answers if it has another system's file. Raises MemplanError."""
+    """Return the answer to a parsed request; a forked process reads another system's file. Raises MemplanError."""
     if not request.is_foreign:
         return answer_question(request, control)
     asked = Control(control.deadline.bring_forward(_ANSWER_S), control.cancelled)

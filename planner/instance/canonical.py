@@ -202,8 +202,8 @@ def _plain_columns(n: int) -> tuple[bytes, bytes, bytes, bytes, bytes]:
 def _encoded_capacities(instance: Instance) -> list[int]:
     """Return the capacity of each pool, in units, for the hash; -1 if no best plan reaches the pool's end.
 
-    A pool without a size ends with the address space, whose size is not a multiple of the unit; that end is hashed only
-    if plans can reach it.
+    A pool without a size ends at the end of the address space. This end is not a multiple of the unit, so it is hashed
+    only if plans can reach it.
     """
     is_encoded = all(pool.is_limited for pool in instance.pools) or _reachable_offset(instance) * instance.unit >= _FAR
     return [pool.capacity if pool.is_limited or is_encoded else -1 for pool in instance.pools]

@@ -190,7 +190,7 @@ class PlanValue(Value):
 
 
 class Relative(Value):
-    """The rule that a buffer starts `offset` bytes (which may be negative) above the start of `to`, in the same pool."""
+    """The rule that a buffer starts `offset` bytes above the start of `to` (below if negative), in the same pool."""
 
     to: Id
     offset: Shift

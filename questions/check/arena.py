@@ -25,12 +25,12 @@ class RuntimeArena(Answer):
     """The size in bytes of a runtime's whole arena: head (tensors, scratch), tail (persistent), and the least to start.
 
     `unknown` are operators whose kernels memplan does not know and which may need more. For ExecuTorch, the head is the
-    planned memory, and the tail the memory of a delegate; on a named processor, the tail is what the runtime keeps for
-    the method, and `temporary` what kernels and delegates take for a while. For TFLite Micro, `temporary` is the most
-    memory that uses the head before tensors do. `target` is the processor with the kernels, if given; the numbers hold
-    for the host if it is absent. `said` are operators whose scratch sizes were given by hand, so that the totals are
-    minima, `flash` is the size of the model itself, and `scratch` the most bytes of the head that the scratch of a
-    kernel takes.
+    planned memory, and the tail the memory of a delegate. On a named processor, the tail is what the runtime keeps for
+    the method, and `temporary` what kernels and delegates need for a short time. For TFLite Micro, `temporary` is the
+    most memory that uses the head before tensors do. `target` is the processor with the kernels, if given; otherwise,
+    the numbers hold for the host. `said` are operators whose scratch sizes the user stated, so that the totals are
+    minima. `flash` is the size of the model itself, and `scratch` the most bytes of the head that a kernel uses as
+    scratch.
     """
 
     runtime: str = Field(_TFLM, exclude_if=lambda name: name == _TFLM)

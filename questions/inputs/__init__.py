@@ -39,7 +39,7 @@ class PlanAndProblem(WireValue):
 
 
 def require_object(value: object, name: str, error: type[InputError] = InputError) -> dict[str, Any]:
-    """Return a JSON value that must be an object; raises `error`, with a text that begins with `name`."""
+    """Return a JSON value if it is an object; otherwise raise `error`, whose text begins with `name`."""
     if not isinstance(value, dict):
         raise error(f"{name}: must be an object, got {excerpt(value)}", way=object_way(name))
     return value

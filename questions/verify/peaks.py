@@ -39,12 +39,15 @@ class PoolPeak(Answer):
     distance of `used` from it. If another goal is minimised first, the bound only holds `among` plans that are no worse
     in that goal. The `highest` buffers end at `used`.
 
-    `decides` are the buffers that make the peak: alive together at `time` (`live-set`); the highest one and the stack
-    of buffers under it, down to a pinned one or the bottom (`tower`), with `idle` bytes between them, of which
-    alignment takes `padding`; the highest one, which is pinned (`pinned`); or all that end `highest`. `live` is the
-    most bytes alive at once, `alive` are the buffers then, and `without` has that number for each of these left out.
-    `live_bounds`: no plan with the same buffers in the pool uses less than `live`. `reserved` are the bytes of reserved
-    ranges below `used`. `sentence` summarizes the above. At most MOST_NAMED buffers of each kind are named.
+    `decides` are the buffers that make the peak, and `decided_by` is the kind of reason. `live-set`: they are alive
+    together at `time`. `tower`: the highest buffer and the stack under it, down to a pinned buffer or the bottom;
+    `idle` bytes are between them, of which alignment causes `padding`. `pinned`: the highest buffer is pinned.
+    `highest`: these are all buffers with the highest end.
+
+    `live` is the most bytes alive at once, `alive` are the buffers alive then, and `without` has that number for each
+    of these left out. `live_bounds`: no plan with the same buffers in the pool uses less than `live`. `reserved` are
+    the bytes of reserved ranges below `used`. `sentence` summarizes the above. At most MOST_NAMED buffers of each kind
+    are named.
     """
 
     name: str

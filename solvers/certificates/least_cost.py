@@ -84,7 +84,7 @@ class CostProof:
 
     @property
     def is_no_question_of_cost(self) -> bool:
-        """True if all plans have one cost that is below the claim, so that the claim means that no plan fits at all."""
+        """True if all plans have the same cost, below the claimed cost; then the claim means that no plan fits."""
         return self.step == 0 and self.base < self.prices.least
 
     def claim(self) -> ClaimText | None:

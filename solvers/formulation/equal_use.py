@@ -1,4 +1,4 @@
-"""Pools that must have equal use, planned as one pool whose time axis is that of all pools, one after another.
+"""Pools that must have equal use, planned as one pool, on whose time axis the pools' time ranges follow each other.
 
 Buffers with the same offset in several pools become one buffer that is alive in the time range of each pool. So the
 searches, bounds and proofs for one pool also apply to pools of equal use.
@@ -115,7 +115,7 @@ class EqualPools:
 
     @cached_property
     def _offset_sets(self) -> dict[int, tuple[int, ...]]:
-        """For each buffer in a set of buffers with the same offset, by position: the positions of the whole set."""
+        """For each buffer in a `same_offset` set, by position: the positions of all buffers of the set."""
         sets = [tuple(self.problem.index[name] for name in ids) for ids in self.problem.same_offset]
         return {i: members for members in sets for i in members}
 

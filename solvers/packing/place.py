@@ -47,7 +47,7 @@ def _drop_buffers(packer: Packer, pool: I64, raw: npt.NDArray[np.generic]) -> I6
 
 
 def _sharing_decisions(instance: Instance, pool: I64, raw: npt.NDArray[np.float64]) -> SharingDecisions:
-    """Return sharing decisions that keep what raw offsets show: pairs that overlap, and pairs that are separate."""
+    """Return the sharing decisions that raw offsets suggest: which pairs overlap, and which pairs are separate."""
     glued = []
     for i, j in share_pairs(instance):
         overlap = min(raw[i] + instance.size[i], raw[j] + instance.size[j]) - max(raw[i], raw[j])

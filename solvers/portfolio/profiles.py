@@ -183,7 +183,7 @@ def _search_weighted(problem: Problem, options: SolveOptions, weights: Mapping[s
 
 
 def _search_slowdown(problem: Problem, options: SolveOptions, percent: float, start: Plan | None) -> Steps:
-    """Minimize the last pool's end while the cost is within a percentage of the least, and then minimize the cost.
+    """Minimize the last pool's end at a cost within a percentage of the least cost, and then minimize the cost.
 
     A smaller last pool never reduces the cost, so bisection finds the end.
     """

@@ -40,8 +40,8 @@ def contradictions(problem: ProblemFields) -> Breaks:
 def columns(kept: KeptBuffers) -> dict[str, Any]:
     """Return the columns of `bank`: the lists `bank_with`, and the pairs `soft_pairs` with their `soft_weight`.
 
-    Pairs without effect are left out: pairs without a common pool that has banks, and weighted pairs whose weight is 0
-    or not minimised, or that must not touch a common bank anyway.
+    Pairs without effect are left out: pairs without a common pool that has banks, and weighted pairs that also have a
+    hard rule, or whose weight is 0 or not minimised.
     """
     problem, n = kept.problem, max(len(kept), 1)
     has_banks = np.array([pool.bank_size is not None for pool in problem.pools])
