@@ -164,8 +164,13 @@ def solve(instance: Instance, search: Search) -> None:
             choice_search.improve(NAME)
         decomposition.improve_cost_bound()
         if windows:
+            decomposition.search_on(windows, _PATIENCE[-1])
+        else:
+            decomposition.leave_room(work)
+    if windows:
+        for work, _ in ROUNDS:
+            decomposition.leave_room(work)
             decomposition.search_on(windows, _LAST_PATIENCE)
-        decomposition.leave_room(work)
 
 
 class Decomposition:
@@ -218,7 +223,7 @@ class Decomposition:
             return False
         windows.offer()
         for widest, patience in zip(_WIDTHS, _PATIENCE, strict=True):
-            if self._is_over() or windows.is_at_goal or self._is_half_over():
+            if self._is_over() or self._is_half_over():
                 break
             if self.floor < choice.cost:
                 self._raise_cost_bound(widest, choice.cost)
@@ -239,6 +244,7 @@ class Decomposition:
         With `in_turn`, the search also ends when half of the time is over.
         """
         idle, before = 0, windows.spent
+        windows.adopt_best()
         while idle < patience and not windows.is_at_goal and not self._is_over():
             if in_turn and self._is_half_over():
                 return

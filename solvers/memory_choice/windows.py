@@ -104,10 +104,14 @@ class Windows:
                 self.offer()
             if self.search.is_over:
                 break
-        best, is_packed = self.search.best, not (self._pool == ABSENT).any()
-        if not is_packed and best is not None:
+        self.adopt_best()
+        return not (self._pool == ABSENT).any()
+
+    def adopt_best(self) -> None:
+        """Continue from the best plan of the search if it costs less than the current one."""
+        best = self.search.best
+        if best is not None and ((self._pool == ABSENT).any() or self._cost(best.pool) < self._cost()):
             self._pool, self._offset = best.pool.copy(), best.offset.copy()
-        return is_packed or best is not None
 
     def improve(self) -> bool:
         """Search windows for a number of steps, and offer a cheaper plan; return False if none was found."""
