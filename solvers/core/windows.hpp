@@ -108,9 +108,11 @@ class Search {
   bool has_too_many() const { return has_too_many_; }
   i64 work() const { return work_; }
 
-  // Place the unplaced buffers, and search windows until the work is spent. Returns false if a buffer fits nowhere.
+  // Place the unplaced buffers, and search windows until the work is spent. Returns false if a buffer fits nowhere. When
+  // the search is over before all are placed, the rest is placed at once.
   bool run() {
     if (run_.home.size > 0) pack_goal();
+    if (run_.home.size > 0 && is_over_()) fill(true);
     if (!place_rest()) return false;
     return improve(run_.work);
   }
@@ -147,7 +149,8 @@ class Search {
 
   // Place each buffer once, at its lowest free offset. Memories are filled in ascending order of cost, first with the
   // buffers that save most per byte and unit of time. Members of groups and buffers that fit nowhere are left out.
-  void fill() {
+  // With `finishes`, buffers come first in their memories of the goal, and the end of the search does not stop this.
+  void fill(bool finishes = false) {
     const Array<i64> &memory = wall_first_, &order = place_;  // Both are rewritten before they are read.
     sort_memories(memory);
     for (i64 rank = 0; rank < p(); ++rank) {
@@ -160,11 +163,12 @@ class Search {
           if (spaces_.homes[memory[later]][i]) next = std::min(next, spaces_.price[memory[later]][i]);
         if (next < spaces_.price[q][i]) continue;
         const bool is_bound = next == kMost || spaces_.lowest[q][i] == spaces_.highest[q][i];
-        lost_[i] = is_bound ? 1e300 : static_cast<double>(next - spaces_.price[q][i]) / bytes_in_time(i);
+        const double saved = static_cast<double>(next - spaces_.price[q][i]) / bytes_in_time(i);
+        lost_[i] = is_bound ? 1e300 : finishes && run_.home[i] == q ? saved * 1e100 : saved;
         order[count++] = i;
       }
       std::sort(order.data, order.data + count, [this](i64 a, i64 b) { return lost_[a] != lost_[b] ? lost_[a] > lost_[b] : a < b; });
-      for (i64 k = 0; k < count && !is_over_(); ++k)
+      for (i64 k = 0; k < count && (finishes || !is_over_()); ++k)
         if (const i64 at = lowest_free(q, order[k]); at != kAbsent) run_.pool[order[k]] = q, run_.offset[order[k]] = at;
     }
   }
@@ -406,7 +410,8 @@ class Search {
         continue;
       }
       std::sort(window_.data, window_.data + count_, [this](i64 a, i64 b) { return start_rank_[a] < start_rank_[b]; });
-      for (; count_ > 0 && !pack_window(q, offset) && !is_over_(); give_up(q, home)) {}
+      for (; count_ > 0 && !pack_window(q, offset); give_up(q, home))
+        if (is_over_()) return;
       for (i64 x = 0; x < count_; ++x) place_[window_[x]] = until == n() || x < (count_ + 1) / 2;
       for (i64 x = 0; x < count_; ++x) {
         const i64 i = window_[x], lead = spaces_.together[i];

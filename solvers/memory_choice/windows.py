@@ -29,7 +29,7 @@ _LEAST = 40
 """The number of buffers from which windows come first; fewer buffers are packed as a whole."""
 _MEMBERS = 8
 """The average number of buffers for which each refuted set has space."""
-_PACK_NODES = (0, 300)
+_PACK_NODES = (0, 60)
 """The nodes of exact searches per buffer, of a packing that is there at once, and of a thorough one."""
 _STEPS = 300
 """The kernel's steps for each buffer between two reads of its plan."""
@@ -86,7 +86,8 @@ class Windows:
         self._pool, self._offset = np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
         self._random = np.array([abs(seed_of(search.seed, 0)) | 1])
         self._goal = np.zeros(n, dtype=np.int64)
-        self._packer, self._traits = Packer(self.instance, search.flag), Traits(self.instance)
+        # A plan found as the time ends is still worth an answer, so the packer takes no stop flag.
+        self._packer, self._traits = Packer(self.instance, column([0])), Traits(self.instance)
 
     def begin(self, home: I64) -> bool:
         """Pack a choice, or else continue from the best plan of the search; return True if there is a plan."""
