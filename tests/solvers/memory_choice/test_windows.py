@@ -107,7 +107,7 @@ def test_windows_place_all_buffers_when_the_search_is_over_before_they_are_packe
     assert found.begin(goal.home)
     assert search.best is not None
     assert not verify(problem, plan_of_assignment(problem, knapsack.instance, search.best, search.proof))
-    assert search.best.score[0] < 1.5 * search.bound[0]
+    assert found._cost() < choice.dearest / 2
 
 
 def _minimal_end(problem: Problem, members: list[int], pool: int) -> int:
