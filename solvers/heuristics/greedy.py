@@ -120,13 +120,14 @@ def _offer_plans(instance: Instance, search: Search) -> Iterator[int]:
         return
     traits = Traits(instance)
     pools = preference(instance)
-    is_about_traffic = instance.objective == "cost" and "bank-weights" not in instance.features
+    has_many_costs = instance.objective == "cost" and "bank-weights" not in instance.features and len(instance) >= _MANY
+    last_tried = len(COST_RULES) * len(packers) if has_many_costs else 2**62
     price = 0  # The work of an order is not needed if the first order meets the bound, so compute it later.
     for tried, (rule, packer) in enumerate(product(rules(instance), packers)):
         if search.is_over:
             return
         # Later orders ignore traffic and seldom cost less, so many buffers need their time for the choice of memories.
-        if is_about_traffic and len(instance) >= _MANY and tried >= len(COST_RULES) * len(packers) and search.best is not None:
+        if tried >= last_tried and search.best is not None:
             return
         if tried >= len(packers):
             price = price or packing_work(instance)
