@@ -19,7 +19,7 @@ inline constexpr i64 kWidth = 60;                 // partial placements that the
 inline constexpr i64 kGaps = 6;                   // gaps of a memory that are tried: the narrowest ones
 inline constexpr i64 kPacked = 40;  // most buffers packed at once
 inline constexpr i64 kPackWork = 30'000, kLeastPackWork = 500;  // most and least nodes of one packing
-inline constexpr i64 kNodesEach = 300;  // nodes per buffer of a thorough packing; then each window gets the least
+inline constexpr i64 kNodesEach = 300, kNodes = 200'000;  // most nodes of a thorough packing, per buffer and in total
 inline constexpr i64 kRepackShare = 2;  // steps of which one goes to packing one memory anew
 inline constexpr i64 kLeastRepacked = 20, kMostRepacked = 160;  // fewest and most buffers that are packed anew
 inline constexpr i64 kRepackDoublings = 9;  // limits of such a packing: kLeastPackWork nodes, twice as many, and so on
@@ -92,7 +92,7 @@ class Search {
         states_(arena.array<State>(width_)),
         next_(arena.array<State>(width_)),
         seen_(arena.array<u64>(kSlots)),
-        children_(arena.array<Child>(width_ * p() * 2 * kGaps)),
+        children_(arena.array<Child>(width_ * children_of_state())),
         loose_walls_(arena.rows<Range>(p(), largest_)),
         loose_count_(arena.array<i64>(p())),
         wall_first_(arena.array<i64>(p() + 1)),
@@ -185,7 +185,8 @@ class Search {
   struct Child {
     i64 f, g, waste;
     u64 hash;
-    i64 parent, pool, at;
+    i64 at;
+    std::int32_t parent, pool;
     bool operator<(const Child &other) const { return f != other.f ? f < other.f : waste < other.waste; }
   };
   Allocator &allocator_;
@@ -220,6 +221,12 @@ class Search {
   i64 n() const { return spaces_.size.size; }
   i64 p() const { return spaces_.capacity.size; }
   bool is_free(i64 q) const { return spaces_.capacity[q] == kAbsent; }
+  // Return the most placements of one buffer that a partial placement is continued with: one in an unlimited memory.
+  i64 children_of_state() const {
+    i64 count = 0;
+    for (i64 q = 0; q < p(); ++q) count += is_free(q) ? 1 : 2 * kGaps;
+    return count;
+  }
   i64 price(i64 i) const { return spaces_.price[run_.pool[i]][i]; }
   bool is_fixed(i64 i) const { return mates_first_[spaces_.together[i] + 1] - mates_first_[spaces_.together[i]] > kLeast; }
 
@@ -730,7 +737,8 @@ class Search {
       const i64 f = state.f + (has_goal ? std::max(price, run_.goal[i]) : price);
       const auto offer = [&](i64 at, i64 waste) {
         const u64 hash = last_[x] > x ? state.hash ^ name(x, q, at) : state.hash;
-        children_[child_count_++] = {f, g, state.waste + waste, hash, s, q, at};
+        const auto parent = static_cast<std::int32_t>(s), pool = static_cast<std::int32_t>(q);
+        children_[child_count_++] = {f, g, state.waste + waste, hash, at, parent, pool};
       };
       if (is_free(q)) {
         offer(0, 0);

@@ -29,8 +29,8 @@ _LEAST = 40
 """The number of buffers from which windows come first; fewer buffers are packed as a whole."""
 _MEMBERS = 8
 """The average number of buffers for which each refuted set has space."""
-_PACK_NODES = (0, 60)
-"""The nodes of exact searches per buffer, of a packing that is there at once, and of a thorough one."""
+_NODES_EACH, _NODES = 300, 200_000
+"""The most nodes of exact searches, per buffer and in total, of the second packing; the first one is quick."""
 _STEPS = 300
 """The kernel's steps for each buffer between two reads of its plan."""
 _STEPS_A_UNIT = 16
@@ -93,7 +93,7 @@ class Windows:
         """Pack a choice, or else continue from the best plan of the search; return True if there is a plan."""
         pool = home[self.knapsack.item]
         self._goal = np.ascontiguousarray(self.spaces.table.price[pool, np.arange(len(pool))])
-        for nodes in _PACK_NODES:
+        for nodes in (0, min(_NODES_EACH, _NODES // len(pool))):
             known = (self._pool, self._offset)
             self._pool, self._offset = np.full_like(self._pool, ABSENT), np.zeros_like(self._offset)
             is_better = self._run(pool, 0, nodes) and (
@@ -101,7 +101,7 @@ class Windows:
             )
             if not is_better:
                 self._pool, self._offset = known
-            elif nodes != _PACK_NODES[-1]:
+            elif nodes == 0:
                 self.offer()
             if self.search.is_over:
                 break
