@@ -10,16 +10,87 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import click
 
+    from memplan.questions.question import Question
+
 
 def _questions() -> Mapping[str, Any]:
-    from memplan.extensions.cascade import CASCADE
-    from memplan.extensions.files import COMPARE, CONVERT
-    from memplan.extensions.networks import LIVENESS, ORDER
-    from memplan.extensions.schedule import SCHEDULE
-    from memplan.extensions.shapes import SHAPES
+    from memplan.questions import Row
 
-    about_networks = {"order": ORDER, "schedule": SCHEDULE, "cascade": CASCADE, "liveness": LIVENESS, "shapes": SHAPES}
-    return {**about_networks, "compare": COMPARE, "convert": CONVERT}
+    return {
+        "order": Row(
+            _load_question,
+            panel="Networks",
+            document="order.md",
+            former={"recompute": "order --recompute", "reorder": "order"},
+            help="Order operations so that as few bytes as possible are alive at once, and plan them in that order.",
+        ),
+        "schedule": Row(
+            _load_question,
+            panel="Networks",
+            document="schedule.md",
+            help="Schedule operations through a fast memory: choose which run together, in which tiles, and what"
+            " stays in it.",
+        ),
+        "cascade": Row(
+            _load_question,
+            panel="Networks",
+            document="cascades.md",
+            help="Run the operations of a network in stripes, which needs less memory, and show what each saving"
+            " costs.",
+        ),
+        "liveness": Row(
+            _load_question,
+            panel="Networks",
+            document="liveness.md",
+            former={"shadow": "liveness --plan"},
+            help="Find out when the buffers of a program are alive, from its operations, and make a problem of them"
+            " that can be planned.",
+        ),
+        "shapes": Row(
+            _load_question,
+            panel="Networks",
+            document="shapes.md",
+            former={"limits": "shapes --limits", "verify-shapes": "shapes --verify"},
+            help="Plan a problem whose sizes are expressions, such as `48*b*n**2`, once for all values of its symbols.",
+        ),
+        "compare": Row(
+            _load_question,
+            panel="Files",
+            document="systems.md",
+            help="Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, the"
+            " bytes saved.",
+        ),
+        "convert": Row(
+            _load_question,
+            panel="Files",
+            document="systems.md",
+            former={**dict.fromkeys(("export", "deploy", "import"), "convert"), "model": "convert --to lp"},
+            help="Write a problem, a model or a plan in another form: a table, operations, C, or into the model of a"
+            " runtime.",
+        ),
+    }
+
+
+def _load_question(name: str) -> "Question[Any]":
+    """Import and return a question of an extension, such as `order`; raises LookupError for an unknown name."""
+    found: Question[Any]
+    if name == "order":
+        from memplan.extensions.networks.order.order import QUESTION as found
+    elif name == "schedule":
+        from memplan.extensions.schedule.schedule import QUESTION as found
+    elif name == "cascade":
+        from memplan.extensions.cascade.cascade import QUESTION as found
+    elif name == "liveness":
+        from memplan.extensions.networks.liveness.liveness import QUESTION as found
+    elif name == "shapes":
+        from memplan.extensions.shapes.shapes import QUESTION as found
+    elif name == "compare":
+        from memplan.extensions.files.compare.compare import QUESTION as found
+    elif name == "convert":
+        from memplan.extensions.files.convert.convert import QUESTION as found
+    else:
+        raise LookupError(name)
+    return found
 
 
 def _commands() -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Row(NamedTuple):
     """A row of the table of questions: the facts about a question that are known without importing it.
 
-    load: the function that imports the question.
+    load: the function that imports the question of a name.
     panel: the heading under which the list of commands shows the question.
     document: the page in `docs` that describes the question.
     former: maps the question's former names, and names from other tools, to the commands that replace them.
@@ -22,7 +22,7 @@ class Row(NamedTuple):
     deprecated: the version that deprecated it, and its replacement: "since 1.2, write `memplan plan --heaps`".
     """
 
-    load: Callable[[], "Question[Any]"]
+    load: Callable[[str], "Question[Any]"]
     panel: str = "Plan"
     document: str = "plan.md"
     former: Mapping[str, str] = MappingProxyType({})
@@ -42,45 +42,29 @@ class Command(NamedTuple):
     panel: str = ""
 
 
-def _plan() -> "Question[Any]":
-    from memplan.questions.plan.plan import QUESTION
-
-    return QUESTION
-
-
-def _explain() -> "Question[Any]":
-    from memplan.questions.explain.explain import QUESTION
-
-    return QUESTION
-
-
-def _verify() -> "Question[Any]":
-    from memplan.questions.verify.verify import QUESTION
-
-    return QUESTION
-
-
-def _check() -> "Question[Any]":
-    from memplan.questions.check.check import QUESTION
-
-    return QUESTION
-
-
-def _sweep() -> "Question[Any]":
-    from memplan.questions.sweep.combinations import QUESTION
-
-    return QUESTION
-
-
-def _certify() -> "Question[Any]":
-    from memplan.questions.certify.certify import QUESTION
-
-    return QUESTION
+def _load_own(name: str) -> "Question[Any]":
+    """Import and return a question about buffers and pools; raises LookupError for an unknown name."""
+    found: Question[Any]
+    if name == "plan":
+        from memplan.questions.plan.plan import QUESTION as found
+    elif name == "explain":
+        from memplan.questions.explain.explain import QUESTION as found
+    elif name == "verify":
+        from memplan.questions.verify.verify import QUESTION as found
+    elif name == "check":
+        from memplan.questions.check.check import QUESTION as found
+    elif name == "sweep":
+        from memplan.questions.sweep.combinations import QUESTION as found
+    elif name == "certify":
+        from memplan.questions.certify.certify import QUESTION as found
+    else:
+        raise LookupError(name)
+    return found
 
 
 OWN_ROWS: Mapping[str, Row] = {
     "plan": Row(
-        _plan,
+        _load_own,
         former={
             **dict.fromkeys(("allocate", "optimize", "objects"), "plan"),
             "solve": "plan",
@@ -92,7 +76,7 @@ OWN_ROWS: Mapping[str, Row] = {
         " the gap.",
     ),
     "explain": Row(
-        _explain,
+        _load_own,
         document="explanations.md",
         former={
             **dict.fromkeys(("repair", "repairs"), "explain --repairs"),
@@ -102,7 +86,7 @@ OWN_ROWS: Mapping[str, Row] = {
         " is needed.",
     ),
     "verify": Row(
-        _verify,
+        _load_own,
         document="verify.md",
         former={
             "validate": "verify",
@@ -114,18 +98,18 @@ OWN_ROWS: Mapping[str, Row] = {
         " is wrong.",
     ),
     "check": Row(
-        _check,
+        _load_own,
         document="builds.md",
         former={"diff": "check --differences"},
         help="Check what a plan uses against budgets and a baseline, and name the buffers that made a peak grow.",
     ),
     "sweep": Row(
-        _sweep,
+        _load_own,
         former={"scenarios": "sweep --changes"},
         help="Plan a problem for many sizes of its pools, alignments and changes, and show what each of them is worth.",
     ),
     "certify": Row(
-        _certify,
+        _load_own,
         document="certificates.md",
         former={"certificate": "certify"},
         help="Write a certificate that a plan is the best, or that nothing fits, which can be checked without memplan.",
@@ -155,7 +139,7 @@ class _Questions(Mapping[str, "Question[Any]"]):
     """All questions by name, as a mapping that imports a question when it is first looked up."""
 
     def __getitem__(self, name: str) -> "Question[Any]":
-        return question_rows()[name].load()
+        return question_rows()[name].load(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(question_rows())

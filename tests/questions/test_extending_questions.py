@@ -147,7 +147,7 @@ def test_a_toy_question_is_answered_on_every_entrance(tmp_path: Path) -> None:
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     rows = "OWN_ROWS: Mapping[str, Row] = {\n"
     found = "    from memplan.questions.count.count import QUESTION\n\n    return QUESTION\n"
-    load = f"def _count() -> Any:\n{found}\n"
+    load = f"def _count(_name: str) -> Any:\n{found}\n"
     extend(
         tmp_path,
         {
