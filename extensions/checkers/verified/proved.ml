@@ -43,15 +43,6 @@ type comparison =
 | Lt
 | Gt
 
-module Coq__1 = struct
- (** val add : nat -> nat -> nat **)
- let rec add n0 m =
-   match n0 with
-   | O -> m
-   | S p -> S (add p m)
-end
-include Coq__1
-
 (** val sub : nat -> nat -> nat **)
 
 let rec sub n0 m =
@@ -100,355 +91,145 @@ module Pos =
  struct
   type mask =
   | IsNul
-  | IsPos of Big_int_Z.big_int
+  | IsPos of Numbers.t
   | IsNeg
  end
 
 module Coq_Pos =
  struct
-  (** val succ : Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val succ : Numbers.t -> Numbers.t **)
 
   let rec succ = Big_int_Z.succ_big_int
 
-  (** val add :
-      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val add : Numbers.t -> Numbers.t -> Numbers.t **)
 
   let rec add = Big_int_Z.add_big_int
 
-  (** val add_carry :
-      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val add_carry : Numbers.t -> Numbers.t -> Numbers.t **)
 
-  and add_carry x y =
-    (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-      (fun p ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun q ->
-        (fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
-        (add_carry p q))
-        (fun q -> Big_int_Z.mult_int_big_int 2 (add_carry p q))
-        (fun _ ->
-        (fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
-        (succ p))
-        y)
-      (fun p ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun q -> Big_int_Z.mult_int_big_int 2 (add_carry p q))
-        (fun q ->
-        (fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
-        (add p q))
-        (fun _ -> Big_int_Z.mult_int_big_int 2 (succ p))
-        y)
-      (fun _ ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun q ->
-        (fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
-        (succ q))
-        (fun q -> Big_int_Z.mult_int_big_int 2 (succ q))
-        (fun _ ->
-        (fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
-        Big_int_Z.unit_big_int)
-        y)
-      x
+  and add_carry = Numbers.uncalled
 
-  (** val pred_double : Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val pred_double : Numbers.t -> Numbers.t **)
 
   let rec pred_double x =
-    (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-      (fun p ->
-      (fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
-      (Big_int_Z.mult_int_big_int 2 p))
-      (fun p ->
-      (fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
-      (pred_double p))
-      (fun _ -> Big_int_Z.unit_big_int)
+    Numbers.of_positive
+      (fun p -> Numbers.twice_and_one (Numbers.twice p))
+      (fun p -> Numbers.twice_and_one (pred_double p))
+      (fun _ -> Numbers.one)
       x
 
-  (** val pred_N : Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val pred_N : Numbers.t -> Numbers.t **)
 
   let pred_N x =
-    (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-      (fun p -> (Big_int_Z.mult_int_big_int 2 p))
+    Numbers.of_positive
+      (fun p -> (Numbers.twice p))
       (fun p -> (pred_double p))
-      (fun _ -> Big_int_Z.zero_big_int)
+      (fun _ -> Numbers.zero)
       x
 
   type mask = Pos.mask =
   | IsNul
-  | IsPos of Big_int_Z.big_int
+  | IsPos of Numbers.t
   | IsNeg
 
   (** val succ_double_mask : mask -> mask **)
 
-  let succ_double_mask = function
-  | IsNul -> IsPos Big_int_Z.unit_big_int
-  | IsPos p ->
-    IsPos ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
-      p)
-  | IsNeg -> IsNeg
+  let succ_double_mask = Numbers.uncalled
 
   (** val double_mask : mask -> mask **)
 
-  let double_mask = function
-  | IsPos p -> IsPos (Big_int_Z.mult_int_big_int 2 p)
-  | x0 -> x0
+  let double_mask = Numbers.uncalled
 
-  (** val double_pred_mask : Big_int_Z.big_int -> mask **)
+  (** val double_pred_mask : Numbers.t -> mask **)
 
-  let double_pred_mask x =
-    (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-      (fun p -> IsPos (Big_int_Z.mult_int_big_int 2
-      (Big_int_Z.mult_int_big_int 2 p)))
-      (fun p -> IsPos (Big_int_Z.mult_int_big_int 2
-      (pred_double p)))
-      (fun _ -> IsNul)
-      x
+  let double_pred_mask = Numbers.uncalled
 
-  (** val sub_mask : Big_int_Z.big_int -> Big_int_Z.big_int -> mask **)
+  (** val sub_mask : Numbers.t -> Numbers.t -> mask **)
 
-  let rec sub_mask x y =
-    (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-      (fun p ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun q -> double_mask (sub_mask p q))
-        (fun q -> succ_double_mask (sub_mask p q))
-        (fun _ -> IsPos (Big_int_Z.mult_int_big_int 2 p))
-        y)
-      (fun p ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun q -> succ_double_mask (sub_mask_carry p q))
-        (fun q -> double_mask (sub_mask p q))
-        (fun _ -> IsPos (pred_double p))
-        y)
-      (fun _ ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun _ -> IsNeg)
-        (fun _ -> IsNeg)
-        (fun _ -> IsNul)
-        y)
-      x
+  let rec sub_mask = Numbers.uncalled
 
-  (** val sub_mask_carry : Big_int_Z.big_int -> Big_int_Z.big_int -> mask **)
+  (** val sub_mask_carry : Numbers.t -> Numbers.t -> mask **)
 
-  and sub_mask_carry x y =
-    (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-      (fun p ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun q -> succ_double_mask (sub_mask_carry p q))
-        (fun q -> double_mask (sub_mask p q))
-        (fun _ -> IsPos (pred_double p))
-        y)
-      (fun p ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun q -> double_mask (sub_mask_carry p q))
-        (fun q -> succ_double_mask (sub_mask_carry p q))
-        (fun _ -> double_pred_mask p)
-        y)
-      (fun _ -> IsNeg)
-      x
+  and sub_mask_carry = Numbers.uncalled
 
-  (** val sub :
-      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val sub : Numbers.t -> Numbers.t -> Numbers.t **)
 
   let sub = (fun n m -> Big_int_Z.max_big_int
   Big_int_Z.unit_big_int (Big_int_Z.sub_big_int n m))
 
-  (** val mul :
-      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val mul : Numbers.t -> Numbers.t -> Numbers.t **)
 
   let rec mul = Big_int_Z.mult_big_int
 
-  (** val iter : ('a1 -> 'a1) -> 'a1 -> Big_int_Z.big_int -> 'a1 **)
+  (** val iter : ('a1 -> 'a1) -> 'a1 -> Numbers.t -> 'a1 **)
 
   let rec iter f x n0 =
-    (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+    Numbers.of_positive
       (fun n' -> f (iter f (iter f x n') n'))
       (fun n' -> iter f (iter f x n') n')
       (fun _ -> f x)
       n0
 
-  (** val size_nat : Big_int_Z.big_int -> nat **)
+  (** val size_nat : Numbers.t -> nat **)
 
-  let rec size_nat p =
-    (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-      (fun p0 -> S (size_nat p0))
-      (fun p0 -> S (size_nat p0))
-      (fun _ -> S O)
-      p
+  let rec size_nat = Numbers.uncalled
 
   (** val compare_cont :
-      comparison -> Big_int_Z.big_int -> Big_int_Z.big_int -> comparison **)
+      comparison -> Numbers.t -> Numbers.t -> comparison **)
 
   let rec compare_cont = (fun c x y -> let s = Big_int_Z.compare_big_int x y in
   if s = 0 then c else if s < 0 then Lt else Gt)
 
-  (** val compare : Big_int_Z.big_int -> Big_int_Z.big_int -> comparison **)
+  (** val compare : Numbers.t -> Numbers.t -> comparison **)
 
   let compare = (fun x y -> let s = Big_int_Z.compare_big_int x y in
   if s = 0 then Eq else if s < 0 then Lt else Gt)
 
-  (** val eqb : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+  (** val eqb : Numbers.t -> Numbers.t -> bool **)
 
-  let rec eqb p q =
-    (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-      (fun p0 ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun q0 -> eqb p0 q0)
-        (fun _ -> false)
-        (fun _ -> false)
-        q)
-      (fun p0 ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun _ -> false)
-        (fun q0 -> eqb p0 q0)
-        (fun _ -> false)
-        q)
-      (fun _ ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun _ -> false)
-        (fun _ -> false)
-        (fun _ -> true)
-        q)
-      p
+  let rec eqb = Numbers.uncalled
 
-  (** val gcdn :
-      nat -> Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val gcdn : nat -> Numbers.t -> Numbers.t -> Numbers.t **)
 
-  let rec gcdn n0 a b =
-    match n0 with
-    | O -> Big_int_Z.unit_big_int
-    | S n1 ->
-      ((fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-         (fun a' ->
-         (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-           (fun b' ->
-           match compare a' b' with
-           | Eq -> a
-           | Lt -> gcdn n1 (sub b' a') a
-           | Gt -> gcdn n1 (sub a' b') b)
-           (fun b0 -> gcdn n1 a b0)
-           (fun _ -> Big_int_Z.unit_big_int)
-           b)
-         (fun a0 ->
-         (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-           (fun _ -> gcdn n1 a0 b)
-           (fun b0 -> Big_int_Z.mult_int_big_int 2 (gcdn n1 a0 b0))
-           (fun _ -> Big_int_Z.unit_big_int)
-           b)
-         (fun _ -> Big_int_Z.unit_big_int)
-         a)
+  let rec gcdn = Numbers.uncalled
 
-  (** val gcd :
-      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val gcd : Numbers.t -> Numbers.t -> Numbers.t **)
 
-  let gcd a b =
-    gcdn (Coq__1.add (size_nat a) (size_nat b)) a b
+  let gcd = Numbers.uncalled
 
-  (** val testbit : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+  (** val testbit : Numbers.t -> Numbers.t -> bool **)
 
   let rec testbit p n0 =
-    (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+    Numbers.of_positive
       (fun p0 ->
-      (fun fO fp n -> if Big_int_Z.sign_big_int n <= 0 then fO () else fp n)
+      Numbers.of_natural
         (fun _ -> true)
         (fun n1 -> testbit p0 (pred_N n1))
         n0)
       (fun p0 ->
-      (fun fO fp n -> if Big_int_Z.sign_big_int n <= 0 then fO () else fp n)
+      Numbers.of_natural
         (fun _ -> false)
         (fun n1 -> testbit p0 (pred_N n1))
         n0)
-      (fun _ ->
-      (fun fO fp n -> if Big_int_Z.sign_big_int n <= 0 then fO () else fp n)
-        (fun _ -> true)
-        (fun _ -> false)
-        n0)
+      (fun _ -> Numbers.of_natural
+                  (fun _ -> true)
+                  (fun _ -> false)
+                  n0)
       p
 
-  (** val of_succ_nat : nat -> Big_int_Z.big_int **)
+  (** val of_succ_nat : nat -> Numbers.t **)
 
   let rec of_succ_nat = function
-  | O -> Big_int_Z.unit_big_int
+  | O -> Numbers.one
   | S x -> succ (of_succ_nat x)
  end
 
 module N =
  struct
-  (** val testbit : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+  (** val testbit : Numbers.t -> Numbers.t -> bool **)
 
   let testbit a n0 =
-    (fun fO fp n -> if Big_int_Z.sign_big_int n <= 0 then fO () else fp n)
+    Numbers.of_natural
       (fun _ -> false)
       (fun p -> Coq_Pos.testbit p n0)
       a
@@ -456,191 +237,92 @@ module N =
 
 module Z =
  struct
-  (** val double : Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val double : Numbers.t -> Numbers.t **)
 
-  let double x =
-    (fun fO fp fn z -> let s = Big_int_Z.sign_big_int z in
-  if s = 0 then fO () else if s > 0 then fp z
-  else fn (Big_int_Z.minus_big_int z))
-      (fun _ -> Big_int_Z.zero_big_int)
-      (fun p -> (Big_int_Z.mult_int_big_int 2 p))
-      (fun p -> Big_int_Z.minus_big_int (Big_int_Z.mult_int_big_int 2 p))
-      x
+  let double = Numbers.uncalled
 
-  (** val succ_double : Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val succ_double : Numbers.t -> Numbers.t **)
 
-  let succ_double x =
-    (fun fO fp fn z -> let s = Big_int_Z.sign_big_int z in
-  if s = 0 then fO () else if s > 0 then fp z
-  else fn (Big_int_Z.minus_big_int z))
-      (fun _ -> Big_int_Z.unit_big_int)
-      (fun p ->
-      ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
-      p))
-      (fun p -> Big_int_Z.minus_big_int (Coq_Pos.pred_double p))
-      x
+  let succ_double = Numbers.uncalled
 
-  (** val pred_double : Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val pred_double : Numbers.t -> Numbers.t **)
 
-  let pred_double x =
-    (fun fO fp fn z -> let s = Big_int_Z.sign_big_int z in
-  if s = 0 then fO () else if s > 0 then fp z
-  else fn (Big_int_Z.minus_big_int z))
-      (fun _ -> Big_int_Z.minus_big_int Big_int_Z.unit_big_int)
-      (fun p -> (Coq_Pos.pred_double p))
-      (fun p -> Big_int_Z.minus_big_int
-      ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x)) p))
-      x
+  let pred_double = Numbers.uncalled
 
-  (** val pos_sub :
-      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val pos_sub : Numbers.t -> Numbers.t -> Numbers.t **)
 
-  let rec pos_sub x y =
-    (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-      (fun p ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun q -> double (pos_sub p q))
-        (fun q -> succ_double (pos_sub p q))
-        (fun _ -> (Big_int_Z.mult_int_big_int 2 p))
-        y)
-      (fun p ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun q -> pred_double (pos_sub p q))
-        (fun q -> double (pos_sub p q))
-        (fun _ -> (Coq_Pos.pred_double p))
-        y)
-      (fun _ ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun q -> Big_int_Z.minus_big_int (Big_int_Z.mult_int_big_int 2
-        q))
-        (fun q -> Big_int_Z.minus_big_int (Coq_Pos.pred_double q))
-        (fun _ -> Big_int_Z.zero_big_int)
-        y)
-      x
+  let rec pos_sub = Numbers.uncalled
 
-  (** val add :
-      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val add : Numbers.t -> Numbers.t -> Numbers.t **)
 
   let add = Big_int_Z.add_big_int
 
-  (** val opp : Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val opp : Numbers.t -> Numbers.t **)
 
   let opp = Big_int_Z.minus_big_int
 
-  (** val sub :
-      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val sub : Numbers.t -> Numbers.t -> Numbers.t **)
 
   let sub = Big_int_Z.sub_big_int
 
-  (** val mul :
-      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val mul : Numbers.t -> Numbers.t -> Numbers.t **)
 
   let mul = Big_int_Z.mult_big_int
 
-  (** val pow_pos :
-      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val pow_pos : Numbers.t -> Numbers.t -> Numbers.t **)
 
   let pow_pos z0 =
-    Coq_Pos.iter (mul z0) Big_int_Z.unit_big_int
+    Coq_Pos.iter (mul z0) Numbers.one
 
-  (** val pow :
-      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val pow : Numbers.t -> Numbers.t -> Numbers.t **)
 
   let pow x y =
-    (fun fO fp fn z -> let s = Big_int_Z.sign_big_int z in
-  if s = 0 then fO () else if s > 0 then fp z
-  else fn (Big_int_Z.minus_big_int z))
-      (fun _ -> Big_int_Z.unit_big_int)
+    Numbers.of_integer
+      (fun _ -> Numbers.one)
       (fun p -> pow_pos x p)
-      (fun _ -> Big_int_Z.zero_big_int)
+      (fun _ -> Numbers.zero)
       y
 
-  (** val compare : Big_int_Z.big_int -> Big_int_Z.big_int -> comparison **)
+  (** val compare : Numbers.t -> Numbers.t -> comparison **)
 
   let compare = (fun x y -> let s = Big_int_Z.compare_big_int x y in
   if s = 0 then Eq else if s < 0 then Lt else Gt)
 
-  (** val leb : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+  (** val leb : Numbers.t -> Numbers.t -> bool **)
 
   let leb = Big_int_Z.le_big_int
 
-  (** val ltb : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+  (** val ltb : Numbers.t -> Numbers.t -> bool **)
 
   let ltb = Big_int_Z.lt_big_int
 
-  (** val eqb : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+  (** val eqb : Numbers.t -> Numbers.t -> bool **)
 
   let eqb = Big_int_Z.eq_big_int
 
-  (** val max :
-      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val max : Numbers.t -> Numbers.t -> Numbers.t **)
 
   let max = Big_int_Z.max_big_int
 
-  (** val min :
-      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val min : Numbers.t -> Numbers.t -> Numbers.t **)
 
   let min = Big_int_Z.min_big_int
 
-  (** val abs : Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val abs : Numbers.t -> Numbers.t **)
 
   let abs = Big_int_Z.abs_big_int
 
-  (** val of_nat : nat -> Big_int_Z.big_int **)
+  (** val of_nat : nat -> Numbers.t **)
 
   let of_nat = function
-  | O -> Big_int_Z.zero_big_int
+  | O -> Numbers.zero
   | S n1 -> (Coq_Pos.of_succ_nat n1)
 
-  (** val pos_div_eucl :
-      Big_int_Z.big_int -> Big_int_Z.big_int ->
-      Big_int_Z.big_int * Big_int_Z.big_int **)
+  (** val pos_div_eucl : Numbers.t -> Numbers.t -> Numbers.t * Numbers.t **)
 
-  let rec pos_div_eucl a b =
-    (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-      (fun a' ->
-      let (q, r) = pos_div_eucl a' b in
-      let r' =
-        add (mul (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int) r)
-          Big_int_Z.unit_big_int
-      in
-      if ltb r' b
-      then ((mul (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int) q), r')
-      else ((add
-              (mul (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int) q)
-              Big_int_Z.unit_big_int), (sub r' b)))
-      (fun a' ->
-      let (q, r) = pos_div_eucl a' b in
-      let r' = mul (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int) r in
-      if ltb r' b
-      then ((mul (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int) q), r')
-      else ((add
-              (mul (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int) q)
-              Big_int_Z.unit_big_int), (sub r' b)))
-      (fun _ ->
-      if leb (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int) b
-      then (Big_int_Z.zero_big_int, Big_int_Z.unit_big_int)
-      else (Big_int_Z.unit_big_int, Big_int_Z.zero_big_int))
-      a
+  let rec pos_div_eucl = Numbers.uncalled
 
-  (** val div_eucl :
-      Big_int_Z.big_int -> Big_int_Z.big_int ->
-      Big_int_Z.big_int * Big_int_Z.big_int **)
+  (** val div_eucl : Numbers.t -> Numbers.t -> Numbers.t * Numbers.t **)
 
   let div_eucl = Big_int_Z.(fun x y ->
   match sign_big_int y with
@@ -649,8 +331,7 @@ module Z =
   | _ -> let (q, r) = quomod_big_int (add_int_big_int (-1) x) y in
           (add_int_big_int (-1) q, add_big_int (add_int_big_int 1 y) r))
 
-  (** val div :
-      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val div : Numbers.t -> Numbers.t -> Numbers.t **)
 
   let div = Big_int_Z.(fun x y ->
   match sign_big_int y with
@@ -658,8 +339,7 @@ module Z =
   | 1 -> div_big_int x y
   | _ -> add_int_big_int (-1) (div_big_int (add_int_big_int (-1) x) y))
 
-  (** val modulo :
-      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val modulo : Numbers.t -> Numbers.t -> Numbers.t **)
 
   let modulo = Big_int_Z.(fun x y ->
   match sign_big_int y with
@@ -667,49 +347,36 @@ module Z =
   | 1 -> mod_big_int x y
   | _ -> add_big_int y (add_int_big_int 1 (mod_big_int (add_int_big_int (-1) x) y)))
 
-  (** val odd : Big_int_Z.big_int -> bool **)
+  (** val odd : Numbers.t -> bool **)
 
   let odd z0 =
-    (fun fO fp fn z -> let s = Big_int_Z.sign_big_int z in
-  if s = 0 then fO () else if s > 0 then fp z
-  else fn (Big_int_Z.minus_big_int z))
+    Numbers.of_integer
       (fun _ -> false)
       (fun p ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+      Numbers.of_positive
         (fun _ -> true)
         (fun _ -> false)
         (fun _ -> true)
         p)
       (fun p ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+      Numbers.of_positive
         (fun _ -> true)
         (fun _ -> false)
         (fun _ -> true)
         p)
       z0
 
-  (** val gcd :
-      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val gcd : Numbers.t -> Numbers.t -> Numbers.t **)
 
   let gcd = Big_int_Z.gcd_big_int
 
-  (** val testbit : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+  (** val testbit : Numbers.t -> Numbers.t -> bool **)
 
   let testbit a n0 =
-    (fun fO fp fn z -> let s = Big_int_Z.sign_big_int z in
-  if s = 0 then fO () else if s > 0 then fp z
-  else fn (Big_int_Z.minus_big_int z))
+    Numbers.of_integer
       (fun _ -> odd a)
       (fun p ->
-      (fun fO fp fn z -> let s = Big_int_Z.sign_big_int z in
-  if s = 0 then fO () else if s > 0 then fp z
-  else fn (Big_int_Z.minus_big_int z))
+      Numbers.of_integer
         (fun _ -> false)
         (fun a0 -> Coq_Pos.testbit a0 p)
         (fun a0 -> negb (N.testbit (Coq_Pos.pred_N a0) p))
@@ -717,8 +384,7 @@ module Z =
       (fun _ -> false)
       n0
 
-  (** val lcm :
-      Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val lcm : Numbers.t -> Numbers.t -> Numbers.t **)
 
   let lcm a b =
     abs (mul a (div b (gcd a b)))
@@ -768,13 +434,13 @@ let rec rev = function
 | [] -> []
 | x :: l' -> app (rev l') (x :: [])
 
-module Coq__2 = struct
+module Coq__1 = struct
  (** val map : ('a1 -> 'a2) -> 'a1 list -> 'a2 list **)
  let rec map f = function
  | [] -> []
  | a :: t0 -> (f a) :: (map f t0)
 end
-include Coq__2
+include Coq__1
 
 (** val flat_map : ('a1 -> 'a2 list) -> 'a1 list -> 'a2 list **)
 
@@ -847,28 +513,22 @@ let rec seq start = function
 | O -> []
 | S len0 -> start :: (seq (S start) len0)
 
-type row = { number : Big_int_Z.big_int; size : Big_int_Z.big_int;
-             lifetimes : (Big_int_Z.big_int * Big_int_Z.big_int) list;
-             alignment : Big_int_Z.big_int;
-             offset_mod : (Big_int_Z.big_int * Big_int_Z.big_int) option;
-             no_cross : Big_int_Z.big_int option;
-             pinned : Big_int_Z.big_int option; homes : nat list;
-             alias_of : (Big_int_Z.big_int * Big_int_Z.big_int) option;
-             relative_to : Big_int_Z.big_int option;
-             traffic : Big_int_Z.big_int }
+type row = { number : Numbers.t; size : Numbers.t;
+             lifetimes : (Numbers.t * Numbers.t) list; alignment : Numbers.t;
+             offset_mod : (Numbers.t * Numbers.t) option;
+             no_cross : Numbers.t option; pinned : Numbers.t option;
+             homes : nat list; alias_of : (Numbers.t * Numbers.t) option;
+             relative_to : Numbers.t option; traffic : Numbers.t }
 
-type pool = { capacity : Big_int_Z.big_int option;
-              pool_alignment : Big_int_Z.big_int;
-              base_address : Big_int_Z.big_int;
-              reserved : (Big_int_Z.big_int * Big_int_Z.big_int) list;
-              price : Big_int_Z.big_int }
+type pool = { capacity : Numbers.t option; pool_alignment : Numbers.t;
+              base_address : Numbers.t;
+              reserved : (Numbers.t * Numbers.t) list; price : Numbers.t }
 
 type problem = { rows : row list; pools : pool list;
-                 conflicts : (Big_int_Z.big_int * Big_int_Z.big_int) list;
-                 may_share : (Big_int_Z.big_int * Big_int_Z.big_int) list;
-                 parts : Big_int_Z.big_int }
+                 conflicts : (Numbers.t * Numbers.t) list;
+                 may_share : (Numbers.t * Numbers.t) list; parts : Numbers.t }
 
-(** val capacities : problem -> Big_int_Z.big_int list **)
+(** val capacities : problem -> Numbers.t list **)
 
 let capacities p =
   map (fun q ->
@@ -876,13 +536,10 @@ let capacities p =
     | Some c -> c
     | None ->
       Z.sub
-        (Z.pow (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int)
-          ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
-          ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
-          ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
-          ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
-          ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
-          Big_int_Z.unit_big_int)))))) Big_int_Z.unit_big_int) p.pools
+        (Z.pow (Numbers.twice Numbers.one) (Numbers.twice_and_one
+          (Numbers.twice_and_one (Numbers.twice_and_one
+          (Numbers.twice_and_one (Numbers.twice_and_one Numbers.one))))))
+        Numbers.one) p.pools
 
 type kind =
 | Plain
@@ -891,11 +548,10 @@ type kind =
 
 type claim =
 | Infeasible
-| Used of Big_int_Z.big_int option list
-| Costs of kind * Big_int_Z.big_int * Big_int_Z.big_int
-   * Big_int_Z.big_int option list
+| Used of Numbers.t option list
+| Costs of kind * Numbers.t * Numbers.t * Numbers.t option list
 
-(** val prices : problem -> kind -> Big_int_Z.big_int list **)
+(** val prices : problem -> kind -> Numbers.t list **)
 
 let prices p = function
 | Plain -> map (fun p0 -> p0.price) p.pools
@@ -907,34 +563,32 @@ let prices p = function
      then map (fun k -> Z.mul (Z.of_nat k) p.parts) (seq O (length p.pools))
      else map (fun p0 -> p0.price) p.pools)
 
-(** val top : Big_int_Z.big_int option -> Big_int_Z.big_int **)
+(** val top : Numbers.t option -> Numbers.t **)
 
 let top = function
 | Some u -> u
-| None -> Big_int_Z.zero_big_int
+| None -> Numbers.zero
 
-(** val with_last :
-    Big_int_Z.big_int list -> Big_int_Z.big_int -> Big_int_Z.big_int list **)
+(** val with_last : Numbers.t list -> Numbers.t -> Numbers.t list **)
 
 let with_last ends u =
   app (removelast ends) (u :: [])
 
 (** val by_tops :
-    problem -> Big_int_Z.big_int option list -> nat -> Big_int_Z.big_int
-    option -> (Big_int_Z.big_int list * Big_int_Z.big_int option) list **)
+    problem -> Numbers.t option list -> nat -> Numbers.t option -> (Numbers.t
+    list * Numbers.t option) list **)
 
 let by_tops p tops count least0 =
   flat_map (fun q ->
     let u = top (nth q tops None) in
-    if Z.ltb Big_int_Z.zero_big_int u
+    if Z.ltb Numbers.zero u
     then ((app (firstn q (capacities p))
-            ((Z.sub u Big_int_Z.unit_big_int) :: (map top (skipn (S q) tops)))),
+            ((Z.sub u Numbers.one) :: (map top (skipn (S q) tops)))),
            least0) :: []
     else []) (rev (seq O count))
 
 (** val claims :
-    problem -> claim -> (Big_int_Z.big_int list * Big_int_Z.big_int option)
-    list **)
+    problem -> claim -> (Numbers.t list * Numbers.t option) list **)
 
 let claims p = function
 | Infeasible -> ((capacities p), None) :: []
@@ -944,51 +598,46 @@ let claims p = function
    | Balanced ->
      let u = top (last tops None) in
      app
-       (if Z.ltb Big_int_Z.zero_big_int u
-        then ((with_last (capacities p) (Z.sub u Big_int_Z.unit_big_int)),
-               None) :: []
+       (if Z.ltb Numbers.zero u
+        then ((with_last (capacities p) (Z.sub u Numbers.one)), None) :: []
         else []) (((with_last (capacities p) u), (Some
        k)) :: (by_tops p tops (sub (length tops) (S O)) (Some
-                (Z.add k Big_int_Z.unit_big_int))))
+                (Z.add k Numbers.one))))
    | _ ->
      ((capacities p), (Some
-       k)) :: (by_tops p tops (length tops) (Some
-                (Z.add k Big_int_Z.unit_big_int))))
+       k)) :: (by_tops p tops (length tops) (Some (Z.add k Numbers.one))))
 
-(** val total :
-    ('a1 -> Big_int_Z.big_int) -> 'a1 list -> Big_int_Z.big_int **)
+(** val total : ('a1 -> Numbers.t) -> 'a1 list -> Numbers.t **)
 
 let rec total w = function
-| [] -> Big_int_Z.zero_big_int
+| [] -> Numbers.zero
 | a :: t0 -> Z.add (w a) (total w t0)
 
-(** val whole :
-    Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+(** val whole : Numbers.t -> Numbers.t -> Numbers.t **)
 
 let whole g x =
   Z.mul (Z.div x g) g
 
 (** val room :
-    Big_int_Z.big_int -> (Big_int_Z.big_int * Big_int_Z.big_int) list ->
-    Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+    Numbers.t -> (Numbers.t * Numbers.t) list -> Numbers.t -> Numbers.t ->
+    Numbers.t **)
 
 let rec room g blocks0 lo x =
   match blocks0 with
-  | [] -> whole g (Z.max Big_int_Z.zero_big_int (Z.sub x lo))
+  | [] -> whole g (Z.max Numbers.zero (Z.sub x lo))
   | p :: t0 ->
     let (from, until) = p in
-    Z.add (whole g (Z.max Big_int_Z.zero_big_int (Z.sub (Z.min x from) lo)))
+    Z.add (whole g (Z.max Numbers.zero (Z.sub (Z.min x from) lo)))
       (room g t0 (Z.max lo until) x)
 
 (** val bezout :
-    nat -> Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int ->
-    Big_int_Z.big_int -> Big_int_Z.big_int **)
+    nat -> Numbers.t -> Numbers.t -> Numbers.t -> Numbers.t -> Numbers.t **)
 
 let rec bezout fuel a x b y =
   match fuel with
   | O -> x
   | S f ->
-    if Z.eqb b Big_int_Z.zero_big_int
+    if Z.eqb b Numbers.zero
     then x
     else bezout f b y (Z.sub a (Z.mul (Z.div a b) b))
            (Z.sub x (Z.mul (Z.div a b) y))
@@ -1000,19 +649,18 @@ let turns =
     O)))))))))))))))))))) (S (S (S (S (S (S (S (S (S (S O))))))))))
 
 (** val narrow :
-    (Big_int_Z.big_int * Big_int_Z.big_int) ->
-    (Big_int_Z.big_int * Big_int_Z.big_int) ->
-    (Big_int_Z.big_int * Big_int_Z.big_int) option **)
+    (Numbers.t * Numbers.t) -> (Numbers.t * Numbers.t) ->
+    (Numbers.t * Numbers.t) option **)
 
 let narrow sr rule =
   let (step0, rest0) = sr in
   let (m, r) = rule in
-  if Z.eqb (Z.modulo step0 m) Big_int_Z.zero_big_int
-  then if Z.eqb (Z.modulo (Z.sub rest0 r) m) Big_int_Z.zero_big_int
+  if Z.eqb (Z.modulo step0 m) Numbers.zero
+  then if Z.eqb (Z.modulo (Z.sub rest0 r) m) Numbers.zero
        then Some sr
        else None
   else let g = Z.gcd step0 m in
-       if negb (Z.eqb (Z.modulo (Z.sub r rest0) g) Big_int_Z.zero_big_int)
+       if negb (Z.eqb (Z.modulo (Z.sub r rest0) g) Numbers.zero)
        then None
        else let more = Z.div m g in
             let both =
@@ -1020,24 +668,22 @@ let narrow sr rule =
                 (Z.mul step0
                   (Z.modulo
                     (Z.mul (Z.div (Z.sub r rest0) g)
-                      (bezout turns (Z.div step0 g) Big_int_Z.unit_big_int
-                        more Big_int_Z.zero_big_int)) more))
+                      (bezout turns (Z.div step0 g) Numbers.one more
+                        Numbers.zero)) more))
             in
             let next0 = Z.mul (Z.div step0 g) m in
             if (&&)
                  ((&&)
-                   ((&&) (Z.ltb Big_int_Z.zero_big_int next0)
+                   ((&&) (Z.ltb Numbers.zero next0)
                      (Z.eqb next0 (Z.lcm step0 m)))
-                   (Z.eqb (Z.modulo (Z.sub both rest0) step0)
-                     Big_int_Z.zero_big_int))
-                 (Z.eqb (Z.modulo (Z.sub both r) m) Big_int_Z.zero_big_int)
+                   (Z.eqb (Z.modulo (Z.sub both rest0) step0) Numbers.zero))
+                 (Z.eqb (Z.modulo (Z.sub both r) m) Numbers.zero)
             then Some (next0, (Z.modulo both next0))
             else Some sr
 
 (** val narrow_all :
-    (Big_int_Z.big_int * Big_int_Z.big_int) ->
-    (Big_int_Z.big_int * Big_int_Z.big_int) list ->
-    (Big_int_Z.big_int * Big_int_Z.big_int) option **)
+    (Numbers.t * Numbers.t) -> (Numbers.t * Numbers.t) list ->
+    (Numbers.t * Numbers.t) option **)
 
 let rec narrow_all sr = function
 | [] -> Some sr
@@ -1046,13 +692,11 @@ let rec narrow_all sr = function
    | Some more -> narrow_all more t0
    | None -> None)
 
-type spot = { step : Big_int_Z.big_int; rest : Big_int_Z.big_int;
-              base : Big_int_Z.big_int;
-              walls : (Big_int_Z.big_int * Big_int_Z.big_int) list }
+type spot = { step : Numbers.t; rest : Numbers.t; base : Numbers.t;
+              walls : (Numbers.t * Numbers.t) list }
 
 (** val crosses :
-    Big_int_Z.big_int -> Big_int_Z.big_int option -> Big_int_Z.big_int ->
-    Big_int_Z.big_int -> bool **)
+    Numbers.t -> Numbers.t option -> Numbers.t -> Numbers.t -> bool **)
 
 let crosses size0 page0 base0 x =
   match page0 with
@@ -1060,8 +704,8 @@ let crosses size0 page0 base0 x =
   | None -> false
 
 (** val on_grid :
-    Big_int_Z.big_int -> Big_int_Z.big_int option -> Big_int_Z.big_int ->
-    (Big_int_Z.big_int * Big_int_Z.big_int) -> bool **)
+    Numbers.t -> Numbers.t option -> Numbers.t -> (Numbers.t * Numbers.t) ->
+    bool **)
 
 let on_grid size0 page0 base0 sr =
   match page0 with
@@ -1070,8 +714,8 @@ let on_grid size0 page0 base0 sr =
   | None -> true
 
 (** val over_walls :
-    Big_int_Z.big_int -> (Big_int_Z.big_int * Big_int_Z.big_int) list ->
-    Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+    Numbers.t -> (Numbers.t * Numbers.t) list -> Numbers.t -> Numbers.t ->
+    Numbers.t **)
 
 let rec over_walls size0 walls0 x top0 =
   match walls0 with
@@ -1084,8 +728,8 @@ let rec over_walls size0 walls0 x top0 =
        else top0)
 
 (** val next :
-    Big_int_Z.big_int -> Big_int_Z.big_int option -> Big_int_Z.big_int option
-    -> spot -> Big_int_Z.big_int -> Big_int_Z.big_int option **)
+    Numbers.t -> Numbers.t option -> Numbers.t option -> spot -> Numbers.t ->
+    Numbers.t option **)
 
 let next size0 pin0 page0 sp x =
   match pin0 with
@@ -1115,9 +759,8 @@ let next size0 pin0 page0 sp x =
      else x0)
 
 (** val climb :
-    Big_int_Z.big_int -> Big_int_Z.big_int option -> Big_int_Z.big_int option
-    -> nat -> spot -> Big_int_Z.big_int -> Big_int_Z.big_int ->
-    Big_int_Z.big_int option **)
+    Numbers.t -> Numbers.t option -> Numbers.t option -> nat -> spot ->
+    Numbers.t -> Numbers.t -> Numbers.t option **)
 
 let rec climb size0 pin0 page0 fuel sp last0 x =
   if Z.ltb last0 x
@@ -1141,24 +784,18 @@ let many =
     O))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))
     (S (S (S (S (S (S (S (S (S (S O))))))))))
 
-(** val append :
-    Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+(** val append : Numbers.t -> Numbers.t -> Numbers.t **)
 
 let rec append i j =
-  (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-    (fun ii ->
-    (fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
-    (append ii j))
-    (fun ii -> Big_int_Z.mult_int_big_int 2 (append ii j))
+  Numbers.of_positive
+    (fun ii -> Numbers.twice_and_one (append ii j))
+    (fun ii -> Numbers.twice (append ii j))
     (fun _ -> j)
     i
 
 module PositiveMap =
  struct
-  type key = Big_int_Z.big_int
+  type key = Numbers.t
 
   type 'a tree =
   | Leaf
@@ -1176,10 +813,7 @@ module PositiveMap =
   let rec find i = function
   | Leaf -> None
   | Node (l, o, r) ->
-    ((fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+    (Numbers.of_positive
        (fun ii -> find ii r)
        (fun ii -> find ii l)
        (fun _ -> o)
@@ -1189,19 +823,13 @@ module PositiveMap =
 
   let rec add i v = function
   | Leaf ->
-    ((fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+    (Numbers.of_positive
        (fun ii -> Node (Leaf, None, (add ii v Leaf)))
        (fun ii -> Node ((add ii v Leaf), None, Leaf))
        (fun _ -> Node (Leaf, (Some v), Leaf))
        i)
   | Node (l, o, r) ->
-    ((fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+    (Numbers.of_positive
        (fun ii -> Node (l, o, (add ii v r)))
        (fun ii -> Node ((add ii v l), o, r))
        (fun _ -> Node (l, (Some v), r))
@@ -1210,10 +838,7 @@ module PositiveMap =
   (** val remove : key -> 'a1 t -> 'a1 t **)
 
   let rec remove i m =
-    (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
+    Numbers.of_positive
       (fun ii ->
       match m with
       | Leaf -> Leaf
@@ -1260,27 +885,16 @@ module PositiveMap =
     | Node (l, o, r) ->
       (match o with
        | Some x ->
-         app
-           (xelements l
-             (append i (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int)))
-           ((i,
-           x) :: (xelements r
-                   (append i
-                     ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
-                     Big_int_Z.unit_big_int))))
+         app (xelements l (append i (Numbers.twice Numbers.one))) ((i,
+           x) :: (xelements r (append i (Numbers.twice_and_one Numbers.one))))
        | None ->
-         app
-           (xelements l
-             (append i (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int)))
-           (xelements r
-             (append i
-               ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
-               Big_int_Z.unit_big_int))))
+         app (xelements l (append i (Numbers.twice Numbers.one)))
+           (xelements r (append i (Numbers.twice_and_one Numbers.one))))
 
   (** val elements : 'a1 t -> (key * 'a1) list **)
 
   let elements m =
-    xelements m Big_int_Z.unit_big_int
+    xelements m Numbers.one
 
   (** val xmapi : (key -> 'a1 -> 'a2) -> 'a1 t -> key -> 'a2 t **)
 
@@ -1288,19 +902,14 @@ module PositiveMap =
     match m with
     | Leaf -> Leaf
     | Node (l, o, r) ->
-      Node
-        ((xmapi f l
-           (append i (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int))),
+      Node ((xmapi f l (append i (Numbers.twice Numbers.one))),
         (option_map (f i) o),
-        (xmapi f r
-          (append i
-            ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
-            Big_int_Z.unit_big_int))))
+        (xmapi f r (append i (Numbers.twice_and_one Numbers.one))))
 
   (** val mapi : (key -> 'a1 -> 'a2) -> 'a1 t -> 'a2 t **)
 
   let mapi f m =
-    xmapi f m Big_int_Z.unit_big_int
+    xmapi f m Numbers.one
 
   (** val map : ('a1 -> 'a2) -> 'a1 t -> 'a2 t **)
 
@@ -1310,28 +919,22 @@ module PositiveMap =
 
 module M =
  struct
-  (** val path : Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val path : Numbers.t -> Numbers.t **)
 
   let path i =
-    (fun fO fp fn z -> let s = Big_int_Z.sign_big_int z in
-  if s = 0 then fO () else if s > 0 then fp z
-  else fn (Big_int_Z.minus_big_int z))
-      (fun _ -> Big_int_Z.unit_big_int)
-      (fun p -> Big_int_Z.mult_int_big_int 2 p)
-      (fun p ->
-      (fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x)) p)
+    Numbers.of_integer
+      (fun _ -> Numbers.one)
+      (fun p -> Numbers.twice p)
+      (fun p -> Numbers.twice_and_one p)
       i
 
-  (** val key : Big_int_Z.big_int -> Big_int_Z.big_int **)
+  (** val key : Numbers.t -> Numbers.t **)
 
   let key p =
-    (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-      (fun q -> Big_int_Z.minus_big_int q)
+    Numbers.of_positive
+      (fun q -> Numbers.negated q)
       (fun q -> q)
-      (fun _ -> Big_int_Z.zero_big_int)
+      (fun _ -> Numbers.zero)
       p
 
   type 'a t = 'a PositiveMap.t
@@ -1341,24 +944,24 @@ module M =
   let empty =
     PositiveMap.empty
 
-  (** val find : Big_int_Z.big_int -> 'a1 t -> 'a1 option **)
+  (** val find : Numbers.t -> 'a1 t -> 'a1 option **)
 
   let find i m =
     PositiveMap.find (path i) m
 
-  (** val mem : Big_int_Z.big_int -> 'a1 t -> bool **)
+  (** val mem : Numbers.t -> 'a1 t -> bool **)
 
   let mem i m =
     match find i m with
     | Some _ -> true
     | None -> false
 
-  (** val add : Big_int_Z.big_int -> 'a1 -> 'a1 t -> 'a1 PositiveMap.t **)
+  (** val add : Numbers.t -> 'a1 -> 'a1 t -> 'a1 PositiveMap.t **)
 
   let add i a m =
     PositiveMap.add (path i) a m
 
-  (** val remove : Big_int_Z.big_int -> 'a1 t -> 'a1 PositiveMap.t **)
+  (** val remove : Numbers.t -> 'a1 t -> 'a1 PositiveMap.t **)
 
   let remove i m =
     PositiveMap.remove (path i) m
@@ -1368,23 +971,22 @@ module M =
   let map =
     PositiveMap.map
 
-  (** val elements : 'a1 t -> (Big_int_Z.big_int * 'a1) list **)
+  (** val elements : 'a1 t -> (Numbers.t * 'a1) list **)
 
   let elements m =
-    Coq__2.map (fun e -> ((key (fst e)), (snd e))) (PositiveMap.elements m)
+    Coq__1.map (fun e -> ((key (fst e)), (snd e))) (PositiveMap.elements m)
  end
 
 type pairs = unit M.t M.t
 
-(** val has_pair : pairs -> Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
+(** val has_pair : pairs -> Numbers.t -> Numbers.t -> bool **)
 
 let has_pair s i j =
   match M.find i s with
   | Some t0 -> M.mem j t0
   | None -> false
 
-(** val add_pair :
-    Big_int_Z.big_int -> Big_int_Z.big_int -> pairs -> pairs **)
+(** val add_pair : Numbers.t -> Numbers.t -> pairs -> pairs **)
 
 let add_pair i j s =
   M.add i
@@ -1392,17 +994,15 @@ let add_pair i j s =
                  | Some t0 -> t0
                  | None -> M.empty)) s
 
-type item = { id : Big_int_Z.big_int; bytes : Big_int_Z.big_int;
-              lives : (Big_int_Z.big_int * Big_int_Z.big_int) list;
-              group : Big_int_Z.big_int; pin : Big_int_Z.big_int option;
-              page : Big_int_Z.big_int option; opens : nat list;
-              spots : spot option list }
+type item = { id : Numbers.t; bytes : Numbers.t;
+              lives : (Numbers.t * Numbers.t) list; group : Numbers.t;
+              pin : Numbers.t option; page : Numbers.t option;
+              opens : nat list; spots : spot option list }
 
 type relations = { named : pairs; sharing : pairs; ties : bool }
 
 (** val overlap :
-    (Big_int_Z.big_int * Big_int_Z.big_int) list ->
-    (Big_int_Z.big_int * Big_int_Z.big_int) list -> bool **)
+    (Numbers.t * Numbers.t) list -> (Numbers.t * Numbers.t) list -> bool **)
 
 let overlap k l =
   existsb (fun a ->
@@ -1419,7 +1019,7 @@ let meets rel0 a b =
           ((&&) (negb (Z.eqb a.group b.group))
             (negb (has_pair rel0.sharing a.id b.id))))))
 
-(** val wall : nat -> item -> (Big_int_Z.big_int * Big_int_Z.big_int) list **)
+(** val wall : nat -> item -> (Numbers.t * Numbers.t) list **)
 
 let wall q a =
   match a.pin with
@@ -1448,8 +1048,7 @@ let rec ascending = function
    | s :: _ -> (&&) (Z.ltb r.number s.number) (ascending t0))
 
 (** val root_of :
-    row M.t -> nat -> Big_int_Z.big_int ->
-    (Big_int_Z.big_int * Big_int_Z.big_int) option **)
+    row M.t -> nat -> Numbers.t -> (Numbers.t * Numbers.t) option **)
 
 let rec root_of by_number fuel i =
   match M.find i by_number with
@@ -1463,12 +1062,11 @@ let rec root_of by_number fuel i =
           (match root_of by_number f host with
            | Some p1 -> let (root, d) = p1 in Some (root, (Z.add d k))
            | None -> None)
-        | None -> Some (i, Big_int_Z.zero_big_int)))
+        | None -> Some (i, Numbers.zero)))
   | None -> None
 
 (** val parts_of :
-    (row * Big_int_Z.big_int) list M.t -> Big_int_Z.big_int ->
-    (row * Big_int_Z.big_int) list **)
+    (row * Numbers.t) list M.t -> Numbers.t -> (row * Numbers.t) list **)
 
 let parts_of g j =
   match M.find j g with
@@ -1476,7 +1074,7 @@ let parts_of g j =
   | None -> []
 
 (** val group_parts :
-    row M.t -> nat -> row list -> (row * Big_int_Z.big_int) list M.t option **)
+    row M.t -> nat -> row list -> (row * Numbers.t) list M.t option **)
 
 let rec group_parts by_number fuel = function
 | [] -> Some M.empty
@@ -1490,8 +1088,7 @@ let rec group_parts by_number fuel = function
    | None -> None)
 
 (** val pair_up :
-    row M.t -> nat -> (Big_int_Z.big_int * Big_int_Z.big_int) list -> pairs
-    option **)
+    row M.t -> nat -> (Numbers.t * Numbers.t) list -> pairs option **)
 
 let rec pair_up by_number fuel = function
 | [] -> Some M.empty
@@ -1509,8 +1106,7 @@ let rec pair_up by_number fuel = function
       | None -> None)
    | None -> None)
 
-(** val group_of :
-    Big_int_Z.big_int M.t -> Big_int_Z.big_int -> Big_int_Z.big_int **)
+(** val group_of : Numbers.t M.t -> Numbers.t -> Numbers.t **)
 
 let group_of g i =
   match M.find i g with
@@ -1518,8 +1114,7 @@ let group_of g i =
   | None -> i
 
 (** val join :
-    row M.t -> nat -> Big_int_Z.big_int M.t -> row -> Big_int_Z.big_int
-    PositiveMap.t **)
+    row M.t -> nat -> Numbers.t M.t -> row -> Numbers.t PositiveMap.t **)
 
 let join by_number fuel g r =
   match r.relative_to with
@@ -1534,7 +1129,7 @@ let join by_number fuel g r =
      | None -> g)
   | None -> g
 
-(** val joins : row M.t -> nat -> Big_int_Z.big_int M.t -> row -> bool **)
+(** val joins : row M.t -> nat -> Numbers.t M.t -> row -> bool **)
 
 let joins by_number fuel g r =
   match r.relative_to with
@@ -1545,7 +1140,7 @@ let joins by_number fuel g r =
      | None -> false)
   | None -> true
 
-(** val pins_of : (row * Big_int_Z.big_int) list -> Big_int_Z.big_int list **)
+(** val pins_of : (row * Numbers.t) list -> Numbers.t list **)
 
 let pins_of ps =
   flat_map (fun rd ->
@@ -1553,19 +1148,15 @@ let pins_of ps =
     | Some k -> (Z.sub k (snd rd)) :: []
     | None -> []) ps
 
-(** val one_of : Big_int_Z.big_int list -> Big_int_Z.big_int option **)
+(** val one_of : Numbers.t list -> Numbers.t option **)
 
 let one_of = function
 | [] -> None
 | k :: t0 ->
-  Some
-    (if forallb (Z.eqb k) t0
-     then k
-     else Big_int_Z.minus_big_int Big_int_Z.unit_big_int)
+  Some (if forallb (Z.eqb k) t0 then k else Numbers.negated Numbers.one)
 
 (** val core :
-    problem -> (row * Big_int_Z.big_int) list M.t -> Big_int_Z.big_int M.t ->
-    row -> item **)
+    problem -> (row * Numbers.t) list M.t -> Numbers.t M.t -> row -> item **)
 
 let core p g groups r =
   let ps = parts_of g r.number in
@@ -1578,8 +1169,7 @@ let core p g groups r =
     (seq O (length p.pools))); spots = [] }
 
 (** val rules_of :
-    pool -> (row * Big_int_Z.big_int) list ->
-    (Big_int_Z.big_int * Big_int_Z.big_int) list **)
+    pool -> (row * Numbers.t) list -> (Numbers.t * Numbers.t) list **)
 
 let rules_of q ps =
   flat_map (fun rd ->
@@ -1590,23 +1180,22 @@ let rules_of q ps =
       (Z.sub (Z.opp q.base_address) (snd rd))) :: ((q.pool_alignment,
       (Z.sub (Z.opp q.base_address) (snd rd))) :: []))) ps
 
-(** val bars_of : pool -> (Big_int_Z.big_int * Big_int_Z.big_int) list **)
+(** val bars_of : pool -> (Numbers.t * Numbers.t) list **)
 
 let bars_of q =
   flat_map (fun fl ->
-    if Z.ltb Big_int_Z.zero_big_int (snd fl)
+    if Z.ltb Numbers.zero (snd fl)
     then ((fst fl), (Z.add (fst fl) (snd fl))) :: []
     else []) q.reserved
 
 (** val spot_of :
-    relations -> item list -> item -> nat -> pool ->
-    (row * Big_int_Z.big_int) list -> spot option **)
+    relations -> item list -> item -> nat -> pool -> (row * Numbers.t) list
+    -> spot option **)
 
 let spot_of rel0 fixed a n0 q ps =
   if negb (existsb (Nat.eqb n0) a.opens)
   then None
-  else (match narrow_all (Big_int_Z.unit_big_int, Big_int_Z.zero_big_int)
-                (rules_of q ps) with
+  else (match narrow_all (Numbers.one, Numbers.zero) (rules_of q ps) with
         | Some sr ->
           if on_grid a.bytes a.page q.base_address sr
           then Some { step = (fst sr); rest = (snd sr); base =
@@ -1621,8 +1210,8 @@ let spot_of rel0 fixed a n0 q ps =
         | None -> None)
 
 (** val finish :
-    problem -> relations -> item list -> (row * Big_int_Z.big_int) list M.t
-    -> item -> item **)
+    problem -> relations -> item list -> (row * Numbers.t) list M.t -> item
+    -> item **)
 
 let finish p rel0 fixed g a =
   { id = a.id; bytes = a.bytes; lives = a.lives; group = a.group; pin =
@@ -1636,25 +1225,25 @@ let is_sane p =
   (&&)
     (forallb (fun r ->
       (&&)
-        ((&&) (Z.ltb Big_int_Z.zero_big_int r.alignment)
+        ((&&) (Z.ltb Numbers.zero r.alignment)
           (match r.offset_mod with
-           | Some p0 -> let (m, _) = p0 in Z.ltb Big_int_Z.zero_big_int m
+           | Some p0 -> let (m, _) = p0 in Z.ltb Numbers.zero m
            | None -> true))
         (match r.no_cross with
-         | Some m -> Z.ltb Big_int_Z.zero_big_int m
+         | Some m -> Z.ltb Numbers.zero m
          | None -> true)) p.rows)
-    (forallb (fun q -> Z.ltb Big_int_Z.zero_big_int q.pool_alignment) p.pools)
+    (forallb (fun q -> Z.ltb Numbers.zero q.pool_alignment) p.pools)
 
 type instance = { solid : item list; index : item M.t; rel : relations;
-                  bars : (Big_int_Z.big_int * Big_int_Z.big_int) list list;
-                  part_lists : (row * Big_int_Z.big_int) list M.t }
+                  bars : (Numbers.t * Numbers.t) list list;
+                  part_lists : (row * Numbers.t) list M.t }
 
 (** val is_solid : row -> bool **)
 
 let is_solid r =
   match r.alias_of with
   | Some _ -> false
-  | None -> Z.ltb Big_int_Z.zero_big_int r.size
+  | None -> Z.ltb Numbers.zero r.size
 
 (** val has_ties : problem -> bool **)
 
@@ -1756,23 +1345,21 @@ module Sort =
      | None -> flatten_stack stack')
  end
 
-type lows = Big_int_Z.big_int option list
+type lows = Numbers.t option list
 
-type state = Big_int_Z.big_int -> lows option
+type state = Numbers.t -> lows option
 
 type reference =
-| By_lemma of Big_int_Z.big_int
-| By_set of Big_int_Z.big_int * Big_int_Z.big_int * Big_int_Z.big_int
-   * Big_int_Z.big_int
-| By_worth of Big_int_Z.big_int
+| By_lemma of Numbers.t
+| By_set of Numbers.t * Numbers.t * Numbers.t * Numbers.t
+| By_worth of Numbers.t
 | By_nothing
 
-type clique = { free : item list;
-                blocks : (Big_int_Z.big_int * Big_int_Z.big_int) list list }
+type clique = { free : item list; blocks : (Numbers.t * Numbers.t) list list }
 
 module Start =
  struct
-  type t = Big_int_Z.big_int * Big_int_Z.big_int
+  type t = Numbers.t * Numbers.t
 
   (** val leb : t -> t -> bool **)
 
@@ -1784,7 +1371,7 @@ module SortStarts = Sort(Start)
 
 module High =
  struct
-  type t = Big_int_Z.big_int * item
+  type t = Numbers.t * item
 
   (** val leb : t -> t -> bool **)
 
@@ -1794,7 +1381,7 @@ module High =
 
 module SortHigh = Sort(High)
 
-(** val put : nat -> Big_int_Z.big_int option -> lows -> lows **)
+(** val put : nat -> Numbers.t option -> lows -> lows **)
 
 let rec put q v = function
 | [] -> []
@@ -1815,8 +1402,7 @@ let is_gone ls =
                     | None -> true) ls
 
 (** val legal :
-    Big_int_Z.big_int list -> item -> nat -> Big_int_Z.big_int ->
-    Big_int_Z.big_int option **)
+    Numbers.t list -> item -> nat -> Numbers.t -> Numbers.t option **)
 
 let legal ends a q x =
   match nth_error a.spots q with
@@ -1829,12 +1415,12 @@ let legal ends a q x =
      | None -> None)
   | None -> None
 
-(** val first : Big_int_Z.big_int list -> item -> lows **)
+(** val first : Numbers.t list -> item -> lows **)
 
 let first ends a =
-  map (fun q -> legal ends a q Big_int_Z.zero_big_int) (seq O (length ends))
+  map (fun q -> legal ends a q Numbers.zero) (seq O (length ends))
 
-(** val at_first : instance -> Big_int_Z.big_int list -> state **)
+(** val at_first : instance -> Numbers.t list -> state **)
 
 let at_first i ends i0 =
   match M.find i0 i.index with
@@ -1867,7 +1453,7 @@ let rec covers l k =
                        | Some _ -> false
                        | None -> covers l0 k0)))
 
-(** val is_lemma_in : (Big_int_Z.big_int * lows) list -> state -> bool **)
+(** val is_lemma_in : (Numbers.t * lows) list -> state -> bool **)
 
 let is_lemma_in lemma low =
   forallb (fun e ->
@@ -1903,48 +1489,43 @@ let inside mask0 low s =
     | Some l -> within mask0 l
     | None -> false) s.free
 
-(** val grid : item -> nat -> Big_int_Z.big_int * Big_int_Z.big_int **)
+(** val grid : item -> nat -> Numbers.t * Numbers.t **)
 
 let grid a q =
   match nth_error a.spots q with
   | Some o ->
     (match o with
      | Some sp -> (sp.step, sp.rest)
-     | None -> (Big_int_Z.unit_big_int, Big_int_Z.zero_big_int))
-  | None -> (Big_int_Z.unit_big_int, Big_int_Z.zero_big_int)
+     | None -> (Numbers.one, Numbers.zero))
+  | None -> (Numbers.one, Numbers.zero)
 
-(** val fits :
-    Big_int_Z.big_int -> Big_int_Z.big_int -> nat -> item -> bool **)
+(** val fits : Numbers.t -> Numbers.t -> nat -> item -> bool **)
 
 let fits g r q a =
-  (&&) (Z.eqb (Z.modulo (fst (grid a q)) g) Big_int_Z.zero_big_int)
-    (Z.eqb (Z.modulo (Z.sub (snd (grid a q)) r) g) Big_int_Z.zero_big_int)
+  (&&) (Z.eqb (Z.modulo (fst (grid a q)) g) Numbers.zero)
+    (Z.eqb (Z.modulo (Z.sub (snd (grid a q)) r) g) Numbers.zero)
 
-(** val up :
-    Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int ->
-    Big_int_Z.big_int **)
+(** val up : Numbers.t -> Numbers.t -> Numbers.t -> Numbers.t **)
 
 let up g r x =
   Z.add x (Z.modulo (Z.sub r x) g)
 
-(** val cells : Big_int_Z.big_int -> item -> Big_int_Z.big_int **)
+(** val cells : Numbers.t -> item -> Numbers.t **)
 
 let cells g a =
   Z.add a.bytes (Z.modulo (Z.opp a.bytes) g)
 
 (** val round_up :
-    Big_int_Z.big_int -> Big_int_Z.big_int ->
-    (Big_int_Z.big_int * Big_int_Z.big_int) list ->
-    (Big_int_Z.big_int * Big_int_Z.big_int) list **)
+    Numbers.t -> Numbers.t -> (Numbers.t * Numbers.t) list ->
+    (Numbers.t * Numbers.t) list **)
 
 let round_up g r bs =
   map (fun b -> ((up g r (fst b)), (up g r (snd b)))) bs
 
 (** val too_long :
-    Big_int_Z.big_int -> Big_int_Z.big_int -> nat -> Big_int_Z.big_int ->
-    (Big_int_Z.big_int * Big_int_Z.big_int) list ->
-    (Big_int_Z.big_int * item) list -> Big_int_Z.big_int -> Big_int_Z.big_int
-    -> Big_int_Z.big_int -> bool **)
+    Numbers.t -> Numbers.t -> nat -> Numbers.t -> (Numbers.t * Numbers.t)
+    list -> (Numbers.t * item) list -> Numbers.t -> Numbers.t -> Numbers.t ->
+    bool **)
 
 let rec too_long g r q e bs l at_ amount waste =
   match l with
@@ -1955,12 +1536,11 @@ let rec too_long g r q e bs l at_ amount waste =
     then let at_0 = Z.min at_ low in
          let amount0 = Z.add amount (cells g a) in
          let waste0 = Z.max waste (Z.modulo (Z.opp a.bytes) g) in
-         (||)
-           (Z.ltb (room Big_int_Z.unit_big_int bs at_0 (Z.add e waste0))
-             amount0) (too_long g r q e bs t0 at_0 amount0 waste0)
+         (||) (Z.ltb (room Numbers.one bs at_0 (Z.add e waste0)) amount0)
+           (too_long g r q e bs t0 at_0 amount0 waste0)
     else too_long g r q e bs t0 at_ amount waste
 
-(** val low_in : state -> nat -> item -> Big_int_Z.big_int option **)
+(** val low_in : state -> nat -> item -> Numbers.t option **)
 
 let low_in low q a =
   match low a.id with
@@ -1970,8 +1550,8 @@ let low_in low q a =
   | None -> None
 
 (** val one_pool :
-    Big_int_Z.big_int list -> Big_int_Z.big_int -> Big_int_Z.big_int -> nat
-    -> state -> clique -> item list -> bool **)
+    Numbers.t list -> Numbers.t -> Numbers.t -> nat -> state -> clique ->
+    item list -> bool **)
 
 let one_pool ends g r q low s members =
   match nth_error ends q with
@@ -1995,13 +1575,12 @@ let one_pool ends g r q low s members =
           | [] -> false
           | p :: _ ->
             let (top0, _) = p in
-            too_long g r q e (round_up g r bs) sorted top0
-              Big_int_Z.zero_big_int Big_int_Z.zero_big_int)
+            too_long g r q e (round_up g r bs) sorted top0 Numbers.zero
+              Numbers.zero)
      | None -> false)
   | None -> false
 
-(** val blocks_in :
-    clique -> nat -> (Big_int_Z.big_int * Big_int_Z.big_int) list **)
+(** val blocks_in : clique -> nat -> (Numbers.t * Numbers.t) list **)
 
 let blocks_in s q =
   match nth_error s.blocks q with
@@ -2009,23 +1588,22 @@ let blocks_in s q =
   | None -> []
 
 (** val room_in :
-    Big_int_Z.big_int list -> Big_int_Z.big_int -> clique -> nat ->
-    Big_int_Z.big_int **)
+    Numbers.t list -> Numbers.t -> clique -> nat -> Numbers.t **)
 
 let room_in ends g s q =
   match nth_error ends q with
-  | Some e -> room g (blocks_in s q) Big_int_Z.zero_big_int e
-  | None -> Big_int_Z.zero_big_int
+  | Some e -> room g (blocks_in s q) Numbers.zero e
+  | None -> Numbers.zero
 
 (** val is_set_full :
-    Big_int_Z.big_int list -> clique -> Big_int_Z.big_int ->
-    Big_int_Z.big_int -> Big_int_Z.big_int -> state -> bool **)
+    Numbers.t list -> clique -> Numbers.t -> Numbers.t -> Numbers.t -> state
+    -> bool **)
 
 let is_set_full ends s g r bits low =
   let mask0 = map (fun q -> Z.testbit bits (Z.of_nat q)) (seq O (length ends))
   in
   let members = inside mask0 low s in
-  (&&) (Z.ltb Big_int_Z.zero_big_int g)
+  (&&) (Z.ltb Numbers.zero g)
     (match chosen mask0 with
      | [] -> false
      | q :: l ->
@@ -2034,25 +1612,21 @@ let is_set_full ends s g r bits low =
         | n0 :: l0 ->
           Z.ltb (total (room_in ends g s) (q :: (n0 :: l0)))
             (total (fun i -> i.bytes)
-              (filter (fun a ->
-                Z.eqb (Z.modulo a.bytes g) Big_int_Z.zero_big_int) members))))
+              (filter (fun a -> Z.eqb (Z.modulo a.bytes g) Numbers.zero)
+                members))))
 
-type known = { sets : clique M.t;
-               lemmas : (Big_int_Z.big_int * lows) list M.t;
-               worths : (state -> bool) M.t; set_count : Big_int_Z.big_int;
-               lemma_count : Big_int_Z.big_int;
-               worth_count : Big_int_Z.big_int }
+type known = { sets : clique M.t; lemmas : (Numbers.t * lows) list M.t;
+               worths : (state -> bool) M.t; set_count : Numbers.t;
+               lemma_count : Numbers.t; worth_count : Numbers.t }
 
 (** val nothing_known : known **)
 
 let nothing_known =
   { sets = M.empty; lemmas = M.empty; worths = M.empty; set_count =
-    Big_int_Z.zero_big_int; lemma_count = Big_int_Z.zero_big_int;
-    worth_count = Big_int_Z.zero_big_int }
+    Numbers.zero; lemma_count = Numbers.zero; worth_count = Numbers.zero }
 
 (** val refuted :
-    Big_int_Z.big_int list -> known -> state -> reference ->
-    Big_int_Z.big_int list -> bool **)
+    Numbers.t list -> known -> state -> reference -> Numbers.t list -> bool **)
 
 let refuted ends k low ref changed =
   (||)
@@ -2091,12 +1665,12 @@ let clique_of i members =
       SortStarts.sort (app (snd qb) (flat_map (wall (fst qb)) members)))
       (numbered i.bars)) }
 
-(** val is_alive : Big_int_Z.big_int -> item -> bool **)
+(** val is_alive : Numbers.t -> item -> bool **)
 
 let is_alive t0 a =
   existsb (fun k -> (&&) (Z.leb (fst k) t0) (Z.ltb t0 (snd k))) a.lives
 
-(** val set_at : instance -> Big_int_Z.big_int -> clique option **)
+(** val set_at : instance -> Numbers.t -> clique option **)
 
 let set_at i t0 =
   let members = filter (is_alive t0) i.solid in
@@ -2104,27 +1678,26 @@ let set_at i t0 =
   then None
   else Some (clique_of i members)
 
-(** val set_of : instance -> Big_int_Z.big_int list -> clique option **)
+(** val set_of : instance -> Numbers.t list -> clique option **)
 
 let set_of i numbers =
   let named0 = fold_left (fun m i0 -> M.add i0 () m) numbers M.empty in
   let members = filter (fun a -> M.mem a.id named0) i.solid in
   if all_meet i members then Some (clique_of i members) else None
 
-(** val override : state -> Big_int_Z.big_int -> lows -> state **)
+(** val override : state -> Numbers.t -> lows -> state **)
 
 let override low b l i =
   if Z.eqb i b then Some l else low i
 
-(** val only : nat -> Big_int_Z.big_int option -> lows -> lows **)
+(** val only : nat -> Numbers.t option -> lows -> lows **)
 
 let only q v l =
   put q v (map (fun _ -> None) l)
 
 (** val near :
-    instance -> item -> nat -> lows M.t ->
-    (((Big_int_Z.big_int * Big_int_Z.big_int option
-    list) * Big_int_Z.big_int) * item) list **)
+    instance -> item -> nat -> lows M.t -> (((Numbers.t * Numbers.t option
+    list) * Numbers.t) * item) list **)
 
 let near i a q m =
   flat_map (fun e ->
@@ -2140,9 +1713,8 @@ let near i a q m =
     | None -> []) (M.elements m)
 
 (** val raise :
-    Big_int_Z.big_int list -> item -> nat -> Big_int_Z.big_int -> lows M.t ->
-    (((Big_int_Z.big_int * lows) * Big_int_Z.big_int) * item) -> lows
-    PositiveMap.t **)
+    Numbers.t list -> item -> nat -> Numbers.t -> lows M.t ->
+    (((Numbers.t * lows) * Numbers.t) * item) -> lows PositiveMap.t **)
 
 let raise ends a q at_ m = function
 | (p, c) ->
@@ -2155,8 +1727,7 @@ let raise ends a q at_ m = function
        | None -> None) l) m
 
 (** val least_end :
-    (((Big_int_Z.big_int * lows) * Big_int_Z.big_int) * item) list ->
-    Big_int_Z.big_int option **)
+    (((Numbers.t * lows) * Numbers.t) * item) list -> Numbers.t option **)
 
 let least_end es =
   fold_right (fun e least0 ->
@@ -2167,8 +1738,8 @@ let least_end es =
      | None -> Some (Z.add v c.bytes))) None es
 
 (** val rests_or_lifts :
-    instance -> Big_int_Z.big_int list -> known -> Big_int_Z.big_int ->
-    reference -> reference -> lows M.t -> bool **)
+    instance -> Numbers.t list -> known -> Numbers.t -> reference ->
+    reference -> lows M.t -> bool **)
 
 let rests_or_lifts i ends k b rests lifts m =
   match M.find b i.index with
@@ -2207,8 +1778,7 @@ let rests_or_lifts i ends k b rests lifts m =
   | None -> false
 
 (** val is_nowhere :
-    Big_int_Z.big_int list -> known -> Big_int_Z.big_int -> reference list ->
-    lows M.t -> bool **)
+    Numbers.t list -> known -> Numbers.t -> reference list -> lows M.t -> bool **)
 
 let is_nowhere ends k b refs m =
   match M.find b m with
@@ -2226,8 +1796,7 @@ let is_nowhere ends k b refs m =
   | None -> false
 
 (** val read_state :
-    instance -> Big_int_Z.big_int list -> (Big_int_Z.big_int * lows) list ->
-    lows M.t option **)
+    instance -> Numbers.t list -> (Numbers.t * lows) list -> lows M.t option **)
 
 let read_state i ends st =
   if forallb (fun e ->
@@ -2237,45 +1806,40 @@ let read_state i ends st =
   else None
 
 (** val part_prices :
-    problem -> kind -> Big_int_Z.big_int -> Big_int_Z.big_int list option **)
+    problem -> kind -> Numbers.t -> Numbers.t list option **)
 
 let part_prices p by_ d =
-  if forallb (fun c ->
-       Z.eqb (Z.modulo (Z.mul c d) p.parts) Big_int_Z.zero_big_int)
+  if forallb (fun c -> Z.eqb (Z.modulo (Z.mul c d) p.parts) Numbers.zero)
        (prices p by_)
   then Some (map (fun c -> Z.div (Z.mul c d) p.parts) (prices p by_))
   else None
 
-(** val moved : (row * Big_int_Z.big_int) list -> Big_int_Z.big_int **)
+(** val moved : (row * Numbers.t) list -> Numbers.t **)
 
 let moved ps =
   total (fun rd ->
-    if Z.ltb Big_int_Z.zero_big_int (fst rd).size
+    if Z.ltb Numbers.zero (fst rd).size
     then (fst rd).traffic
-    else Big_int_Z.zero_big_int) ps
+    else Numbers.zero) ps
 
-(** val traffic_of : instance -> item -> Big_int_Z.big_int **)
+(** val traffic_of : instance -> item -> Numbers.t **)
 
 let traffic_of i a =
   moved (parts_of i.part_lists a.id)
 
-(** val price_of :
-    instance -> Big_int_Z.big_int list -> item -> nat -> Big_int_Z.big_int **)
+(** val price_of : instance -> Numbers.t list -> item -> nat -> Numbers.t **)
 
 let price_of i ws a q =
-  Z.mul (traffic_of i a) (nth q ws Big_int_Z.zero_big_int)
+  Z.mul (traffic_of i a) (nth q ws Numbers.zero)
 
-(** val charges_of :
-    Big_int_Z.big_int list M.t -> Big_int_Z.big_int -> Big_int_Z.big_int list **)
+(** val charges_of : Numbers.t list M.t -> Numbers.t -> Numbers.t list **)
 
 let charges_of m i =
   match M.find i m with
   | Some l -> l
   | None -> []
 
-(** val plus :
-    nat -> Big_int_Z.big_int -> Big_int_Z.big_int list -> Big_int_Z.big_int
-    list **)
+(** val plus : nat -> Numbers.t -> Numbers.t list -> Numbers.t list **)
 
 let rec plus q v = function
 | [] -> []
@@ -2285,20 +1849,19 @@ let rec plus q v = function
    | S q0 -> h :: (plus q0 v t0))
 
 (** val charge :
-    nat -> Big_int_Z.big_int -> Big_int_Z.big_int list M.t -> item ->
-    Big_int_Z.big_int list PositiveMap.t **)
+    nat -> Numbers.t -> Numbers.t list M.t -> item -> Numbers.t list
+    PositiveMap.t **)
 
 let charge q w m a =
   M.add a.id (plus q (Z.mul w a.bytes) (charges_of m a.id)) m
 
 (** val charge_all :
-    Big_int_Z.big_int list -> known ->
-    ((Big_int_Z.big_int * nat) * Big_int_Z.big_int) list -> Big_int_Z.big_int
-    list M.t -> (Big_int_Z.big_int list M.t * Big_int_Z.big_int) option **)
+    Numbers.t list -> known -> ((Numbers.t * nat) * Numbers.t) list ->
+    Numbers.t list M.t -> (Numbers.t list M.t * Numbers.t) option **)
 
 let rec charge_all ends k rows0 m =
   match rows0 with
-  | [] -> Some (m, Big_int_Z.zero_big_int)
+  | [] -> Some (m, Numbers.zero)
   | y :: t0 ->
     let (y0, w) = y in
     let (k0, q) = y0 in
@@ -2307,10 +1870,9 @@ let rec charge_all ends k rows0 m =
        (match charge_all ends k t0 m with
         | Some p0 ->
           let (m0, worth) = p0 in
-          if Z.leb Big_int_Z.zero_big_int w
+          if Z.leb Numbers.zero w
           then Some ((fold_left (charge q w) c.free m0),
-                 (Z.add worth
-                   (Z.mul w (room_in ends Big_int_Z.unit_big_int c q))))
+                 (Z.add worth (Z.mul w (room_in ends Numbers.one c q))))
           else None
         | None -> None)
      | None -> None)
@@ -2322,16 +1884,15 @@ let homes_of l =
                      | Some _ -> (fst e) :: []
                      | None -> []) (numbered l)
 
-(** val least : Big_int_Z.big_int list -> Big_int_Z.big_int **)
+(** val least : Numbers.t list -> Numbers.t **)
 
 let least = function
-| [] -> Big_int_Z.zero_big_int
+| [] -> Numbers.zero
 | a :: t0 -> fold_right Z.min a t0
 
 (** val is_dear :
-    Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int ->
-    ((item * nat list) * Big_int_Z.big_int list) list -> Big_int_Z.big_int ->
-    Big_int_Z.big_int -> state -> bool **)
+    Numbers.t -> Numbers.t -> Numbers.t -> ((item * nat list) * Numbers.t
+    list) list -> Numbers.t -> Numbers.t -> state -> bool **)
 
 let is_dear k scale worth table base0 step0 low =
   let rows0 =
@@ -2339,32 +1900,28 @@ let is_dear k scale worth table base0 step0 low =
       let (y, charges) = e in
       let (a, homes0) = y in
       (match low a.id with
-       | Some l ->
-         map (fun q -> nth q charges Big_int_Z.zero_big_int) (homes_of l)
-       | None -> map (fun q -> nth q charges Big_int_Z.zero_big_int) homes0))
-      table
+       | Some l -> map (fun q -> nth q charges Numbers.zero) (homes_of l)
+       | None -> map (fun q -> nth q charges Numbers.zero) homes0)) table
   in
   (||) (existsb (fun r -> match r with
                           | [] -> true
                           | _ :: _ -> false) rows0)
     (let bound = Z.opp (Z.div (Z.sub worth (total least rows0)) scale) in
-     if Z.eqb step0 Big_int_Z.zero_big_int
+     if Z.eqb step0 Numbers.zero
      then Z.leb k base0
      else Z.leb k (Z.add bound (Z.modulo (Z.sub base0 bound) step0)))
 
 (** val base_of :
-    instance -> Big_int_Z.big_int list -> (item * nat list) list ->
-    Big_int_Z.big_int **)
+    instance -> Numbers.t list -> (item * nat list) list -> Numbers.t **)
 
 let base_of i ws table =
   total (fun e ->
     match snd e with
-    | [] -> Big_int_Z.zero_big_int
+    | [] -> Numbers.zero
     | q :: _ -> price_of i ws (fst e) q) table
 
 (** val differences :
-    instance -> Big_int_Z.big_int list -> (item * nat list) list ->
-    Big_int_Z.big_int list **)
+    instance -> Numbers.t list -> (item * nat list) list -> Numbers.t list **)
 
 let differences i ws table =
   flat_map (fun e ->
@@ -2375,18 +1932,15 @@ let differences i ws table =
         Z.sub (price_of i ws (fst e) q) (price_of i ws (fst e) o)) t0) table
 
 (** val value :
-    problem -> instance -> Big_int_Z.big_int list -> kind ->
-    Big_int_Z.big_int -> Big_int_Z.big_int -> known -> Big_int_Z.big_int ->
-    ((Big_int_Z.big_int * nat) * Big_int_Z.big_int) list -> (state -> bool)
-    option **)
+    problem -> instance -> Numbers.t list -> kind -> Numbers.t -> Numbers.t
+    -> known -> Numbers.t -> ((Numbers.t * nat) * Numbers.t) list -> (state
+    -> bool) option **)
 
 let value p i ends by_ d k k0 scale rows0 =
   match part_prices p by_ d with
   | Some ws ->
     let firsts = map (fun a -> (a, (homes_of (first ends a)))) i.solid in
-    let step0 =
-      fold_right Z.gcd Big_int_Z.zero_big_int (differences i ws firsts)
-    in
+    let step0 = fold_right Z.gcd Numbers.zero (differences i ws firsts) in
     let prices0 =
       fold_left (fun m a ->
         let t0 = traffic_of i a in
@@ -2402,18 +1956,16 @@ let value p i ends by_ d k k0 scale rows0 =
                 ((&&)
                   ((&&)
                     ((&&)
-                      ((&&) (Z.ltb Big_int_Z.zero_big_int scale)
-                        (Z.ltb Big_int_Z.zero_big_int d))
-                      (Z.ltb Big_int_Z.zero_big_int p.parts))
-                    (Z.leb Big_int_Z.zero_big_int step0))
+                      ((&&) (Z.ltb Numbers.zero scale) (Z.ltb Numbers.zero d))
+                      (Z.ltb Numbers.zero p.parts))
+                    (Z.leb Numbers.zero step0))
                   (forallb (fun v ->
-                    if Z.eqb step0 Big_int_Z.zero_big_int
-                    then Z.eqb v Big_int_Z.zero_big_int
-                    else Z.eqb (Z.modulo v step0) Big_int_Z.zero_big_int)
+                    if Z.eqb step0 Numbers.zero
+                    then Z.eqb v Numbers.zero
+                    else Z.eqb (Z.modulo v step0) Numbers.zero)
                     (differences i ws firsts)))
-                (forallb (fun r -> Z.leb Big_int_Z.zero_big_int r.traffic)
-                  p.rows))
-              (forallb (fun c -> Z.leb Big_int_Z.zero_big_int c) ws))
+                (forallb (fun r -> Z.leb Numbers.zero r.traffic) p.rows))
+              (forallb (fun c -> Z.leb Numbers.zero c) ws))
             (Nat.eqb (length ws) (length ends))
        then let table =
               map (fun e -> (((fst e), (snd e)), (charges_of m (fst e).id)))
@@ -2425,48 +1977,43 @@ let value p i ends by_ d k k0 scale rows0 =
   | None -> None
 
 type line =
-| Time_set of Big_int_Z.big_int
-| List_set of Big_int_Z.big_int list
-| Worth of Big_int_Z.big_int
-   * ((Big_int_Z.big_int * nat) * Big_int_Z.big_int) list
-| Rest_lemma of Big_int_Z.big_int * reference * reference
-   * (Big_int_Z.big_int * lows) list
-| Pool_lemma of Big_int_Z.big_int * reference list
-   * (Big_int_Z.big_int * lows) list
+| Time_set of Numbers.t
+| List_set of Numbers.t list
+| Worth of Numbers.t * ((Numbers.t * nat) * Numbers.t) list
+| Rest_lemma of Numbers.t * reference * reference * (Numbers.t * lows) list
+| Pool_lemma of Numbers.t * reference list * (Numbers.t * lows) list
 
-type part = { claimed : Big_int_Z.big_int list; lines : line list;
-              closing : reference; nowhere : Big_int_Z.big_int option }
+type part = { claimed : Numbers.t list; lines : line list;
+              closing : reference; nowhere : Numbers.t option }
 
-type certificate = { sizes : Big_int_Z.big_int option list; says : claim;
+type certificate = { sizes : Numbers.t option list; says : claim;
                      proofs : part list }
 
 (** val add_set : known -> clique -> known **)
 
 let add_set k s =
   { sets = (M.add k.set_count s k.sets); lemmas = k.lemmas; worths =
-    k.worths; set_count = (Z.add k.set_count Big_int_Z.unit_big_int);
-    lemma_count = k.lemma_count; worth_count = k.worth_count }
+    k.worths; set_count = (Z.add k.set_count Numbers.one); lemma_count =
+    k.lemma_count; worth_count = k.worth_count }
 
 (** val add_lemma : known -> lows M.t -> known **)
 
 let add_lemma k m =
   { sets = k.sets; lemmas = (M.add k.lemma_count (M.elements m) k.lemmas);
     worths = k.worths; set_count = k.set_count; lemma_count =
-    (Z.add k.lemma_count Big_int_Z.unit_big_int); worth_count =
-    k.worth_count }
+    (Z.add k.lemma_count Numbers.one); worth_count = k.worth_count }
 
 (** val add_worth : known -> (state -> bool) -> known **)
 
 let add_worth k f =
   { sets = k.sets; lemmas = k.lemmas; worths =
     (M.add k.worth_count f k.worths); set_count = k.set_count; lemma_count =
-    k.lemma_count; worth_count =
-    (Z.add k.worth_count Big_int_Z.unit_big_int) }
+    k.lemma_count; worth_count = (Z.add k.worth_count Numbers.one) }
 
 (** val take :
-    instance -> Big_int_Z.big_int list -> (known -> Big_int_Z.big_int ->
-    ((Big_int_Z.big_int * nat) * Big_int_Z.big_int) list -> (state -> bool)
-    option) -> known -> line -> known option **)
+    instance -> Numbers.t list -> (known -> Numbers.t ->
+    ((Numbers.t * nat) * Numbers.t) list -> (state -> bool) option) -> known
+    -> line -> known option **)
 
 let take i ends value0 k = function
 | Time_set t0 ->
@@ -2495,9 +2042,9 @@ let take i ends value0 k = function
    | None -> None)
 
 (** val take_all :
-    instance -> Big_int_Z.big_int list -> (known -> Big_int_Z.big_int ->
-    ((Big_int_Z.big_int * nat) * Big_int_Z.big_int) list -> (state -> bool)
-    option) -> known -> line list -> known option **)
+    instance -> Numbers.t list -> (known -> Numbers.t ->
+    ((Numbers.t * nat) * Numbers.t) list -> (state -> bool) option) -> known
+    -> line list -> known option **)
 
 let rec take_all i ends value0 k = function
 | [] -> Some k
@@ -2507,9 +2054,9 @@ let rec take_all i ends value0 k = function
    | None -> None)
 
 (** val is_proof :
-    instance -> Big_int_Z.big_int list -> (known -> Big_int_Z.big_int ->
-    ((Big_int_Z.big_int * nat) * Big_int_Z.big_int) list -> (state -> bool)
-    option) -> part -> bool **)
+    instance -> Numbers.t list -> (known -> Numbers.t ->
+    ((Numbers.t * nat) * Numbers.t) list -> (state -> bool) option) -> part
+    -> bool **)
 
 let is_proof i ends value0 p =
   match take_all i ends value0 nothing_known p.lines with
@@ -2520,8 +2067,7 @@ let is_proof i ends value0 p =
        | None -> [])
   | None -> false
 
-(** val same_list :
-    Big_int_Z.big_int list -> Big_int_Z.big_int list -> bool **)
+(** val same_list : Numbers.t list -> Numbers.t list -> bool **)
 
 let rec same_list k l =
   match k with
@@ -2534,10 +2080,9 @@ let rec same_list k l =
      | b :: l0 -> (&&) (Z.eqb a b) (same_list k0 l0))
 
 (** val are_proofs :
-    instance -> (Big_int_Z.big_int list -> Big_int_Z.big_int option -> known
-    -> Big_int_Z.big_int -> ((Big_int_Z.big_int * nat) * Big_int_Z.big_int)
-    list -> (state -> bool) option) -> (Big_int_Z.big_int
-    list * Big_int_Z.big_int option) list -> part list -> bool **)
+    instance -> (Numbers.t list -> Numbers.t option -> known -> Numbers.t ->
+    ((Numbers.t * nat) * Numbers.t) list -> (state -> bool) option) ->
+    (Numbers.t list * Numbers.t option) list -> part list -> bool **)
 
 let rec are_proofs i value0 expected parts0 =
   match expected with
@@ -2554,7 +2099,7 @@ let rec are_proofs i value0 expected parts0 =
          (are_proofs i value0 es ps))
 
 (** val same_sizes :
-    Big_int_Z.big_int option list -> Big_int_Z.big_int option list -> bool **)
+    Numbers.t option list -> Numbers.t option list -> bool **)
 
 let rec same_sizes k l =
   match k with
@@ -2579,10 +2124,9 @@ let rec same_sizes k l =
            | None -> same_sizes k0 l0)))
 
 (** val value_of :
-    problem -> instance -> claim -> Big_int_Z.big_int list ->
-    Big_int_Z.big_int option -> known -> Big_int_Z.big_int ->
-    ((Big_int_Z.big_int * nat) * Big_int_Z.big_int) list -> (state -> bool)
-    option **)
+    problem -> instance -> claim -> Numbers.t list -> Numbers.t option ->
+    known -> Numbers.t -> ((Numbers.t * nat) * Numbers.t) list -> (state ->
+    bool) option **)
 
 let value_of p inst c ends least0 =
   match c with
