@@ -24,4 +24,5 @@ Extract Constant Z.succ_double => "Numbers.uncalled".
 Extract Constant Z.pred_double => "Numbers.uncalled".
 Extract Constant Z.pos_sub => "Numbers.uncalled".
 Extract Constant Z.pos_div_eucl => "Numbers.uncalled".
+Set Printing Width 120.
 Extraction "proved.ml" Main.check.

@@ -174,8 +174,7 @@ module Coq_Pos =
 
   let rec size_nat = Numbers.uncalled
 
-  (** val compare_cont :
-      comparison -> Numbers.t -> Numbers.t -> comparison **)
+  (** val compare_cont : comparison -> Numbers.t -> Numbers.t -> comparison **)
 
   let rec compare_cont = (fun c x y -> let s = Big_int_Z.compare_big_int x y in
   if s = 0 then c else if s < 0 then Lt else Gt)
@@ -201,16 +200,14 @@ module Coq_Pos =
 
   let rec testbit p n0 =
     Numbers.of_positive
-      (fun p0 ->
-      Numbers.of_natural
-        (fun _ -> true)
-        (fun n1 -> testbit p0 (pred_N n1))
-        n0)
-      (fun p0 ->
-      Numbers.of_natural
-        (fun _ -> false)
-        (fun n1 -> testbit p0 (pred_N n1))
-        n0)
+      (fun p0 -> Numbers.of_natural
+                   (fun _ -> true)
+                   (fun n1 -> testbit p0 (pred_N n1))
+                   n0)
+      (fun p0 -> Numbers.of_natural
+                   (fun _ -> false)
+                   (fun n1 -> testbit p0 (pred_N n1))
+                   n0)
       (fun _ -> Numbers.of_natural
                   (fun _ -> true)
                   (fun _ -> false)
@@ -352,18 +349,16 @@ module Z =
   let odd z0 =
     Numbers.of_integer
       (fun _ -> false)
-      (fun p ->
-      Numbers.of_positive
-        (fun _ -> true)
-        (fun _ -> false)
-        (fun _ -> true)
-        p)
-      (fun p ->
-      Numbers.of_positive
-        (fun _ -> true)
-        (fun _ -> false)
-        (fun _ -> true)
-        p)
+      (fun p -> Numbers.of_positive
+                  (fun _ -> true)
+                  (fun _ -> false)
+                  (fun _ -> true)
+                  p)
+      (fun p -> Numbers.of_positive
+                  (fun _ -> true)
+                  (fun _ -> false)
+                  (fun _ -> true)
+                  p)
       z0
 
   (** val gcd : Numbers.t -> Numbers.t -> Numbers.t **)
@@ -484,10 +479,9 @@ let rec filter f = function
 let rec combine l l' =
   match l with
   | [] -> []
-  | x :: tl ->
-    (match l' with
-     | [] -> []
-     | y :: tl' -> (x, y) :: (combine tl tl'))
+  | x :: tl -> (match l' with
+                | [] -> []
+                | y :: tl' -> (x, y) :: (combine tl tl'))
 
 (** val firstn : nat -> 'a1 list -> 'a1 list **)
 
@@ -513,19 +507,15 @@ let rec seq start = function
 | O -> []
 | S len0 -> start :: (seq (S start) len0)
 
-type row = { number : Numbers.t; size : Numbers.t;
-             lifetimes : (Numbers.t * Numbers.t) list; alignment : Numbers.t;
-             offset_mod : (Numbers.t * Numbers.t) option;
-             no_cross : Numbers.t option; pinned : Numbers.t option;
-             homes : nat list; alias_of : (Numbers.t * Numbers.t) option;
-             relative_to : Numbers.t option; traffic : Numbers.t }
+type row = { number : Numbers.t; size : Numbers.t; lifetimes : (Numbers.t * Numbers.t) list; alignment : Numbers.t;
+             offset_mod : (Numbers.t * Numbers.t) option; no_cross : Numbers.t option; pinned : Numbers.t option;
+             homes : nat list; alias_of : (Numbers.t * Numbers.t) option; relative_to : Numbers.t option;
+             traffic : Numbers.t }
 
-type pool = { capacity : Numbers.t option; pool_alignment : Numbers.t;
-              base_address : Numbers.t;
+type pool = { capacity : Numbers.t option; pool_alignment : Numbers.t; base_address : Numbers.t;
               reserved : (Numbers.t * Numbers.t) list; price : Numbers.t }
 
-type problem = { rows : row list; pools : pool list;
-                 conflicts : (Numbers.t * Numbers.t) list;
+type problem = { rows : row list; pools : pool list; conflicts : (Numbers.t * Numbers.t) list;
                  may_share : (Numbers.t * Numbers.t) list; parts : Numbers.t }
 
 (** val capacities : problem -> Numbers.t list **)
@@ -536,10 +526,8 @@ let capacities p =
     | Some c -> c
     | None ->
       Z.sub
-        (Z.pow (Numbers.twice Numbers.one) (Numbers.twice_and_one
-          (Numbers.twice_and_one (Numbers.twice_and_one
-          (Numbers.twice_and_one (Numbers.twice_and_one Numbers.one))))))
-        Numbers.one) p.pools
+        (Z.pow (Numbers.twice Numbers.one) (Numbers.twice_and_one (Numbers.twice_and_one (Numbers.twice_and_one
+          (Numbers.twice_and_one (Numbers.twice_and_one Numbers.one)))))) Numbers.one) p.pools
 
 type kind =
 | Plain
@@ -575,20 +563,16 @@ let with_last ends u =
   app (removelast ends) (u :: [])
 
 (** val by_tops :
-    problem -> Numbers.t option list -> nat -> Numbers.t option -> (Numbers.t
-    list * Numbers.t option) list **)
+    problem -> Numbers.t option list -> nat -> Numbers.t option -> (Numbers.t list * Numbers.t option) list **)
 
 let by_tops p tops count least0 =
   flat_map (fun q ->
     let u = top (nth q tops None) in
     if Z.ltb Numbers.zero u
-    then ((app (firstn q (capacities p))
-            ((Z.sub u Numbers.one) :: (map top (skipn (S q) tops)))),
-           least0) :: []
+    then ((app (firstn q (capacities p)) ((Z.sub u Numbers.one) :: (map top (skipn (S q) tops)))), least0) :: []
     else []) (rev (seq O count))
 
-(** val claims :
-    problem -> claim -> (Numbers.t list * Numbers.t option) list **)
+(** val claims : problem -> claim -> (Numbers.t list * Numbers.t option) list **)
 
 let claims p = function
 | Infeasible -> ((capacities p), None) :: []
@@ -597,15 +581,10 @@ let claims p = function
   (match by_ with
    | Balanced ->
      let u = top (last tops None) in
-     app
-       (if Z.ltb Numbers.zero u
-        then ((with_last (capacities p) (Z.sub u Numbers.one)), None) :: []
-        else []) (((with_last (capacities p) u), (Some
-       k)) :: (by_tops p tops (sub (length tops) (S O)) (Some
-                (Z.add k Numbers.one))))
-   | _ ->
-     ((capacities p), (Some
-       k)) :: (by_tops p tops (length tops) (Some (Z.add k Numbers.one))))
+     app (if Z.ltb Numbers.zero u then ((with_last (capacities p) (Z.sub u Numbers.one)), None) :: [] else [])
+       (((with_last (capacities p) u), (Some
+       k)) :: (by_tops p tops (sub (length tops) (S O)) (Some (Z.add k Numbers.one))))
+   | _ -> ((capacities p), (Some k)) :: (by_tops p tops (length tops) (Some (Z.add k Numbers.one))))
 
 (** val total : ('a1 -> Numbers.t) -> 'a1 list -> Numbers.t **)
 
@@ -618,47 +597,36 @@ let rec total w = function
 let whole g x =
   Z.mul (Z.div x g) g
 
-(** val room :
-    Numbers.t -> (Numbers.t * Numbers.t) list -> Numbers.t -> Numbers.t ->
-    Numbers.t **)
+(** val room : Numbers.t -> (Numbers.t * Numbers.t) list -> Numbers.t -> Numbers.t -> Numbers.t **)
 
 let rec room g blocks0 lo x =
   match blocks0 with
   | [] -> whole g (Z.max Numbers.zero (Z.sub x lo))
   | p :: t0 ->
     let (from, until) = p in
-    Z.add (whole g (Z.max Numbers.zero (Z.sub (Z.min x from) lo)))
-      (room g t0 (Z.max lo until) x)
+    Z.add (whole g (Z.max Numbers.zero (Z.sub (Z.min x from) lo))) (room g t0 (Z.max lo until) x)
 
-(** val bezout :
-    nat -> Numbers.t -> Numbers.t -> Numbers.t -> Numbers.t -> Numbers.t **)
+(** val bezout : nat -> Numbers.t -> Numbers.t -> Numbers.t -> Numbers.t -> Numbers.t **)
 
 let rec bezout fuel a x b y =
   match fuel with
   | O -> x
   | S f ->
-    if Z.eqb b Numbers.zero
-    then x
-    else bezout f b y (Z.sub a (Z.mul (Z.div a b) b))
-           (Z.sub x (Z.mul (Z.div a b) y))
+    if Z.eqb b Numbers.zero then x else bezout f b y (Z.sub a (Z.mul (Z.div a b) b)) (Z.sub x (Z.mul (Z.div a b) y))
 
 (** val turns : nat **)
 
 let turns =
-  Nat.mul (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S
-    O)))))))))))))))))))) (S (S (S (S (S (S (S (S (S (S O))))))))))
+  Nat.mul (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S O)))))))))))))))))))) (S (S (S (S (S (S (S (S (S
+    (S O))))))))))
 
-(** val narrow :
-    (Numbers.t * Numbers.t) -> (Numbers.t * Numbers.t) ->
-    (Numbers.t * Numbers.t) option **)
+(** val narrow : (Numbers.t * Numbers.t) -> (Numbers.t * Numbers.t) -> (Numbers.t * Numbers.t) option **)
 
 let narrow sr rule =
   let (step0, rest0) = sr in
   let (m, r) = rule in
   if Z.eqb (Z.modulo step0 m) Numbers.zero
-  then if Z.eqb (Z.modulo (Z.sub rest0 r) m) Numbers.zero
-       then Some sr
-       else None
+  then if Z.eqb (Z.modulo (Z.sub rest0 r) m) Numbers.zero then Some sr else None
   else let g = Z.gcd step0 m in
        if negb (Z.eqb (Z.modulo (Z.sub r rest0) g) Numbers.zero)
        then None
@@ -667,78 +635,56 @@ let narrow sr rule =
               Z.add rest0
                 (Z.mul step0
                   (Z.modulo
-                    (Z.mul (Z.div (Z.sub r rest0) g)
-                      (bezout turns (Z.div step0 g) Numbers.one more
-                        Numbers.zero)) more))
+                    (Z.mul (Z.div (Z.sub r rest0) g) (bezout turns (Z.div step0 g) Numbers.one more Numbers.zero)) more))
             in
             let next0 = Z.mul (Z.div step0 g) m in
             if (&&)
-                 ((&&)
-                   ((&&) (Z.ltb Numbers.zero next0)
-                     (Z.eqb next0 (Z.lcm step0 m)))
+                 ((&&) ((&&) (Z.ltb Numbers.zero next0) (Z.eqb next0 (Z.lcm step0 m)))
                    (Z.eqb (Z.modulo (Z.sub both rest0) step0) Numbers.zero))
                  (Z.eqb (Z.modulo (Z.sub both r) m) Numbers.zero)
             then Some (next0, (Z.modulo both next0))
             else Some sr
 
-(** val narrow_all :
-    (Numbers.t * Numbers.t) -> (Numbers.t * Numbers.t) list ->
-    (Numbers.t * Numbers.t) option **)
+(** val narrow_all : (Numbers.t * Numbers.t) -> (Numbers.t * Numbers.t) list -> (Numbers.t * Numbers.t) option **)
 
 let rec narrow_all sr = function
 | [] -> Some sr
-| rule :: t0 ->
-  (match narrow sr rule with
-   | Some more -> narrow_all more t0
-   | None -> None)
+| rule :: t0 -> (match narrow sr rule with
+                 | Some more -> narrow_all more t0
+                 | None -> None)
 
-type spot = { step : Numbers.t; rest : Numbers.t; base : Numbers.t;
-              walls : (Numbers.t * Numbers.t) list }
+type spot = { step : Numbers.t; rest : Numbers.t; base : Numbers.t; walls : (Numbers.t * Numbers.t) list }
 
-(** val crosses :
-    Numbers.t -> Numbers.t option -> Numbers.t -> Numbers.t -> bool **)
+(** val crosses : Numbers.t -> Numbers.t option -> Numbers.t -> Numbers.t -> bool **)
 
 let crosses size0 page0 base0 x =
   match page0 with
   | Some m -> Z.ltb m (Z.add (Z.modulo (Z.add base0 x) m) size0)
   | None -> false
 
-(** val on_grid :
-    Numbers.t -> Numbers.t option -> Numbers.t -> (Numbers.t * Numbers.t) ->
-    bool **)
+(** val on_grid : Numbers.t -> Numbers.t option -> Numbers.t -> (Numbers.t * Numbers.t) -> bool **)
 
 let on_grid size0 page0 base0 sr =
   match page0 with
-  | Some m ->
-    Z.leb (Z.add (Z.modulo (Z.add base0 (snd sr)) (Z.gcd (fst sr) m)) size0) m
+  | Some m -> Z.leb (Z.add (Z.modulo (Z.add base0 (snd sr)) (Z.gcd (fst sr) m)) size0) m
   | None -> true
 
-(** val over_walls :
-    Numbers.t -> (Numbers.t * Numbers.t) list -> Numbers.t -> Numbers.t ->
-    Numbers.t **)
+(** val over_walls : Numbers.t -> (Numbers.t * Numbers.t) list -> Numbers.t -> Numbers.t -> Numbers.t **)
 
 let rec over_walls size0 walls0 x top0 =
   match walls0 with
   | [] -> top0
   | y :: t0 ->
     let (from, until) = y in
-    over_walls size0 t0 x
-      (if (&&) (Z.ltb from (Z.add x size0)) (Z.ltb x until)
-       then Z.max top0 until
-       else top0)
+    over_walls size0 t0 x (if (&&) (Z.ltb from (Z.add x size0)) (Z.ltb x until) then Z.max top0 until else top0)
 
-(** val next :
-    Numbers.t -> Numbers.t option -> Numbers.t option -> spot -> Numbers.t ->
-    Numbers.t option **)
+(** val next : Numbers.t -> Numbers.t option -> Numbers.t option -> spot -> Numbers.t -> Numbers.t option **)
 
 let next size0 pin0 page0 sp x =
   match pin0 with
   | Some k ->
     if Z.leb x k
-    then let x0 =
-           over_walls size0 sp.walls k
-             (Z.add k (Z.modulo (Z.sub sp.rest k) sp.step))
-         in
+    then let x0 = over_walls size0 sp.walls k (Z.add k (Z.modulo (Z.sub sp.rest k) sp.step)) in
          Some
          (if crosses size0 page0 sp.base x0
           then (match page0 with
@@ -747,10 +693,7 @@ let next size0 pin0 page0 sp x =
           else x0)
     else None
   | None ->
-    let x0 =
-      over_walls size0 sp.walls x
-        (Z.add x (Z.modulo (Z.sub sp.rest x) sp.step))
-    in
+    let x0 = over_walls size0 sp.walls x (Z.add x (Z.modulo (Z.sub sp.rest x) sp.step)) in
     Some
     (if crosses size0 page0 sp.base x0
      then (match page0 with
@@ -759,8 +702,7 @@ let next size0 pin0 page0 sp x =
      else x0)
 
 (** val climb :
-    Numbers.t -> Numbers.t option -> Numbers.t option -> nat -> spot ->
-    Numbers.t -> Numbers.t -> Numbers.t option **)
+    Numbers.t -> Numbers.t option -> Numbers.t option -> nat -> spot -> Numbers.t -> Numbers.t -> Numbers.t option **)
 
 let rec climb size0 pin0 page0 fuel sp last0 x =
   if Z.ltb last0 x
@@ -769,20 +711,17 @@ let rec climb size0 pin0 page0 fuel sp last0 x =
         | O -> Some x
         | S f ->
           (match next size0 pin0 page0 sp x with
-           | Some y ->
-             if Z.leb y x then Some x else climb size0 pin0 page0 f sp last0 y
+           | Some y -> if Z.leb y x then Some x else climb size0 pin0 page0 f sp last0 y
            | None -> None))
 
 (** val many : nat **)
 
 let many =
-  Nat.mul (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S
-    (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S
-    (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S
-    (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S
-    (S (S (S (S (S (S
-    O))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))
-    (S (S (S (S (S (S (S (S (S (S O))))))))))
+  Nat.mul (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S
+    (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S
+    (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S (S
+    O)))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))) (S (S (S (S
+    (S (S (S (S (S (S O))))))))))
 
 (** val append : Numbers.t -> Numbers.t -> Numbers.t **)
 
@@ -812,12 +751,11 @@ module PositiveMap =
 
   let rec find i = function
   | Leaf -> None
-  | Node (l, o, r) ->
-    (Numbers.of_positive
-       (fun ii -> find ii r)
-       (fun ii -> find ii l)
-       (fun _ -> o)
-       i)
+  | Node (l, o, r) -> (Numbers.of_positive
+                         (fun ii -> find ii r)
+                         (fun ii -> find ii l)
+                         (fun _ -> o)
+                         i)
 
   (** val add : key -> 'a1 -> 'a1 t -> 'a1 t **)
 
@@ -870,10 +808,9 @@ module PositiveMap =
       | Leaf -> Leaf
       | Node (l, _, r) ->
         (match l with
-         | Leaf ->
-           (match r with
-            | Leaf -> Leaf
-            | Node (_, _, _) -> Node (l, None, r))
+         | Leaf -> (match r with
+                    | Leaf -> Leaf
+                    | Node (_, _, _) -> Node (l, None, r))
          | Node (_, _, _) -> Node (l, None, r)))
       i
 
@@ -902,8 +839,7 @@ module PositiveMap =
     match m with
     | Leaf -> Leaf
     | Node (l, o, r) ->
-      Node ((xmapi f l (append i (Numbers.twice Numbers.one))),
-        (option_map (f i) o),
+      Node ((xmapi f l (append i (Numbers.twice Numbers.one))), (option_map (f i) o),
         (xmapi f r (append i (Numbers.twice_and_one Numbers.one))))
 
   (** val mapi : (key -> 'a1 -> 'a2) -> 'a1 t -> 'a2 t **)
@@ -989,25 +925,19 @@ let has_pair s i j =
 (** val add_pair : Numbers.t -> Numbers.t -> pairs -> pairs **)
 
 let add_pair i j s =
-  M.add i
-    (M.add j () (match M.find i s with
-                 | Some t0 -> t0
-                 | None -> M.empty)) s
+  M.add i (M.add j () (match M.find i s with
+                       | Some t0 -> t0
+                       | None -> M.empty)) s
 
-type item = { id : Numbers.t; bytes : Numbers.t;
-              lives : (Numbers.t * Numbers.t) list; group : Numbers.t;
-              pin : Numbers.t option; page : Numbers.t option;
-              opens : nat list; spots : spot option list }
+type item = { id : Numbers.t; bytes : Numbers.t; lives : (Numbers.t * Numbers.t) list; group : Numbers.t;
+              pin : Numbers.t option; page : Numbers.t option; opens : nat list; spots : spot option list }
 
 type relations = { named : pairs; sharing : pairs; ties : bool }
 
-(** val overlap :
-    (Numbers.t * Numbers.t) list -> (Numbers.t * Numbers.t) list -> bool **)
+(** val overlap : (Numbers.t * Numbers.t) list -> (Numbers.t * Numbers.t) list -> bool **)
 
 let overlap k l =
-  existsb (fun a ->
-    existsb (fun b -> Z.ltb (Z.max (fst a) (fst b)) (Z.min (snd a) (snd b))) l)
-    k
+  existsb (fun a -> existsb (fun b -> Z.ltb (Z.max (fst a) (fst b)) (Z.min (snd a) (snd b))) l) k
 
 (** val meets : relations -> item -> item -> bool **)
 
@@ -1015,9 +945,7 @@ let meets rel0 a b =
   (&&) (negb (Z.eqb a.id b.id))
     ((||) (has_pair rel0.named a.id b.id)
       ((&&) (overlap a.lives b.lives)
-        ((||) (negb rel0.ties)
-          ((&&) (negb (Z.eqb a.group b.group))
-            (negb (has_pair rel0.sharing a.id b.id))))))
+        ((||) (negb rel0.ties) ((&&) (negb (Z.eqb a.group b.group)) (negb (has_pair rel0.sharing a.id b.id))))))
 
 (** val wall : nat -> item -> (Numbers.t * Numbers.t) list **)
 
@@ -1026,10 +954,9 @@ let wall q a =
   | Some k ->
     (match a.opens with
      | [] -> []
-     | o :: l ->
-       (match l with
-        | [] -> if Nat.eqb o q then (k, (Z.add k a.bytes)) :: [] else []
-        | _ :: _ -> []))
+     | o :: l -> (match l with
+                  | [] -> if Nat.eqb o q then (k, (Z.add k a.bytes)) :: [] else []
+                  | _ :: _ -> []))
   | None -> []
 
 (** val number_rows : row list -> row M.t **)
@@ -1042,13 +969,11 @@ let rec number_rows = function
 
 let rec ascending = function
 | [] -> true
-| r :: t0 ->
-  (match t0 with
-   | [] -> true
-   | s :: _ -> (&&) (Z.ltb r.number s.number) (ascending t0))
+| r :: t0 -> (match t0 with
+              | [] -> true
+              | s :: _ -> (&&) (Z.ltb r.number s.number) (ascending t0))
 
-(** val root_of :
-    row M.t -> nat -> Numbers.t -> (Numbers.t * Numbers.t) option **)
+(** val root_of : row M.t -> nat -> Numbers.t -> (Numbers.t * Numbers.t) option **)
 
 let rec root_of by_number fuel i =
   match M.find i by_number with
@@ -1065,16 +990,14 @@ let rec root_of by_number fuel i =
         | None -> Some (i, Numbers.zero)))
   | None -> None
 
-(** val parts_of :
-    (row * Numbers.t) list M.t -> Numbers.t -> (row * Numbers.t) list **)
+(** val parts_of : (row * Numbers.t) list M.t -> Numbers.t -> (row * Numbers.t) list **)
 
 let parts_of g j =
   match M.find j g with
   | Some l -> l
   | None -> []
 
-(** val group_parts :
-    row M.t -> nat -> row list -> (row * Numbers.t) list M.t option **)
+(** val group_parts : row M.t -> nat -> row list -> (row * Numbers.t) list M.t option **)
 
 let rec group_parts by_number fuel = function
 | [] -> Some M.empty
@@ -1087,8 +1010,7 @@ let rec group_parts by_number fuel = function
       | None -> None)
    | None -> None)
 
-(** val pair_up :
-    row M.t -> nat -> (Numbers.t * Numbers.t) list -> pairs option **)
+(** val pair_up : row M.t -> nat -> (Numbers.t * Numbers.t) list -> pairs option **)
 
 let rec pair_up by_number fuel = function
 | [] -> Some M.empty
@@ -1113,8 +1035,7 @@ let group_of g i =
   | Some k -> k
   | None -> i
 
-(** val join :
-    row M.t -> nat -> Numbers.t M.t -> row -> Numbers.t PositiveMap.t **)
+(** val join : row M.t -> nat -> Numbers.t M.t -> row -> Numbers.t PositiveMap.t **)
 
 let join by_number fuel g r =
   match r.relative_to with
@@ -1123,9 +1044,7 @@ let join by_number fuel g r =
      | Some p0 ->
        let (j, _) = p0 in
        let a = group_of g r.number in
-       let b = group_of g j in
-       M.map (fun k -> if Z.eqb k a then b else k)
-         (M.add r.number a (M.add j b (M.add a a g)))
+       let b = group_of g j in M.map (fun k -> if Z.eqb k a then b else k) (M.add r.number a (M.add j b (M.add a a g)))
      | None -> g)
   | None -> g
 
@@ -1135,62 +1054,47 @@ let joins by_number fuel g r =
   match r.relative_to with
   | Some t0 ->
     (match root_of by_number fuel t0 with
-     | Some p0 ->
-       let (j, _) = p0 in Z.eqb (group_of g r.number) (group_of g j)
+     | Some p0 -> let (j, _) = p0 in Z.eqb (group_of g r.number) (group_of g j)
      | None -> false)
   | None -> true
 
 (** val pins_of : (row * Numbers.t) list -> Numbers.t list **)
 
 let pins_of ps =
-  flat_map (fun rd ->
-    match (fst rd).pinned with
-    | Some k -> (Z.sub k (snd rd)) :: []
-    | None -> []) ps
+  flat_map (fun rd -> match (fst rd).pinned with
+                      | Some k -> (Z.sub k (snd rd)) :: []
+                      | None -> []) ps
 
 (** val one_of : Numbers.t list -> Numbers.t option **)
 
 let one_of = function
 | [] -> None
-| k :: t0 ->
-  Some (if forallb (Z.eqb k) t0 then k else Numbers.negated Numbers.one)
+| k :: t0 -> Some (if forallb (Z.eqb k) t0 then k else Numbers.negated Numbers.one)
 
-(** val core :
-    problem -> (row * Numbers.t) list M.t -> Numbers.t M.t -> row -> item **)
+(** val core : problem -> (row * Numbers.t) list M.t -> Numbers.t M.t -> row -> item **)
 
 let core p g groups r =
   let ps = parts_of g r.number in
-  { id = r.number; bytes = r.size; lives =
-  (flat_map (fun rd -> (fst rd).lifetimes) ps); group =
-  (group_of groups r.number); pin = (one_of (pins_of ps)); page = r.no_cross;
-  opens =
-  (filter (fun q ->
-    forallb (fun rd -> existsb (Nat.eqb q) (fst rd).homes) ps)
-    (seq O (length p.pools))); spots = [] }
+  { id = r.number; bytes = r.size; lives = (flat_map (fun rd -> (fst rd).lifetimes) ps); group =
+  (group_of groups r.number); pin = (one_of (pins_of ps)); page = r.no_cross; opens =
+  (filter (fun q -> forallb (fun rd -> existsb (Nat.eqb q) (fst rd).homes) ps) (seq O (length p.pools))); spots = [] }
 
-(** val rules_of :
-    pool -> (row * Numbers.t) list -> (Numbers.t * Numbers.t) list **)
+(** val rules_of : pool -> (row * Numbers.t) list -> (Numbers.t * Numbers.t) list **)
 
 let rules_of q ps =
   flat_map (fun rd ->
-    app
-      (match (fst rd).offset_mod with
-       | Some p0 -> let (m, k) = p0 in (m, (Z.sub k (snd rd))) :: []
-       | None -> []) (((fst rd).alignment,
-      (Z.sub (Z.opp q.base_address) (snd rd))) :: ((q.pool_alignment,
+    app (match (fst rd).offset_mod with
+         | Some p0 -> let (m, k) = p0 in (m, (Z.sub k (snd rd))) :: []
+         | None -> []) (((fst rd).alignment, (Z.sub (Z.opp q.base_address) (snd rd))) :: ((q.pool_alignment,
       (Z.sub (Z.opp q.base_address) (snd rd))) :: []))) ps
 
 (** val bars_of : pool -> (Numbers.t * Numbers.t) list **)
 
 let bars_of q =
-  flat_map (fun fl ->
-    if Z.ltb Numbers.zero (snd fl)
-    then ((fst fl), (Z.add (fst fl) (snd fl))) :: []
-    else []) q.reserved
+  flat_map (fun fl -> if Z.ltb Numbers.zero (snd fl) then ((fst fl), (Z.add (fst fl) (snd fl))) :: [] else [])
+    q.reserved
 
-(** val spot_of :
-    relations -> item list -> item -> nat -> pool -> (row * Numbers.t) list
-    -> spot option **)
+(** val spot_of : relations -> item list -> item -> nat -> pool -> (row * Numbers.t) list -> spot option **)
 
 let spot_of rel0 fixed a n0 q ps =
   if negb (existsb (Nat.eqb n0) a.opens)
@@ -1198,24 +1102,19 @@ let spot_of rel0 fixed a n0 q ps =
   else (match narrow_all (Numbers.one, Numbers.zero) (rules_of q ps) with
         | Some sr ->
           if on_grid a.bytes a.page q.base_address sr
-          then Some { step = (fst sr); rest = (snd sr); base =
-                 q.base_address; walls =
+          then Some { step = (fst sr); rest = (snd sr); base = q.base_address; walls =
                  (app (bars_of q)
                    (flat_map (fun b ->
                      match wall n0 b with
                      | [] -> []
-                     | p0 :: l -> if meets rel0 a b then p0 :: l else [])
-                     fixed)) }
+                     | p0 :: l -> if meets rel0 a b then p0 :: l else []) fixed)) }
           else None
         | None -> None)
 
-(** val finish :
-    problem -> relations -> item list -> (row * Numbers.t) list M.t -> item
-    -> item **)
+(** val finish : problem -> relations -> item list -> (row * Numbers.t) list M.t -> item -> item **)
 
 let finish p rel0 fixed g a =
-  { id = a.id; bytes = a.bytes; lives = a.lives; group = a.group; pin =
-    a.pin; page = a.page; opens = a.opens; spots =
+  { id = a.id; bytes = a.bytes; lives = a.lives; group = a.group; pin = a.pin; page = a.page; opens = a.opens; spots =
     (map (fun nq -> spot_of rel0 fixed a (fst nq) (snd nq) (parts_of g a.id))
       (combine (seq O (length p.pools)) p.pools)) }
 
@@ -1228,14 +1127,11 @@ let is_sane p =
         ((&&) (Z.ltb Numbers.zero r.alignment)
           (match r.offset_mod with
            | Some p0 -> let (m, _) = p0 in Z.ltb Numbers.zero m
-           | None -> true))
-        (match r.no_cross with
-         | Some m -> Z.ltb Numbers.zero m
-         | None -> true)) p.rows)
-    (forallb (fun q -> Z.ltb Numbers.zero q.pool_alignment) p.pools)
+           | None -> true)) (match r.no_cross with
+                             | Some m -> Z.ltb Numbers.zero m
+                             | None -> true)) p.rows) (forallb (fun q -> Z.ltb Numbers.zero q.pool_alignment) p.pools)
 
-type instance = { solid : item list; index : item M.t; rel : relations;
-                  bars : (Numbers.t * Numbers.t) list list;
+type instance = { solid : item list; index : item M.t; rel : relations; bars : (Numbers.t * Numbers.t) list list;
                   part_lists : (row * Numbers.t) list M.t }
 
 (** val is_solid : row -> bool **)
@@ -1249,11 +1145,9 @@ let is_solid r =
 
 let has_ties p =
   match p.may_share with
-  | [] ->
-    existsb (fun r ->
-      match r.relative_to with
-      | Some _ -> true
-      | None -> false) p.rows
+  | [] -> existsb (fun r -> match r.relative_to with
+                            | Some _ -> true
+                            | None -> false) p.rows
   | _ :: _ -> true
 
 (** val compile : problem -> instance option **)
@@ -1262,9 +1156,7 @@ let compile p =
   let m = number_rows p.rows in
   let fuel = length p.rows in
   let groups = fold_left (join m fuel) p.rows M.empty in
-  if negb
-       ((&&) ((&&) (ascending p.rows) (is_sane p))
-         (forallb (joins m fuel groups) p.rows))
+  if negb ((&&) ((&&) (ascending p.rows) (is_sane p)) (forallb (joins m fuel groups) p.rows))
   then None
   else (match group_parts m fuel p.rows with
         | Some g ->
@@ -1274,16 +1166,12 @@ let compile p =
               | Some s ->
                 let rel0 = { named = c; sharing = s; ties = (has_ties p) } in
                 let cores = map (core p g groups) (filter is_solid p.rows) in
-                let fixed =
-                  filter (fun a ->
-                    match a.pin with
-                    | Some _ -> true
-                    | None -> false) cores
-                in
+                let fixed = filter (fun a -> match a.pin with
+                                             | Some _ -> true
+                                             | None -> false) cores in
                 let items = map (finish p rel0 fixed g) cores in
-                Some { solid = items; index =
-                (fold_left (fun m0 a -> M.add a.id a m0) items M.empty);
-                rel = rel0; bars = (map bars_of p.pools); part_lists = g }
+                Some { solid = items; index = (fold_left (fun m0 a -> M.add a.id a m0) items M.empty); rel = rel0;
+                bars = (map bars_of p.pools); part_lists = g }
               | None -> None)
            | None -> None)
         | None -> None)
@@ -1300,12 +1188,10 @@ module Sort =
       | a1 :: l1' ->
         (match l3 with
          | [] -> l1
-         | a2 :: l2' ->
-           if X.leb a1 a2 then a1 :: (merge l1' l3) else a2 :: (merge_aux l2'))
+         | a2 :: l2' -> if X.leb a1 a2 then a1 :: (merge l1' l3) else a2 :: (merge_aux l2'))
     in merge_aux l2
 
-  (** val merge_list_to_stack :
-      X.t list option list -> X.t list -> X.t list option list **)
+  (** val merge_list_to_stack : X.t list option list -> X.t list -> X.t list option list **)
 
   let rec merge_list_to_stack stack l =
     match stack with
@@ -1319,10 +1205,9 @@ module Sort =
 
   let rec merge_stack = function
   | [] -> []
-  | y :: stack' ->
-    (match y with
-     | Some l -> merge l (merge_stack stack')
-     | None -> merge_stack stack')
+  | y :: stack' -> (match y with
+                    | Some l -> merge l (merge_stack stack')
+                    | None -> merge_stack stack')
 
   (** val iter_merge : X.t list option list -> X.t list -> X.t list **)
 
@@ -1339,10 +1224,9 @@ module Sort =
 
   let rec flatten_stack = function
   | [] -> []
-  | o :: stack' ->
-    (match o with
-     | Some l -> app l (flatten_stack stack')
-     | None -> flatten_stack stack')
+  | o :: stack' -> (match o with
+                    | Some l -> app l (flatten_stack stack')
+                    | None -> flatten_stack stack')
  end
 
 type lows = Numbers.t option list
@@ -1401,8 +1285,7 @@ let is_gone ls =
                     | Some _ -> false
                     | None -> true) ls
 
-(** val legal :
-    Numbers.t list -> item -> nat -> Numbers.t -> Numbers.t option **)
+(** val legal : Numbers.t list -> item -> nat -> Numbers.t -> Numbers.t option **)
 
 let legal ends a q x =
   match nth_error a.spots q with
@@ -1431,35 +1314,31 @@ let at_first i ends i0 =
 
 let rec covers l k =
   match l with
-  | [] ->
-    (match k with
-     | [] -> true
-     | o :: k0 -> (match o with
-                   | Some _ -> false
-                   | None -> covers [] k0))
+  | [] -> (match k with
+           | [] -> true
+           | o :: k0 -> (match o with
+                         | Some _ -> false
+                         | None -> covers [] k0))
   | o :: l0 ->
     (match o with
      | Some a ->
        (match k with
         | [] -> true
-        | o0 :: k0 ->
-          (match o0 with
-           | Some b -> (&&) (Z.leb a b) (covers l0 k0)
-           | None -> covers l0 k0))
-     | None ->
-       (match k with
-        | [] -> true
         | o0 :: k0 -> (match o0 with
-                       | Some _ -> false
-                       | None -> covers l0 k0)))
+                       | Some b -> (&&) (Z.leb a b) (covers l0 k0)
+                       | None -> covers l0 k0))
+     | None -> (match k with
+                | [] -> true
+                | o0 :: k0 -> (match o0 with
+                               | Some _ -> false
+                               | None -> covers l0 k0)))
 
 (** val is_lemma_in : (Numbers.t * lows) list -> state -> bool **)
 
 let is_lemma_in lemma low =
-  forallb (fun e ->
-    match low (fst e) with
-    | Some k -> covers (snd e) k
-    | None -> false) lemma
+  forallb (fun e -> match low (fst e) with
+                    | Some k -> covers (snd e) k
+                    | None -> false) lemma
 
 (** val within : bool list -> lows -> bool **)
 
@@ -1467,14 +1346,12 @@ let rec within mask0 = function
 | [] -> true
 | o :: l0 ->
   (match o with
-   | Some _ ->
-     (match mask0 with
-      | [] -> false
-      | b :: mask1 -> (&&) b (within mask1 l0))
-   | None ->
-     (match mask0 with
-      | [] -> within [] l0
-      | _ :: mask1 -> within mask1 l0))
+   | Some _ -> (match mask0 with
+                | [] -> false
+                | b :: mask1 -> (&&) b (within mask1 l0))
+   | None -> (match mask0 with
+              | [] -> within [] l0
+              | _ :: mask1 -> within mask1 l0))
 
 (** val chosen : bool list -> nat list **)
 
@@ -1484,26 +1361,23 @@ let chosen mask0 =
 (** val inside : bool list -> state -> clique -> item list **)
 
 let inside mask0 low s =
-  filter (fun a ->
-    match low a.id with
-    | Some l -> within mask0 l
-    | None -> false) s.free
+  filter (fun a -> match low a.id with
+                   | Some l -> within mask0 l
+                   | None -> false) s.free
 
 (** val grid : item -> nat -> Numbers.t * Numbers.t **)
 
 let grid a q =
   match nth_error a.spots q with
-  | Some o ->
-    (match o with
-     | Some sp -> (sp.step, sp.rest)
-     | None -> (Numbers.one, Numbers.zero))
+  | Some o -> (match o with
+               | Some sp -> (sp.step, sp.rest)
+               | None -> (Numbers.one, Numbers.zero))
   | None -> (Numbers.one, Numbers.zero)
 
 (** val fits : Numbers.t -> Numbers.t -> nat -> item -> bool **)
 
 let fits g r q a =
-  (&&) (Z.eqb (Z.modulo (fst (grid a q)) g) Numbers.zero)
-    (Z.eqb (Z.modulo (Z.sub (snd (grid a q)) r) g) Numbers.zero)
+  (&&) (Z.eqb (Z.modulo (fst (grid a q)) g) Numbers.zero) (Z.eqb (Z.modulo (Z.sub (snd (grid a q)) r) g) Numbers.zero)
 
 (** val up : Numbers.t -> Numbers.t -> Numbers.t -> Numbers.t **)
 
@@ -1515,17 +1389,14 @@ let up g r x =
 let cells g a =
   Z.add a.bytes (Z.modulo (Z.opp a.bytes) g)
 
-(** val round_up :
-    Numbers.t -> Numbers.t -> (Numbers.t * Numbers.t) list ->
-    (Numbers.t * Numbers.t) list **)
+(** val round_up : Numbers.t -> Numbers.t -> (Numbers.t * Numbers.t) list -> (Numbers.t * Numbers.t) list **)
 
 let round_up g r bs =
   map (fun b -> ((up g r (fst b)), (up g r (snd b)))) bs
 
 (** val too_long :
-    Numbers.t -> Numbers.t -> nat -> Numbers.t -> (Numbers.t * Numbers.t)
-    list -> (Numbers.t * item) list -> Numbers.t -> Numbers.t -> Numbers.t ->
-    bool **)
+    Numbers.t -> Numbers.t -> nat -> Numbers.t -> (Numbers.t * Numbers.t) list -> (Numbers.t * item) list -> Numbers.t
+    -> Numbers.t -> Numbers.t -> bool **)
 
 let rec too_long g r q e bs l at_ amount waste =
   match l with
@@ -1536,8 +1407,7 @@ let rec too_long g r q e bs l at_ amount waste =
     then let at_0 = Z.min at_ low in
          let amount0 = Z.add amount (cells g a) in
          let waste0 = Z.max waste (Z.modulo (Z.opp a.bytes) g) in
-         (||) (Z.ltb (room Numbers.one bs at_0 (Z.add e waste0)) amount0)
-           (too_long g r q e bs t0 at_0 amount0 waste0)
+         (||) (Z.ltb (room Numbers.one bs at_0 (Z.add e waste0)) amount0) (too_long g r q e bs t0 at_0 amount0 waste0)
     else too_long g r q e bs t0 at_ amount waste
 
 (** val low_in : state -> nat -> item -> Numbers.t option **)
@@ -1549,34 +1419,23 @@ let low_in low q a =
                | None -> None)
   | None -> None
 
-(** val one_pool :
-    Numbers.t list -> Numbers.t -> Numbers.t -> nat -> state -> clique ->
-    item list -> bool **)
+(** val one_pool : Numbers.t list -> Numbers.t -> Numbers.t -> nat -> state -> clique -> item list -> bool **)
 
 let one_pool ends g r q low s members =
   match nth_error ends q with
   | Some e ->
     (match nth_error s.blocks q with
      | Some bs ->
-       let rows0 =
-         flat_map (fun a ->
-           match low_in low q a with
-           | Some v -> (v, a) :: []
-           | None -> []) members
-       in
+       let rows0 = flat_map (fun a -> match low_in low q a with
+                                      | Some v -> (v, a) :: []
+                                      | None -> []) members in
        let sorted = SortHigh.sort rows0 in
-       (||)
-         (existsb (fun a ->
-           (&&) (fits g r q a)
-             (match low_in low q a with
-              | Some _ -> false
-              | None -> true)) members)
+       (||) (existsb (fun a -> (&&) (fits g r q a) (match low_in low q a with
+                                                    | Some _ -> false
+                                                    | None -> true)) members)
          (match sorted with
           | [] -> false
-          | p :: _ ->
-            let (top0, _) = p in
-            too_long g r q e (round_up g r bs) sorted top0 Numbers.zero
-              Numbers.zero)
+          | p :: _ -> let (top0, _) = p in too_long g r q e (round_up g r bs) sorted top0 Numbers.zero Numbers.zero)
      | None -> false)
   | None -> false
 
@@ -1587,21 +1446,17 @@ let blocks_in s q =
   | Some bs -> bs
   | None -> []
 
-(** val room_in :
-    Numbers.t list -> Numbers.t -> clique -> nat -> Numbers.t **)
+(** val room_in : Numbers.t list -> Numbers.t -> clique -> nat -> Numbers.t **)
 
 let room_in ends g s q =
   match nth_error ends q with
   | Some e -> room g (blocks_in s q) Numbers.zero e
   | None -> Numbers.zero
 
-(** val is_set_full :
-    Numbers.t list -> clique -> Numbers.t -> Numbers.t -> Numbers.t -> state
-    -> bool **)
+(** val is_set_full : Numbers.t list -> clique -> Numbers.t -> Numbers.t -> Numbers.t -> state -> bool **)
 
 let is_set_full ends s g r bits low =
-  let mask0 = map (fun q -> Z.testbit bits (Z.of_nat q)) (seq O (length ends))
-  in
+  let mask0 = map (fun q -> Z.testbit bits (Z.of_nat q)) (seq O (length ends)) in
   let members = inside mask0 low s in
   (&&) (Z.ltb Numbers.zero g)
     (match chosen mask0 with
@@ -1611,41 +1466,34 @@ let is_set_full ends s g r bits low =
         | [] -> one_pool ends g r q low s members
         | n0 :: l0 ->
           Z.ltb (total (room_in ends g s) (q :: (n0 :: l0)))
-            (total (fun i -> i.bytes)
-              (filter (fun a -> Z.eqb (Z.modulo a.bytes g) Numbers.zero)
-                members))))
+            (total (fun i -> i.bytes) (filter (fun a -> Z.eqb (Z.modulo a.bytes g) Numbers.zero) members))))
 
-type known = { sets : clique M.t; lemmas : (Numbers.t * lows) list M.t;
-               worths : (state -> bool) M.t; set_count : Numbers.t;
-               lemma_count : Numbers.t; worth_count : Numbers.t }
+type known = { sets : clique M.t; lemmas : (Numbers.t * lows) list M.t; worths : (state -> bool) M.t;
+               set_count : Numbers.t; lemma_count : Numbers.t; worth_count : Numbers.t }
 
 (** val nothing_known : known **)
 
 let nothing_known =
-  { sets = M.empty; lemmas = M.empty; worths = M.empty; set_count =
-    Numbers.zero; lemma_count = Numbers.zero; worth_count = Numbers.zero }
+  { sets = M.empty; lemmas = M.empty; worths = M.empty; set_count = Numbers.zero; lemma_count = Numbers.zero;
+    worth_count = Numbers.zero }
 
-(** val refuted :
-    Numbers.t list -> known -> state -> reference -> Numbers.t list -> bool **)
+(** val refuted : Numbers.t list -> known -> state -> reference -> Numbers.t list -> bool **)
 
 let refuted ends k low ref changed =
-  (||)
-    (existsb (fun i -> match low i with
-                       | Some l -> is_gone l
-                       | None -> false) changed)
+  (||) (existsb (fun i -> match low i with
+                          | Some l -> is_gone l
+                          | None -> false) changed)
     (match ref with
-     | By_lemma k0 ->
-       (match M.find k0 k.lemmas with
-        | Some l -> is_lemma_in l low
-        | None -> false)
+     | By_lemma k0 -> (match M.find k0 k.lemmas with
+                       | Some l -> is_lemma_in l low
+                       | None -> false)
      | By_set (k0, g, r, bits) ->
        (match M.find k0 k.sets with
         | Some c -> is_set_full ends c g r bits low
         | None -> false)
-     | By_worth k0 ->
-       (match M.find k0 k.worths with
-        | Some f -> f low
-        | None -> false)
+     | By_worth k0 -> (match M.find k0 k.worths with
+                       | Some f -> f low
+                       | None -> false)
      | By_nothing -> false)
 
 (** val all_meet : instance -> item list -> bool **)
@@ -1657,13 +1505,10 @@ let rec all_meet i = function
 (** val clique_of : instance -> item list -> clique **)
 
 let clique_of i members =
-  { free =
-    (filter (fun a -> match a.pin with
-                      | Some _ -> false
-                      | None -> true) members); blocks =
-    (map (fun qb ->
-      SortStarts.sort (app (snd qb) (flat_map (wall (fst qb)) members)))
-      (numbered i.bars)) }
+  { free = (filter (fun a -> match a.pin with
+                             | Some _ -> false
+                             | None -> true) members); blocks =
+    (map (fun qb -> SortStarts.sort (app (snd qb) (flat_map (wall (fst qb)) members))) (numbered i.bars)) }
 
 (** val is_alive : Numbers.t -> item -> bool **)
 
@@ -1674,9 +1519,7 @@ let is_alive t0 a =
 
 let set_at i t0 =
   let members = filter (is_alive t0) i.solid in
-  if (&&) i.rel.ties (negb (all_meet i members))
-  then None
-  else Some (clique_of i members)
+  if (&&) i.rel.ties (negb (all_meet i members)) then None else Some (clique_of i members)
 
 (** val set_of : instance -> Numbers.t list -> clique option **)
 
@@ -1696,8 +1539,7 @@ let only q v l =
   put q v (map (fun _ -> None) l)
 
 (** val near :
-    instance -> item -> nat -> lows M.t -> (((Numbers.t * Numbers.t option
-    list) * Numbers.t) * item) list **)
+    instance -> item -> nat -> lows M.t -> (((Numbers.t * Numbers.t option list) * Numbers.t) * item) list **)
 
 let near i a q m =
   flat_map (fun e ->
@@ -1706,50 +1548,43 @@ let near i a q m =
       (match y with
        | Some l ->
          (match M.find (fst e) i.index with
-          | Some c ->
-            if meets i.rel a c then ((((fst e), (snd e)), l), c) :: [] else []
+          | Some c -> if meets i.rel a c then ((((fst e), (snd e)), l), c) :: [] else []
           | None -> [])
        | None -> [])
     | None -> []) (M.elements m)
 
 (** val raise :
-    Numbers.t list -> item -> nat -> Numbers.t -> lows M.t ->
-    (((Numbers.t * lows) * Numbers.t) * item) -> lows PositiveMap.t **)
+    Numbers.t list -> item -> nat -> Numbers.t -> lows M.t -> (((Numbers.t * lows) * Numbers.t) * item) -> lows
+    PositiveMap.t **)
 
 let raise ends a q at_ m = function
 | (p, c) ->
   let (p0, v) = p in
   let (j, l) = p0 in
-  M.add j
-    (put q
-      (match legal ends c q (Z.add at_ a.bytes) with
-       | Some w -> Some (Z.max v w)
-       | None -> None) l) m
+  M.add j (put q (match legal ends c q (Z.add at_ a.bytes) with
+                  | Some w -> Some (Z.max v w)
+                  | None -> None) l) m
 
-(** val least_end :
-    (((Numbers.t * lows) * Numbers.t) * item) list -> Numbers.t option **)
+(** val least_end : (((Numbers.t * lows) * Numbers.t) * item) list -> Numbers.t option **)
 
 let least_end es =
   fold_right (fun e least0 ->
     let (y, c) = e in
-    let (_, v) = y in
-    (match least0 with
-     | Some w -> Some (Z.min w (Z.add v c.bytes))
-     | None -> Some (Z.add v c.bytes))) None es
+    let (_, v) = y in (match least0 with
+                       | Some w -> Some (Z.min w (Z.add v c.bytes))
+                       | None -> Some (Z.add v c.bytes))) None es
 
 (** val rests_or_lifts :
-    instance -> Numbers.t list -> known -> Numbers.t -> reference ->
-    reference -> lows M.t -> bool **)
+    instance -> Numbers.t list -> known -> Numbers.t -> reference -> reference -> lows M.t -> bool **)
 
 let rests_or_lifts i ends k b rests lifts m =
   match M.find b i.index with
   | Some a ->
     (match M.find b m with
      | Some l ->
-       (match filter (fun e ->
-                match snd e with
-                | Some _ -> true
-                | None -> false) (numbered l) with
+       (match filter (fun e -> match snd e with
+                               | Some _ -> true
+                               | None -> false) (numbered l) with
         | [] -> false
         | p :: l0 ->
           let (q, o) = p in
@@ -1758,27 +1593,19 @@ let rests_or_lifts i ends k b rests lifts m =
              (match l0 with
               | [] ->
                 let es = near i a q m in
-                let lifted =
-                  match least_end es with
-                  | Some w -> legal ends a q (Z.max at_ w)
-                  | None -> None
-                in
+                let lifted = match least_end es with
+                             | Some w -> legal ends a q (Z.max at_ w)
+                             | None -> None in
                 (&&)
-                  (let resting =
-                     fold_left (raise ends a q at_) es (M.remove b m)
-                   in
-                   refuted ends k (fun i0 -> M.find i0 resting) rests
-                     (map (fun e -> fst (fst (fst e))) es))
-                  (refuted ends k
-                    (override (fun i0 -> M.find i0 m) b (put q lifted l))
-                    lifts (b :: []))
+                  (let resting = fold_left (raise ends a q at_) es (M.remove b m) in
+                   refuted ends k (fun i0 -> M.find i0 resting) rests (map (fun e -> fst (fst (fst e))) es))
+                  (refuted ends k (override (fun i0 -> M.find i0 m) b (put q lifted l)) lifts (b :: []))
               | _ :: _ -> false)
            | None -> false))
      | None -> false)
   | None -> false
 
-(** val is_nowhere :
-    Numbers.t list -> known -> Numbers.t -> reference list -> lows M.t -> bool **)
+(** val is_nowhere : Numbers.t list -> known -> Numbers.t -> reference list -> lows M.t -> bool **)
 
 let is_nowhere ends k b refs m =
   match M.find b m with
@@ -1787,40 +1614,29 @@ let is_nowhere ends k b refs m =
       match snd e with
       | Some v ->
         (match nth_error refs (fst e) with
-         | Some ref ->
-           refuted ends k
-             (override (fun i -> M.find i m) b (only (fst e) (Some v) l)) ref
-             (b :: [])
+         | Some ref -> refuted ends k (override (fun i -> M.find i m) b (only (fst e) (Some v) l)) ref (b :: [])
          | None -> false)
       | None -> true) (numbered l)
   | None -> false
 
-(** val read_state :
-    instance -> Numbers.t list -> (Numbers.t * lows) list -> lows M.t option **)
+(** val read_state : instance -> Numbers.t list -> (Numbers.t * lows) list -> lows M.t option **)
 
 let read_state i ends st =
-  if forallb (fun e ->
-       (&&) (M.mem (fst e) i.index) (Nat.eqb (length (snd e)) (length ends)))
-       st
+  if forallb (fun e -> (&&) (M.mem (fst e) i.index) (Nat.eqb (length (snd e)) (length ends))) st
   then Some (fold_left (fun m e -> M.add (fst e) (snd e) m) st M.empty)
   else None
 
-(** val part_prices :
-    problem -> kind -> Numbers.t -> Numbers.t list option **)
+(** val part_prices : problem -> kind -> Numbers.t -> Numbers.t list option **)
 
 let part_prices p by_ d =
-  if forallb (fun c -> Z.eqb (Z.modulo (Z.mul c d) p.parts) Numbers.zero)
-       (prices p by_)
+  if forallb (fun c -> Z.eqb (Z.modulo (Z.mul c d) p.parts) Numbers.zero) (prices p by_)
   then Some (map (fun c -> Z.div (Z.mul c d) p.parts) (prices p by_))
   else None
 
 (** val moved : (row * Numbers.t) list -> Numbers.t **)
 
 let moved ps =
-  total (fun rd ->
-    if Z.ltb Numbers.zero (fst rd).size
-    then (fst rd).traffic
-    else Numbers.zero) ps
+  total (fun rd -> if Z.ltb Numbers.zero (fst rd).size then (fst rd).traffic else Numbers.zero) ps
 
 (** val traffic_of : instance -> item -> Numbers.t **)
 
@@ -1843,21 +1659,18 @@ let charges_of m i =
 
 let rec plus q v = function
 | [] -> []
-| h :: t0 ->
-  (match q with
-   | O -> (Z.add h v) :: t0
-   | S q0 -> h :: (plus q0 v t0))
+| h :: t0 -> (match q with
+              | O -> (Z.add h v) :: t0
+              | S q0 -> h :: (plus q0 v t0))
 
-(** val charge :
-    nat -> Numbers.t -> Numbers.t list M.t -> item -> Numbers.t list
-    PositiveMap.t **)
+(** val charge : nat -> Numbers.t -> Numbers.t list M.t -> item -> Numbers.t list PositiveMap.t **)
 
 let charge q w m a =
   M.add a.id (plus q (Z.mul w a.bytes) (charges_of m a.id)) m
 
 (** val charge_all :
-    Numbers.t list -> known -> ((Numbers.t * nat) * Numbers.t) list ->
-    Numbers.t list M.t -> (Numbers.t list M.t * Numbers.t) option **)
+    Numbers.t list -> known -> ((Numbers.t * nat) * Numbers.t) list -> Numbers.t list M.t -> (Numbers.t list
+    M.t * Numbers.t) option **)
 
 let rec charge_all ends k rows0 m =
   match rows0 with
@@ -1871,8 +1684,7 @@ let rec charge_all ends k rows0 m =
         | Some p0 ->
           let (m0, worth) = p0 in
           if Z.leb Numbers.zero w
-          then Some ((fold_left (charge q w) c.free m0),
-                 (Z.add worth (Z.mul w (room_in ends Numbers.one c q))))
+          then Some ((fold_left (charge q w) c.free m0), (Z.add worth (Z.mul w (room_in ends Numbers.one c q))))
           else None
         | None -> None)
      | None -> None)
@@ -1891,8 +1703,8 @@ let least = function
 | a :: t0 -> fold_right Z.min a t0
 
 (** val is_dear :
-    Numbers.t -> Numbers.t -> Numbers.t -> ((item * nat list) * Numbers.t
-    list) list -> Numbers.t -> Numbers.t -> state -> bool **)
+    Numbers.t -> Numbers.t -> Numbers.t -> ((item * nat list) * Numbers.t list) list -> Numbers.t -> Numbers.t -> state
+    -> bool **)
 
 let is_dear k scale worth table base0 step0 low =
   let rows0 =
@@ -1907,34 +1719,26 @@ let is_dear k scale worth table base0 step0 low =
                           | [] -> true
                           | _ :: _ -> false) rows0)
     (let bound = Z.opp (Z.div (Z.sub worth (total least rows0)) scale) in
-     if Z.eqb step0 Numbers.zero
-     then Z.leb k base0
-     else Z.leb k (Z.add bound (Z.modulo (Z.sub base0 bound) step0)))
+     if Z.eqb step0 Numbers.zero then Z.leb k base0 else Z.leb k (Z.add bound (Z.modulo (Z.sub base0 bound) step0)))
 
-(** val base_of :
-    instance -> Numbers.t list -> (item * nat list) list -> Numbers.t **)
+(** val base_of : instance -> Numbers.t list -> (item * nat list) list -> Numbers.t **)
 
 let base_of i ws table =
-  total (fun e ->
-    match snd e with
-    | [] -> Numbers.zero
-    | q :: _ -> price_of i ws (fst e) q) table
+  total (fun e -> match snd e with
+                  | [] -> Numbers.zero
+                  | q :: _ -> price_of i ws (fst e) q) table
 
-(** val differences :
-    instance -> Numbers.t list -> (item * nat list) list -> Numbers.t list **)
+(** val differences : instance -> Numbers.t list -> (item * nat list) list -> Numbers.t list **)
 
 let differences i ws table =
   flat_map (fun e ->
     match snd e with
     | [] -> []
-    | o :: t0 ->
-      map (fun q ->
-        Z.sub (price_of i ws (fst e) q) (price_of i ws (fst e) o)) t0) table
+    | o :: t0 -> map (fun q -> Z.sub (price_of i ws (fst e) q) (price_of i ws (fst e) o)) t0) table
 
 (** val value :
-    problem -> instance -> Numbers.t list -> kind -> Numbers.t -> Numbers.t
-    -> known -> Numbers.t -> ((Numbers.t * nat) * Numbers.t) list -> (state
-    -> bool) option **)
+    problem -> instance -> Numbers.t list -> kind -> Numbers.t -> Numbers.t -> known -> Numbers.t ->
+    ((Numbers.t * nat) * Numbers.t) list -> (state -> bool) option **)
 
 let value p i ends by_ d k k0 scale rows0 =
   match part_prices p by_ d with
@@ -1942,10 +1746,8 @@ let value p i ends by_ d k k0 scale rows0 =
     let firsts = map (fun a -> (a, (homes_of (first ends a)))) i.solid in
     let step0 = fold_right Z.gcd Numbers.zero (differences i ws firsts) in
     let prices0 =
-      fold_left (fun m a ->
-        let t0 = traffic_of i a in
-        M.add a.id (map (fun c -> Z.mul scale (Z.mul t0 c)) ws) m) i.solid
-        M.empty
+      fold_left (fun m a -> let t0 = traffic_of i a in M.add a.id (map (fun c -> Z.mul scale (Z.mul t0 c)) ws) m)
+        i.solid M.empty
     in
     (match charge_all ends k0 rows0 prices0 with
      | Some p0 ->
@@ -1954,23 +1756,13 @@ let value p i ends by_ d k k0 scale rows0 =
             ((&&)
               ((&&)
                 ((&&)
-                  ((&&)
-                    ((&&)
-                      ((&&) (Z.ltb Numbers.zero scale) (Z.ltb Numbers.zero d))
-                      (Z.ltb Numbers.zero p.parts))
+                  ((&&) ((&&) ((&&) (Z.ltb Numbers.zero scale) (Z.ltb Numbers.zero d)) (Z.ltb Numbers.zero p.parts))
                     (Z.leb Numbers.zero step0))
                   (forallb (fun v ->
-                    if Z.eqb step0 Numbers.zero
-                    then Z.eqb v Numbers.zero
-                    else Z.eqb (Z.modulo v step0) Numbers.zero)
-                    (differences i ws firsts)))
-                (forallb (fun r -> Z.leb Numbers.zero r.traffic) p.rows))
-              (forallb (fun c -> Z.leb Numbers.zero c) ws))
-            (Nat.eqb (length ws) (length ends))
-       then let table =
-              map (fun e -> (((fst e), (snd e)), (charges_of m (fst e).id)))
-                firsts
-            in
+                    if Z.eqb step0 Numbers.zero then Z.eqb v Numbers.zero else Z.eqb (Z.modulo v step0) Numbers.zero)
+                    (differences i ws firsts))) (forallb (fun r -> Z.leb Numbers.zero r.traffic) p.rows))
+              (forallb (fun c -> Z.leb Numbers.zero c) ws)) (Nat.eqb (length ws) (length ends))
+       then let table = map (fun e -> (((fst e), (snd e)), (charges_of m (fst e).id))) firsts in
             Some (is_dear k scale worth table (base_of i ws firsts) step0)
        else None
      | None -> None)
@@ -1983,88 +1775,70 @@ type line =
 | Rest_lemma of Numbers.t * reference * reference * (Numbers.t * lows) list
 | Pool_lemma of Numbers.t * reference list * (Numbers.t * lows) list
 
-type part = { claimed : Numbers.t list; lines : line list;
-              closing : reference; nowhere : Numbers.t option }
+type part = { claimed : Numbers.t list; lines : line list; closing : reference; nowhere : Numbers.t option }
 
-type certificate = { sizes : Numbers.t option list; says : claim;
-                     proofs : part list }
+type certificate = { sizes : Numbers.t option list; says : claim; proofs : part list }
 
 (** val add_set : known -> clique -> known **)
 
 let add_set k s =
-  { sets = (M.add k.set_count s k.sets); lemmas = k.lemmas; worths =
-    k.worths; set_count = (Z.add k.set_count Numbers.one); lemma_count =
-    k.lemma_count; worth_count = k.worth_count }
+  { sets = (M.add k.set_count s k.sets); lemmas = k.lemmas; worths = k.worths; set_count =
+    (Z.add k.set_count Numbers.one); lemma_count = k.lemma_count; worth_count = k.worth_count }
 
 (** val add_lemma : known -> lows M.t -> known **)
 
 let add_lemma k m =
-  { sets = k.sets; lemmas = (M.add k.lemma_count (M.elements m) k.lemmas);
-    worths = k.worths; set_count = k.set_count; lemma_count =
-    (Z.add k.lemma_count Numbers.one); worth_count = k.worth_count }
+  { sets = k.sets; lemmas = (M.add k.lemma_count (M.elements m) k.lemmas); worths = k.worths; set_count = k.set_count;
+    lemma_count = (Z.add k.lemma_count Numbers.one); worth_count = k.worth_count }
 
 (** val add_worth : known -> (state -> bool) -> known **)
 
 let add_worth k f =
-  { sets = k.sets; lemmas = k.lemmas; worths =
-    (M.add k.worth_count f k.worths); set_count = k.set_count; lemma_count =
+  { sets = k.sets; lemmas = k.lemmas; worths = (M.add k.worth_count f k.worths); set_count = k.set_count; lemma_count =
     k.lemma_count; worth_count = (Z.add k.worth_count Numbers.one) }
 
 (** val take :
-    instance -> Numbers.t list -> (known -> Numbers.t ->
-    ((Numbers.t * nat) * Numbers.t) list -> (state -> bool) option) -> known
-    -> line -> known option **)
+    instance -> Numbers.t list -> (known -> Numbers.t -> ((Numbers.t * nat) * Numbers.t) list -> (state -> bool)
+    option) -> known -> line -> known option **)
 
 let take i ends value0 k = function
-| Time_set t0 ->
-  (match set_at i t0 with
-   | Some c -> Some (add_set k c)
-   | None -> None)
-| List_set ns ->
-  (match set_of i ns with
-   | Some c -> Some (add_set k c)
-   | None -> None)
-| Worth (scale, rows0) ->
-  (match value0 k scale rows0 with
-   | Some f -> Some (add_worth k f)
-   | None -> None)
+| Time_set t0 -> (match set_at i t0 with
+                  | Some c -> Some (add_set k c)
+                  | None -> None)
+| List_set ns -> (match set_of i ns with
+                  | Some c -> Some (add_set k c)
+                  | None -> None)
+| Worth (scale, rows0) -> (match value0 k scale rows0 with
+                           | Some f -> Some (add_worth k f)
+                           | None -> None)
 | Rest_lemma (b, rests, lifts, st) ->
   (match read_state i ends st with
-   | Some m ->
-     if rests_or_lifts i ends k b rests lifts m
-     then Some (add_lemma k m)
-     else None
+   | Some m -> if rests_or_lifts i ends k b rests lifts m then Some (add_lemma k m) else None
    | None -> None)
 | Pool_lemma (b, refs, st) ->
   (match read_state i ends st with
-   | Some m ->
-     if is_nowhere ends k b refs m then Some (add_lemma k m) else None
+   | Some m -> if is_nowhere ends k b refs m then Some (add_lemma k m) else None
    | None -> None)
 
 (** val take_all :
-    instance -> Numbers.t list -> (known -> Numbers.t ->
-    ((Numbers.t * nat) * Numbers.t) list -> (state -> bool) option) -> known
-    -> line list -> known option **)
+    instance -> Numbers.t list -> (known -> Numbers.t -> ((Numbers.t * nat) * Numbers.t) list -> (state -> bool)
+    option) -> known -> line list -> known option **)
 
 let rec take_all i ends value0 k = function
 | [] -> Some k
-| l :: t0 ->
-  (match take i ends value0 k l with
-   | Some more -> take_all i ends value0 more t0
-   | None -> None)
+| l :: t0 -> (match take i ends value0 k l with
+              | Some more -> take_all i ends value0 more t0
+              | None -> None)
 
 (** val is_proof :
-    instance -> Numbers.t list -> (known -> Numbers.t ->
-    ((Numbers.t * nat) * Numbers.t) list -> (state -> bool) option) -> part
-    -> bool **)
+    instance -> Numbers.t list -> (known -> Numbers.t -> ((Numbers.t * nat) * Numbers.t) list -> (state -> bool)
+    option) -> part -> bool **)
 
 let is_proof i ends value0 p =
   match take_all i ends value0 nothing_known p.lines with
-  | Some k ->
-    refuted ends k (at_first i ends) p.closing
-      (match p.nowhere with
-       | Some i0 -> i0 :: []
-       | None -> [])
+  | Some k -> refuted ends k (at_first i ends) p.closing (match p.nowhere with
+                                                          | Some i0 -> i0 :: []
+                                                          | None -> [])
   | None -> false
 
 (** val same_list : Numbers.t list -> Numbers.t list -> bool **)
@@ -2074,15 +1848,13 @@ let rec same_list k l =
   | [] -> (match l with
            | [] -> true
            | _ :: _ -> false)
-  | a :: k0 ->
-    (match l with
-     | [] -> false
-     | b :: l0 -> (&&) (Z.eqb a b) (same_list k0 l0))
+  | a :: k0 -> (match l with
+                | [] -> false
+                | b :: l0 -> (&&) (Z.eqb a b) (same_list k0 l0))
 
 (** val are_proofs :
-    instance -> (Numbers.t list -> Numbers.t option -> known -> Numbers.t ->
-    ((Numbers.t * nat) * Numbers.t) list -> (state -> bool) option) ->
-    (Numbers.t list * Numbers.t option) list -> part list -> bool **)
+    instance -> (Numbers.t list -> Numbers.t option -> known -> Numbers.t -> ((Numbers.t * nat) * Numbers.t) list ->
+    (state -> bool) option) -> (Numbers.t list * Numbers.t option) list -> part list -> bool **)
 
 let rec are_proofs i value0 expected parts0 =
   match expected with
@@ -2093,13 +1865,10 @@ let rec are_proofs i value0 expected parts0 =
     (match parts0 with
      | [] -> false
      | p :: ps ->
-       (&&)
-         ((&&) (same_list (fst e) p.claimed)
-           (is_proof i (fst e) (value0 (fst e) (snd e)) p))
+       (&&) ((&&) (same_list (fst e) p.claimed) (is_proof i (fst e) (value0 (fst e) (snd e)) p))
          (are_proofs i value0 es ps))
 
-(** val same_sizes :
-    Numbers.t option list -> Numbers.t option list -> bool **)
+(** val same_sizes : Numbers.t option list -> Numbers.t option list -> bool **)
 
 let rec same_sizes k l =
   match k with
@@ -2111,29 +1880,24 @@ let rec same_sizes k l =
      | Some a ->
        (match l with
         | [] -> false
-        | o0 :: l0 ->
-          (match o0 with
-           | Some b -> (&&) (Z.eqb a b) (same_sizes k0 l0)
-           | None -> false))
-     | None ->
-       (match l with
-        | [] -> false
-        | o0 :: l0 ->
-          (match o0 with
-           | Some _ -> false
-           | None -> same_sizes k0 l0)))
+        | o0 :: l0 -> (match o0 with
+                       | Some b -> (&&) (Z.eqb a b) (same_sizes k0 l0)
+                       | None -> false))
+     | None -> (match l with
+                | [] -> false
+                | o0 :: l0 -> (match o0 with
+                               | Some _ -> false
+                               | None -> same_sizes k0 l0)))
 
 (** val value_of :
-    problem -> instance -> claim -> Numbers.t list -> Numbers.t option ->
-    known -> Numbers.t -> ((Numbers.t * nat) * Numbers.t) list -> (state ->
-    bool) option **)
+    problem -> instance -> claim -> Numbers.t list -> Numbers.t option -> known -> Numbers.t ->
+    ((Numbers.t * nat) * Numbers.t) list -> (state -> bool) option **)
 
 let value_of p inst c ends least0 =
   match c with
-  | Costs (by_, _, d, _) ->
-    (match least0 with
-     | Some k -> value p inst ends by_ d k
-     | None -> (fun _ _ _ -> None))
+  | Costs (by_, _, d, _) -> (match least0 with
+                             | Some k -> value p inst ends by_ d k
+                             | None -> (fun _ _ _ -> None))
   | _ -> (fun _ _ _ -> None)
 
 (** val check : problem -> certificate -> bool **)
