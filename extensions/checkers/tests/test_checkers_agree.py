@@ -17,7 +17,7 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.certificates.certify import certify
 from memplan.extensions.checkers.tests.certificate_mutants import mutant
 from memplan.extensions.checkers.tests.checkers import CHECKERS, answers
-from memplan.extensions.checkers.tests.proved_checker import VERIFIED, program
+from memplan.extensions.checkers.tests.proved_checker import VERIFIED
 from tests.support.random_problems import random_problem
 from tests.support.tied_problems import tied_problem
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
@@ -79,19 +79,3 @@ def test_coq_accepts_the_proof_and_extracts_the_committed_program(
     assert said.returncode == 0, said.stderr
     assert said.stdout.count("Closed under the global context") == 1
     assert (tmp_path / "proved.ml").read_text() == (VERIFIED / "proved.ml").read_text()
-
-
-@pytest.mark.slow
-def test_the_proved_program_does_not_call_the_functions_that_extraction_leaves_out(tmp_path: Path) -> None:
-    if program() is None:
-        pytest.skip("OCaml and zarith must be installed to build checkers/verified")
-    shutil.copy(VERIFIED / "numbers.ml", tmp_path)
-    face = "module X : sig type problem type certificate val check : problem -> certificate -> bool end = struct"
-    text = f"{face}\n{(VERIFIED / 'proved.ml').read_text()}\nend\n"
-    (tmp_path / "inside.ml").write_text(text)
-    for words in (["numbers.ml"], ["-w", "-a+32", "inside.ml"]):
-        command = ["ocamlfind", "ocamlopt", "-package", "zarith", "-c", *words]
-        said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stderr
-    left_out = {k for k, line in enumerate(text.splitlines(), start=1) if line.endswith("= Numbers.uncalled")}
-    assert len(left_out) == 15
-    assert left_out <= {int(k) for k in re.findall(r"line (\d+)", said)}

@@ -1,8 +1,8 @@
-(* Coq's binary numbers as integers of zarith, and their cases, as Coq's own table for zarith (ExtrOcamlZBigInt). *)
+(* Coq's binary numbers as integers of zarith: what they are made of, their cases, and the functions that Extract.v
+   replaces, all as Coq's own table for zarith has them (ExtrOcamlZBigInt). *)
 type t = Z.t
 
 let zero, one = Z.zero, Z.one
-let negated = Z.neg
 let twice p = Z.shift_left p 1
 let twice_and_one p = Z.succ (twice p)
 
@@ -14,5 +14,11 @@ let of_integer zero positive negative z =
 
 let of_natural zero positive n = if Z.sign n <= 0 then zero () else positive n
 
-(* In place of functions that Coq extracts although nothing calls them. *)
-let uncalled _ = assert false
+let succ, opp, abs, add, sub, mul = Z.(succ, neg, abs, add, sub, mul)
+let eqb, leb, ltb, min, max, gcd = Z.(equal, leq, lt, min, max, gcd)
+
+let div x y =
+  match Z.sign y with 0 -> Z.zero | 1 -> Z.ediv x y | _ -> Z.pred (Z.ediv (Z.pred x) y)
+
+let modulo x y =
+  match Z.sign y with 0 -> x | 1 -> Z.erem x y | _ -> Z.add y (Z.succ (Z.erem (Z.pred x) y))

@@ -97,18 +97,6 @@ module Pos =
 
 module Coq_Pos =
  struct
-  (** val succ : Numbers.t -> Numbers.t **)
-
-  let rec succ = Big_int_Z.succ_big_int
-
-  (** val add : Numbers.t -> Numbers.t -> Numbers.t **)
-
-  let rec add = Big_int_Z.add_big_int
-
-  (** val add_carry : Numbers.t -> Numbers.t -> Numbers.t **)
-
-  and add_carry = Numbers.uncalled
-
   (** val pred_double : Numbers.t -> Numbers.t **)
 
   let rec pred_double x =
@@ -132,35 +120,6 @@ module Coq_Pos =
   | IsPos of Numbers.t
   | IsNeg
 
-  (** val succ_double_mask : mask -> mask **)
-
-  let succ_double_mask = Numbers.uncalled
-
-  (** val double_mask : mask -> mask **)
-
-  let double_mask = Numbers.uncalled
-
-  (** val double_pred_mask : Numbers.t -> mask **)
-
-  let double_pred_mask = Numbers.uncalled
-
-  (** val sub_mask : Numbers.t -> Numbers.t -> mask **)
-
-  let rec sub_mask = Numbers.uncalled
-
-  (** val sub_mask_carry : Numbers.t -> Numbers.t -> mask **)
-
-  and sub_mask_carry = Numbers.uncalled
-
-  (** val sub : Numbers.t -> Numbers.t -> Numbers.t **)
-
-  let sub = (fun n m -> Big_int_Z.max_big_int
-  Big_int_Z.unit_big_int (Big_int_Z.sub_big_int n m))
-
-  (** val mul : Numbers.t -> Numbers.t -> Numbers.t **)
-
-  let rec mul = Big_int_Z.mult_big_int
-
   (** val iter : ('a1 -> 'a1) -> 'a1 -> Numbers.t -> 'a1 **)
 
   let rec iter f x n0 =
@@ -169,32 +128,6 @@ module Coq_Pos =
       (fun n' -> iter f (iter f x n') n')
       (fun _ -> f x)
       n0
-
-  (** val size_nat : Numbers.t -> nat **)
-
-  let rec size_nat = Numbers.uncalled
-
-  (** val compare_cont : comparison -> Numbers.t -> Numbers.t -> comparison **)
-
-  let rec compare_cont = (fun c x y -> let s = Big_int_Z.compare_big_int x y in
-  if s = 0 then c else if s < 0 then Lt else Gt)
-
-  (** val compare : Numbers.t -> Numbers.t -> comparison **)
-
-  let compare = (fun x y -> let s = Big_int_Z.compare_big_int x y in
-  if s = 0 then Eq else if s < 0 then Lt else Gt)
-
-  (** val eqb : Numbers.t -> Numbers.t -> bool **)
-
-  let rec eqb = Numbers.uncalled
-
-  (** val gcdn : nat -> Numbers.t -> Numbers.t -> Numbers.t **)
-
-  let rec gcdn = Numbers.uncalled
-
-  (** val gcd : Numbers.t -> Numbers.t -> Numbers.t **)
-
-  let gcd = Numbers.uncalled
 
   (** val testbit : Numbers.t -> Numbers.t -> bool **)
 
@@ -218,7 +151,7 @@ module Coq_Pos =
 
   let rec of_succ_nat = function
   | O -> Numbers.one
-  | S x -> succ (of_succ_nat x)
+  | S x -> Numbers.succ (of_succ_nat x)
  end
 
 module N =
@@ -234,42 +167,10 @@ module N =
 
 module Z =
  struct
-  (** val double : Numbers.t -> Numbers.t **)
-
-  let double = Numbers.uncalled
-
-  (** val succ_double : Numbers.t -> Numbers.t **)
-
-  let succ_double = Numbers.uncalled
-
-  (** val pred_double : Numbers.t -> Numbers.t **)
-
-  let pred_double = Numbers.uncalled
-
-  (** val pos_sub : Numbers.t -> Numbers.t -> Numbers.t **)
-
-  let rec pos_sub = Numbers.uncalled
-
-  (** val add : Numbers.t -> Numbers.t -> Numbers.t **)
-
-  let add = Big_int_Z.add_big_int
-
-  (** val opp : Numbers.t -> Numbers.t **)
-
-  let opp = Big_int_Z.minus_big_int
-
-  (** val sub : Numbers.t -> Numbers.t -> Numbers.t **)
-
-  let sub = Big_int_Z.sub_big_int
-
-  (** val mul : Numbers.t -> Numbers.t -> Numbers.t **)
-
-  let mul = Big_int_Z.mult_big_int
-
   (** val pow_pos : Numbers.t -> Numbers.t -> Numbers.t **)
 
   let pow_pos z0 =
-    Coq_Pos.iter (mul z0) Numbers.one
+    Coq_Pos.iter (Numbers.mul z0) Numbers.one
 
   (** val pow : Numbers.t -> Numbers.t -> Numbers.t **)
 
@@ -280,69 +181,11 @@ module Z =
       (fun _ -> Numbers.zero)
       y
 
-  (** val compare : Numbers.t -> Numbers.t -> comparison **)
-
-  let compare = (fun x y -> let s = Big_int_Z.compare_big_int x y in
-  if s = 0 then Eq else if s < 0 then Lt else Gt)
-
-  (** val leb : Numbers.t -> Numbers.t -> bool **)
-
-  let leb = Big_int_Z.le_big_int
-
-  (** val ltb : Numbers.t -> Numbers.t -> bool **)
-
-  let ltb = Big_int_Z.lt_big_int
-
-  (** val eqb : Numbers.t -> Numbers.t -> bool **)
-
-  let eqb = Big_int_Z.eq_big_int
-
-  (** val max : Numbers.t -> Numbers.t -> Numbers.t **)
-
-  let max = Big_int_Z.max_big_int
-
-  (** val min : Numbers.t -> Numbers.t -> Numbers.t **)
-
-  let min = Big_int_Z.min_big_int
-
-  (** val abs : Numbers.t -> Numbers.t **)
-
-  let abs = Big_int_Z.abs_big_int
-
   (** val of_nat : nat -> Numbers.t **)
 
   let of_nat = function
   | O -> Numbers.zero
   | S n1 -> (Coq_Pos.of_succ_nat n1)
-
-  (** val pos_div_eucl : Numbers.t -> Numbers.t -> Numbers.t * Numbers.t **)
-
-  let rec pos_div_eucl = Numbers.uncalled
-
-  (** val div_eucl : Numbers.t -> Numbers.t -> Numbers.t * Numbers.t **)
-
-  let div_eucl = Big_int_Z.(fun x y ->
-  match sign_big_int y with
-  | 0 -> (zero_big_int, x)
-  | 1 -> quomod_big_int x y
-  | _ -> let (q, r) = quomod_big_int (add_int_big_int (-1) x) y in
-          (add_int_big_int (-1) q, add_big_int (add_int_big_int 1 y) r))
-
-  (** val div : Numbers.t -> Numbers.t -> Numbers.t **)
-
-  let div = Big_int_Z.(fun x y ->
-  match sign_big_int y with
-  | 0 -> zero_big_int
-  | 1 -> div_big_int x y
-  | _ -> add_int_big_int (-1) (div_big_int (add_int_big_int (-1) x) y))
-
-  (** val modulo : Numbers.t -> Numbers.t -> Numbers.t **)
-
-  let modulo = Big_int_Z.(fun x y ->
-  match sign_big_int y with
-  | 0 -> x
-  | 1 -> mod_big_int x y
-  | _ -> add_big_int y (add_int_big_int 1 (mod_big_int (add_int_big_int (-1) x) y)))
 
   (** val odd : Numbers.t -> bool **)
 
@@ -361,10 +204,6 @@ module Z =
                   p)
       z0
 
-  (** val gcd : Numbers.t -> Numbers.t -> Numbers.t **)
-
-  let gcd = Big_int_Z.gcd_big_int
-
   (** val testbit : Numbers.t -> Numbers.t -> bool **)
 
   let testbit a n0 =
@@ -382,7 +221,7 @@ module Z =
   (** val lcm : Numbers.t -> Numbers.t -> Numbers.t **)
 
   let lcm a b =
-    abs (mul a (div b (gcd a b)))
+    Numbers.abs (Numbers.mul a (Numbers.div b (Numbers.gcd a b)))
  end
 
 (** val nth : nat -> 'a1 list -> 'a1 -> 'a1 **)
@@ -525,7 +364,7 @@ let capacities p =
     match q.capacity with
     | Some c -> c
     | None ->
-      Z.sub
+      Numbers.sub
         (Z.pow (Numbers.twice Numbers.one) (Numbers.twice_and_one (Numbers.twice_and_one (Numbers.twice_and_one
           (Numbers.twice_and_one (Numbers.twice_and_one Numbers.one)))))) Numbers.one) p.pools
 
@@ -547,8 +386,8 @@ let prices p = function
   (match p.pools with
    | [] -> []
    | q :: t0 ->
-     if forallb (fun o -> Z.eqb o.price q.price) t0
-     then map (fun k -> Z.mul (Z.of_nat k) p.parts) (seq O (length p.pools))
+     if forallb (fun o -> Numbers.eqb o.price q.price) t0
+     then map (fun k -> Numbers.mul (Z.of_nat k) p.parts) (seq O (length p.pools))
      else map (fun p0 -> p0.price) p.pools)
 
 (** val top : Numbers.t option -> Numbers.t **)
@@ -568,8 +407,8 @@ let with_last ends u =
 let by_tops p tops count least0 =
   flat_map (fun q ->
     let u = top (nth q tops None) in
-    if Z.ltb Numbers.zero u
-    then ((app (firstn q (capacities p)) ((Z.sub u Numbers.one) :: (map top (skipn (S q) tops)))), least0) :: []
+    if Numbers.ltb Numbers.zero u
+    then ((app (firstn q (capacities p)) ((Numbers.sub u Numbers.one) :: (map top (skipn (S q) tops)))), least0) :: []
     else []) (rev (seq O count))
 
 (** val claims : problem -> claim -> (Numbers.t list * Numbers.t option) list **)
@@ -581,30 +420,32 @@ let claims p = function
   (match by_ with
    | Balanced ->
      let u = top (last tops None) in
-     app (if Z.ltb Numbers.zero u then ((with_last (capacities p) (Z.sub u Numbers.one)), None) :: [] else [])
+     app
+       (if Numbers.ltb Numbers.zero u then ((with_last (capacities p) (Numbers.sub u Numbers.one)), None) :: [] else [])
        (((with_last (capacities p) u), (Some
-       k)) :: (by_tops p tops (sub (length tops) (S O)) (Some (Z.add k Numbers.one))))
-   | _ -> ((capacities p), (Some k)) :: (by_tops p tops (length tops) (Some (Z.add k Numbers.one))))
+       k)) :: (by_tops p tops (sub (length tops) (S O)) (Some (Numbers.add k Numbers.one))))
+   | _ -> ((capacities p), (Some k)) :: (by_tops p tops (length tops) (Some (Numbers.add k Numbers.one))))
 
 (** val total : ('a1 -> Numbers.t) -> 'a1 list -> Numbers.t **)
 
 let rec total w = function
 | [] -> Numbers.zero
-| a :: t0 -> Z.add (w a) (total w t0)
+| a :: t0 -> Numbers.add (w a) (total w t0)
 
 (** val whole : Numbers.t -> Numbers.t -> Numbers.t **)
 
 let whole g x =
-  Z.mul (Z.div x g) g
+  Numbers.mul (Numbers.div x g) g
 
 (** val room : Numbers.t -> (Numbers.t * Numbers.t) list -> Numbers.t -> Numbers.t -> Numbers.t **)
 
 let rec room g blocks0 lo x =
   match blocks0 with
-  | [] -> whole g (Z.max Numbers.zero (Z.sub x lo))
+  | [] -> whole g (Numbers.max Numbers.zero (Numbers.sub x lo))
   | p :: t0 ->
     let (from, until) = p in
-    Z.add (whole g (Z.max Numbers.zero (Z.sub (Z.min x from) lo))) (room g t0 (Z.max lo until) x)
+    Numbers.add (whole g (Numbers.max Numbers.zero (Numbers.sub (Numbers.min x from) lo)))
+      (room g t0 (Numbers.max lo until) x)
 
 (** val bezout : nat -> Numbers.t -> Numbers.t -> Numbers.t -> Numbers.t -> Numbers.t **)
 
@@ -612,7 +453,10 @@ let rec bezout fuel a x b y =
   match fuel with
   | O -> x
   | S f ->
-    if Z.eqb b Numbers.zero then x else bezout f b y (Z.sub a (Z.mul (Z.div a b) b)) (Z.sub x (Z.mul (Z.div a b) y))
+    if Numbers.eqb b Numbers.zero
+    then x
+    else bezout f b y (Numbers.sub a (Numbers.mul (Numbers.div a b) b))
+           (Numbers.sub x (Numbers.mul (Numbers.div a b) y))
 
 (** val turns : nat **)
 
@@ -625,24 +469,25 @@ let turns =
 let narrow sr rule =
   let (step0, rest0) = sr in
   let (m, r) = rule in
-  if Z.eqb (Z.modulo step0 m) Numbers.zero
-  then if Z.eqb (Z.modulo (Z.sub rest0 r) m) Numbers.zero then Some sr else None
-  else let g = Z.gcd step0 m in
-       if negb (Z.eqb (Z.modulo (Z.sub r rest0) g) Numbers.zero)
+  if Numbers.eqb (Numbers.modulo step0 m) Numbers.zero
+  then if Numbers.eqb (Numbers.modulo (Numbers.sub rest0 r) m) Numbers.zero then Some sr else None
+  else let g = Numbers.gcd step0 m in
+       if negb (Numbers.eqb (Numbers.modulo (Numbers.sub r rest0) g) Numbers.zero)
        then None
-       else let more = Z.div m g in
+       else let more = Numbers.div m g in
             let both =
-              Z.add rest0
-                (Z.mul step0
-                  (Z.modulo
-                    (Z.mul (Z.div (Z.sub r rest0) g) (bezout turns (Z.div step0 g) Numbers.one more Numbers.zero)) more))
+              Numbers.add rest0
+                (Numbers.mul step0
+                  (Numbers.modulo
+                    (Numbers.mul (Numbers.div (Numbers.sub r rest0) g)
+                      (bezout turns (Numbers.div step0 g) Numbers.one more Numbers.zero)) more))
             in
-            let next0 = Z.mul (Z.div step0 g) m in
+            let next0 = Numbers.mul (Numbers.div step0 g) m in
             if (&&)
-                 ((&&) ((&&) (Z.ltb Numbers.zero next0) (Z.eqb next0 (Z.lcm step0 m)))
-                   (Z.eqb (Z.modulo (Z.sub both rest0) step0) Numbers.zero))
-                 (Z.eqb (Z.modulo (Z.sub both r) m) Numbers.zero)
-            then Some (next0, (Z.modulo both next0))
+                 ((&&) ((&&) (Numbers.ltb Numbers.zero next0) (Numbers.eqb next0 (Z.lcm step0 m)))
+                   (Numbers.eqb (Numbers.modulo (Numbers.sub both rest0) step0) Numbers.zero))
+                 (Numbers.eqb (Numbers.modulo (Numbers.sub both r) m) Numbers.zero)
+            then Some (next0, (Numbers.modulo both next0))
             else Some sr
 
 (** val narrow_all : (Numbers.t * Numbers.t) -> (Numbers.t * Numbers.t) list -> (Numbers.t * Numbers.t) option **)
@@ -659,14 +504,14 @@ type spot = { step : Numbers.t; rest : Numbers.t; base : Numbers.t; walls : (Num
 
 let crosses size0 page0 base0 x =
   match page0 with
-  | Some m -> Z.ltb m (Z.add (Z.modulo (Z.add base0 x) m) size0)
+  | Some m -> Numbers.ltb m (Numbers.add (Numbers.modulo (Numbers.add base0 x) m) size0)
   | None -> false
 
 (** val on_grid : Numbers.t -> Numbers.t option -> Numbers.t -> (Numbers.t * Numbers.t) -> bool **)
 
 let on_grid size0 page0 base0 sr =
   match page0 with
-  | Some m -> Z.leb (Z.add (Z.modulo (Z.add base0 (snd sr)) (Z.gcd (fst sr) m)) size0) m
+  | Some m -> Numbers.leb (Numbers.add (Numbers.modulo (Numbers.add base0 (snd sr)) (Numbers.gcd (fst sr) m)) size0) m
   | None -> true
 
 (** val over_walls : Numbers.t -> (Numbers.t * Numbers.t) list -> Numbers.t -> Numbers.t -> Numbers.t **)
@@ -676,28 +521,29 @@ let rec over_walls size0 walls0 x top0 =
   | [] -> top0
   | y :: t0 ->
     let (from, until) = y in
-    over_walls size0 t0 x (if (&&) (Z.ltb from (Z.add x size0)) (Z.ltb x until) then Z.max top0 until else top0)
+    over_walls size0 t0 x
+      (if (&&) (Numbers.ltb from (Numbers.add x size0)) (Numbers.ltb x until) then Numbers.max top0 until else top0)
 
 (** val next : Numbers.t -> Numbers.t option -> Numbers.t option -> spot -> Numbers.t -> Numbers.t option **)
 
 let next size0 pin0 page0 sp x =
   match pin0 with
   | Some k ->
-    if Z.leb x k
-    then let x0 = over_walls size0 sp.walls k (Z.add k (Z.modulo (Z.sub sp.rest k) sp.step)) in
+    if Numbers.leb x k
+    then let x0 = over_walls size0 sp.walls k (Numbers.add k (Numbers.modulo (Numbers.sub sp.rest k) sp.step)) in
          Some
          (if crosses size0 page0 sp.base x0
           then (match page0 with
-                | Some m -> Z.add x0 (Z.modulo (Z.opp (Z.add sp.base x0)) m)
+                | Some m -> Numbers.add x0 (Numbers.modulo (Numbers.opp (Numbers.add sp.base x0)) m)
                 | None -> x0)
           else x0)
     else None
   | None ->
-    let x0 = over_walls size0 sp.walls x (Z.add x (Z.modulo (Z.sub sp.rest x) sp.step)) in
+    let x0 = over_walls size0 sp.walls x (Numbers.add x (Numbers.modulo (Numbers.sub sp.rest x) sp.step)) in
     Some
     (if crosses size0 page0 sp.base x0
      then (match page0 with
-           | Some m -> Z.add x0 (Z.modulo (Z.opp (Z.add sp.base x0)) m)
+           | Some m -> Numbers.add x0 (Numbers.modulo (Numbers.opp (Numbers.add sp.base x0)) m)
            | None -> x0)
      else x0)
 
@@ -705,13 +551,13 @@ let next size0 pin0 page0 sp x =
     Numbers.t -> Numbers.t option -> Numbers.t option -> nat -> spot -> Numbers.t -> Numbers.t -> Numbers.t option **)
 
 let rec climb size0 pin0 page0 fuel sp last0 x =
-  if Z.ltb last0 x
+  if Numbers.ltb last0 x
   then None
   else (match fuel with
         | O -> Some x
         | S f ->
           (match next size0 pin0 page0 sp x with
-           | Some y -> if Z.leb y x then Some x else climb size0 pin0 page0 f sp last0 y
+           | Some y -> if Numbers.leb y x then Some x else climb size0 pin0 page0 f sp last0 y
            | None -> None))
 
 (** val many : nat **)
@@ -868,7 +714,7 @@ module M =
 
   let key p =
     Numbers.of_positive
-      (fun q -> Numbers.negated q)
+      (fun q -> Numbers.opp q)
       (fun q -> q)
       (fun _ -> Numbers.zero)
       p
@@ -937,15 +783,15 @@ type relations = { named : pairs; sharing : pairs; ties : bool }
 (** val overlap : (Numbers.t * Numbers.t) list -> (Numbers.t * Numbers.t) list -> bool **)
 
 let overlap k l =
-  existsb (fun a -> existsb (fun b -> Z.ltb (Z.max (fst a) (fst b)) (Z.min (snd a) (snd b))) l) k
+  existsb (fun a -> existsb (fun b -> Numbers.ltb (Numbers.max (fst a) (fst b)) (Numbers.min (snd a) (snd b))) l) k
 
 (** val meets : relations -> item -> item -> bool **)
 
 let meets rel0 a b =
-  (&&) (negb (Z.eqb a.id b.id))
+  (&&) (negb (Numbers.eqb a.id b.id))
     ((||) (has_pair rel0.named a.id b.id)
       ((&&) (overlap a.lives b.lives)
-        ((||) (negb rel0.ties) ((&&) (negb (Z.eqb a.group b.group)) (negb (has_pair rel0.sharing a.id b.id))))))
+        ((||) (negb rel0.ties) ((&&) (negb (Numbers.eqb a.group b.group)) (negb (has_pair rel0.sharing a.id b.id))))))
 
 (** val wall : nat -> item -> (Numbers.t * Numbers.t) list **)
 
@@ -955,7 +801,7 @@ let wall q a =
     (match a.opens with
      | [] -> []
      | o :: l -> (match l with
-                  | [] -> if Nat.eqb o q then (k, (Z.add k a.bytes)) :: [] else []
+                  | [] -> if Nat.eqb o q then (k, (Numbers.add k a.bytes)) :: [] else []
                   | _ :: _ -> []))
   | None -> []
 
@@ -971,7 +817,7 @@ let rec ascending = function
 | [] -> true
 | r :: t0 -> (match t0 with
               | [] -> true
-              | s :: _ -> (&&) (Z.ltb r.number s.number) (ascending t0))
+              | s :: _ -> (&&) (Numbers.ltb r.number s.number) (ascending t0))
 
 (** val root_of : row M.t -> nat -> Numbers.t -> (Numbers.t * Numbers.t) option **)
 
@@ -985,7 +831,7 @@ let rec root_of by_number fuel i =
         | Some p0 ->
           let (host, k) = p0 in
           (match root_of by_number f host with
-           | Some p1 -> let (root, d) = p1 in Some (root, (Z.add d k))
+           | Some p1 -> let (root, d) = p1 in Some (root, (Numbers.add d k))
            | None -> None)
         | None -> Some (i, Numbers.zero)))
   | None -> None
@@ -1044,7 +890,8 @@ let join by_number fuel g r =
      | Some p0 ->
        let (j, _) = p0 in
        let a = group_of g r.number in
-       let b = group_of g j in M.map (fun k -> if Z.eqb k a then b else k) (M.add r.number a (M.add j b (M.add a a g)))
+       let b = group_of g j in
+       M.map (fun k -> if Numbers.eqb k a then b else k) (M.add r.number a (M.add j b (M.add a a g)))
      | None -> g)
   | None -> g
 
@@ -1054,7 +901,7 @@ let joins by_number fuel g r =
   match r.relative_to with
   | Some t0 ->
     (match root_of by_number fuel t0 with
-     | Some p0 -> let (j, _) = p0 in Z.eqb (group_of g r.number) (group_of g j)
+     | Some p0 -> let (j, _) = p0 in Numbers.eqb (group_of g r.number) (group_of g j)
      | None -> false)
   | None -> true
 
@@ -1062,14 +909,14 @@ let joins by_number fuel g r =
 
 let pins_of ps =
   flat_map (fun rd -> match (fst rd).pinned with
-                      | Some k -> (Z.sub k (snd rd)) :: []
+                      | Some k -> (Numbers.sub k (snd rd)) :: []
                       | None -> []) ps
 
 (** val one_of : Numbers.t list -> Numbers.t option **)
 
 let one_of = function
 | [] -> None
-| k :: t0 -> Some (if forallb (Z.eqb k) t0 then k else Numbers.negated Numbers.one)
+| k :: t0 -> Some (if forallb (Numbers.eqb k) t0 then k else Numbers.opp Numbers.one)
 
 (** val core : problem -> (row * Numbers.t) list M.t -> Numbers.t M.t -> row -> item **)
 
@@ -1084,15 +931,16 @@ let core p g groups r =
 let rules_of q ps =
   flat_map (fun rd ->
     app (match (fst rd).offset_mod with
-         | Some p0 -> let (m, k) = p0 in (m, (Z.sub k (snd rd))) :: []
-         | None -> []) (((fst rd).alignment, (Z.sub (Z.opp q.base_address) (snd rd))) :: ((q.pool_alignment,
-      (Z.sub (Z.opp q.base_address) (snd rd))) :: []))) ps
+         | Some p0 -> let (m, k) = p0 in (m, (Numbers.sub k (snd rd))) :: []
+         | None -> []) (((fst rd).alignment,
+      (Numbers.sub (Numbers.opp q.base_address) (snd rd))) :: ((q.pool_alignment,
+      (Numbers.sub (Numbers.opp q.base_address) (snd rd))) :: []))) ps
 
 (** val bars_of : pool -> (Numbers.t * Numbers.t) list **)
 
 let bars_of q =
-  flat_map (fun fl -> if Z.ltb Numbers.zero (snd fl) then ((fst fl), (Z.add (fst fl) (snd fl))) :: [] else [])
-    q.reserved
+  flat_map (fun fl ->
+    if Numbers.ltb Numbers.zero (snd fl) then ((fst fl), (Numbers.add (fst fl) (snd fl))) :: [] else []) q.reserved
 
 (** val spot_of : relations -> item list -> item -> nat -> pool -> (row * Numbers.t) list -> spot option **)
 
@@ -1124,12 +972,13 @@ let is_sane p =
   (&&)
     (forallb (fun r ->
       (&&)
-        ((&&) (Z.ltb Numbers.zero r.alignment)
+        ((&&) (Numbers.ltb Numbers.zero r.alignment)
           (match r.offset_mod with
-           | Some p0 -> let (m, _) = p0 in Z.ltb Numbers.zero m
+           | Some p0 -> let (m, _) = p0 in Numbers.ltb Numbers.zero m
            | None -> true)) (match r.no_cross with
-                             | Some m -> Z.ltb Numbers.zero m
-                             | None -> true)) p.rows) (forallb (fun q -> Z.ltb Numbers.zero q.pool_alignment) p.pools)
+                             | Some m -> Numbers.ltb Numbers.zero m
+                             | None -> true)) p.rows)
+    (forallb (fun q -> Numbers.ltb Numbers.zero q.pool_alignment) p.pools)
 
 type instance = { solid : item list; index : item M.t; rel : relations; bars : (Numbers.t * Numbers.t) list list;
                   part_lists : (row * Numbers.t) list M.t }
@@ -1139,7 +988,7 @@ type instance = { solid : item list; index : item M.t; rel : relations; bars : (
 let is_solid r =
   match r.alias_of with
   | Some _ -> false
-  | None -> Z.ltb Numbers.zero r.size
+  | None -> Numbers.ltb Numbers.zero r.size
 
 (** val has_ties : problem -> bool **)
 
@@ -1248,7 +1097,7 @@ module Start =
   (** val leb : t -> t -> bool **)
 
   let leb a b =
-    Z.leb (fst a) (fst b)
+    Numbers.leb (fst a) (fst b)
  end
 
 module SortStarts = Sort(Start)
@@ -1260,7 +1109,7 @@ module High =
   (** val leb : t -> t -> bool **)
 
   let leb a b =
-    Z.leb (fst b) (fst a)
+    Numbers.leb (fst b) (fst a)
  end
 
 module SortHigh = Sort(High)
@@ -1293,7 +1142,7 @@ let legal ends a q x =
     (match o with
      | Some sp ->
        (match nth_error ends q with
-        | Some e -> climb a.bytes a.pin a.page many sp (Z.sub e a.bytes) x
+        | Some e -> climb a.bytes a.pin a.page many sp (Numbers.sub e a.bytes) x
         | None -> None)
      | None -> None)
   | None -> None
@@ -1325,7 +1174,7 @@ let rec covers l k =
        (match k with
         | [] -> true
         | o0 :: k0 -> (match o0 with
-                       | Some b -> (&&) (Z.leb a b) (covers l0 k0)
+                       | Some b -> (&&) (Numbers.leb a b) (covers l0 k0)
                        | None -> covers l0 k0))
      | None -> (match k with
                 | [] -> true
@@ -1377,17 +1226,18 @@ let grid a q =
 (** val fits : Numbers.t -> Numbers.t -> nat -> item -> bool **)
 
 let fits g r q a =
-  (&&) (Z.eqb (Z.modulo (fst (grid a q)) g) Numbers.zero) (Z.eqb (Z.modulo (Z.sub (snd (grid a q)) r) g) Numbers.zero)
+  (&&) (Numbers.eqb (Numbers.modulo (fst (grid a q)) g) Numbers.zero)
+    (Numbers.eqb (Numbers.modulo (Numbers.sub (snd (grid a q)) r) g) Numbers.zero)
 
 (** val up : Numbers.t -> Numbers.t -> Numbers.t -> Numbers.t **)
 
 let up g r x =
-  Z.add x (Z.modulo (Z.sub r x) g)
+  Numbers.add x (Numbers.modulo (Numbers.sub r x) g)
 
 (** val cells : Numbers.t -> item -> Numbers.t **)
 
 let cells g a =
-  Z.add a.bytes (Z.modulo (Z.opp a.bytes) g)
+  Numbers.add a.bytes (Numbers.modulo (Numbers.opp a.bytes) g)
 
 (** val round_up : Numbers.t -> Numbers.t -> (Numbers.t * Numbers.t) list -> (Numbers.t * Numbers.t) list **)
 
@@ -1404,10 +1254,11 @@ let rec too_long g r q e bs l at_ amount waste =
   | y :: t0 ->
     let (low, a) = y in
     if fits g r q a
-    then let at_0 = Z.min at_ low in
-         let amount0 = Z.add amount (cells g a) in
-         let waste0 = Z.max waste (Z.modulo (Z.opp a.bytes) g) in
-         (||) (Z.ltb (room Numbers.one bs at_0 (Z.add e waste0)) amount0) (too_long g r q e bs t0 at_0 amount0 waste0)
+    then let at_0 = Numbers.min at_ low in
+         let amount0 = Numbers.add amount (cells g a) in
+         let waste0 = Numbers.max waste (Numbers.modulo (Numbers.opp a.bytes) g) in
+         (||) (Numbers.ltb (room Numbers.one bs at_0 (Numbers.add e waste0)) amount0)
+           (too_long g r q e bs t0 at_0 amount0 waste0)
     else too_long g r q e bs t0 at_ amount waste
 
 (** val low_in : state -> nat -> item -> Numbers.t option **)
@@ -1458,15 +1309,15 @@ let room_in ends g s q =
 let is_set_full ends s g r bits low =
   let mask0 = map (fun q -> Z.testbit bits (Z.of_nat q)) (seq O (length ends)) in
   let members = inside mask0 low s in
-  (&&) (Z.ltb Numbers.zero g)
+  (&&) (Numbers.ltb Numbers.zero g)
     (match chosen mask0 with
      | [] -> false
      | q :: l ->
        (match l with
         | [] -> one_pool ends g r q low s members
         | n0 :: l0 ->
-          Z.ltb (total (room_in ends g s) (q :: (n0 :: l0)))
-            (total (fun i -> i.bytes) (filter (fun a -> Z.eqb (Z.modulo a.bytes g) Numbers.zero) members))))
+          Numbers.ltb (total (room_in ends g s) (q :: (n0 :: l0)))
+            (total (fun i -> i.bytes) (filter (fun a -> Numbers.eqb (Numbers.modulo a.bytes g) Numbers.zero) members))))
 
 type known = { sets : clique M.t; lemmas : (Numbers.t * lows) list M.t; worths : (state -> bool) M.t;
                set_count : Numbers.t; lemma_count : Numbers.t; worth_count : Numbers.t }
@@ -1513,7 +1364,7 @@ let clique_of i members =
 (** val is_alive : Numbers.t -> item -> bool **)
 
 let is_alive t0 a =
-  existsb (fun k -> (&&) (Z.leb (fst k) t0) (Z.ltb t0 (snd k))) a.lives
+  existsb (fun k -> (&&) (Numbers.leb (fst k) t0) (Numbers.ltb t0 (snd k))) a.lives
 
 (** val set_at : instance -> Numbers.t -> clique option **)
 
@@ -1531,7 +1382,7 @@ let set_of i numbers =
 (** val override : state -> Numbers.t -> lows -> state **)
 
 let override low b l i =
-  if Z.eqb i b then Some l else low i
+  if Numbers.eqb i b then Some l else low i
 
 (** val only : nat -> Numbers.t option -> lows -> lows **)
 
@@ -1561,18 +1412,20 @@ let raise ends a q at_ m = function
 | (p, c) ->
   let (p0, v) = p in
   let (j, l) = p0 in
-  M.add j (put q (match legal ends c q (Z.add at_ a.bytes) with
-                  | Some w -> Some (Z.max v w)
-                  | None -> None) l) m
+  M.add j
+    (put q (match legal ends c q (Numbers.add at_ a.bytes) with
+            | Some w -> Some (Numbers.max v w)
+            | None -> None) l) m
 
 (** val least_end : (((Numbers.t * lows) * Numbers.t) * item) list -> Numbers.t option **)
 
 let least_end es =
   fold_right (fun e least0 ->
     let (y, c) = e in
-    let (_, v) = y in (match least0 with
-                       | Some w -> Some (Z.min w (Z.add v c.bytes))
-                       | None -> Some (Z.add v c.bytes))) None es
+    let (_, v) = y in
+    (match least0 with
+     | Some w -> Some (Numbers.min w (Numbers.add v c.bytes))
+     | None -> Some (Numbers.add v c.bytes))) None es
 
 (** val rests_or_lifts :
     instance -> Numbers.t list -> known -> Numbers.t -> reference -> reference -> lows M.t -> bool **)
@@ -1594,7 +1447,7 @@ let rests_or_lifts i ends k b rests lifts m =
               | [] ->
                 let es = near i a q m in
                 let lifted = match least_end es with
-                             | Some w -> legal ends a q (Z.max at_ w)
+                             | Some w -> legal ends a q (Numbers.max at_ w)
                              | None -> None in
                 (&&)
                   (let resting = fold_left (raise ends a q at_) es (M.remove b m) in
@@ -1629,14 +1482,14 @@ let read_state i ends st =
 (** val part_prices : problem -> kind -> Numbers.t -> Numbers.t list option **)
 
 let part_prices p by_ d =
-  if forallb (fun c -> Z.eqb (Z.modulo (Z.mul c d) p.parts) Numbers.zero) (prices p by_)
-  then Some (map (fun c -> Z.div (Z.mul c d) p.parts) (prices p by_))
+  if forallb (fun c -> Numbers.eqb (Numbers.modulo (Numbers.mul c d) p.parts) Numbers.zero) (prices p by_)
+  then Some (map (fun c -> Numbers.div (Numbers.mul c d) p.parts) (prices p by_))
   else None
 
 (** val moved : (row * Numbers.t) list -> Numbers.t **)
 
 let moved ps =
-  total (fun rd -> if Z.ltb Numbers.zero (fst rd).size then (fst rd).traffic else Numbers.zero) ps
+  total (fun rd -> if Numbers.ltb Numbers.zero (fst rd).size then (fst rd).traffic else Numbers.zero) ps
 
 (** val traffic_of : instance -> item -> Numbers.t **)
 
@@ -1646,7 +1499,7 @@ let traffic_of i a =
 (** val price_of : instance -> Numbers.t list -> item -> nat -> Numbers.t **)
 
 let price_of i ws a q =
-  Z.mul (traffic_of i a) (nth q ws Numbers.zero)
+  Numbers.mul (traffic_of i a) (nth q ws Numbers.zero)
 
 (** val charges_of : Numbers.t list M.t -> Numbers.t -> Numbers.t list **)
 
@@ -1660,13 +1513,13 @@ let charges_of m i =
 let rec plus q v = function
 | [] -> []
 | h :: t0 -> (match q with
-              | O -> (Z.add h v) :: t0
+              | O -> (Numbers.add h v) :: t0
               | S q0 -> h :: (plus q0 v t0))
 
 (** val charge : nat -> Numbers.t -> Numbers.t list M.t -> item -> Numbers.t list PositiveMap.t **)
 
 let charge q w m a =
-  M.add a.id (plus q (Z.mul w a.bytes) (charges_of m a.id)) m
+  M.add a.id (plus q (Numbers.mul w a.bytes) (charges_of m a.id)) m
 
 (** val charge_all :
     Numbers.t list -> known -> ((Numbers.t * nat) * Numbers.t) list -> Numbers.t list M.t -> (Numbers.t list
@@ -1683,8 +1536,9 @@ let rec charge_all ends k rows0 m =
        (match charge_all ends k t0 m with
         | Some p0 ->
           let (m0, worth) = p0 in
-          if Z.leb Numbers.zero w
-          then Some ((fold_left (charge q w) c.free m0), (Z.add worth (Z.mul w (room_in ends Numbers.one c q))))
+          if Numbers.leb Numbers.zero w
+          then Some ((fold_left (charge q w) c.free m0),
+                 (Numbers.add worth (Numbers.mul w (room_in ends Numbers.one c q))))
           else None
         | None -> None)
      | None -> None)
@@ -1700,7 +1554,7 @@ let homes_of l =
 
 let least = function
 | [] -> Numbers.zero
-| a :: t0 -> fold_right Z.min a t0
+| a :: t0 -> fold_right Numbers.min a t0
 
 (** val is_dear :
     Numbers.t -> Numbers.t -> Numbers.t -> ((item * nat list) * Numbers.t list) list -> Numbers.t -> Numbers.t -> state
@@ -1718,8 +1572,10 @@ let is_dear k scale worth table base0 step0 low =
   (||) (existsb (fun r -> match r with
                           | [] -> true
                           | _ :: _ -> false) rows0)
-    (let bound = Z.opp (Z.div (Z.sub worth (total least rows0)) scale) in
-     if Z.eqb step0 Numbers.zero then Z.leb k base0 else Z.leb k (Z.add bound (Z.modulo (Z.sub base0 bound) step0)))
+    (let bound = Numbers.opp (Numbers.div (Numbers.sub worth (total least rows0)) scale) in
+     if Numbers.eqb step0 Numbers.zero
+     then Numbers.leb k base0
+     else Numbers.leb k (Numbers.add bound (Numbers.modulo (Numbers.sub base0 bound) step0)))
 
 (** val base_of : instance -> Numbers.t list -> (item * nat list) list -> Numbers.t **)
 
@@ -1734,7 +1590,7 @@ let differences i ws table =
   flat_map (fun e ->
     match snd e with
     | [] -> []
-    | o :: t0 -> map (fun q -> Z.sub (price_of i ws (fst e) q) (price_of i ws (fst e) o)) t0) table
+    | o :: t0 -> map (fun q -> Numbers.sub (price_of i ws (fst e) q) (price_of i ws (fst e) o)) t0) table
 
 (** val value :
     problem -> instance -> Numbers.t list -> kind -> Numbers.t -> Numbers.t -> known -> Numbers.t ->
@@ -1744,10 +1600,11 @@ let value p i ends by_ d k k0 scale rows0 =
   match part_prices p by_ d with
   | Some ws ->
     let firsts = map (fun a -> (a, (homes_of (first ends a)))) i.solid in
-    let step0 = fold_right Z.gcd Numbers.zero (differences i ws firsts) in
+    let step0 = fold_right Numbers.gcd Numbers.zero (differences i ws firsts) in
     let prices0 =
-      fold_left (fun m a -> let t0 = traffic_of i a in M.add a.id (map (fun c -> Z.mul scale (Z.mul t0 c)) ws) m)
-        i.solid M.empty
+      fold_left (fun m a ->
+        let t0 = traffic_of i a in M.add a.id (map (fun c -> Numbers.mul scale (Numbers.mul t0 c)) ws) m) i.solid
+        M.empty
     in
     (match charge_all ends k0 rows0 prices0 with
      | Some p0 ->
@@ -1756,12 +1613,15 @@ let value p i ends by_ d k k0 scale rows0 =
             ((&&)
               ((&&)
                 ((&&)
-                  ((&&) ((&&) ((&&) (Z.ltb Numbers.zero scale) (Z.ltb Numbers.zero d)) (Z.ltb Numbers.zero p.parts))
-                    (Z.leb Numbers.zero step0))
+                  ((&&)
+                    ((&&) ((&&) (Numbers.ltb Numbers.zero scale) (Numbers.ltb Numbers.zero d))
+                      (Numbers.ltb Numbers.zero p.parts)) (Numbers.leb Numbers.zero step0))
                   (forallb (fun v ->
-                    if Z.eqb step0 Numbers.zero then Z.eqb v Numbers.zero else Z.eqb (Z.modulo v step0) Numbers.zero)
-                    (differences i ws firsts))) (forallb (fun r -> Z.leb Numbers.zero r.traffic) p.rows))
-              (forallb (fun c -> Z.leb Numbers.zero c) ws)) (Nat.eqb (length ws) (length ends))
+                    if Numbers.eqb step0 Numbers.zero
+                    then Numbers.eqb v Numbers.zero
+                    else Numbers.eqb (Numbers.modulo v step0) Numbers.zero) (differences i ws firsts)))
+                (forallb (fun r -> Numbers.leb Numbers.zero r.traffic) p.rows))
+              (forallb (fun c -> Numbers.leb Numbers.zero c) ws)) (Nat.eqb (length ws) (length ends))
        then let table = map (fun e -> (((fst e), (snd e)), (charges_of m (fst e).id))) firsts in
             Some (is_dear k scale worth table (base_of i ws firsts) step0)
        else None
@@ -1783,19 +1643,19 @@ type certificate = { sizes : Numbers.t option list; says : claim; proofs : part 
 
 let add_set k s =
   { sets = (M.add k.set_count s k.sets); lemmas = k.lemmas; worths = k.worths; set_count =
-    (Z.add k.set_count Numbers.one); lemma_count = k.lemma_count; worth_count = k.worth_count }
+    (Numbers.add k.set_count Numbers.one); lemma_count = k.lemma_count; worth_count = k.worth_count }
 
 (** val add_lemma : known -> lows M.t -> known **)
 
 let add_lemma k m =
   { sets = k.sets; lemmas = (M.add k.lemma_count (M.elements m) k.lemmas); worths = k.worths; set_count = k.set_count;
-    lemma_count = (Z.add k.lemma_count Numbers.one); worth_count = k.worth_count }
+    lemma_count = (Numbers.add k.lemma_count Numbers.one); worth_count = k.worth_count }
 
 (** val add_worth : known -> (state -> bool) -> known **)
 
 let add_worth k f =
   { sets = k.sets; lemmas = k.lemmas; worths = (M.add k.worth_count f k.worths); set_count = k.set_count; lemma_count =
-    k.lemma_count; worth_count = (Z.add k.worth_count Numbers.one) }
+    k.lemma_count; worth_count = (Numbers.add k.worth_count Numbers.one) }
 
 (** val take :
     instance -> Numbers.t list -> (known -> Numbers.t -> ((Numbers.t * nat) * Numbers.t) list -> (state -> bool)
@@ -1850,7 +1710,7 @@ let rec same_list k l =
            | _ :: _ -> false)
   | a :: k0 -> (match l with
                 | [] -> false
-                | b :: l0 -> (&&) (Z.eqb a b) (same_list k0 l0))
+                | b :: l0 -> (&&) (Numbers.eqb a b) (same_list k0 l0))
 
 (** val are_proofs :
     instance -> (Numbers.t list -> Numbers.t option -> known -> Numbers.t -> ((Numbers.t * nat) * Numbers.t) list ->
@@ -1881,7 +1741,7 @@ let rec same_sizes k l =
        (match l with
         | [] -> false
         | o0 :: l0 -> (match o0 with
-                       | Some b -> (&&) (Z.eqb a b) (same_sizes k0 l0)
+                       | Some b -> (&&) (Numbers.eqb a b) (same_sizes k0 l0)
                        | None -> false))
      | None -> (match l with
                 | [] -> false
