@@ -168,30 +168,14 @@ def _systems() -> Mapping[str, Any]:
     from memplan.extensions.models.onnx.system import SYSTEM as ONNX
     from memplan.extensions.models.tflite.system import SYSTEM as TFLITE
     from memplan.extensions.models.tflm.system import SYSTEM as TFLM
-    from memplan.extensions.systems.dsa.system import SYSTEM as DSA
-    from memplan.extensions.systems.ggml.system import SYSTEM as GGML
-    from memplan.extensions.systems.iopddl.system import SYSTEM as IOPDDL
-    from memplan.extensions.systems.iree.system import SYSTEM as IREE
-    from memplan.extensions.systems.luminal.system import SYSTEM as LUMINAL
-    from memplan.extensions.systems.mlir.system import SYSTEM as MLIR
-    from memplan.extensions.systems.nntrainer.system import SYSTEM as NNTRAINER
-    from memplan.extensions.systems.openvino.system import SYSTEM as OPENVINO
-    from memplan.extensions.systems.pto.system import SYSTEM as PTO
-    from memplan.extensions.systems.stablehlo.system import SYSTEM as STABLEHLO
-    from memplan.extensions.systems.tilelang.system import SYSTEM as TILELANG
-    from memplan.extensions.systems.tinygrad.system import SYSTEM as TINYGRAD
-    from memplan.extensions.systems.ttlang.system import SYSTEM as TTLANG
-    from memplan.extensions.systems.vela.system import SYSTEM as VELA
-    from memplan.extensions.systems.xla.system import SYSTEM as XLA
-    from memplan.extensions.systems.xnnpack.system import SYSTEM as XNNPACK
+    from memplan.extensions.systems.rows import SYSTEMS
     from memplan.extensions.torch.cadence.system import SYSTEM as CADENCE
     from memplan.extensions.torch.executorch_planner.system import SYSTEM as EXECUTORCH
     from memplan.extensions.torch.system import SYSTEM as TORCH
     from memplan.extensions.tvm.files.system import SYSTEM as TVM
 
-    first = (TFLM, EXECUTORCH, CADENCE, TVM, EXECUTORCH_PROGRAMS, ONNX, TFLITE, DSA, GGML, IOPDDL, IREE, LUMINAL, MLIR)
-    rest = (NNTRAINER, OPENVINO, PTO, STABLEHLO, TILELANG, TINYGRAD, TTLANG, VELA, XLA, XNNPACK, TORCH)
-    return {row.name: row for row in (*first, *rest)}
+    own = (TFLM, EXECUTORCH, CADENCE, TVM, EXECUTORCH_PROGRAMS, ONNX, TFLITE)
+    return {row.name: row for row in (*own, *SYSTEMS, TORCH)}
 
 
 def _inputs() -> Mapping[str, Any]:

@@ -146,7 +146,7 @@ def read_plan(data: bytes, problem: Problem) -> Plan:
     pools = sheet.texts.get("pool", [problem.pools[0].name] * len(ids))
     wrong = np.flatnonzero(offset < 0).tolist()
     breaks = [(i, "offset", add_way(f"must be at least 0, got {offset[i]}", NEGATIVE)) for i in wrong]
-    breaks += [(i, field, _EMPTY) for field in sheet.texts for i in _empty_rows(sheet.texts[field])]
+    breaks += [(i, field, _EMPTY) for field in sheet.texts for i, cell in enumerate(sheet.texts[field]) if not cell]
     if breaks:
         raise PlanError(*sheet.sentences(breaks))
     by_text = _ids_by_text(problem)
@@ -155,10 +155,6 @@ def read_plan(data: bytes, problem: Problem) -> Plan:
         tuple(by_text.get(name, name) for name in ids), tuple(names), column([names[name] for name in pools]), offset
     )
     return Plan(placements=placements)
-
-
-def _empty_rows(cells: Sequence[str]) -> list[int]:
-    return [] if all(cells) else [i for i, cell in enumerate(cells) if not cell]
 
 
 def _ids_by_text(problem: Problem) -> dict[str, int | str]:
