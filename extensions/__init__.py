@@ -5,6 +5,7 @@ A row of `clusters`, `searches` or `views` names a function as `module:function`
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,28 +19,28 @@ def _questions() -> Mapping[str, Any]:
 
     return {
         "order": Row(
-            _load_question,
+            partial(_load_question, "order"),
             panel="Networks",
             document="order.md",
             former={"recompute": "order --recompute", "reorder": "order"},
             help="Order operations so that as few bytes as possible are alive at once, and plan them in that order.",
         ),
         "schedule": Row(
-            _load_question,
+            partial(_load_question, "schedule"),
             panel="Networks",
             document="schedule.md",
             help="Schedule operations through a fast memory: choose which run together, in which tiles, and what"
             " stays in it.",
         ),
         "cascade": Row(
-            _load_question,
+            partial(_load_question, "cascade"),
             panel="Networks",
             document="cascades.md",
             help="Run the operations of a network in stripes, which needs less memory, and show what each saving"
             " costs.",
         ),
         "liveness": Row(
-            _load_question,
+            partial(_load_question, "liveness"),
             panel="Networks",
             document="liveness.md",
             former={"shadow": "liveness --plan"},
@@ -47,21 +48,21 @@ def _questions() -> Mapping[str, Any]:
             " that can be planned.",
         ),
         "shapes": Row(
-            _load_question,
+            partial(_load_question, "shapes"),
             panel="Networks",
             document="shapes.md",
             former={"limits": "shapes --limits", "verify-shapes": "shapes --verify"},
             help="Plan a problem whose sizes are expressions, such as `48*b*n**2`, once for all values of its symbols.",
         ),
         "compare": Row(
-            _load_question,
+            partial(_load_question, "compare"),
             panel="Files",
             document="systems.md",
             help="Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, the"
             " bytes saved.",
         ),
         "convert": Row(
-            _load_question,
+            partial(_load_question, "convert"),
             panel="Files",
             document="systems.md",
             former={**dict.fromkeys(("export", "deploy", "import"), "convert"), "model": "convert --to lp"},

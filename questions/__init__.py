@@ -1,7 +1,7 @@
 """The questions of memplan: each is defined once and serves Python, the command, HTTP, jobs and clients."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Row(NamedTuple):
     """A row of the table of questions: the facts about a question that are known without importing it.
 
-    load: the function that imports the question of a name.
+    load: the function that imports the question.
     panel: the heading under which the list of commands shows the question.
     document: the page in `docs` that describes the question.
     former: maps the question's former names, and names from other tools, to the commands that replace them.
@@ -22,7 +22,7 @@ class Row(NamedTuple):
     deprecated: the version that deprecated it, and its replacement: "since 1.2, write `memplan plan --heaps`".
     """
 
-    load: Callable[[str], "Question[Any]"]
+    load: Callable[[], "Question[Any]"]
     panel: str = "Plan"
     document: str = "plan.md"
     former: Mapping[str, str] = MappingProxyType({})
@@ -64,7 +64,7 @@ def _load_own(name: str) -> "Question[Any]":
 
 OWN_ROWS: Mapping[str, Row] = {
     "plan": Row(
-        _load_own,
+        partial(_load_own, "plan"),
         former={
             **dict.fromkeys(("allocate", "optimize", "objects"), "plan"),
             "solve": "plan",
@@ -76,7 +76,7 @@ OWN_ROWS: Mapping[str, Row] = {
         " the gap.",
     ),
     "explain": Row(
-        _load_own,
+        partial(_load_own, "explain"),
         document="explanations.md",
         former={
             **dict.fromkeys(("repair", "repairs"), "explain --repairs"),
@@ -86,7 +86,7 @@ OWN_ROWS: Mapping[str, Row] = {
         " is needed.",
     ),
     "verify": Row(
-        _load_own,
+        partial(_load_own, "verify"),
         document="verify.md",
         former={
             "validate": "verify",
@@ -98,18 +98,18 @@ OWN_ROWS: Mapping[str, Row] = {
         " is wrong.",
     ),
     "check": Row(
-        _load_own,
+        partial(_load_own, "check"),
         document="builds.md",
         former={"diff": "check --differences"},
         help="Check what a plan uses against budgets and a baseline, and name the buffers that made a peak grow.",
     ),
     "sweep": Row(
-        _load_own,
+        partial(_load_own, "sweep"),
         former={"scenarios": "sweep --changes"},
         help="Plan a problem for many sizes of its pools, alignments and changes, and show what each of them is worth.",
     ),
     "certify": Row(
-        _load_own,
+        partial(_load_own, "certify"),
         document="certificates.md",
         former={"certificate": "certify"},
         help="Write a certificate that a plan is the best, or that nothing fits, which can be checked without memplan.",
@@ -139,7 +139,7 @@ class _Questions(Mapping[str, "Question[Any]"]):
     """All questions by name, as a mapping that imports a question when it is first looked up."""
 
     def __getitem__(self, name: str) -> "Question[Any]":
-        return question_rows()[name].load(name)
+        return question_rows()[name].load()
 
     def __iter__(self) -> Iterator[str]:
         return iter(question_rows())

@@ -5,7 +5,7 @@ from typing import Any
 from memplan.questions import Row
 
 
-def _count(_name: str) -> Any:
+def _count() -> Any:
     from memplan_bump.count import QUESTION
 
     return QUESTION
