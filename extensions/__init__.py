@@ -95,15 +95,23 @@ def _load_question(name: str) -> "Question[Any]":
 
 
 def _commands() -> Mapping[str, Any]:
-    from memplan.extensions import bench, library, mcp, torch
     from memplan.questions import Command
 
-    own = {"bench": bench.COMMAND, "fits": torch.FITS, "library": library.COMMAND, "mcp": mcp.COMMAND}
-    return {**dict.fromkeys(_questions(), Command(_question_command)), **own}
+    bench = "Run solvers on suites, each run in a separate process, or compare two files of results."
+    fits = "Say whether a step of a torch model fits into memory: inference, or training with its optimizer."
+    library = "Work with the library of problems: list, get and check them, submit plans, and run planners on them."
+    mcp = "Serve an assistant on standard input and output, by the Model Context Protocol."
+    return {
+        **dict.fromkeys(_questions(), Command(_load_command)),
+        "bench": Command(_load_command, bench, "Solvers"),
+        "fits": Command(_load_command, fits, "Networks"),
+        "library": Command(_load_command, library, "Solvers"),
+        "mcp": Command(_load_command, mcp, "Service"),
+    }
 
 
-def _question_command(name: str) -> "click.Command":
-    """Import and return the click command of a question, such as `order`. Raises LookupError for an unknown name."""
+def _load_command(name: str) -> "click.Command":
+    """Import and return a command of an extension, such as `order` or `bench`; raises LookupError for other names."""
     found: click.Command
     if name == "order":
         from memplan.extensions.networks.commands.order import order as found
@@ -119,6 +127,14 @@ def _question_command(name: str) -> "click.Command":
         from memplan.extensions.files.compare_command import compare as found
     elif name == "convert":
         from memplan.extensions.files.convert_command import convert as found
+    elif name == "bench":
+        from memplan.extensions.bench.command import bench as found
+    elif name == "fits":
+        from memplan.extensions.torch.command import fits as found
+    elif name == "library":
+        from memplan.extensions.library.command import library as found
+    elif name == "mcp":
+        from memplan.extensions.mcp.server import mcp as found
     else:
         raise LookupError(name)
     return found
