@@ -13,13 +13,13 @@ from memplan.api.cli.flags import LIST_FORMAT, Argument, Flag, integer
 from memplan.api.cli.flags import time_limit as limit_flag
 from memplan.api.cli.help import SectionedGroup
 from memplan.api.cli.streams import print_message, read_bytes, wants_table, write_output
-from memplan.extensions.library import COMMAND
 from memplan.planner.errors import OptionError
+from memplan.planner.extensions import extensions
 
 FAULTY = NOT_BETTER = 1
 WRONG_FORMAT, REFUSED = 2, 3
 
-library = SectionedGroup("library", help=COMMAND.help)
+library = SectionedGroup("library", help=extensions("commands")["library"].help)
 _FILE = click.Path(path_type=Path)
 _FOLDER = Flag(
     "folder", "--library", type=_FILE, default=Path("library"), metavar="FOLDER", help="The folder of the library."
