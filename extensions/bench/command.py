@@ -15,6 +15,7 @@ from memplan.planner.model.sizes import parse_size
 
 REGRESSED = 1
 FOUND_WRONG = 3
+RUN_FAILED = 4
 _SUITES = "Folders of problems, or files."
 _FILE = click.Path(path_type=Path)
 
@@ -62,7 +63,8 @@ def bench(
 
     Rows are written to RESULTS, or to standard output, as they come. A run whose row is in RESULTS already is not
     repeated.
-    Exit status: 0; 1 --compare found a regression; 2 wrong input; 3 a plan or a claim was wrong.
+    Exit status: 0; 1 --compare found a regression; 2 wrong input; 3 a plan or a claim was wrong; 4 a run failed, such
+    as a solver that ended with an error. A run that is late, needs too much memory or is skipped did not fail.
     """
     from memplan.extensions.bench import steps
     from memplan.extensions.bench.running import jobs
@@ -80,7 +82,8 @@ def bench(
     results = steps.run_all(wanted, at_once, output, on)
     if not steps.report(results):
         return FOUND_WRONG
-    return None
+    # A failed run has no numbers to compare, so it must not look like a finished benchmark.
+    return RUN_FAILED if any(row.outcome == "failed" for row in results) else None
 
 
 def _refuse_idle_flags(context: click.Context, deciding: str) -> None:
