@@ -87,7 +87,8 @@ def table(rows: Rows) -> str:
         "The byte counts were measured in the `tvm.compile` pipeline of TVM 0.27. In the median, planning by memplan"
         f" takes {slower:.1f} times as long as by TVM, including the run of TVM's planner. Networks whose names begin with"
         " `any_` ran with five sequence lengths or batch sizes. `python -m lab.tvm_figures` writes this text from the"
-        " rows of all networks (`lab/tvm_rows.csv`), which programs of commit 3a961589 measured (`integrations/tvm`)."
+        " rows of all networks (`lab/tvm_rows.csv`), which programs of commit 3a961589 measured"
+        " (`integrations/tvm`)."
     )
     return "\n".join([*lines, "", _wrapped(note)])
 
