@@ -61,14 +61,14 @@ def summary(rows: Rows) -> str:
         f" overlap. In the median, a lifted program takes {slower:.2f} times as long.",
         "`python -m lab.tvm_figures` computes these figures from the measured rows (`lab/tvm_rows.csv`).",
     )
-    return "\n".join(_wrapped(each) for each in paragraphs)
+    return "\n".join(_wrapped_text(each) for each in paragraphs)
 
 
 def table(rows: Rows) -> str:
     """Return the table of integrations/tvm/README.md: the networks that save the largest share of their bytes."""
     ranked = sorted(rows, key=lambda row: float(row["memplan"]) / float(row["tvm"]))[:_SHOWN]
     lines = [
-        _wrapped(
+        _wrapped_text(
             f"The table shows the {_SHOWN} of {len(rows)} models that save the largest share of their bytes; `=` marks"
             " a plan whose peak equals the live-set bound. All outputs were bit-identical."
         ),
@@ -85,15 +85,15 @@ def table(rows: Rows) -> str:
     slower = median(after / before for before, after in _columns(rows, "tvm_plan_us", "memplan_plan_us"))
     note = (
         "The byte counts were measured in the `tvm.compile` pipeline of TVM 0.27. In the median, planning by memplan"
-        f" takes {slower:.1f} times as long as by TVM, including the run of TVM's planner. Networks whose names begin with"
-        " `any_` ran with five sequence lengths or batch sizes. `python -m lab.tvm_figures` writes this text from the"
-        " rows of all networks (`lab/tvm_rows.csv`), which programs of commit 3a961589 measured"
+        f" takes {slower:.1f} times as long as by TVM, including the run of TVM's planner. Networks whose names begin"
+        " with `any_` ran with five sequence lengths or batch sizes. `python -m lab.tvm_figures` writes this text from"
+        " the rows of all networks (`lab/tvm_rows.csv`), which programs of commit 3a961589 measured"
         " (`integrations/tvm`)."
     )
-    return "\n".join([*lines, "", _wrapped(note)])
+    return "\n".join([*lines, "", _wrapped_text(note)])
 
 
-def _wrapped(text: str) -> str:
+def _wrapped_text(text: str) -> str:
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"
 
 

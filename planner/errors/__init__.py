@@ -309,7 +309,7 @@ def _choice_sentence(error: Mapping[str, Any]) -> str:
 _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "missing": lambda _: "is required",
     "int_type": lambda error: f"must be an integer, got {excerpt(error['input'])}{byte_count_hint(error['input'])}",
-    "int_parsing": _value_sentence("must be an integer"),
+    "int_parsing": lambda error: _value_sentence("must be an integer")(error) + byte_count_hint(error["input"]),
     "int_parsing_size": _value_sentence("must be an integer of at most 64 bits"),
     "int_from_float": lambda error: (
         f"must be an integer, got {excerpt(error['input'])}{byte_count_hint(error['input'])}"
@@ -381,17 +381,21 @@ def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> 
             continue
         ((rule, way),) = InputError(sentence).rules_with_ways(str)
         has_hint = any(words in rule for words in ("did you mean", "such as", "as in", "the default"))
-        default = "" if has_hint else _default_or_purpose(about)
+        default = "" if has_hint else _default_or_purpose(about, is_rule=entry["type"] == "rule")
         said.append(add_way((Option(name), f"{path.removeprefix(name)}: {rule}{default}"), None if default else way))
     return tuple(said)
 
 
-def _default_or_purpose(about: Any) -> str:
-    """Return an option's default in brackets, or its description if it has no default; empty if it has neither."""
+def _default_or_purpose(about: Any, *, is_rule: bool) -> str:
+    """Return an option's default in brackets, or its description if it has no default; empty if it has neither.
+
+    `is_rule` is true if the broken rule is the option's own, because its remedy may then be to change the value.
+    """
     default = about.get_default(call_default_factory=True)
     if default not in (None, (), {}, ...):
         return f" (the default is {default})"
-    return f" ({about.description})" if about.description else ""
+    left_out = "" if about.is_required() or is_rule else "leave it out; what it does: "
+    return f" ({left_out}{about.description})" if about.description else ""
 
 
 def _errors_with_sentences(
