@@ -398,11 +398,20 @@ def _default_or_purpose(about: Any, *, is_rule: bool) -> str:
     return f" ({left_out}{about.description})" if about.description else ""
 
 
+TYPE_STEP = "\0"
+"""The first character of the name of a type in a choice of types, which no location in the input contains."""
+
+
+def _given_location(location: Location) -> Location:
+    """Return a location without the names of types, which pydantic adds to it in a choice of types."""
+    return tuple(step for step in location if isinstance(step, int) or not step.startswith(TYPE_STEP))
+
+
 def _errors_with_sentences(
     error: ValidationError, fields: Collection[str] = (), root: Location = ()
 ) -> Iterator[tuple[Mapping[str, Any], Sentence]]:
     """Yield each error that pydantic found, together with the sentence of the broken rule."""
-    faults = [each | {"loc": (*root, *each["loc"])} for each in error.errors(include_url=False)]
+    faults = [each | {"loc": _given_location((*root, *each["loc"]))} for each in error.errors(include_url=False)]
     rows_with: dict[tuple[str, ...], int] = {}
     for entry in faults[:MAX_SHOWN]:
         kind = entry["type"]
