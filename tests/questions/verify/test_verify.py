@@ -186,7 +186,7 @@ def test_a_plan_of_another_problem_is_reported_before_its_violations() -> None:
     many = Problem.model_validate({"buffers": [{"id": k, "size": 4, "start": 0, "end": 2} for k in range(40)]})
     first, *others, last, _way = verdict_lines(verify(many, solve(ONE.model_copy(update={"pools": many.pools}))))
     assert (
-        first
-        == "the plan is of another problem: its problem_hash is not that of this one; give the problem that it was made of"
+        first == "the plan is of another problem: its problem_hash is not that of this one; "
+        "give the problem that it was made of"
     )
     assert (len(others), last.startswith("and "), last.endswith(" other violations")) == (5, True, True)
