@@ -402,7 +402,7 @@ TYPE_STEP = "\0"
 """The first character of the name of a type in a choice of types, which no location in the input contains."""
 
 
-def _given_location(location: Location) -> Location:
+def _given_location(location: Location) -> tuple[int | str, ...]:
     """Return a location without the names of types, which pydantic adds to it in a choice of types."""
     return tuple(step for step in location if isinstance(step, int) or not step.startswith(TYPE_STEP))
 
