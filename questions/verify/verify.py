@@ -238,6 +238,8 @@ def verdict_lines(found: Verdict) -> Iterator[str]:
         yield f"and {count_text(len(found.violations) - len(listed), 'other violation')}"
     if found.unmendable is not None:
         yield found.unmendable
+    elif found.violations and all(each.message.startswith("certificate: ") for each in found.violations):
+        yield "the placements are valid; `memplan certify` writes a certificate of this problem"
     elif not found.valid:
         yield "`memplan plan --keep PLAN` keeps valid placements and moves the others"
     else:

@@ -157,6 +157,8 @@ def test_a_certificate_of_another_problem_or_without_a_proof_is_reported() -> No
     said = verify(ONE, plan, text.replace("used 9", "used 10").replace("claim 8", "claim 9"))
     assert not said.valid
     assert any("certificate: refused" in each.message for each in said.violations)
+    alone = verify(ONE, Plan(placements=plan.placements), text.replace("claim 8", "claim 9"))
+    assert "`memplan certify` writes a certificate of this problem" in [*verdict_lines(alone)][-1]
     other, _ = certified_plan(ONE)
     assert other.proof is not None
     wrong = other.model_copy(
