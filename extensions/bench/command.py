@@ -65,7 +65,8 @@ def bench(
     Rows are written to RESULTS, or to standard output, as they come. A run whose row is in RESULTS already is not
     repeated.
     Exit status: 0; 1 --compare found a regression; 2 wrong input; 3 a plan or a claim was wrong; 4 a run failed, such
-    as a solver that ended with an error. A run that is late, needs too much memory or is skipped did not fail.
+    as a solver that ended with an error, or all runs of a solver were skipped. A run that is late or needs too much
+    memory did not fail.
     """
     from memplan.extensions.bench import steps
     from memplan.extensions.bench.running import jobs
@@ -87,7 +88,8 @@ def bench(
     if not steps.report(results):
         return FOUND_WRONG
     # A failed run has no numbers to compare, so it must not look like a finished benchmark.
-    return RUN_FAILED if any(row.outcome == "failed" for row in results) else None
+    ran = {row.solver for row in results if row.outcome != "skipped"}
+    return RUN_FAILED if any(row.outcome == "failed" or row.solver not in ran for row in results) else None
 
 
 def _refuse_idle_flags(context: click.Context, deciding: str) -> None:

@@ -93,6 +93,8 @@ def test_memplan_bench_exits_with_status_4_for_a_failed_run(tmp_path: Path) -> N
     for outcome, status in {"late": 0, "memory": 0, "skipped": 0, "failed": 4}.items():
         results.write_text(row() + row(seed=2, outcome=outcome, peak=None, message="said"))
         assert main(["bench", "-o", str(results)]) == status
+    results.write_text(row() + row(solver="absent", outcome="skipped", peak=None, message="not installed"))
+    assert main(["bench", "-o", str(results)]) == 4, "a solver that never ran has no result"
     results.write_text(row(outcome="failed", peak=None) + row(seed=2, outcome="invalid", peak=None))
     assert main(["bench", "-o", str(results)]) == 3, "a wrong plan is worse than none"
 
