@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,7 +25,6 @@ from memplan.api.cli.streams import (
     write_output,
 )
 from memplan.planner.errors import FormatError, OptionError, Sentence, add_way, excerpt
-from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import UNLIMITED, named_size
 from memplan.planner.systems import file_readers
@@ -86,19 +84,14 @@ def _parse_tables(data: bytes, folder: Path, of_all: bool, given: Path) -> Table
             wrong.append(f"{where}: must be in the table [default] or in that of a model, got {excerpt(table)}")
         elif not is_default and not (folder / key).is_file():
             if of_all:
-                meant = os.path.relpath(given / key, folder) if (given / key).is_file() else None
-                hint = f" (did you mean {excerpt(meant)}?)" if meant else did_you_mean(key, _names_in(folder))
+                meant = given / key if folder == Path() else (given / key).resolve()
+                hint = f" (did you mean {excerpt(str(meant))}?)" if meant.is_file() else ""
                 wrong.append(f"{where}: must be the quoted path of a file in {folder}; there is none{hint}")
         else:
             tables[None if is_default else (folder / key).resolve()] = _table_flags(table, where, folder, wrong)
     if wrong:
         raise OptionError(*wrong)
     return tables
-
-
-def _names_in(folder: Path) -> list[str]:
-    """Return the quoted names of the files in a folder."""
-    return [path.name for path in sorted(folder.iterdir()) if path.is_file()]
 
 
 def _table_flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list[Sentence]) -> dict[str, Any]:
