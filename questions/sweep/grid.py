@@ -65,7 +65,8 @@ def set_sizes(problem: Problem, sizes: Mapping[str, int]) -> Problem:
     names = [row.name for row in problem.pools]
     for pool in sizes:
         if pool not in names:
-            raise OptionError(f"sweep: must name a pool of the problem ({', '.join(names)}), got {excerpt(pool)}")
+            rule = f"must name a pool of the problem ({', '.join(names)}), got {excerpt(pool)}"
+            raise OptionError.from_rule("sizes", rule)
     return problem.with_capacity(sizes)
 
 

@@ -510,7 +510,7 @@ class PinnedChoice {
         home_count_(home_count),
         options_(options),
         memory_of_(memory_of),
-        most_(most) {}
+        most_(std::min(most, kMost - 1)) {}  // kMost is the cost of what breaks a rule
 
   bool may_be_in(std::size_t buffer, std::size_t memory) const { return cost_of(buffer, memory) != kAbsent; }
 
