@@ -145,7 +145,7 @@ def refusal_response(request: Request, error: Exception) -> Response:
 
 
 @cache
-def _known_names() -> frozenset[str]:
+def _field_names() -> frozenset[str]:
     """Return the names of all fields and options, which are the only values of the metrics label `about`."""
     own = (each.options.model_fields for each in QUESTIONS.values())
     return frozenset(chain(ReadOptions.model_fields, *own, *KNOWN_FIELDS.values(), ("body", "file", "content-type")))
@@ -154,7 +154,7 @@ def _known_names() -> frozenset[str]:
 def _subject_of(sentence: str) -> str:
     """Return the field or option at the beginning of an error sentence; `other` if it names none."""
     path = sentence.partition(": ")[0]
-    return next((name for name in reversed(re.findall(r"[\w-]+", path)) if name in _known_names()), "other")
+    return next((name for name in reversed(re.findall(r"[\w-]+", path)) if name in _field_names()), "other")
 
 
 async def _refuse_client(request: Request, error: Exception) -> Response:
