@@ -90,7 +90,7 @@ class AddressIntervals:
         )
 
     def _sharing_literal(self, i: int, j: int) -> IntVar | None:
-        """Return the literal that is true if two partners share an offset in this pool; None if they are not partners here."""
+        """Return the literal that is true if two partners share an offset in this pool; None for other pairs."""
         return self.shares.get((min(i, j), max(i, j), self.q))
 
     def _overlapping_views(self, members: list[int]) -> list[list[int]]:
