@@ -203,8 +203,8 @@ def _encoded_capacities(instance: Instance) -> list[int]:
     """Return the capacity of each pool, in units, for the hash; -1 if no best plan reaches the pool's end.
 
     A pool without a size ends at the end of the address space. This end is not a multiple of the unit, so it is hashed
-    only if plans can reach it. Above the last pinned buffer and the last forbidden or reserved range, buffers of
-    any plan can move down by a common multiple of all alignments, pages and banks into an empty range of twice that length.
+    only if plans can reach it. Above the last pinned buffer and the last forbidden or reserved range, buffers of any
+    plan can move down by a common multiple of all alignments, pages and banks into an empty range of twice that length.
     """
     if all(pool.is_limited for pool in instance.pools):
         return [pool.capacity for pool in instance.pools]
