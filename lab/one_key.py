@@ -133,7 +133,7 @@ def _loop_s(own: ServerProcess) -> tuple[float, ...]:
 
 
 def _ms(seconds: list[float]) -> list[float]:
-    """Return the median, 90th and 99th percentile and maximum of durations given in seconds, in milliseconds."""
+    """Return the median, 90th and 99th percentile and maximum, in milliseconds, of durations in seconds."""
     ranked = sorted(seconds) or [0.0]
     return [round(1e3 * ranked[int(part * (len(ranked) - 1))], 1) for part in (0.5, 0.9, 0.99, 1.0)]
 

@@ -50,7 +50,7 @@ def repeated_step(problem: Problem, times: int = 2) -> StepMemory:
 
 
 def second_count(step: StepMemory, primed: int = 0) -> int:
-    """Return the reserved bytes of a step by the simulator of the tests, after a priming block."""
+    """Return the reserved bytes of a step after a priming block, by the simulator that the tests define."""
     allocator = PlainAllocator()
     if primed:
         allocator.place(-1, primed)
@@ -64,7 +64,7 @@ def second_count(step: StepMemory, primed: int = 0) -> int:
 
 
 def replay_counts(problem: Problem, plan: ReplayPlan, library: ReplayLibrary, folder: Path) -> str:
-    """Replay a step three times, and return the planned and other allocations, and the reserved bytes of the arena."""
+    """Replay a step three times; return as text the counts of planned and other allocations, and the arena's bytes."""
     plan.save(folder / "step.plan")
     library.release()
     library.load(folder / "step.plan")

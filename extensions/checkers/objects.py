@@ -48,7 +48,7 @@ def area(sides):
 
 
 def total_bound(rows):
-    """Return a lower bound on the total size of objects: the sum over k of the largest k-th largest live buffer."""
+    """Return a lower bound on the total size of objects: the sum, over k, of the k-th largest live buffer's maximum."""
     by_kind, total = defaultdict(list), 0
     for row in rows:
         by_kind[row.kind].append(row)

@@ -149,7 +149,7 @@ class Symbols:
         return self.lowered[key_of_form]
 
     def _replace_floors(self, form):
-        """Return a form with (p - r) / d for each floor of p / d; for atom @3, the name `~@3` means r / d, below 1."""
+        """Return a form with p / d minus a fraction below 1 for each floor of p / d; for atom @3 it is named `~@3`."""
         for name in sorted({name for names in form for name in names if name in self.atoms and self.atoms[name][1]}):
             inner, divisor = self.atoms[name]
             inner = self._replace_floors(inner)

@@ -116,7 +116,7 @@ class Translation(checker.Claim):
         self._refute_set(frozenset(ids), at + (rest - at) % grain, grain)
 
     def _refute_set(self, some, at, grain):
-        """Add proof steps that a conflict set's buffers cannot all be at or above `at`; return their least y."""
+        """Add proof steps that a conflict set's offsets cannot all be at least `at`; return each buffer's least y."""
         if (line := self.refuted.get((some, at, grain))) is not None:
             return line
         formula = self.formula
@@ -152,7 +152,7 @@ class Translation(checker.Claim):
             self._add_step(f"pol {numbers[0]} {' '.join(f'{number} +' for number in numbers[1:])} s {total} d")
 
     def _write_push(self, i, j, y):
-        """Add a proof step: if buffer j is above buffer i, whose y is at least `y`, then j's y has this lower bound."""
+        """Add the step: if buffer j is above buffer i, whose y is at least `y`, then j starts at i's end or above."""
         formula = self.formula
         to = formula.min_step(j, formula.value(i, y) + formula.size[i])
         if to == 0 or ("push", i, j, y) in self.known:

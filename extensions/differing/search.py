@@ -135,7 +135,7 @@ class FurtherPlans:
     def _min_price(
         self, k: int, need: I64, upper: int, control: Control, paid: int = 0
     ) -> tuple[int, list[I64]] | None:
-        """Return (least total price below `upper`, starts of each part) for the parts from `k` on, or None without one.
+        """Return (least total price below `upper`, starts of each part) for parts from `k` on, or None if impossible.
 
         Together these parts must differ by need[q] from plan q. The earlier parts already cost `paid`.
         """

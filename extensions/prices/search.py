@@ -127,7 +127,7 @@ class _PriceSearch:
         return is_sound
 
     def go_on(self) -> None:
-        """Continue the search until all pieces are proved or the search is over."""
+        """Continue the search until every piece is proved, or until the time or the counted work is used up."""
         for stage in (self._raise_bound, self._finish):
             for one in self.hard:
                 if not one.is_settled and not self._is_over:

@@ -161,7 +161,7 @@ class OperationsDraft:
         self._join_tensors(op, source, result, self._separation_reason(source, result))
 
     def hand_out(self, op: str, source: str, result: str) -> None:
-        """Let the open branch write a `chosen` value: in place if it made the source only for that, else by a copy."""
+        """Let the open branch write a choice's result: in place if it made the source only for this, or by a copy."""
         self._join_tensors(op, source, result, self._overwrite_obstacle(source, result))
 
     def begin_block(self) -> None:

@@ -91,7 +91,7 @@ class DropSearch:
         return now
 
     def _drop_batch(self, now: Drops, budget: int, stays: Sequence[int]) -> tuple[Drops, int]:
-        """Drop all `stays` at once if that removes enough excess, else the first; return the drops and how many."""
+        """Drop all `stays` at once if that removes enough excess, else the first; return drops and their number."""
         if not stays:
             return now, 0
         tries = self.stays.try_changes(now.drop, [stays, stays[:1]], budget, now.places)

@@ -150,7 +150,7 @@ class _PlannedBody:
         return has_some and not self._lifetimes.has_branches
 
     def compare_plans(self, name: str, own: relax.Function, ours: relax.Function) -> PlannedFunction:
-        """Return the bytes of both plans, with a reason for keeping TVM's plan if memplan's is larger at any point."""
+        """Return the bytes of both plans, and why TVM's plan is kept if memplan's is larger at any symbol values."""
         lifetimes = self._lifetimes
         symbols = Symbols(lifetimes.bounds) if lifetimes.has_symbols else None
         apart = [each.bytes for each in lifetimes.tensors if not each.is_planned]

@@ -1,4 +1,4 @@
-"""Offsets as expressions of a function's symbols: one plan for all symbol values, evaluated in each call."""
+"""Offsets as expressions of a function's symbols: one plan holds for all symbol values, and each call evaluates it."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Case:
 
     @property
     def profile(self) -> Profile | None:
-        """The requested profile; without the feature `profile`, the profile whose objective brute force minimises."""
+        """Return the requested profile, by default the one whose objective brute force minimises."""
         if "profile" in self.features:
             return _PROFILES[self.seed % len(_PROFILES)]
         return None if "cost" in self.features else "size"

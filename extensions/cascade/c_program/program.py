@@ -150,7 +150,7 @@ class StripedLoops:
         return f"{before}{loops}{steps}    }}\n{after}"
 
     def _accumulator_code(self, number: int, region: CascadeRegion) -> tuple[str, str, str]:
-        """Return C code that clears a region's accumulators, their address, and C code that converts them."""
+        """Return C code that clears a region's accumulators, C code of their address, and C code that converts them."""
         last = region.end - 1
         sink = self.graph.operations[last].outputs[0]
         # If the plan has no separate buffer for the accumulators, they share the buffer of the output.
@@ -244,7 +244,7 @@ class StripedLoops:
 
 
 def kernel_name(prefix: str, v: int, what: str) -> str:
-    """Return the name of operation v's C function for a purpose: compute a part, or begin, add to or end its sums."""
+    """Return the name of operation v's C function for a purpose: compute a part, or begin, extend or end sums."""
     return f"{prefix}_op_{v}" if what == "make" else f"{prefix}_op_{v}_{what}"
 
 
@@ -280,9 +280,9 @@ def _line_expression(line: Line, step: str) -> str:
 
 
 def lines_of(spans: Sequence[Span]) -> tuple[Line, Line] | None:
-    """Return two lines in the step number: one through the starts, one through the ends of all ranges.
+    """Return two linear functions of the step number, which give the start and the end of each range.
 
-    Return None unless both lines are exact; at a step with an empty range, the lines also give an empty range.
+    Return None unless both functions are exact. At a step with an empty range, they also give an empty range.
     """
     some = {step: span for step, span in enumerate(spans) if span[0] < span[1]}
     if not some:

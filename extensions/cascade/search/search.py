@@ -136,7 +136,7 @@ class WindowKeys:
 
 @dataclass
 class Effort:
-    """The numbers of regions examined, of regions lost because tables were full, and of strides with too many steps."""
+    """Counts of a search: regions examined, regions lost because tables were full, and strides with too many steps."""
 
     evaluated: int = 0
     lost: int = 0
@@ -293,7 +293,7 @@ class RegionSearch:
         return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
 
     def _fractional_steps(self, j: int, axis: int) -> list[int]:
-        """Return steps smaller than a row or column: -n is an n-th of one, if earlier operations compute n or more."""
+        """Return steps of an n-th of a row or column, as -n, if earlier operations have at least n such parts."""
         size = driving_tensor(self.graph, j - 1).sizes[axis]
         if size == 1 or not self._is_finer:
             return []
@@ -315,7 +315,7 @@ class RegionSearch:
         self._grow_regions(j, kinds, heights, widths)
 
     def _grow_regions(self, j: int, kinds: Iterable[int], heights: Sequence[int], widths: Sequence[int]) -> None:
-        """Add the regions that end with operation j - 1 for each combination of kind, height and width of a tile."""
+        """Add the regions that end with operation j - 1: one for each kind, and each height and width of its tiles."""
         tiles = TileSearch(
             j=j,
             longest=j - self._keys.first_operation(j),

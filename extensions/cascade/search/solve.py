@@ -239,7 +239,7 @@ def _conventions(options: CascadeOptions) -> CascadeConventions:
 
 
 def _refuse_unexecutable(graph: AccessGraph) -> None:
-    """Raise OptionError if a graph is too large to execute by value, or writes the same tensor twice."""
+    """Raise OptionError if a graph is too large to be executed on actual values, or writes the same tensor twice."""
     sizes = [row.rows * row.columns * row.pixel for row in graph.tensors]
     needed = 2 * sum(sizes) + _CHECKED_A_BYTE * max(sizes, default=0)
     if needed > MOST_CHECKED_BYTES:

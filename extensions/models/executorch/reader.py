@@ -240,7 +240,7 @@ class _Program:
             self.draft.operation("move", [_id_of(source)], [_id_of(result)])
 
     def _split_delegate(self, row: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return a delegate's inputs and outputs; the outputs come last and are unwritten before."""
+        """Return a delegate's inputs and outputs: the last arguments are outputs, if nothing wrote them before."""
         tensors = self.method.tensors_of(row.arguments)
         first = len(tensors)
         while first and self._is_fresh(tensors[first - 1], is_last=first == len(tensors)):

@@ -96,7 +96,7 @@ def _lacks_sizes(whole: GraphProto) -> bool:
 
 
 def _refuse_broken_texts(model: ModelProto) -> None:
-    """Raise FormatError if a name is not valid UTF-8, recognised by the parser returning bytes instead of a string."""
+    """Raise FormatError if a name is not valid UTF-8; the parser returns such a name as bytes instead of a string."""
     for graph in graphs_of(model.graph):
         names = [graph.name, *(tensor.name for tensor in graph.initializer)]
         names += [sparse.values.name for sparse in graph.sparse_initializer]

@@ -52,14 +52,15 @@ class _OperatorInputs:
         return list(values)
 
     def axis(self, field: int, rank: int) -> int:
-        """Return the option at a field number that is an axis; a negative axis is converted to one below `rank`."""
+        """Return the axis that the option at a field number states; a negative one counts from the end of `rank`."""
         return self.reader.integer(field, "axis", "i") % max(1, rank)
 
 
 def open_dimensions(model: Model) -> dict[str, list[tuple[int, int]]]:
     """Return the open dimensions of a model's inputs by name, each as pairs of a tensor index and an axis.
 
-    TFLite does not name dimensions: those at one axis of several inputs are one, named after the first input.
+    TFLite does not name dimensions. Open dimensions at the same axis of several inputs count as one, which is named
+    after the first input.
     """
     main, dims = model.subgraphs[0], dict[int, list[tuple[int, int]]]()
     for index in dict.fromkeys(main.inputs):

@@ -60,7 +60,7 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
-    """Raise FormatError for offsets that enlarge the arena, compared with TFLite Micro's own plan, or may do so.
+    """Raise FormatError unless the offsets surely need no larger arena than TFLite Micro's own plan.
 
     The runtime places scratch of unknown size around the plan, where it may not fit.
     """

@@ -239,7 +239,8 @@ def _plan_requests(requests: Sequence[_Request]) -> dict[int, int]:
 def scratch_of(model: Model, subgraph: int, operator: int) -> tuple[Scratch, ...] | None:
     """Return the scratch buffers of an operator's kernel; None if unknown.
 
-    The reference kernel is assumed unless the user states other needs. A buffer of 0 bytes is only a row.
+    The reference kernel is assumed unless the user states other needs. A buffer of 0 bytes takes only a row of the
+    planner's table.
     """
     sizes = _scratch_sizes(model, subgraph, operator)
     return None if sizes is None else tuple(Scratch(subgraph, operator, j, size) for j, size in enumerate(sizes))

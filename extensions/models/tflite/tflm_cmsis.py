@@ -103,7 +103,7 @@ def _convolution_scratch(at: Window, tensors: Sequence[Any], target: Target) -> 
 
 
 def _row_scratch(at: Window, area: int) -> int:
-    """Return the scratch bytes of a convolution along one row with vector instructions; 0 if it runs as any other."""
+    """Return the scratch bytes of a convolution along one row with vector instructions; 0 if another kernel runs it."""
     (_, columns, channels), left, stride = at.image, at.pads[1], at.strides[1]
     total = (at.out[1] - 1) * stride + at.kernel[1] - columns
     odd = total % 2 if total >= 0 else -(-total % 2)

@@ -29,7 +29,7 @@ _MOST_MADE, _MOST_TILED, _MOST_CACHED = 40 * 1024, 48 * 1024, 32 * 1024
 
 
 def has_vendor_kernel(graph: Subgraph, operator: Operator, target: Target) -> bool:
-    """Return True if an operator runs by a vendor's kernel with other scratch than the reference kernel."""
+    """Return True if an operator runs on a vendor's kernel, whose scratch differs from that of the reference kernel."""
     if is_on_npu(operator, target):
         return True
     names = CMSIS_NAMES if target.has_cmsis else {"esp-nn": _ESP, "xtensa": _XTENSA}.get(target.kernels, ())

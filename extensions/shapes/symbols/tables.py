@@ -28,7 +28,7 @@ ERROR = 1e-11
 
 @lru_cache(maxsize=4096)
 def bernstein_matrix(degree: int, low: int, high: int) -> tuple[int, tuple[tuple[int, ...], ...]]:
-    """Return a factor, and the factor times the matrix from powers of x to Bernstein's basis on [low, high]."""
+    """Return a factor, and the matrix from powers of x to Bernstein's basis on [low, high] times this factor."""
     width = high - low
     scale = lcm(*(comb(degree, k) for k in range(degree + 1)))
 

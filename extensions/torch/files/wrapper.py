@@ -89,7 +89,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _row_of(name: str, size: int, buffers: Sequence[WrapperBuffer], options: ModelOptions) -> dict[str, Any]:
-    """Return the row of a buffer that is alive from the first to the last step of the given wrapper buffers."""
+    """Return the row of a buffer that is alive from the first to the last step of some wrapper buffers."""
     start, end = min(row.steps[0] for row in buffers), max(row.steps[-1] for row in buffers) + 1
     return {"id": name, "size": size_of(f"buffer {name}", size, options), "start": start, "end": end}
 

@@ -142,7 +142,7 @@ def use_plan(
 
 @contextmanager
 def _named_refusals() -> Iterator[None]:
-    """Raise InputError with the way out where torch refuses something because its allocator was replaced."""
+    """Raise InputError with a remedy if torch refuses a call because its allocator was replaced."""
     try:
         yield
     except RuntimeError as error:

@@ -151,7 +151,7 @@ def _element_bytes(dtype: str, i: int) -> int:
 
 
 def _pool_of_each(columns: _Columns, count: int) -> list[str | None]:
-    """Return the name of each output's pool, or only None if all outputs are in one memory."""
+    """Return the name of each output's pool, or None for each output if all outputs are in one memory."""
     devices = columns.device_index[1] if columns.device_index else [0] * count
     scopes = columns.storage_scope[1] if columns.storage_scope else [""] * count
     memories = list(zip(devices, (scope or "global" for scope in scopes), strict=True))

@@ -112,7 +112,7 @@ class _OrderSearch:
         return self.tried
 
     def _swap_below_the_top(self, packing: OrderPacking) -> None:
-        """Swap two buffers in the order: an earlier conflict of a highest buffer, and another such or its conflict."""
+        """Swap two buffers in the order: an earlier conflict of a highest buffer, and another one or its conflict."""
         used = packing.used_ends(self.task)
         top = [i for i, (pool, at) in packing.placements.items() if at + self.task.buffers[i].size == used[pool]]
         top.sort(key=self.position.__getitem__)
