@@ -37,8 +37,10 @@ def _refuse_unless_priced(problem: Problem) -> None:
     # In coarser units, a pair that may touch a common bank could seem unable to, so use units of one byte.
     instance = compile_problem(problem, column([1]))
     if not counts_cost(problem.objective) or not len(instance.priced_pairs):
-        rule = 'must be 1 without pairs that cost something: "reuse", or "bank" with weights, with objective "cost"'
-        raise OptionError(f"plans: {rule}, got objective {excerpt(problem.objective)}")
+        raise OptionError(
+            'plans: must be 1 without pairs that cost something: "reuse", or "bank" with weights, with objective '
+            f'"cost", got objective {excerpt(problem.objective)}'
+        )
     extra = sorted(instance.features - registry.find("prices").can)
     if extra or not suits(instance):
         reason = "in which each buffer may be in one pool only"

@@ -109,8 +109,10 @@ def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues
         return reader.problem(data, name)
     reader.own_graph = _overwriting_graph(reader, read_graph(reader, data, name))
     if reader.options.inclusive is not None:
-        rule = "must be given only for problems, as a graph's lifetimes are known"
-        raise OptionError(f"inclusive, half-open: {rule}", way="leave it out")
+        raise OptionError(
+            "inclusive, half-open: must be given only for problems, as a graph's lifetimes are known",
+            way="leave it out",
+        )
     others = reader.options.model_copy(update={"in_place": False, "spare": ()})
     problem = problem_of_graph(reader.own_graph)
     alignment = reader.options.alignment

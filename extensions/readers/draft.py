@@ -149,8 +149,10 @@ class OperationsDraft:
         """Raise OptionError if the options state scratch memory for a name that no operation has."""
         if other := next((name for name in self.options.scratch if name not in self._names_with_scratch), None):
             some = ", ".join(sorted(self._operator_names)[:MAX_LISTED]) or "none"
-            rule = f"must be of operators that run ({some}), or of one operator by its output, got {excerpt(other)}"
-            raise OptionError.from_rule("scratch", rule)
+            raise OptionError.from_rule(
+                "scratch",
+                f"must be of operators that run ({some}), or of one operator by its output, got {excerpt(other)}",
+            )
 
     def view(self, op: str, source: str, result: str) -> None:
         """Add a view of `source`: as an alias if this cannot change a result, else as an operation that copies."""

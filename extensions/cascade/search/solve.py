@@ -246,5 +246,7 @@ def _refuse_unexecutable(graph: AccessGraph) -> None:
         raise OptionError(f"check: must take at most {MOST_CHECKED_BYTES} bytes of memory for this graph, got {needed}")
     for position, row in enumerate(graph.operations):
         if again := [tensor for tensor in row.outputs if graph.maker[tensor] != position]:
-            rule = "must be given only for a graph that writes each tensor once"
-            raise OptionError(f"check: {rule}, got ops[{position}], which writes tensor {again[0]} again")
+            raise OptionError(
+                f"check: must be given only for a graph that writes each tensor once, got ops[{position}], which "
+                f"writes tensor {again[0]} again"
+            )

@@ -98,8 +98,9 @@ class Method:
 def read_methods(data: bytes) -> tuple[Method, ...]:
     """Return all methods of a program; raises FormatError that names the location and the rule."""
     if not is_executorch(data):
-        rule = "program: must have an identifier such as ET12 at byte 4"
-        raise FormatError(f"{rule}, got {excerpt(data[4:8])}", way=OTHER_KIND)
+        raise FormatError(
+            f"program: must have an identifier such as ET12 at byte 4, got {excerpt(data[4:8])}", way=OTHER_KIND
+        )
     program, plans = Table.root(data, "program"), tables_of_methods(data)
     if not plans:
         raise FormatError("program.execution_plan: must not be empty", way=CUT_OFF)

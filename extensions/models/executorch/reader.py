@@ -170,8 +170,10 @@ class _Program:
         skip = self.chain[other - 1] if at + 1 < other <= end else row
         is_choice = skip.kind == "jump" and self.method.false.issuperset(skip.arguments) and skip is not row
         if not is_choice or not other <= skip.destination <= end:
-            rule = "must jump back, as loops do, or over one of two branches, as choices do"
-            raise FormatError(f"{row.path}.destination_instruction: {rule}, got {other}")
+            raise FormatError(
+                f"{row.path}.destination_instruction: must jump back, as loops do, or over one of two branches, as "
+                f"choices do, got {other}"
+            )
         condition = self._read_operands(row.arguments)
         for moved in self.chain[at : skip.destination]:
             if moved.kind == "move":
@@ -306,8 +308,10 @@ class _Program:
     def _enter(self, row: Instruction, is_inside: bool) -> None:
         self.depth += 1
         if not is_inside or self.depth > _MOST_INSIDE:
-            rule = f"must end inside the enclosing loop or branch, at most {_MOST_INSIDE} deep"
-            raise FormatError(f"{row.path}.destination_instruction: {rule}, got {row.destination}")
+            raise FormatError(
+                f"{row.path}.destination_instruction: must end inside the enclosing loop or branch, at most "
+                f"{_MOST_INSIDE} deep, got {row.destination}"
+            )
         self.draft.begin_block()
 
     def _leave(self) -> list[dict[str, object]]:

@@ -44,8 +44,9 @@ class GraphNames:
     def bind(self, name: str, found: str, what: str) -> None:
         """Bind a name to the id `found` of a value; raises FormatError if this graph has already bound the name."""
         if name in self.ids.maps[0]:
-            rule = "must write each value only once"
-            raise FormatError(f"{what}: {rule}, got {excerpt(name)}, which comes from {self.writers[name]}")
+            raise FormatError(
+                f"{what}: must write each value only once, got {excerpt(name)}, which comes from {self.writers[name]}"
+            )
         self.ids[name], self.writers[name] = found, what
 
     def id_of(self, name: str, what: str) -> str:

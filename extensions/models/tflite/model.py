@@ -180,8 +180,10 @@ class Model:
             return None
         count = int.from_bytes(data[8:12], "little")
         if count != len(self.tensors) or len(data) != 12 + 4 * count:
-            rule = f"must have an offset for each of {len(self.tensors)} tensors, got {count} in {len(data)} bytes"
-            raise FormatError(f"model.metadata {OFFLINE_PLAN}: {rule}")
+            raise FormatError(
+                f"model.metadata {OFFLINE_PLAN}: must have an offset for each of {len(self.tensors)} tensors, got "
+                f"{count} in {len(data)} bytes"
+            )
         return struct.unpack(f"<{count}i", data[12:])
 
 

@@ -74,12 +74,17 @@ def set_sizes(model: Model, dims: Mapping[str, int]) -> Model:
     """Return a model with the given sizes of its open dimensions; raises OptionError and FormatError."""
     open_dims = open_dimensions(model)
     if not open_dims:
-        way = "leave it out, as all sizes of this model are known"
-        rule = "must not be given, as TFLite names no dimensions"
-        raise OptionError.from_rule("dims", f"{rule}, got {excerpt(next(iter(dims)))}: {way}")
+        raise OptionError.from_rule(
+            "dims",
+            f"must not be given, as TFLite names no dimensions, got {excerpt(next(iter(dims)))}: leave it out, as all "
+            "sizes of this model are known",
+        )
     if unknown := [name for name in dims if name not in open_dims]:
-        rule = f"must be an open dimension of the model ({', '.join(open_dims)}), got {excerpt(unknown[0])}, as in "
-        raise OptionError.from_rule("dims", rule, Option("dims", f"{next(iter(open_dims))}={dims[unknown[0]]}"))
+        raise OptionError.from_rule(
+            "dims",
+            f"must be an open dimension of the model ({', '.join(open_dims)}), got {excerpt(unknown[0])}, as in ",
+            Option("dims", f"{next(iter(open_dims))}={dims[unknown[0]]}"),
+        )
     if len(model.subgraphs) > 1:
         raise FormatError("model.subgraphs: must be a single subgraph if open dimensions are given sizes")
     for tensor, shape in zip(model.tensors, _Shapes(model, {}).run(), strict=True):

@@ -223,8 +223,9 @@ class _Program:
     def _convert_while(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """Convert a loop, whose state is stored in the operator's outputs and copied to the condition and the body."""
         if len(inputs) != len(outputs):
-            rule = f"must be as many as the outputs ({len(outputs)}), got {len(inputs)}"
-            raise FormatError(f"{operator.path}.inputs: {rule}")
+            raise FormatError(
+                f"{operator.path}.inputs: must be as many as the outputs ({len(outputs)}), got {len(inputs)}"
+            )
         condition, body = operator.subgraphs
         for source, result in zip(inputs, outputs, strict=True):
             self.draft.operation("copy", [source], [result])
@@ -246,8 +247,10 @@ class _Program:
             ("outputs", subgraph.outputs, subgraph.outputs if outputs is None else outputs),
         ):
             if len(inside) != len(outside):
-                rule = f"must be as many as the {field} of {subgraph.path} ({len(inside)}), got {len(outside)}"
-                raise FormatError(f"{operator.path}.{field}: {rule}")
+                raise FormatError(
+                    f"{operator.path}.{field}: must be as many as the {field} of {subgraph.path} ({len(inside)}), got "
+                    f"{len(outside)}"
+                )
         for k, name in zip(subgraph.inputs, inputs, strict=True):
             self._count_run(operator.path)
             if subgraph.tensors[k].is_constant:
@@ -323,5 +326,7 @@ def _open_findings(model: Model) -> Iterator[Finding]:
         yield Finding("open-dimension", message, (f"main/{tensor.id}",))
     for tensor in model.tensors if not inputs else ():
         if tensor.open_dims and not tensor.is_constant:
-            rule = f"must be known before the program runs, for {excerpt(tensor.id)}, got -1"
-            raise FormatError(f"{tensor.path}.shape_signature[{tensor.open_dims[0]}]: {rule}")
+            raise FormatError(
+                f"{tensor.path}.shape_signature[{tensor.open_dims[0]}]: must be known before the program runs, for "
+                f"{excerpt(tensor.id)}, got -1"
+            )

@@ -88,8 +88,10 @@ class Activations:
             allowed = row.pools or tuple(pool.name for pool in self.operations.pools)
             row.pools = tuple(pool for pool in allowed if pool in formal.pools)
             if not row.pools:
-                rule = f"must have a pool that {path} allows for {excerpt(formal.id)}"
-                raise OperationsError(f"{row.id}: {rule} ({', '.join(formal.pools)}), got {', '.join(allowed)}")
+                raise OperationsError(
+                    f"{row.id}: must have a pool that {path} allows for {excerpt(formal.id)} "
+                    f"({', '.join(formal.pools)}), got {', '.join(allowed)}"
+                )
 
 
 def _role_of(function: Function, name: str) -> Role:

@@ -35,8 +35,9 @@ def _validate_attribute(value: object) -> object:
     parts = values if isinstance(values, tuple) else (values,)
     if all(isinstance(part, int | float) for part in parts) or isinstance(values, bool | str):
         return values
-    rule = "must be true, false, a number, a string, or a list of numbers, got {shown}"
-    raise PydanticCustomError("rule", rule, {"shown": excerpt(value)})
+    raise PydanticCustomError(
+        "rule", "must be true, false, a number, a string, or a list of numbers, got {shown}", {"shown": excerpt(value)}
+    )
 
 
 Attribute = Annotated[

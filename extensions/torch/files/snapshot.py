@@ -122,9 +122,9 @@ def _read_plain(data: bytes) -> Mapping[str, Any]:
     except FormatError:
         raise
     except Exception:  # noqa: BLE001  # Bytes that are not a pickle can raise any exception.
-        way = "for a script, also name its function: SCRIPT.py:FUNCTION"
         raise FormatError(
-            f"must be a snapshot as torch.cuda.memory writes it, got neither JSON nor a pickle; {way}"
+            "must be a snapshot as torch.cuda.memory writes it, got neither JSON nor a pickle; for a script, also "
+            "name its function: SCRIPT.py:FUNCTION"
         ) from None
     if not isinstance(value, dict) or "device_traces" not in value:
         raise FormatError("must be a snapshot: an object with the fields segments and device_traces")
