@@ -82,7 +82,7 @@ class Translation(checker.Claim):
         """Check a lemma, and add it to the proof as a clause."""
         super().add_lemma(kind, b, refs, low)
         formula, at = self.formula, {i: self.formula.min_step(i, lows[0]) for i, lows in low.items()}
-        clause = self._clause_against(at)
+        clause = self._clause_forbidding(at)
         if kind == "l":
             near = [j for j in low if j != b and low[j][0] < checker.INF and self.problem.meets(b, j)]
             for j in near:
@@ -124,9 +124,9 @@ class Translation(checker.Claim):
         outside = [i for i, y in least.items() if y > formula.grid[i][2]]
         if outside:
             least = {outside[0]: least[outside[0]]}
-            self._clause_against(least)
+            self._clause_forbidding(least)
         else:
-            clause, order = self._clause_against(least), list(least)
+            clause, order = self._clause_forbidding(least), list(least)
             for b in order:
                 self._refute_set(some - {b}, at + formula.size[b] + -formula.size[b] % grain, grain)
                 for j in some - {b}:
@@ -165,7 +165,7 @@ class Translation(checker.Claim):
         scaled = f"{first} {formula.grid[i][0]} * + {second} {formula.grid[j][0]} * +"
         self._add_step(f"pol {formula.below[i, j]} {scaled} s {excess} d")
 
-    def _clause_against(self, least):
+    def _clause_forbidding(self, least):
         return [f"~{self._lower_bound_literal(i, y)}" for i, y in least.items()]
 
     def _lower_bound_literal(self, i, y):

@@ -156,9 +156,7 @@ class OperationsDraft:
 
     def view(self, op: str, source: str, result: str) -> None:
         """Add a view of `source`: as an alias if this cannot change a result, else as an operation that copies."""
-        if (
-            self._families[source] is self._families[result]
-        ):  # The operation runs again, and its first run already added the view.
+        if self._families[source] is self._families[result]:  # A second run of the operation adds no second view.
             return
         self._join_tensors(op, source, result, self._separation_reason(source, result))
 

@@ -175,7 +175,7 @@ class _PlannedBody:
 def _has_offsets(module: IRModule, device: int) -> bool:
     """Return True if pointers of the device can be moved by an offset; device number -1 is the host."""
     if PassContext.current().config.get("relax.backend.use_cuda_graph"):
-        return False  # RewriteCUDAGraph cannot capture calls that move a pointer.
+        return False  # RewriteCUDAGraph cannot capture calls that move a pointer, so use no offsets.
     devices = module.global_infos.get("vdevice") or []
     target = devices[device].target if 0 <= device < len(devices) else Target.current(allow_none=True)
     return device == -1 or (target is not None and target.kind.name in _ADDRESSED)

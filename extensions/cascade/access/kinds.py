@@ -67,7 +67,7 @@ def access_of(facts: Facts) -> KindAccess:
         raise UnknownAccess(f"{facts.kind} across the images of a batch cannot be split, so it runs as a whole")
     for window in (window for windows in maps.windows for window in windows):
         if max(window.scale, window.divisor) > 2 * MOST_ALONG or max(abs(window.low), abs(window.high)) > _FARTHEST:
-            raise UnknownAccess(f"{facts.kind} with strides or pads of more than {MOST_ALONG}")
+            raise UnknownAccess(f"{facts.kind} with strides or pads above {MOST_ALONG} cannot be split")
     return maps._replace(macs=maps.macs * facts.output.batch)
 
 
@@ -173,7 +173,7 @@ def _pointwise_access(facts: Facts) -> KindAccess:
         # A mask may have size 1 along some channel axes and be longer along others, so compare it axis by axis.
         is_mask = all(a in (1, b) for a, b in zip(reversed(shape), reversed(facts.out_shape), strict=False))
         if rows is None or columns is None or not (is_mask or seen.channels in (1, facts.output.channels)):
-            raise UnknownAccess(f"{facts.kind} of shapes that do not broadcast by rows and columns")
+            raise UnknownAccess(f"{facts.kind} of shapes that do not broadcast along rows or columns cannot be split")
         maps.append((rows, columns))
     return KindAccess(tuple(maps), macs, mixes=facts.kind == "lrn")
 

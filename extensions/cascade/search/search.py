@@ -268,7 +268,7 @@ class RegionSearch:
             self._grow_tiles(j, (KIND_PIECES,), strides, steps)
         # With two memories, pieces would displace better regions among the few planned chains, so omit pieces.
         elif columns > 1 and self._is_finer and not self.options.pools:
-            # All heights of pieces compute each element once, so try only the lowest ones, which need the least memory.
+            # Pieces of any height compute each element once, so only the lowest, which need the least memory, count.
             pieces = sorted({-(-columns // parts) for parts in FINER})
             strides = [[1, *finer[0]], [*(piece for piece in pieces if piece < columns), *finer[1]]]
             self._grow_tiles(j, (KIND_PIECES,), strides, steps)

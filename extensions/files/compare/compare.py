@@ -105,9 +105,8 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     format_name = detect(file, options.name)
     if format_name is None:
         kind = "JSON" if formats.detect(file, options.name) == "json" else "a table of lifetimes"
-        raise FormatError(
-            f"must be a model file, got {kind}: of a problem, `memplan plan FILE` and POST /v1/plan make a plan"
-        )
+        way = "of a problem, `memplan plan FILE` and POST /v1/plan make a plan"
+        raise FormatError(f"must be a model file, got {kind}: {way}")
     running, is_large = control.begin(options), len(file) > _LARGE_BYTES
     shared = apart = read_model(file, options.name, options)
     if shared.views.aliases and not (is_large and running.is_over):

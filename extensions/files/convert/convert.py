@@ -46,12 +46,9 @@ def convert(
     running, target = control.begin(options), options.to or ("json" if plan is None else "c")
     if target == TFLITE and options.dims:
         said = _dims_text(options.dims)
+        rule = f"must be left out if a .tflite is written, because it keeps its own sizes, got {said}"
         way = f"export the model with {said}, or convert it with the sizes in the file"
-        raise OptionError.from_rule(
-            "dims",
-            f"must be left out if a .tflite is written, because it keeps its own sizes, got {said}",
-            way=way if plan is None else f"{way}, without this plan",
-        )
+        raise OptionError.from_rule("dims", rule, way=way if plan is None else f"{way}, without this plan")
     is_model = target == TFLITE and plan is None
     # The search for a model's best form supports only one pool without further rules, which the runtime plans itself.
     planned_by = ("capacity",) * bool(options.capacity) + options.adaptations
@@ -64,17 +61,13 @@ def convert(
                     name, "must be given without ", other, f", got {value}", way="leave one of them out"
                 )
             beside = "a plan" if target == TFLITE else f"the form {target}"
-            raise OptionError.from_rule(
-                name,
-                f"must be given only if a .tflite is written without a plan, got {excerpt(value)} with {beside}",
-                way="leave this option out",
-            )
+            rule = f"must be given only if a .tflite is written without a plan, got {excerpt(value)} with {beside}"
+            raise OptionError.from_rule(name, rule, way="leave this option out")
     if target in PROGRAMS:
         options.refuse_for_programs(target)
     if options.target is not None and target != TFLITE:
-        raise OptionError.from_rule(
-            "target", f"must be given only to {TFLITE}, whose arena it changes, got {target}", way="leave it out"
-        )
+        rule = f"must be given only to {TFLITE}, whose arena it changes, got {target}"
+        raise OptionError.from_rule("target", rule, way="leave it out")
     has_names = options.c_array if is_deployed else target in EXPORTERS
     for name, is_used in (("prefix", has_names), ("section", has_names and target in _OF_SECTIONS)):
         if getattr(options, name) is not None and not is_used:

@@ -152,11 +152,11 @@ class _Program:
         last = self.loops[at].pop()
         for row in self.chain[at:last]:
             if row.name == _PUT and row.arguments and row.arguments[0] not in self.written:
-                self._operation("empty", (), row.arguments[:1])
-        self._enter(self.chain[last], last < end)
+                self._add_operation("empty", (), row.arguments[:1])
+        self._begin_nested_block(self.chain[last], last < end)
         self._convert_range(at, last)
         self.draft.operation("jump", self._read_operands(self.chain[last].arguments), ())
-        self.draft.loop(self._leave(), _SEVERAL)
+        self.draft.loop(self._end_nested_block(), _SEVERAL)
         return last + 1
 
     def _convert_choice(self, at: int, end: int) -> int:
@@ -180,9 +180,9 @@ class _Program:
                 self._declare_chosen(moved.arguments[1])
         bodies = []
         for first, behind in ((at + 1, other - 1), (other, skip.destination)):
-            self._enter(row, is_inside=True)
+            self._begin_nested_block(row, is_inside=True)
             self._convert_range(first, behind)
-            bodies.append(self._leave())
+            bodies.append(self._end_nested_block())
         self.draft.branches(condition, bodies)
         return skip.destination
 
@@ -195,7 +195,7 @@ class _Program:
             self._convert_move(row)
         elif row.kind == "delegate":
             inputs, outputs = self._split_delegate(row)
-            self._operation(row.name, inputs, outputs)
+            self._add_operation(row.name, inputs, outputs)
         elif row.kind == "kernel" and row.name == _VIEW and len(row.arguments) > 1:
             source, result = row.arguments[0], row.arguments[-1]
             if self._is_planned(source) and self._is_planned(result) and self._read_operands((source,)):
@@ -203,13 +203,13 @@ class _Program:
                 self._note_write(result)
                 self.draft.view(row.name, _id_of(source), _id_of(result))
             else:
-                self._operation(row.name, (source,), (result,))
+                self._add_operation(row.name, (source,), (result,))
         elif row.kind == "kernel" and row.name == _PUT:
-            self._operation(row.name, row.arguments, row.arguments[:1])
+            self._add_operation(row.name, row.arguments, row.arguments[:1])
         elif row.kind == "kernel" and row.arguments:
             inputs, outputs = _split_kernel(row, self.method)
             scratch = [value for value in self.method.tensors_of(inputs) if self._is_scratch(row, value)]
-            self._operation(row.name, [value for value in inputs if value not in scratch], outputs, scratch)
+            self._add_operation(row.name, [value for value in inputs if value not in scratch], outputs, scratch)
 
     def _is_scratch(self, row: Instruction, value: int) -> bool:
         """Return True for the working memory of a Cortex-M kernel, which no other instruction uses."""
@@ -217,7 +217,9 @@ class _Program:
         has_memory = self._is_planned(value) and not self.method.tensors[value].has_content
         return row.name.startswith(_WITH_SCRATCH) and is_alone and has_memory
 
-    def _operation(self, name: str, inputs: Iterable[int], outputs: Iterable[int], scratch: Sequence[int] = ()) -> None:
+    def _add_operation(
+        self, name: str, inputs: Iterable[int], outputs: Iterable[int], scratch: Sequence[int] = ()
+    ) -> None:
         reads = self._read_operands(tuple(inputs))
         writes = [value for value in self.method.tensors_of(tuple(outputs)) if self._is_planned(value)]
         for value in writes:
@@ -231,7 +233,7 @@ class _Program:
         """Convert a move of one value to another; the branches of a choice return their results by moves."""
         source, result = row.arguments
         if not (self._is_planned(source) and self._is_planned(result)):
-            self._operation("move", (source,), (result,))
+            self._add_operation("move", (source,), (result,))
             return
         self._read_operands((source,))
         self._declare(result)
@@ -245,11 +247,11 @@ class _Program:
         """Return a delegate's inputs and outputs: the last arguments are outputs, if nothing wrote them before."""
         tensors = self.method.tensors_of(row.arguments)
         first = len(tensors)
-        while first and self._is_fresh(tensors[first - 1], is_last=first == len(tensors)):
+        while first and self._is_unwritten(tensors[first - 1], is_last=first == len(tensors)):
             first -= 1
         return tensors[:first], tensors[first:]
 
-    def _is_fresh(self, value: int, *, is_last: bool) -> bool:
+    def _is_unwritten(self, value: int, *, is_last: bool) -> bool:
         if not self._is_planned(value) or value in self.written:
             return not self._is_planned(value) and not self.method.tensors[value].has_content
         return is_last or self._viewed_tensor(value) is None
@@ -305,7 +307,7 @@ class _Program:
         size = packed_bytes(f"{tensor.path}.sizes", tensor.elements, tensor.bits, self.alignment)
         self.draft.declare(_id_of(value), size, "persistent" if is_state and kind == "plain" else kind)
 
-    def _enter(self, row: Instruction, is_inside: bool) -> None:
+    def _begin_nested_block(self, row: Instruction, is_inside: bool) -> None:
         self.depth += 1
         if not is_inside or self.depth > _MOST_INSIDE:
             raise FormatError(
@@ -314,7 +316,7 @@ class _Program:
             )
         self.draft.begin_block()
 
-    def _leave(self) -> list[dict[str, object]]:
+    def _end_nested_block(self) -> list[dict[str, object]]:
         self.depth -= 1
         return self.draft.end_block()
 

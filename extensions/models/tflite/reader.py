@@ -110,7 +110,7 @@ class _Program:
         self._convert_subgraph(0, main.inputs)
         for name, tensor in self.given_back.items():
             if name != tensor.id:
-                self.draft.declare(name, self._size(tensor))
+                self.draft.declare(name, self._tensor_bytes(tensor))
                 self.draft.operation("copy", [tensor.id], [name])
 
     def offline_plan(self) -> tuple[int | None, dict[str, int] | None]:
@@ -126,7 +126,7 @@ class _Program:
             if self.draft.is_declared(tensor.id) and not self.draft.is_constant(tensor.id):
                 if offset < 0:
                     return None, None
-                places[tensor.id], peak = offset, max(peak, offset + self._size(tensor))
+                places[tensor.id], peak = offset, max(peak, offset + self._tensor_bytes(tensor))
         if self.scratch:
             head = arena_head(self.model, offsets)
             places |= {name: head.places[each] for name, each in self.scratch.items()}
@@ -174,7 +174,7 @@ class _Program:
 
     def _declare_scratch(self, index: int, k: int, operator: Operator) -> list[str]:
         """Declare the scratch buffers of an operator's kernel, and return their names."""
-        # Runtimes that accept other sizes than the file's allocate dynamically and use other kernels than TFLite Micro.
+        # For other sizes than the file's, runtimes allocate dynamically, by other kernels than TFLite Micro's.
         is_known = not self.options.dims or self.model.stated_scratch(index, k) is not None
         rows = scratch_of(self.model, index, k) if is_known else None
         if rows and operator.subgraphs:
@@ -275,7 +275,7 @@ class _Program:
                 raise FormatError(f"{path}: must read only values written before, got {excerpt(tensor.id)}")
             self._declare(tensor, "constant" if is_constant else None)
             if index in subgraph.widened_tensors:
-                self.widened[tensor.id] = self._size(tensor)
+                self.widened[tensor.id] = self._tensor_bytes(tensor)
 
     def _declare_output(self, subgraph: Subgraph, index: int, written: set[int], operator: Operator) -> None:
         tensor = subgraph.tensors[index]
@@ -289,13 +289,15 @@ class _Program:
         if self.draft.is_declared(tensor.id):
             return
         self.draft.describe(tensor.id, tensor_facts(tensor))
-        self.draft.declare(tensor.id, self._size(tensor), kind or ("persistent" if tensor.is_variable else "plain"))
+        self.draft.declare(
+            tensor.id, self._tensor_bytes(tensor), kind or ("persistent" if tensor.is_variable else "plain")
+        )
 
     def _content(self, tensor: TfliteTensor) -> bytes:
         """Return the content of a constant; empty if it is stored outside the FlatBuffer."""
         return self.model.buffers[tensor.buffer].content(0, "data")
 
-    def _size(self, tensor: TfliteTensor) -> int:
+    def _tensor_bytes(self, tensor: TfliteTensor) -> int:
         bits = BITS.get(tensor.type)
         if bits is None:
             what = UNSIZED.get(tensor.type, f"of type {tensor.type}")

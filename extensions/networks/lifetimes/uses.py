@@ -221,7 +221,8 @@ class _Walk:
 
         The variable must not be used outside the loop.
         """
-        if loop.body.depth <= self.born_at:  # If the loop contains the call, each iteration has a new variable.
+        # If the loop contains the call, each iteration has a new variable, so no value crosses iterations.
+        if loop.body.depth <= self.born_at:
             return False
         return first_access(loop.body, uses_in_run(loop.body, self.uses))[0]
 

@@ -133,7 +133,7 @@ class OperationGraph(Value):
     ops: Annotated[tuple[GraphOperation, ...], WrapValidator(validate_in_parts)] = ()
 
     @model_validator(mode="after")
-    def _is_in_order(self) -> OperationGraph:
+    def _require_valid_graph(self) -> OperationGraph:
         breaks = [*self._tensor_breaks(), *self._operation_breaks()]
         if breaks:
             raise_rules(*breaks[: MAX_SHOWN + 1])

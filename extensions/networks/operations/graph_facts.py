@@ -91,7 +91,7 @@ class TensorFacts(Value):
     role: TensorRole | None = None
 
     @model_validator(mode="after")
-    def _has_a_type(self) -> TensorFacts:
+    def _require_type(self) -> TensorFacts:
         if self.dtype is not None and bits_of(self.dtype) is None:
             raise_rules(
                 (("dtype",), f"must be a type such as int8, float32, int4 or float32x4, got {excerpt(self.dtype)}")

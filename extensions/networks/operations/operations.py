@@ -62,7 +62,7 @@ class DeclaredBuffer(WireValue):
     persistent: bool = False
 
     @model_validator(mode="after")
-    def _has_bytes(self) -> DeclaredBuffer:
+    def _require_size(self) -> DeclaredBuffer:
         if self.size is not None and (self.dtype is not None or self.shape is not None):
             raise_rules((("size",), "must not be given together with dtype and shape"), way=ONE_OF_THEM)
         if self.size is None and (self.dtype is None or self.shape is None):
@@ -103,9 +103,9 @@ class Function(WireValue):
     tuples: Annotated[dict[Name, SomeNames], WrapValidator(entries_in_parts)] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _names_what_exists(self) -> Function:
+    def _require_existing_names(self) -> Function:
         if self.tuples:
-            fields = self._fields
+            fields = self._buffers_by_name
             names = (name for _, each in walk_statements(self.body, ()) for _, _, name in named_buffers(each))
             if sum(len(fields.get(name, (name,))) for name in names) > _MOST_NAMES:
                 raise_rules((("body",), f"must name at most {_MOST_NAMES} buffers once tuples are expanded"))
@@ -126,10 +126,11 @@ class Function(WireValue):
 
     def fields_of(self, name: str) -> tuple[str, ...]:
         """Return the buffers that a name denotes: all buffers of a tuple, or the buffer itself."""
-        return self._fields.get(name, (name,))
+        return self._buffers_by_name.get(name, (name,))
 
     @cached_property
-    def _fields(self) -> dict[str, tuple[str, ...]]:
+    def _buffers_by_name(self) -> dict[str, tuple[str, ...]]:
+        """Return the buffers that each name denotes: a buffer, a tuple, or `name[k]`, the k-th buffer of a tuple."""
         fields: dict[str, tuple[str, ...]] = {row.id: (row.id,) for row in self.buffers}
         for name, parts in self.tuples.items():
             if name in self.declarations:
@@ -211,7 +212,7 @@ class Operations(WireValue):
     objective: Objective = "peak"
 
     @model_validator(mode="after")
-    def _calls_what_exists(self) -> Operations:
+    def _require_existing_functions(self) -> Operations:
         breaks = [*self._name_breaks()]
         for name, function in self.functions.items():
             for where, statement in walk_statements(function.body, ("functions", name, "body")):

@@ -131,7 +131,7 @@ def test_heaps_not_found_in_time_are_reported_as_open(monkeypatch: pytest.Monkey
     monkeypatch.setattr(heaps, "_FIRST_FIT", 0)
     monkeypatch.setattr(heaps, "_MOST_FIRST_FIT", 0)
     monkeypatch.setattr(heaps, "_plan_with_walls", lambda *_: None)
-    monkeypatch.setattr(heaps, "_part", lambda *_, **__: Plan(status="unknown"))
+    monkeypatch.setattr(heaps, "_plan_in_share", lambda *_, **__: Plan(status="unknown"))
     problem, size = draw_problem(1)
     with pytest.raises(TimeOverError, match=r"time_limit_s: must be enough to find heaps, got no plan with up to \d+"):
         heap_plan(problem, size, 1)

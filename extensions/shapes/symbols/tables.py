@@ -42,7 +42,7 @@ def bernstein_matrix(degree: int, low: int, high: int) -> tuple[int, tuple[tuple
 
 
 @lru_cache(maxsize=4096)
-def _bernstein_doubles(degree: int, low: int, high: int) -> Doubles:
+def _bernstein_matrix_doubles(degree: int, low: int, high: int) -> Doubles:
     scale, matrix = bernstein_matrix(degree, low, high)
     return np.array([[value / scale for value in row] for row in matrix]).T
 
@@ -110,7 +110,7 @@ class PolynomialTable:
         values = np.ones((len(self.powers), 1))
         for axis, (low, high) in enumerate(box):
             exponents = [power[axis] for power in self.powers]
-            turned = _bernstein_doubles(max(exponents, default=0), low, high)[exponents]
+            turned = _bernstein_matrix_doubles(max(exponents, default=0), low, high)[exponents]
             values = (values[:, :, None] * turned[:, None, :]).reshape(len(values), -1)
         return values
 
