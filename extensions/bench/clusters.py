@@ -120,7 +120,7 @@ def executor_on(address: str) -> Iterator[ClusterExecutor]:
 
 
 def is_unwanted() -> Callable[[], bool]:
-    """Return a function that a task on a cluster calls to learn whether it was cancelled (True).
+    """Return a function with which a task on a cluster asks whether it was cancelled.
 
     Ray ends the process of a cancelled task; a Dask task must check this itself.
     """

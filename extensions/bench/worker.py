@@ -116,7 +116,7 @@ def _run_order(job: BenchTask, parent: Parent) -> None:
 
 @contextmanager
 def _measure_resources(job: BenchTask, parent: Parent) -> Iterator[None]:
-    """Run the block under the job's memory limit, and send the process's CPU time and peak memory to the parent."""
+    """Run the `with` block under the job's memory limit; send the process's CPU time and peak memory to the parent."""
     # Windows lacks the module `resource`, so import it here, where resources are measured, and not with this file.
     import resource
 

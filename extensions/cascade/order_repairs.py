@@ -36,8 +36,8 @@ def repairs_of_graph(
     """Return the changes after which a graph fits the pools of the problem `asked`, the smallest change first.
 
     The search tries no change, outputs in place, another order, the cheapest recomputation, and the cheapest cascade.
-    If `never_as_given`, `asked` is proved infeasible, so a graph that fits unchanged contradicts it: no repairs.
-    Rules of `asked` on the pools and offsets of tensors hold in the repairs as well.
+    If `never_as_given`, `asked` is proved infeasible, so nothing is returned if the graph fits unchanged. Rules of
+    `asked` on the pools and offsets of tensors hold in the repairs as well.
     """
     search = _OrderPlanner(graph, asked, rules_of_tensors(graph, asked), control)
     wanted, with_plans = options.repairs, options.with_plans

@@ -182,7 +182,7 @@ class _PriceSearch:
         return offset
 
     def _begin_piece(self, one: _OpenPiece, most_nodes: int) -> bool:
-        """Search a piece exactly for a while, then walk; return False if nothing fits or no plan was found."""
+        """Search a piece exactly for a while, then by a walk; return False if nothing fits or no plan was found."""
         self._search_exactly(one, most_nodes)
         if one.is_settled:
             return one.price < _NONE_ABOVE or self._claim_infeasible()
@@ -246,7 +246,7 @@ class _PriceSearch:
         self._search_exactly(one, _MANY_NODES)
 
     def _walk_on(self) -> None:
-        """Walk in each open piece, round after round with ever more steps, until the search is over."""
+        """Improve each open piece by random walks, with more steps in each round, until the search is over."""
         length = 4 * _SHORT_WALK
         while not self._is_over and (unsettled := [one for one in self.hard if not one.is_settled]):
             for one in unsettled:

@@ -43,11 +43,11 @@ class DropSearch:
         return self._evaluated_drops(self._first.astype(np.int64), self.stays.places, 0)
 
     def drops_within(self, start: Drops, budget: int) -> Drops:
-        """Add drops to `start` until the peak is within a budget, or as close to it as possible; return the result."""
+        """Return `start` with further drops (times without a tensor), so that the peak is within or near a budget."""
         return self._prune(self._lower_to_budget(start, budget), budget)
 
     def undo_unneeded(self, drops: Drops, budget: int) -> Drops:
-        """Return the set without those drops that are unnecessary to meet a budget."""
+        """Return the drops (times without a tensor) that remain after undoing those that a budget does not need."""
         return self._prune(drops, budget)
 
     def is_over(self) -> bool:

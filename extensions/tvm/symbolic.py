@@ -70,7 +70,7 @@ class Symbols:
 
 
 def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> StoragePlaces:
-    """Return places in one storage that are valid for all symbol values. Raises UnreadableError."""
+    """Return offsets in one storage that are valid for all symbol values. Raises UnreadableError."""
     symbols = Symbols(bounds)
     sizes = [symbols.simplify(tirx.const(1, "int64") * each.bytes) for each in tensors]
     rows = [

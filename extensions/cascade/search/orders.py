@@ -76,7 +76,7 @@ def _has_several_orders(single: OperationGraph) -> bool:
 
 
 def _region_orders(given: Variant, after: After, streamed: Collection[int], most: int) -> Iterator[tuple[int, ...]]:
-    """Yield the best order of the lowest chain's regions, then orders of a few other chains that lower their peaks."""
+    """Yield the best order of the lowest chain's regions, then orders that lower the peaks of a few other chains."""
     chains = sorted((chain for chain in given.chains if chain.macs <= most), key=lambda chain: (chain.peak, chain.macs))
     lower = 0
     for k, chain in enumerate(chains):

@@ -230,7 +230,7 @@ def _crossing_tensors(graph: AccessGraph, position: int) -> list[list[int]]:
 
 
 def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterator[Pass]:
-    """Yield second passes that recompute `crossing` tensors after a sum, each with fewer bytes of kept inputs."""
+    """Yield second passes that recompute `crossing` tensors after a sum; each keeps fewer input bytes than the last."""
     late = min(reader for t in crossing for reader in graph.readers[t] if reader > position)
     least, count = sum(graph.tensors[t].bytes for t in crossing), 0
     wanted, again = set(crossing), set[int]()

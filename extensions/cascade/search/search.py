@@ -56,7 +56,7 @@ _ROOM = 60_000
 
 @dataclass
 class Windows:
-    """A cache of regions by their last operation's key; cuts are relative to it, and peaks to the live bytes there."""
+    """A cache of regions by their last operation's key; cuts are relative to it, peaks to its live bytes."""
 
     found: dict[Key, Rows] = field(default_factory=dict)
     numbers: dict[Key, int] = field(default_factory=dict)
@@ -181,7 +181,7 @@ class RegionSearch:
         return RegionSteps(self.graph, self.options)
 
     def layers(self) -> Rows:
-        """Return a table of regions with one row for each operation, which runs there alone and as a whole."""
+        """Return a table with one row for each operation: the region in which it runs alone and as a whole."""
         graph, tables = self.graph, self.tables
         rows = np.zeros((len(graph.operations), N_FOUND), np.int64)
         for v, row in enumerate(graph.operations):

@@ -75,7 +75,7 @@ class GraphOptions(SearchOptions):
     )
 
     def variant(self, graph: OperationGraph) -> OperationGraph:
-        """Return the graph to which these options are applied: with counted weights and operations in place."""
+        """Return the graph after applying these options: weights may count, and operations may run in place."""
         if self.count_resident and not graph.resident:
             raise OptionError.from_rule(
                 "count_resident", "must be given only for a graph with weights", way="leave it out"
@@ -157,6 +157,6 @@ class OrderOptions(GraphOptions):
 
 
 def unaligned_graph(reader: Reader, data: bytes, name: str, _question: InputValues) -> OperationGraph:
-    """Return the graph in a file with unaligned sizes, because the search applies the alignment: rounding once."""
+    """Return the graph in a file with unaligned sizes, which the search itself rounds up to the alignment."""
     reader.options = reader.options.model_copy(update={"alignment": None})
     return read_graph(reader, data, name)

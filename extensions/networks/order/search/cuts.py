@@ -22,7 +22,7 @@ _Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A lower bound: at least `bound` bytes are alive while `macro` runs; exactly `bound` if right after `done`."""
+    """A lower bound: at least `bound` bytes are alive while `macro` runs, exactly `bound` if only `done` ran before."""
 
     bound: int
     done: list[int]
