@@ -34,7 +34,7 @@ FAKE = Path(__file__).parents[1] / "extensions" / "torch" / "tests" / "replay" /
 
 
 def events_of(problem: Problem) -> list[int]:
-    """Return n where buffer n is allocated and ~n where it is freed; at one time, frees come first."""
+    """Return events: n for the allocation of buffer n, ~n for its release; at equal times, releases come first."""
     rows = [(problem.buffers.start[n], 1, n) for n in range(len(problem.buffers))]
     rows += [(problem.buffers.end[n], 0, ~n) for n in range(len(problem.buffers))]
     return [int(event) for _, _, event in sorted(rows)]

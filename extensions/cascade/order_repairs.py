@@ -123,7 +123,7 @@ class _OrderPlanner:
         order: Sequence[int],
         operations: tuple[int, ...],
     ) -> OrderRepair | None:
-        """Return the repair that runs the operations in `order`; None if memplan finds no plan for it in the pools."""
+        """Return the repair that runs the operations in `order`; None if memplan finds no plan for this order."""
         live = peak_of(self.graph, order)
         if live > self.capacity:
             return None

@@ -71,7 +71,7 @@ class Entry(WireValue):
 
     @property
     def capacity(self) -> float | None:
-        """The limit of the problem; without a limit, the best known value unless it is 0; else None."""
+        """The problem's limit; without a limit, the best known value, or None if this is 0 or unknown."""
         return self.limit if self.limit is not None else self.best or None
 
     @property

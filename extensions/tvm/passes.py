@@ -62,11 +62,12 @@ def PlanMemory(  # noqa: N802  # TVM writes the names of passes in CamelCase.
 ) -> Any:
     """Return the pass that plans all tensors of a function together, in one storage per device.
 
-    The pass replaces StaticPlanBlockMemory and never needs more bytes: it keeps TVM's plan for a function if that is as
-    small, or if it cannot read the function. `pools` are storages of limited size, which are used instead of a growing
-    storage; PlanMemoryError is raised if a function does not fit. `offsets` allows tensors at offsets other than 0; by
-    default, if the device's pointers can be moved. With `nests`, a tensor is alive only during the loop nests of a
-    kernel that use it, not during the whole call. `on_plan` is called with each planned function; by default, it logs.
+    The pass replaces StaticPlanBlockMemory and never needs more bytes: TVM's plan for a function is kept if it is as
+    small, or if the pass cannot read the function. `pools` are storages of limited size, which are used instead of a
+    growing storage; PlanMemoryError is raised if a function does not fit. `offsets` allows tensors at offsets other
+    than 0; by default, if the device's pointers can be moved. With `nests`, a tensor is alive only during the loop
+    nests of a kernel that use it, not during the whole call. `on_plan` is called with each planned function; by
+    default, it logs.
     """
 
     def run(module: IRModule, _: PassContext) -> IRModule:

@@ -1,11 +1,11 @@
 """Reader of ExecuTorch programs: planned tensors are buffers, whose lifetimes follow from the order of instructions.
 
 The file lists the values of an instruction, but not which of them it writes. This reader assumes that a kernel writes
-its last argument, which represents its result, and that a delegate writes its last argument and earlier ones that are
-unwritten so far. A tensor that is read but never written is a view if it has the offset and the bytes of a written one,
-and otherwise state. Buffers are aligned to 16 bytes, ExecuTorch's default. Workspaces of kernels and delegates are not
-in the problem: the file states them only for Arm's Ethos-U, and ExecuTorch allocates these outside the plan, one call
-at a time.
+its last argument, which represents its result, and that a delegate writes its last argument and all directly preceding
+arguments that are still unwritten. A tensor that is read but never written is a view if it has the offset and the bytes
+of a written one, and otherwise state. Buffers are aligned to 16 bytes, ExecuTorch's default. Workspaces of kernels and
+delegates are not in the problem: the file states them only for Arm's Ethos-U, and ExecuTorch allocates these outside
+the plan, one call at a time.
 
 Source: pytorch/executorch v1.5.1, exir/emit/_emitter.py, and runtime/executor/method.cpp for the effects of
 instructions.
@@ -281,7 +281,7 @@ class _Program:
         self._note_write(value)
 
     def _viewed_tensor(self, value: int) -> int | None:
-        """Return the tensor that `value` views: the last tensor written at its offset, if its size is equal."""
+        """Return the tensor that `value` views: the last tensor written at the same offset, if of the same size."""
         tensor = self.method.tensors[value]
         base = self.last_at.get(tensor.place) if tensor.place is not None else None
         if base is None:

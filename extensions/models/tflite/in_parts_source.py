@@ -129,7 +129,7 @@ class TfliteTensors:
         return self._add_tensor(fields)
 
     def add_integers(self, values: Sequence[int], shape: Sequence[int]) -> int:
-        """Return the index of a constant int32 tensor with these values, which is added if it is new."""
+        """Return the index of a constant int32 tensor with these values; a missing tensor is added."""
         key = ("numbers", *values, "of", *shape)
         if key not in self._constants:
             buffer = self._buffer_index(struct.pack(f"<{len(values)}i", *values))

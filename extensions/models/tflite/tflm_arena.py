@@ -324,7 +324,7 @@ def _mirror_pad_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tup
 
 
 def _fourier_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    """Return the scratch bytes of a real Fourier transform, those of its n inputs; it outputs n / 2 + 1 pairs."""
+    """Return the scratch bytes of a real Fourier transform: those of its n inputs; its outputs are n / 2 + 1 pairs."""
     return ((outputs[0].shape[-1] - 2) * BITS[_tensor_at(inputs, 0).type] // 8,)
 
 

@@ -61,7 +61,7 @@ def scales_of(tensor: TfliteTensor) -> int:
 
 
 def data_type_of(graph: Subgraph, operator: Operator) -> int | None:
-    """Return the type of the data that an operator reads; None if it has none."""
+    """Return the type of the data that an operator reads; None if the operator reads no data."""
     place = 2 if operator.name == "TRANSPOSE_CONV" else 0
     is_given = place < len(operator.inputs) and operator.inputs[place] >= 0
     return graph.tensors[operator.inputs[place]].type if is_given else None

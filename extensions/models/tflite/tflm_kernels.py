@@ -1,8 +1,8 @@
 """The memory of TFLite Micro's kernels besides scratch, by their sources: allocations before the model runs.
 
-A kernel gets its options, and may allocate data, when it is initialized. While it prepares, it may allocate more, and
-requests tensors with their quantisation: these are above the arena's head, all at once, until it is prepared. Source:
-tensorflow/lite/micro/kernels/*.cc, kernel_util.cc, as in `tflm_arena`.
+A kernel gets its options, and may allocate data, when it is initialized. While the kernel prepares, it may allocate
+more. It also requests tensors with their quantisation, all of which stay above the arena's head until the kernel is
+prepared. Source: tensorflow/lite/micro/kernels/*.cc, kernel_util.cc, as in `tflm_arena`.
 """
 
 from __future__ import annotations

@@ -216,7 +216,7 @@ def _handle_tensors(graph: Subgraph) -> Iterator[TfliteTensor]:
 
 
 def _variable_sizes(model: Model) -> dict[str, int]:
-    """Return the bytes of each named variable that operators share: those of its first assigned value."""
+    """Return the bytes of each named variable that operators share: those of the first value assigned to it."""
     sizes: dict[str, int] = {}
     for graph in model.subgraphs:
         for operator in graph.operators:

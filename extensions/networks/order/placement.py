@@ -168,7 +168,7 @@ class PlannedOrders:
             self._plan_briefly(order)
 
     def _plan_briefly(self, order: tuple[int, ...]) -> int | None:
-        """Plan an order briefly; return its peak, or None if it was planned before or cannot beat the best plan."""
+        """Plan an order briefly; return the peak, or None for orders that were planned or cannot beat the best one."""
         if order in self.seen or (self.least < inf and peak_of(self.graph, order) > self.least):
             return None
         self.seen.add(order)

@@ -176,7 +176,7 @@ class _Reader:
 
 
 def _size_rule(form: Polynomial, compare: Comparer) -> str | None:
-    """Return the rule that a size violates, or None: it must be proved that the size is never negative."""
+    """Return the rule that a size violates, or None; the rule is that the size is proved never to be negative."""
     space, corner = compare.space, compare.negative_point(form)
     if corner is False:
         return None

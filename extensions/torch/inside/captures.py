@@ -42,7 +42,8 @@ class Captures(Answer):
 
     `recorded` are the bytes of the same pools in the recorded order, `reserved` those in the best of `tried` orders,
     and `is_least` is True if no order needs fewer. `outputs` are the bytes of all graphs' outputs, `outputs_peak` those
-    of one buffer for them, if the outputs of a graph are read before another graph runs that may not run with it.
+    of one buffer for all outputs, if a graph's outputs are read before any graph runs that must not run at the same
+    time.
     """
 
     pools: tuple[CapturePool, ...]

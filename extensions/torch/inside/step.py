@@ -119,7 +119,7 @@ class TorchStep:
         found.close()
 
     def _run_once(self, found: Recording, trained: tuple[Any, Any, list[Any]], inputs: Any, targets: Any) -> None:
-        """Run one step; like in a user's function, local variables keep tensors alive until its end."""
+        """Run one step; as in a user's function, local variables keep tensors alive until the end of the step."""
         model, optimizer, parameters = trained
         found.phase, found.last_step = "forward", len(found.operations)
         if optimizer is not None:

@@ -1,9 +1,9 @@
 """Reader of Relax programs in TVMScript, which is parsed and never run; each tensor is a buffer.
 
-Lifetimes follow the order of the statements. A program may be from any stage of compilation: its tensors are values
-(`lv: R.Tensor(…) = R.nn.relu(x)`), or they are allocated and passed to calls that fill them, or TVM has already planned
-storages for them, which are read as TVM's own plan. A reshape is a view. Parameters after the first `num_input` are
-weights, which are not planned. The options give the sizes of named dimensions. Buffers are aligned to 64 bytes.
+Lifetimes follow the order of the statements. A program may be from any stage of compilation. Either its tensors are
+values (`lv: R.Tensor(…) = R.nn.relu(x)`), or they are allocated and passed to calls that fill them, or TVM has already
+planned storages for them; these are read as TVM's own plan. A reshape is a view. Parameters after the first `num_input`
+are weights, which are not planned. The options give the sizes of named dimensions. Buffers are aligned to 64 bytes.
 """
 
 from __future__ import annotations
