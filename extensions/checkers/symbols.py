@@ -47,20 +47,20 @@ class Symbols:
 
     def read(self, text):
         """Return the form of an expression, given as text such as `4*n + 2`."""
-        return self._read(ast.parse(str(text).strip(), mode="eval").body)
+        return self._read_tree(ast.parse(str(text).strip(), mode="eval").body)
 
-    def _read(self, tree):
+    def _read_tree(self, tree):
         if isinstance(tree, ast.Constant) and type(tree.value) is int:
             return {(): tree.value} if tree.value else {}
         if isinstance(tree, ast.Name):
             return {(tree.id,): self.step[tree.id]}
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, (ast.USub, ast.UAdd)):
-            return add({}, self._read(tree.operand), -1 if isinstance(tree.op, ast.USub) else 1)
+            return add({}, self._read_tree(tree.operand), -1 if isinstance(tree.op, ast.USub) else 1)
         if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and not tree.keywords:
-            return self._apply_function(FUNCTIONS[tree.func.id], [self._read(each) for each in tree.args])
+            return self._apply_function(FUNCTIONS[tree.func.id], [self._read_tree(each) for each in tree.args])
         if not isinstance(tree, ast.BinOp):
             raise ValueError(ast.unparse(tree))
-        left, right, kind = self._read(tree.left), self._read(tree.right), type(tree.op)
+        left, right, kind = self._read_tree(tree.left), self._read_tree(tree.right), type(tree.op)
         if kind in (ast.Add, ast.Sub):
             return add(left, right, 1 if kind is ast.Add else -1)
         if kind is ast.Mult:

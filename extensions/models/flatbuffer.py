@@ -97,7 +97,7 @@ class Table:
             yield Table(self.file, self._follow(start + 4 * k, path), path)
 
     def field_offset(self, field: int, name: str) -> int | None:
-        """Return the byte at which a field is stored, None if it is absent."""
+        """Return the byte at which a field is stored, or None if the field is absent."""
         return self._find(field)
 
     def list_range(self, field: int, name: str, width: int) -> tuple[int, int]:
