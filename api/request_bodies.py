@@ -229,7 +229,11 @@ def _split_form(shape: BodyShape, media: str, body: bytes) -> BodyParts:
             parts.options |= read_object(data)
         else:
             names = f"{', '.join(inputs)} or options"
-            raise InputError(f"form: must have parts named {names}, got {excerpt(name)}{did_you_mean(name, inputs)}")
+            hint = (
+                did_you_mean(name, inputs)
+                or f' (options go into the query, as ?{name}=..., or into the part "options")'
+            )
+            raise InputError(f"form: must have parts named {names}, got {excerpt(name)}{hint}")
     return parts
 
 

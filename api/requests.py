@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from memplan.api.options import Options
 from memplan.api.reports.plan_formats import PLAN_FORMATS
@@ -227,7 +227,14 @@ def submissions_of(body: bytes) -> bytes:
     """Return the entries of `{"submissions": [...]}` as JSON, one per line; raises InputError."""
     if body.lstrip()[:1] == b"[":
         raise InputError('body: must be an object, got a list: write {"submissions": [...]}')
-    content = read_object(body)
+    try:
+        content = read_object(body)
+    except FormatError:
+        first, _, more = body.strip().partition(b"\n")
+        if more.strip() and first.startswith(b"{") and _is_json(first):
+            way = "write `curl -H 'content-type: application/x-ndjson' --data-binary @FILE`"
+            raise FormatError("body: must be one JSON object, got one on each line", way=way) from None
+        raise
     if unknown := [name for name in content if name != "submissions"]:
         rule = "is not a known field: a batch has lines or a list of submissions; send one problem to /v1/plan"
         raise InputError(*(f"{excerpt(name)}: {rule}" for name in unknown[:10]))
@@ -239,6 +246,14 @@ def submissions_of(body: bytes) -> bytes:
         if not isinstance(entry, dict):
             raise InputError(f"submissions[{i}]: must be an object, got {excerpt(entry)}")
     return b"\n".join(map(to_json, entries))
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        from_json(data)
+    except ValueError:
+        return False
+    return True
 
 
 def check_extent(extent: Extent) -> None:

@@ -5,33 +5,113 @@ A row of `clusters`, `searches` or `views` names a function as `module:function`
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import click
 
+    from memplan.questions.question import Question
+
 
 def _questions() -> Mapping[str, Any]:
-    from memplan.extensions.cascade import CASCADE
-    from memplan.extensions.files import COMPARE, CONVERT
-    from memplan.extensions.networks import LIVENESS, ORDER
-    from memplan.extensions.schedule import SCHEDULE
-    from memplan.extensions.shapes import SHAPES
+    from memplan.questions import Row
 
-    about_networks = {"order": ORDER, "schedule": SCHEDULE, "cascade": CASCADE, "liveness": LIVENESS, "shapes": SHAPES}
-    return {**about_networks, "compare": COMPARE, "convert": CONVERT}
+    return {
+        "order": Row(
+            partial(_load_question, "order"),
+            panel="Networks",
+            document="order.md",
+            former={"recompute": "order --recompute", "reorder": "order"},
+            help="Order operations so that as few bytes as possible are alive at once, and plan them in that order.",
+        ),
+        "schedule": Row(
+            partial(_load_question, "schedule"),
+            panel="Networks",
+            document="schedule.md",
+            help="Schedule operations through a fast memory: choose which run together, in which tiles, and what"
+            " stays in it.",
+        ),
+        "cascade": Row(
+            partial(_load_question, "cascade"),
+            panel="Networks",
+            document="cascades.md",
+            help="Run the operations of a network in stripes, which needs less memory, and show what each saving"
+            " costs.",
+        ),
+        "liveness": Row(
+            partial(_load_question, "liveness"),
+            panel="Networks",
+            document="liveness.md",
+            former={"shadow": "liveness --plan"},
+            help="Find out when the buffers of a program are alive, from its operations, and make a problem of them"
+            " that can be planned.",
+        ),
+        "shapes": Row(
+            partial(_load_question, "shapes"),
+            panel="Networks",
+            document="shapes.md",
+            former={"limits": "shapes --limits", "verify-shapes": "shapes --verify"},
+            help="Plan a problem whose sizes are expressions, such as `48*b*n**2`, once for all values of its symbols.",
+        ),
+        "compare": Row(
+            partial(_load_question, "compare"),
+            panel="Files",
+            document="systems.md",
+            help="Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, the"
+            " bytes saved.",
+        ),
+        "convert": Row(
+            partial(_load_question, "convert"),
+            panel="Files",
+            document="systems.md",
+            former={**dict.fromkeys(("export", "deploy", "import"), "convert"), "model": "convert --to lp"},
+            help="Write a problem, a model or a plan in another form: a table, operations, C, or into the model of a"
+            " runtime.",
+        ),
+    }
+
+
+def _load_question(name: str) -> "Question[Any]":
+    """Import and return a question of an extension, such as `order`; raises LookupError for an unknown name."""
+    found: Question[Any]
+    if name == "order":
+        from memplan.extensions.networks.order.order import QUESTION as found
+    elif name == "schedule":
+        from memplan.extensions.schedule.schedule import QUESTION as found
+    elif name == "cascade":
+        from memplan.extensions.cascade.cascade import QUESTION as found
+    elif name == "liveness":
+        from memplan.extensions.networks.liveness.liveness import QUESTION as found
+    elif name == "shapes":
+        from memplan.extensions.shapes.shapes import QUESTION as found
+    elif name == "compare":
+        from memplan.extensions.files.compare.compare import QUESTION as found
+    elif name == "convert":
+        from memplan.extensions.files.convert.convert import QUESTION as found
+    else:
+        raise LookupError(name)
+    return found
 
 
 def _commands() -> Mapping[str, Any]:
-    from memplan.extensions import bench, library, mcp, torch
     from memplan.questions import Command
 
-    own = {"bench": bench.COMMAND, "fits": torch.FITS, "library": library.COMMAND, "mcp": mcp.COMMAND}
-    return {**dict.fromkeys(_questions(), Command(_question_command)), **own}
+    bench = "Run solvers on suites, each run in a separate process, or compare two files of results."
+    fits = "Say whether a step of a torch model fits into memory: inference, or training with its optimizer."
+    library = "Work with the library of problems: list, get and check them, submit plans, and run planners on them."
+    mcp = "Serve an assistant on standard input and output, by the Model Context Protocol."
+    return {
+        **dict.fromkeys(_questions(), Command(_load_command)),
+        "bench": Command(_load_command, bench, "Solvers"),
+        "fits": Command(_load_command, fits, "Networks"),
+        "library": Command(_load_command, library, "Solvers"),
+        "mcp": Command(_load_command, mcp, "Service"),
+    }
 
 
-def _question_command(name: str) -> "click.Command":
-    """Import and return the click command of a question, such as `order`. Raises LookupError for an unknown name."""
+def _load_command(name: str) -> "click.Command":
+    """Import and return a command of an extension, such as `order` or `bench`; raises LookupError for other names."""
     found: click.Command
     if name == "order":
         from memplan.extensions.networks.commands.order import order as found
@@ -47,6 +127,14 @@ def _question_command(name: str) -> "click.Command":
         from memplan.extensions.files.compare_command import compare as found
     elif name == "convert":
         from memplan.extensions.files.convert_command import convert as found
+    elif name == "bench":
+        from memplan.extensions.bench.command import bench as found
+    elif name == "fits":
+        from memplan.extensions.torch.command import fits as found
+    elif name == "library":
+        from memplan.extensions.library.command import library as found
+    elif name == "mcp":
+        from memplan.extensions.mcp.server import mcp as found
     else:
         raise LookupError(name)
     return found
@@ -97,30 +185,14 @@ def _systems() -> Mapping[str, Any]:
     from memplan.extensions.models.onnx.system import SYSTEM as ONNX
     from memplan.extensions.models.tflite.system import SYSTEM as TFLITE
     from memplan.extensions.models.tflm.system import SYSTEM as TFLM
-    from memplan.extensions.systems.dsa.system import SYSTEM as DSA
-    from memplan.extensions.systems.ggml.system import SYSTEM as GGML
-    from memplan.extensions.systems.iopddl.system import SYSTEM as IOPDDL
-    from memplan.extensions.systems.iree.system import SYSTEM as IREE
-    from memplan.extensions.systems.luminal.system import SYSTEM as LUMINAL
-    from memplan.extensions.systems.mlir.system import SYSTEM as MLIR
-    from memplan.extensions.systems.nntrainer.system import SYSTEM as NNTRAINER
-    from memplan.extensions.systems.openvino.system import SYSTEM as OPENVINO
-    from memplan.extensions.systems.pto.system import SYSTEM as PTO
-    from memplan.extensions.systems.stablehlo.system import SYSTEM as STABLEHLO
-    from memplan.extensions.systems.tilelang.system import SYSTEM as TILELANG
-    from memplan.extensions.systems.tinygrad.system import SYSTEM as TINYGRAD
-    from memplan.extensions.systems.ttlang.system import SYSTEM as TTLANG
-    from memplan.extensions.systems.vela.system import SYSTEM as VELA
-    from memplan.extensions.systems.xla.system import SYSTEM as XLA
-    from memplan.extensions.systems.xnnpack.system import SYSTEM as XNNPACK
+    from memplan.extensions.systems.rows import SYSTEMS
     from memplan.extensions.torch.cadence.system import SYSTEM as CADENCE
     from memplan.extensions.torch.executorch_planner.system import SYSTEM as EXECUTORCH
     from memplan.extensions.torch.system import SYSTEM as TORCH
     from memplan.extensions.tvm.files.system import SYSTEM as TVM
 
-    first = (TFLM, EXECUTORCH, CADENCE, TVM, EXECUTORCH_PROGRAMS, ONNX, TFLITE, DSA, GGML, IOPDDL, IREE, LUMINAL, MLIR)
-    rest = (NNTRAINER, OPENVINO, PTO, STABLEHLO, TILELANG, TINYGRAD, TTLANG, VELA, XLA, XNNPACK, TORCH)
-    return {row.name: row for row in (*first, *rest)}
+    own = (TFLM, EXECUTORCH, CADENCE, TVM, EXECUTORCH_PROGRAMS, ONNX, TFLITE)
+    return {row.name: row for row in (*own, *SYSTEMS, TORCH)}
 
 
 def _inputs() -> Mapping[str, Any]:

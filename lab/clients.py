@@ -24,6 +24,9 @@ import json, sys, time
 import httpx
 url, schema = sys.argv[1], json.load(open(sys.argv[2]))
 LARGE = {"buffers": [{"id": k, "size": 1 + k % 97, "start": k % 211, "end": k % 211 + 5 + k % 13} for k in range(900)]}
+# its objective is a pair, and its reason has lists of names and of numbers
+PICKY = {"buffers": [{"id": k, "size": 8, "start": 0, "end": 5, "pools": ["x"]} for k in ("a", 7)],
+         "pools": [{"name": "x", "size": 12, "reserved": [[4, 2]]}, {"name": "y"}], "objective": ["peak", "cost"]}
 def timeless(value):
     if isinstance(value, dict):
         return {name: timeless(each) for name, each in value.items() if name not in ("wall_time_s", "search_s")}
@@ -39,7 +42,10 @@ def examples():
     for path, methods in schema["paths"].items():
         call = methods.get("post")
         if call and path not in ("/v1/jobs", "/v1/batch"):
-            yield path, call["operationId"], call["requestBody"]["content"]["application/json"]["example"]
+            example = call["requestBody"]["content"]["application/json"]["example"]
+            yield path, call["operationId"], example
+            if path in ("/v1/plan", "/v1/explain"):
+                yield path, call["operationId"], {**example, "problem": PICKY}
 def name_of_body(name):
     described = schema["paths"][f"/v1/{name}"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     return described["$ref"].rpartition("/")[2]
@@ -85,7 +91,6 @@ assert (wrong.status_code, type(wrong.parsed).__name__) == (422, "ProblemDetails
 _GENERATOR = """
 import client
 from client.exceptions import ApiException
-unread = []
 api = client.DefaultApi(client.ApiClient(client.Configuration(host=url)))
 def body_of(name, value):
     return getattr(client, name_of_body(name)).from_dict(value)
@@ -93,11 +98,7 @@ for path, name, example in examples():
     answer = getattr(api, f"{name}_without_preload_content")(body_of(name, example))
     assert answer.status == 200, answer.data
     check(name, json.loads(answer.data), httpx.post(url + path, json=example, timeout=120).json())
-    try:
-        getattr(api, name)(body_of(name, example))
-    except ValueError:  # this generator cannot read lists of names inside a choice of types
-        print("unread ", name, flush=True)
-        unread.append(name)
+    getattr(api, name)(body_of(name, example))  # an answer that cannot be read raises ValueError
 def submit(value):
     return api.submit_job(client.SubmitJobRequest(body_of("plan", value))).id
 _, _, example = next(examples())
@@ -117,8 +118,6 @@ except ApiException as error:
     assert error.status == 422, error
 else:
     sys.exit("a wrong problem is not refused")
-if {"plan", "verify", "check", "sweep"} & {*unread}:
-    sys.exit(f"typed answers of {unread} cannot be read")
 """
 
 

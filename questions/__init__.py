@@ -1,7 +1,7 @@
 """The questions of memplan: each is defined once and serves Python, the command, HTTP, jobs and clients."""
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,45 +42,29 @@ class Command(NamedTuple):
     panel: str = ""
 
 
-def _plan() -> "Question[Any]":
-    from memplan.questions.plan.plan import QUESTION
-
-    return QUESTION
-
-
-def _explain() -> "Question[Any]":
-    from memplan.questions.explain.explain import QUESTION
-
-    return QUESTION
-
-
-def _verify() -> "Question[Any]":
-    from memplan.questions.verify.verify import QUESTION
-
-    return QUESTION
-
-
-def _check() -> "Question[Any]":
-    from memplan.questions.check.check import QUESTION
-
-    return QUESTION
-
-
-def _sweep() -> "Question[Any]":
-    from memplan.questions.sweep.combinations import QUESTION
-
-    return QUESTION
-
-
-def _certify() -> "Question[Any]":
-    from memplan.questions.certify.certify import QUESTION
-
-    return QUESTION
+def _load_own(name: str) -> "Question[Any]":
+    """Import and return a question about buffers and pools; raises LookupError for an unknown name."""
+    found: Question[Any]
+    if name == "plan":
+        from memplan.questions.plan.plan import QUESTION as found
+    elif name == "explain":
+        from memplan.questions.explain.explain import QUESTION as found
+    elif name == "verify":
+        from memplan.questions.verify.verify import QUESTION as found
+    elif name == "check":
+        from memplan.questions.check.check import QUESTION as found
+    elif name == "sweep":
+        from memplan.questions.sweep.combinations import QUESTION as found
+    elif name == "certify":
+        from memplan.questions.certify.certify import QUESTION as found
+    else:
+        raise LookupError(name)
+    return found
 
 
 OWN_ROWS: Mapping[str, Row] = {
     "plan": Row(
-        _plan,
+        partial(_load_own, "plan"),
         former={
             **dict.fromkeys(("allocate", "optimize", "objects"), "plan"),
             "solve": "plan",
@@ -92,7 +76,7 @@ OWN_ROWS: Mapping[str, Row] = {
         " the gap.",
     ),
     "explain": Row(
-        _explain,
+        partial(_load_own, "explain"),
         document="explanations.md",
         former={
             **dict.fromkeys(("repair", "repairs"), "explain --repairs"),
@@ -102,7 +86,7 @@ OWN_ROWS: Mapping[str, Row] = {
         " is needed.",
     ),
     "verify": Row(
-        _verify,
+        partial(_load_own, "verify"),
         document="verify.md",
         former={
             "validate": "verify",
@@ -114,18 +98,18 @@ OWN_ROWS: Mapping[str, Row] = {
         " is wrong.",
     ),
     "check": Row(
-        _check,
+        partial(_load_own, "check"),
         document="builds.md",
         former={"diff": "check --differences"},
         help="Check what a plan uses against budgets and a baseline, and name the buffers that made a peak grow.",
     ),
     "sweep": Row(
-        _sweep,
+        partial(_load_own, "sweep"),
         former={"scenarios": "sweep --changes"},
         help="Plan a problem for many sizes of its pools, alignments and changes, and show what each of them is worth.",
     ),
     "certify": Row(
-        _certify,
+        partial(_load_own, "certify"),
         document="certificates.md",
         former={"certificate": "certify"},
         help="Write a certificate that a plan is the best, or that nothing fits, which can be checked without memplan.",

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from memplan.api.cli.advice import CommandLine, Keep
 from memplan.api.cli.flags import BROWSER, TABLE, options_given
-from memplan.api.cli.outputs import refuse_files
 from memplan.api.cli.reading import read_files
 from memplan.api.cli.running import FAULT, INTERRUPTED, WRONG_INPUT, graceful_interrupts, seconds_left
 from memplan.api.cli.streams import (
     ProgressLine,
     is_terminal,
     print_message,
+    refuse_files,
     say_written,
     suffix_of,
     wants_table,
@@ -48,6 +48,7 @@ class Call:
     line: the command line that is answered.
     flags: the values of the command's parameters, by name.
     files: the path of each input's file, by the name of the input; None without a file.
+    outputs: the paths of the output files given by -o; empty for a command without a list of output files.
     reader, values, options: the reader of the files, the values of the inputs, and the question's options.
     due: the deadline of the search, early enough to leave time for writing the files.
     selection: the fields of the answer's JSON that are written to standard output; None for all fields.
@@ -63,6 +64,7 @@ class Call:
     line: CommandLine
     flags: Mapping[str, Any]
     files: Mapping[str, str | None]
+    outputs: Sequence[str]
     reader: Reader
     options: QuestionOptions
     due: Deadline
@@ -76,11 +78,6 @@ class Call:
     drawn: ProgressLine | None = None
     exit_status: int = 0
     said: list[str] = field(default_factory=list)
-
-    @property
-    def outputs(self) -> Sequence[str]:
-        """The paths of the output files given by -o; empty for a command without a list of output files."""
-        return self.flags.get("outputs") or ()
 
     def say(self, *texts: str) -> None:
         """Print messages to standard error; commands that they suggest get the current files and flags."""
@@ -143,7 +140,8 @@ def begin_call(line: CommandLine) -> Call:
     for path in filter(None, paths.values()):
         import_reader(path)
     # Reading the files counts toward the time limit, unless the search counts work instead of time.
-    call = Call(line, arguments, paths, reader, options, options.deadline(), {}, selection, display == BROWSER)
+    outputs, due = arguments.get("outputs") or (), options.deadline()
+    call = Call(line, arguments, paths, outputs, reader, options, due, {}, selection, display == BROWSER)
     if arguments.get("time_limit_s") is not None and not options.counts_work:
         call.limit_s, call.left_s = options.time_limit_s, seconds_left(options.time_limit_s)
         if is_beside:

@@ -13,8 +13,8 @@ from memplan.planner.extensions import extensions
 from memplan.questions import OWN_ROWS, QUESTIONS, Command, Row, question_rows
 
 
-def _import_command(name: str) -> click.Command:
-    """Return a command of this package, which is imported here; raises LookupError for an unknown name."""
+def make_command(name: str) -> click.Command:
+    """Return the command of this name, imported here; it may be a group of subcommands."""
     found: click.Command
     if name == "plan":
         from memplan.api.cli.local.plan import plan as found
@@ -46,36 +46,38 @@ def _import_command(name: str) -> click.Command:
         from memplan.api.cli.solvers.core import core as found
     elif name == "doctor":
         from memplan.api.cli.solvers.doctor import doctor as found
+    elif (row := extensions("commands").get(name)) is not None:
+        found = row.load(name)
     else:
-        raise LookupError(name)
+        from memplan.api.cli.question_command import answer_plainly, command_of
+
+        found = command_of(QUESTIONS[name])(answer_plainly)
     return found
 
 
-_OF_QUESTIONS = ("plan", "explain", "verify", "check", "sweep", "certify")
-"""The questions whose commands are defined in this package; extensions define the remaining ones."""
 COMMANDS = {
-    "examples": Command(_import_command, "Write the examples that the documents name into a folder.", "Files"),
-    "solvers": Command(_import_command, "List the solvers: whether each is installed, and its features.", "Solvers"),
+    "examples": Command(make_command, "Write the examples that the documents name into a folder.", "Files"),
+    "solvers": Command(make_command, "List the solvers: whether each is installed, and its features.", "Solvers"),
     "schema": Command(
-        _import_command,
+        make_command,
         "Write the JSON Schema of problems, plans, operations and graphs, with the version of memplan.",
         "Files",
     ),
-    "serve": Command(_import_command, "Serve over HTTP until a signal stops the process.", "Service"),
+    "serve": Command(make_command, "Serve over HTTP until a signal stops the process.", "Service"),
     "worker": Command(
-        _import_command, "Run the jobs that servers put into the database, until a signal stops the process.", "Service"
+        make_command, "Run the jobs that servers put into the database, until a signal stops the process.", "Service"
     ),
     "keys": Command(
-        _import_command, "Make, list and revoke the keys by which callers of the service are known.", "Service"
+        make_command, "Make, list and revoke the keys by which callers of the service are known.", "Service"
     ),
-    "database": Command(_import_command, "Bring the database of the service to this version.", "Service"),
+    "database": Command(make_command, "Bring the database of the service to this version.", "Service"),
     "core": Command(
-        _import_command,
+        make_command,
         "Get the planner for a program in C, C++, Rust or Zig that links it: the folder of its sources, or two files.",
         "Solvers",
     ),
     "doctor": Command(
-        _import_command,
+        make_command,
         "Report which code runs and why, which extras are installed, and how to install the missing extras.",
         "Solvers",
     ),
@@ -131,18 +133,6 @@ def command_group(names: Sequence[str], make: Callable[[str], click.Command]) ->
 def _command_row(name: str) -> Row | Command:
     """Return the table row of a command, which has the command's help and panel."""
     return COMMANDS.get(name) or question_rows().get(name) or extension_commands()[name]
-
-
-def make_command(name: str) -> click.Command:
-    """Return the command of this name, imported here; it may be a group of subcommands."""
-    if name in COMMANDS or name in _OF_QUESTIONS:
-        return _import_command(name)
-    if (row := extensions("commands").get(name)) is not None:
-        command: click.Command = row.load(name)
-        return command
-    from memplan.api.cli.question_command import answer_plainly, command_of
-
-    return command_of(QUESTIONS[name])(answer_plainly)
 
 
 def listing_entry(name: str) -> SectionedCommand:

@@ -20,12 +20,19 @@ _OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; by default, the arguments are those of this process."""
+    if arguments is None:
+        gc.disable()  # imports make no garbage, so collecting garbage during imports wastes time
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # pydantic would scan every package for plugins
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # stop OpenBLAS from starting idle threads
+    try:
+        with handle_signals(handle_signal):
+            status = _run_command(list(sys.argv[1:] if arguments is None else arguments))
+    except InterruptedRun as interrupted:
+        status = interrupted.status
+    except Exception as error:  # noqa: BLE001 - exit status 1 is reserved for infeasible problems
+        status = _report_fault(error)
     if arguments is not None:
-        return _exit_status(arguments)
-    gc.disable()  # imports make no garbage, so collecting garbage during imports wastes time
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # pydantic would scan every package for plugins
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # stop OpenBLAS from starting idle threads
-    status = _exit_status(arguments)
+        return status
     gc.freeze()  # exit frees all memory anyway, so skip Python's final garbage collection
     if any(getattr(thread, "is_abandoned", False) for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
@@ -33,16 +40,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 stream.flush()
         os._exit(status)  # a normal exit would wait for abandoned threads
     return status
-
-
-def _exit_status(arguments: Sequence[str] | None) -> int:
-    try:
-        with handle_signals(handle_signal):
-            return _run_command(list(sys.argv[1:] if arguments is None else arguments))
-    except InterruptedRun as interrupted:
-        return interrupted.status
-    except Exception as error:  # noqa: BLE001 - exit status 1 is reserved for infeasible problems
-        return _report_fault(error)
 
 
 @contextmanager

@@ -37,12 +37,6 @@ def _run_line(command: QuestionCommand, given: Mapping[str, Any]) -> int:
         raise line.completed_error(error) from error
 
 
-def _command_help(question: Question[Any]) -> str:
-    exits = dict(sorted({**EXITS, **(question.exits or {0: "there is an answer"})}.items()))
-    statuses = ", ".join(f"{status} {meaning}" for status, meaning in exits.items())
-    return f"{question.help}\n\nExit status: {statuses}."
-
-
 def _command_parameters(
     question: Question[Any], flags: Sequence[click.Parameter], formats: Sequence[str], suffixes: Collection[str]
 ) -> list[click.Parameter]:
@@ -75,12 +69,15 @@ def command_of(
 ) -> Callable[[Callable[[CommandLine], int]], QuestionCommand]:
     """Return a decorator that makes a function a question's command; `flags` replace generated flags by name."""
 
+    exits = sorted({**EXITS, **(question.exits or {0: "there is an answer"})}.items())
+    statuses = ", ".join(f"{status} {meaning}" for status, meaning in exits)
+
     def decorate(answer: Callable[[CommandLine], int]) -> QuestionCommand:
         command: QuestionCommand = QuestionCommand(
             *(question, answer, formats, forms, beside, needs_plans),
             callback=lambda **given: _run_line(command, given),
             params=_command_parameters(question, flags, formats, {*forms, *beside}),
-            help=_command_help(question),
+            help=f"{question.help}\n\nExit status: {statuses}.",
         )
         return command
 

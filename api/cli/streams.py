@@ -5,25 +5,31 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shlex
 import stat
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import ClassVar, TextIO, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TextIO, TypeVar
 
 import click
 
 from memplan.files import WAYS, os_errors_named, prefix_file_name, write_file_atomically
 from memplan.planner import formats
-from memplan.planner.errors import FileError
+from memplan.planner.errors import FileError, OptionError, excerpt
 from memplan.planner.model.finding import Finding
 from memplan.solvers.processes.apart import writing
+
+if TYPE_CHECKING:
+    from memplan.api.cli.advice import CommandLine
 
 STANDARD = "-"
 PAGE, PICTURE, CERTIFICATE = ".html", ".svg", ".proof"
 FOLDER = "/"
 """The last character of an output path that denotes a folder."""
+_OF_CONVERT = (".c", ".h", ".ld", ".lp", ".tflite", ".pte", ".mlf", ".tar")
+"""The suffixes of files that `memplan convert` makes from a finished plan."""
 T = TypeVar("T")
 
 
@@ -141,6 +147,37 @@ def refuse_unwritable(path: str | None) -> None:
         raise FileError(f"{path}: no such directory: {target.parent}", way="make it first, or write elsewhere")
     if not os.access(target if target.exists() else target.parent, os.W_OK):
         raise FileError(f"{path}: permission denied", way=WAYS[errno.EACCES])
+
+
+def refuse_files(line: CommandLine) -> bool:
+    """Raise InputError for an output file that cannot be written; return True if there are extra files."""
+    arguments, command = line.given, line.command
+    suffixes = {"", ".json", *command.forms, *command.beside}
+    files = [arguments.get(each.name) for each in line.question.inputs if each.from_file is not None]
+    more = arguments.get("more")  # `more` is a list of files, or an option's value
+    files += [*(more if isinstance(more, list) else ()), arguments.get("budgets_file")]
+    read = {os.path.realpath(path) for path in files if path is not None}
+    outputs = arguments.get("outputs") or []
+    if repeated := [path for k, path in enumerate(outputs) if path in outputs[:k]]:
+        raise OptionError(f"output: must name each file once, got {repeated[0]} again: leave one out")
+    # An explicit --format decides the format, so output files may then have any suffix.
+    is_named = arguments.get("display") not in (None, "table")
+    for path in outputs:
+        if suffix_of(path) not in suffixes and not is_named:
+            names = ", ".join(sorted(suffixes - {"", FOLDER}))
+            words = f"`memplan convert {arguments.get('problem')} plan.json -o {shlex.quote(path)}`"
+            way = f": {words} makes it from a plan" if suffix_of(path) in _OF_CONVERT and "problem" in arguments else ""
+            raise OptionError(f"output: must end in {names}, got {excerpt(path)}{way}")
+        if path != STANDARD and os.path.realpath(path) in read:
+            raise OptionError(f"output: must not be a file that the command reads, got {path}")
+        if suffix_of(path) in command.needs_plans and arguments["server"] is not None:
+            raise OptionError(f"output: {path} must not be requested with --server, whose answers lack its plans")
+    named_files = [path for name in ("save_plan", "save_baseline") if (path := arguments.get(name)) is not None]
+    if arguments.get("save_plan") is not None and os.path.realpath(arguments["save_plan"]) in read:
+        raise OptionError(f"save-plan: must not be a file that the command reads, got {arguments['save_plan']}")
+    for path in (*outputs, *named_files):
+        refuse_unwritable(path)
+    return bool(named_files) or any(suffix_of(path) in command.beside for path in outputs)
 
 
 def print_message(text: str) -> None:

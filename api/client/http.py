@@ -45,6 +45,10 @@ class Client(AbstractContextManager["Client"]):
 
         return call
 
+    def __dir__(self) -> list[str]:
+        """Return the names of all methods of the AsyncClient."""
+        return dir(self._client)
+
     def _iterate_blocking(self, found: AsyncIterator[Any]) -> Iterator[Any]:
         """Yield the values of an asynchronous iterator, waiting for each in the event loop's thread."""
         end = object()

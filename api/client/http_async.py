@@ -6,8 +6,9 @@ import asyncio
 import random
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from os import PathLike
 from typing import Any, TypeVar
 
 import httpx
@@ -30,7 +31,8 @@ from memplan.api.client.values import (
 from memplan.api.options import NO_OPTIONS, Options
 from memplan.api.service.cache.canonical_plan import translate_plan
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.planner.errors import InputError, escape_controls, excerpt, sentences
+from memplan.planner.errors import InputError, OptionError, escape_controls, excerpt, sentences
+from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.formats.memplan_json import parse, read_plan
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -55,6 +57,27 @@ _NDJSON = _JSON | dict.fromkeys(("Content-Type", "Accept"), "application/x-ndjso
 _PLAN, _JOBS = QUESTIONS["plan"], "/v1/jobs"
 
 
+_OTHER_METHODS = {"job_result": "result get_result", "job_plan": "best_plan get_plan plan_of", "job": "get_job status"}
+"""For methods of the client, the names that other clients have for them."""
+
+
+def _input_values(question: Question[Any], given: InputValues) -> InputValues:
+    """Return the inputs of a question, with JSON objects read; raises InputError for other wrong types."""
+    values = dict(given)
+    rows = {row.name: row for row in question.inputs}
+    for name, value in given.items():
+        if name not in rows:
+            raise OptionError(f"{name}: must be an input of {question.name} ({', '.join(rows)})")
+        if isinstance(value, Mapping):
+            values[name] = rows[name].from_json(value)
+        elif isinstance(value, str | PathLike) and not rows[name].takes_bytes:
+            rule = f"must be a value or a JSON object, got {excerpt(str(value))}"
+            raise OptionError(f"{name}: {rule}", way="memplan.read_problem reads a file of a problem")
+    if missing := [row.name for row in question.inputs if row.required and row.name not in values]:
+        raise OptionError(f"{missing[0]}: is required for {question.name}, got {', '.join(values) or 'nothing'}")
+    return values
+
+
 class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     """An asynchronous client of one service. Errors are ServiceErrors; a refused request raises RefusedError.
 
@@ -76,6 +99,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
 
     async def plan(self, problem: Problem, options: Options = NO_OPTIONS) -> Plan:
         """Return the verified plan of a problem, made by `POST /v1/plan`."""
+        problem = _input_values(_PLAN, {"problem": problem})["problem"]
         content, limit_s = write_body(_PLAN, {"problem": problem}, options), options.time_limit_s
         read = self._plan_reader(problem, is_plain=options.heaps is None)
         return await self._send(read, "POST", _PLAN.path, content=content, limit_s=limit_s)
@@ -128,16 +152,22 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         """Return the method that sends the question of this name; raises AttributeError for an unknown name."""
         name_of_question = name.rstrip("_").replace("_", "-")
         if name_of_question not in QUESTIONS:
-            raise AttributeError(f"client: has no method {name!r}")
+            hint = did_you_mean(name, dir(self), _OTHER_METHODS) or f" (the methods are {', '.join(dir(self))})"
+            raise AttributeError(f"client: has no method {name!r}{'' if name.startswith('_') else hint}")
         question = QUESTIONS[name_of_question]
         names = [each.name for each in question.inputs]
 
         async def call(*inputs: Any, options: QuestionOptions | None = None, **given: Any) -> Any:
             named = {name: given.pop(name) for name in names if name in given}
-            values = dict(zip(names, inputs, strict=False)) | named
+            values = _input_values(question, dict(zip(names, inputs, strict=False)) | named)
             return await self.answer(question, values, options or validate_options(question.options, given))
 
         return call
+
+    def __dir__(self) -> list[str]:
+        """Return the names of all public methods, those of questions included."""
+        methods = {name for name in dir(type(self)) if not name.startswith("_")}
+        return sorted(methods | {name.replace("-", "_") for name in QUESTIONS})
 
     async def submit(
         self,
@@ -150,7 +180,10 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         idempotency_key: str | None = None,
     ) -> RemoteJob:
         """Submit a problem, or the inputs of the question `kind`, as a job; on return, the job is on disk."""
-        asked = {"problem": question} if isinstance(question, Problem) else question
+        names = [row.name for row in QUESTIONS[kind].inputs]
+        if not isinstance(question, Mapping) or question.keys().isdisjoint(names):
+            question = {names[0]: question}
+        asked = _input_values(QUESTIONS[kind], question)
         content = write_body(QUESTIONS[kind], asked, options)
         params: dict[str, Any] = {"kind": kind, "priority": priority}
         if deadline_s is not None:

@@ -57,6 +57,9 @@ _PATHS: OtherWords = {
     "/openapi.json, whose info has the version": "/version /v1/version",
 }
 """For each path of this service, the paths that other services use for it, to suggest the right one in a 404."""
+_JOB_ACTIONS = dict.fromkeys(("cancel", "stop", "abort", "kill", "delete", "remove"), "DELETE")
+_JOB_ACTIONS |= dict.fromkeys(("status", "state", "info", "show"), "GET")
+"""For each last part of the path of a job that other services use, the method that does this here."""
 _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
 """Status phrases of RFC 9110 for which older versions of Python have other texts."""
 
@@ -142,7 +145,7 @@ def refusal_response(request: Request, error: Exception) -> Response:
 
 
 @cache
-def _known_names() -> frozenset[str]:
+def _field_names() -> frozenset[str]:
     """Return the names of all fields and options, which are the only values of the metrics label `about`."""
     own = (each.options.model_fields for each in QUESTIONS.values())
     return frozenset(chain(ReadOptions.model_fields, *own, *KNOWN_FIELDS.values(), ("body", "file", "content-type")))
@@ -151,7 +154,7 @@ def _known_names() -> frozenset[str]:
 def _subject_of(sentence: str) -> str:
     """Return the field or option at the beginning of an error sentence; `other` if it names none."""
     path = sentence.partition(": ")[0]
-    return next((name for name in reversed(re.findall(r"[\w-]+", path)) if name in _known_names()), "other")
+    return next((name for name in reversed(re.findall(r"[\w-]+", path)) if name in _field_names()), "other")
 
 
 async def _refuse_client(request: Request, error: Exception) -> Response:
@@ -185,6 +188,7 @@ async def _answer_http_error(request: Request, error: Exception) -> Response:
         job_id = job_id.partition("/")[0]
         sentence = (
             f"job: there is no {excerpt(job_id)}, or none that this key may see: it has expired, or it never existed"
+            f" (GET {_JOBS.rstrip('/')} lists the jobs that there are)"
         )
     elif error.status_code == 404:
         asked = re.sub(r"^/(v\d+/)?", "/v1/", path).replace(
@@ -194,6 +198,9 @@ async def _answer_http_error(request: Request, error: Exception) -> Response:
         tried = (f"/v1/{former}" if former else asked, path)
         near = (closest_word(each, methods_by_path, cutoff=_NEAR) for each in tried)
         suggestion = closest_word(path.rstrip("/"), (), _PATHS) or next(filter(None, near), None)
+        job, _, action = job_id.partition("/")
+        if path.startswith(_JOBS) and action in _JOB_ACTIONS:
+            suggestion = f"{_JOB_ACTIONS[action]} {_JOBS}{job if job.isprintable() else '{job_id}'}"
         way = f"did you mean {suggestion}?" if suggestion else "GET /docs shows all calls"
         sentence = f"path: nothing is at {shown_path} ({way})"
     return problem_details(error.status_code, (sentence,), dict(error.headers or {}))

@@ -29,7 +29,8 @@ _LABELLED_AT_MOST = 60
 _LARGEST = 10
 """How many of a pool's largest buffers always get a label."""
 _COLOURS = {"above the bound": "#b2182b", "at the fullest time": "#c9742a", "at other times": "#4878a8"}
-_CHARACTER, _LINE = 6, 12
+_CHARACTER, _LINE, _ROW, _KEY = 6, 12, 16, 22
+"""In pixels, the width of a character, the height of a line, of a row of the legend, and the width of its signs."""
 _LONGEST_LABEL = 24
 _INSIDE = 'fill="white"'
 _BESIDE = 'fill="black" stroke="white" stroke-width="3" paint-order="stroke"'
@@ -103,11 +104,16 @@ class _Panel:
         highest = max([1, self.bound or 0, *(box.high for box in boxes)])
         self.has_size = pool.size is not None and pool.size <= 2 * highest
         self.top = max(highest, pool.size or 0) if self.has_size else highest
+        self.alive = {problem.index[name] for name in live.buffers}
+        self.legend = list(self._legend_entries(self.alive))
+        self.places = _legend_places([text for _, _, text in self.legend])
+        # The legend's first row lies in the margin, and each further row makes the margin higher.
+        self.margin = _BOTTOM + _ROW * max((row for _, row in self.places), default=0)
 
     @property
     def height(self) -> int:
         """The height of the panel in pixels, including its axes and legend."""
-        return _TOP + max(_LEAST_PLOT, round(_HEADROOM * self.top * self.scale)) + _BOTTOM
+        return _TOP + max(_LEAST_PLOT, round(_HEADROOM * self.top * self.scale)) + self.margin
 
     def x(self, time: int) -> float:
         """Return the x coordinate of a time, in pixels from the left edge."""
@@ -116,21 +122,19 @@ class _Panel:
 
     def y(self, offset: int) -> float:
         """Return the y coordinate of an offset, in pixels from the top edge."""
-        return round(self.height - _BOTTOM - self.scale * offset, 2)
+        return round(self.height - self.margin - self.scale * offset, 2)
 
     def lines(self) -> Iterator[str]:
         """Yield the panel's SVG elements in drawing order, from back to front."""
         for offset, size in self.pool.reserved:
             yield self._rectangle_element(self.span[0], offset, self.span[1], offset + size, 'fill="#dddddd"')
-        alive = {self.problem.index[name] for name in self.live.buffers}
-        colours = [self._colour_name(box, alive) for box in self.boxes]
-        for box, colour in zip(self.boxes, colours, strict=True):
-            style = f'fill="{_COLOURS[colour]}" stroke="white" stroke-width="0.4"'
+        for box in self.boxes:
+            style = f'fill="{_COLOURS[self._colour_name(box, self.alive)]}" stroke="white" stroke-width="0.4"'
             shape = self._rectangle_element(box.start, box.low, box.end, box.high, style)
             yield f'<g id="buffer-{box.row}-{box.lifetime}"><title>{self._tooltip_text(box)}</title>{shape}</g>'
         yield from self._label_elements()
         yield from self._axis_elements()
-        yield from self._mark_elements([colour for colour in _COLOURS if colour in colours])
+        yield from self._mark_elements()
 
     def _colour_name(self, box: _Box, alive: set[int]) -> str:
         if self.bound is not None and box.high > self.bound:
@@ -146,36 +150,52 @@ class _Panel:
         return _escape(f"{name}: {size:,} bytes, alive [{box.start}, {box.end}), offset {box.low:,}")
 
     def _label_elements(self) -> Iterator[str]:
-        """Yield the labels of boxes with enough room; the largest buffers always get a label, shortened or outside."""
+        """Yield the labels of boxes with enough room; the largest buffers get one beside the box if it covers no other.
+
+        Labels inside of boxes come first, so that no label beside a box covers a box that has one.
+        """
         areas = sorted(range(len(self.boxes)), key=lambda k: self.boxes[k].low - self.boxes[k].high)
-        largest, written = set(areas[:_LARGEST]), list[tuple[float, float, float]]()
-        for k in range(len(self.boxes)) if len(self.boxes) <= _LABELLED_AT_MOST else sorted(largest):
+        largest, taken = areas[:_LARGEST], list[tuple[float, float, float, float]]()
+        wanted = range(len(self.boxes)) if len(self.boxes) <= _LABELLED_AT_MOST else sorted(largest)
+        inside = {k: found for k in wanted if (found := self._label_inside(self.boxes[k], k in largest)) is not None}
+        for k, label in inside.items():
             box = self.boxes[k]
-            text = str(self.problem.buffers.ids[box.row])
-            across, up = self.x(box.end) - self.x(box.start), self.y(box.low) - self.y(box.high)
-            is_turned = up > across and up >= 4 * _CHARACTER
-            room = int((up if is_turned else across) / _CHARACTER)
-            fits = min(up, across) >= _LINE and room >= (4 if k in largest else len(text))
-            if fits or k in largest:
-                x, y = (self.x(box.start) + self.x(box.end)) / 2, (self.y(box.low) + self.y(box.high)) / 2 + 3
-                label = shorten(text, room if fits else _LONGEST_LABEL)
-                anchor, width = "middle", _CHARACTER * len(label)
-                if not fits and across < width:
-                    # A centred label would cover other boxes, so put it right of its box, or left at the edge.
-                    is_behind = self.x(box.end) + width <= _WIDTH
-                    anchor, x = ("start", self.x(box.end) + 3) if is_behind else ("end", self.x(box.start) - 3)
-                if not fits:
-                    first = x - width * ("start", "middle", "end").index(anchor) / 2
-                    if any(abs(y - other) < _LINE and a < first + width and first < b for a, b, other in written):
-                        continue
-                    written.append((first, first + width, y))
-                turned = f' transform="rotate(-90 {x:.2f} {y:.2f})"' if is_turned and fits else ""
-                style = f'text-anchor="{anchor}" font-size="10" {_INSIDE if fits else _BESIDE}{turned}'
-                yield text_at(x, y, label, style)
+            taken.append((self.x(box.start), self.y(box.high), self.x(box.end), self.y(box.low)))
+            yield label
+        for k in (k for k in largest if k not in inside):
+            label, (left, top, right, bottom) = self._label_beside(self.boxes[k])
+            if not any(a < right and left < c and b < bottom and top < d for a, b, c, d in taken):
+                taken.append((left, top, right, bottom))
+                yield label
+
+    def _label_inside(self, box: _Box, is_large: bool) -> str | None:
+        """Return a label inside of a box; None if the box is too small."""
+        text = str(self.problem.buffers.ids[box.row])
+        across, up = self.x(box.end) - self.x(box.start), self.y(box.low) - self.y(box.high)
+        is_turned = up > across and up >= 4 * _CHARACTER
+        room = int((up if is_turned else across) / _CHARACTER)
+        if min(up, across) < _LINE or room < (4 if is_large else len(text)):
+            return None
+        x, y = (self.x(box.start) + self.x(box.end)) / 2, (self.y(box.low) + self.y(box.high)) / 2 + 3
+        turned = f' transform="rotate(-90 {x:.2f} {y:.2f})"' if is_turned else ""
+        return text_at(x, y, shorten(text, room), f'text-anchor="middle" font-size="10" {_INSIDE}{turned}')
+
+    def _label_beside(self, box: _Box) -> tuple[str, tuple[float, float, float, float]]:
+        """Return a label across a low box, or else beside its box, and its left, top, right and bottom."""
+        label = shorten(str(self.problem.buffers.ids[box.row]), _LONGEST_LABEL)
+        x, y = (self.x(box.start) + self.x(box.end)) / 2, (self.y(box.low) + self.y(box.high)) / 2 + 3
+        anchor, width = "middle", _CHARACTER * len(label)
+        if self.x(box.end) - self.x(box.start) < width:
+            # A centred label would cover other boxes, so put it right of its box, or left at the edge.
+            is_behind = self.x(box.end) + width <= _WIDTH
+            anchor, x = ("start", self.x(box.end) + 3) if is_behind else ("end", self.x(box.start) - 3)
+        left = x - width * ("start", "middle", "end").index(anchor) / 2
+        element = text_at(x, y, label, f'text-anchor="{anchor}" font-size="10" {_BESIDE}')
+        return element, (left, y - 3 - _LINE / 2, left + width, y - 3 + _LINE / 2)
 
     def _axis_elements(self) -> Iterator[str]:
         """Yield the panel's title, its axes and their labels."""
-        right, bottom = _WIDTH - _RIGHT, self.height - _BOTTOM
+        right, bottom = _WIDTH - _RIGHT, self.height - self.margin
         address = f" at {self.pool.base_address:#x}" if self.pool.base_address else ""
         used = None if self.use is None else self.use.used
         peak = "" if used is None else f": peak {used:,} bytes ({size_text(used)})"
@@ -194,32 +214,50 @@ class _Panel:
             yield f'<path d="M{x} {bottom}v4" stroke="#888"/>'
             yield text_at(x, bottom + 14, f"{time:,}", f'text-anchor="{anchor}"')
 
-    def _mark_elements(self, colours: Sequence[str]) -> Iterator[str]:
+    def _mark_elements(self) -> Iterator[str]:
         """Yield the lines for the bound, the pool's size and the fullest time, and the legend."""
-        x, y, right = _LEFT, self.height - 14, _WIDTH - _RIGHT
-        marks = []
-        if self.live.time is not None and self.boxes:
-            at = self.x(self.live.time)
-            path = f"M{at} {_TOP}V{self.height - _BOTTOM}"
-            text = f"fullest at {self.live.time}: {self.live.bytes:,} alive"
-            marks.append((path, 'stroke="#333" stroke-dasharray="2 3"', text))
+        right, paths = _WIDTH - _RIGHT, dict[str, str]()
+        if self.live.time is not None:
+            paths["fullest"] = f"M{self.x(self.live.time)} {_TOP}V{self.height - self.margin}"
         if self.bound is not None:
-            path = f"M{_LEFT} {self.y(self.bound)}H{right}"
-            marks.append((path, 'stroke="black" stroke-dasharray="6 3"', f"lower bound {self.bound:,}"))
-        if self.has_size and self.pool.size is not None:
-            marks.append((f"M{_LEFT} {self.y(self.pool.size)}H{right}", 'stroke="#b00020"', f"size {self.pool.size:,}"))
-        elif self.pool.size is not None:
-            above = f" ({self.pool.size / self.top:,.1f} times what is drawn)" if self.boxes else ""
-            text = f"size {self.pool.size:,}{above}"
-            marks.append((f"M{_LEFT} {_TOP}H{right}", 'stroke="#b00020" stroke-dasharray="1 5"', text))
-        for path, style, text in marks:
-            yield f'<path d="{path}" fill="none" {style}/><path d="M{x} {y - 4}h18" fill="none" {style}/>'
-            yield text_at(x + 22, y, text)
-            x += 34 + _CHARACTER * len(text)
-        for colour in colours:
-            yield f'<rect x="{x}" y="{y - 9}" width="10" height="10" fill="{_COLOURS[colour]}"/>'
-            yield text_at(x + 14, y, colour)
-            x += 26 + _CHARACTER * len(colour)
+            paths["bound"] = f"M{_LEFT} {self.y(self.bound)}H{right}"
+        if self.pool.size is not None:
+            paths["size"] = f"M{_LEFT} {self.y(self.pool.size) if self.has_size else _TOP}H{right}"
+        for (name, style, text), (x, row) in zip(self.legend, self.places, strict=True):
+            y = self.height - self.margin + _BOTTOM - 14 + _ROW * row
+            if name in paths:
+                yield f'<path d="{paths[name]}" fill="none" {style}/><path d="M{x} {y - 4}h18" fill="none" {style}/>'
+            else:
+                yield f'<rect x="{x}" y="{y - 9}" width="10" height="10" {style}/>'
+            yield text_at(x + _KEY, y, text)
+
+    def _legend_entries(self, alive: set[int]) -> Iterator[tuple[str, str, str]]:
+        """Yield the name, the style and the text of each entry of the legend."""
+        if self.live.time is not None and self.boxes:
+            text = f"fullest at {self.live.time}: {self.live.bytes:,} alive"
+            yield "fullest", 'stroke="#333" stroke-dasharray="2 3"', text
+        if self.bound is not None:
+            yield "bound", 'stroke="black" stroke-dasharray="6 3"', f"lower bound {self.bound:,}"
+        if self.pool.size is not None:
+            is_far = self.boxes and not self.has_size
+            above = f" ({self.pool.size / self.top:,.1f} times what is drawn)" if is_far else ""
+            dashes = "" if self.has_size else ' stroke-dasharray="1 5"'
+            yield "size", f'stroke="#b00020"{dashes}', f"size {self.pool.size:,}{above}"
+        used = {self._colour_name(box, alive) for box in self.boxes}
+        for colour in (name for name in _COLOURS if name in used):
+            yield colour, f'fill="{_COLOURS[colour]}"', colour
+
+
+def _legend_places(texts: Sequence[str]) -> list[tuple[float, int]]:
+    """Return the x coordinate and the row of each text of a legend; a text that would pass the edge begins a row."""
+    places, x, row = list[tuple[float, int]](), _LEFT, 0
+    for text in texts:
+        width = _KEY + _CHARACTER * len(text)
+        if x > _LEFT and x + width > _WIDTH:
+            x, row = _LEFT, row + 1
+        places.append((x, row))
+        x += width + 12
+    return places
 
 
 def text_at(x: float, y: float, text: str, style: str = "") -> str:

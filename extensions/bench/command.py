@@ -12,9 +12,11 @@ from memplan.api.cli.flags import Argument, Flag, RangeType, time_limit
 from memplan.api.cli.help import SectionedCommand
 from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.model.sizes import parse_size
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S
 
 REGRESSED = 1
 FOUND_WRONG = 3
+RUN_FAILED = 4
 _SUITES = "Folders of problems, or files."
 _FILE = click.Path(path_type=Path)
 
@@ -62,7 +64,9 @@ def bench(
 
     Rows are written to RESULTS, or to standard output, as they come. A run whose row is in RESULTS already is not
     repeated.
-    Exit status: 0; 1 --compare found a regression; 2 wrong input; 3 a plan or a claim was wrong.
+    Exit status: 0; 1 --compare found a regression; 2 wrong input; 3 a plan or a claim was wrong; 4 a run failed, such
+    as a solver that ended with an error, or all runs of a solver were skipped. A run that is late or needs too much
+    memory did not fail.
     """
     from memplan.extensions.bench import steps
     from memplan.extensions.bench.running import jobs
@@ -74,13 +78,18 @@ def bench(
         return None
     if not suites and output is None:
         raise OptionError("bench: must have a SUITE to run, RESULTS to report on (-o) or --compare")
+    if not 0 < time_limit <= MAX_TIME_LIMIT_S:
+        rule = f"must be above 0 and at most {MAX_TIME_LIMIT_S:.0f} seconds, got {excerpt(time_limit)}"
+        raise OptionError(f"time-limit: {rule}", way=f"the default is {DEFAULT_TIME_LIMIT_S:g}")
     wanted = jobs(
         suites, _solver_names(solvers), _seed_numbers(seeds), time_limit, _size_in_bytes(memory_limit), is_warm=not cold
     )
     results = steps.run_all(wanted, at_once, output, on)
     if not steps.report(results):
         return FOUND_WRONG
-    return None
+    # A failed run has no numbers to compare, so it must not look like a finished benchmark.
+    ran = {row.solver for row in results if row.outcome != "skipped"}
+    return RUN_FAILED if any(row.outcome == "failed" or row.solver not in ran for row in results) else None
 
 
 def _refuse_idle_flags(context: click.Context, deciding: str) -> None:

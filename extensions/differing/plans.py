@@ -37,10 +37,9 @@ def _refuse_unless_priced(problem: Problem) -> None:
     # In coarser units, a pair that may touch a common bank could seem unable to, so use units of one byte.
     instance = compile_problem(problem, column([1]))
     if not counts_cost(problem.objective) or not len(instance.priced_pairs):
-        raise OptionError(
-            'plans: must be 1 without pairs that cost something: "reuse", or "bank" with weights, with objective '
-            f'"cost", got objective {excerpt(problem.objective)}'
-        )
+        rule = 'must be 1 without pairs that cost something: "reuse", or "bank" with weights, with objective "cost"'
+        got = f", got objective {excerpt(problem.objective)}"
+        raise OptionError.from_rule("plans", f"{rule}{got}", way="leave plans out")
     extra = sorted(instance.features - registry.find("prices").can)
     if extra or not suits(instance):
         reason = "in which each buffer may be in one pool only"
@@ -48,7 +47,7 @@ def _refuse_unless_priced(problem: Problem) -> None:
             reason = f"without {', '.join(extra)}"
         elif (instance.allowed.sum(axis=0) == 1).all():
             reason = "in which no pair that conflicts or pays for shared bytes also pays for a bank"
-        raise OptionError(f"plans: must be 1, except for a problem {reason}")
+        raise OptionError.from_rule("plans", f"must be 1, except for a problem {reason}", way="leave plans out")
 
 
 def _add_other_plans(problem: Problem, first: Plan, count: int, distance: int, control: Control) -> Plan:

@@ -13,13 +13,13 @@ from memplan.api.cli.flags import LIST_FORMAT, Argument, Flag, integer
 from memplan.api.cli.flags import time_limit as limit_flag
 from memplan.api.cli.help import SectionedGroup
 from memplan.api.cli.streams import print_message, read_bytes, wants_table, write_output
-from memplan.extensions.library import COMMAND
 from memplan.planner.errors import OptionError
+from memplan.planner.extensions import extensions
 
 FAULTY = NOT_BETTER = 1
-WRONG_FORMAT, REFUSED = 2, 3
+WRONG_FORMAT, REFUSED, RUN_FAILED = 2, 3, 4
 
-library = SectionedGroup("library", help=COMMAND.help)
+library = SectionedGroup("library", help=extensions("commands")["library"].help)
 _FILE = click.Path(path_type=Path)
 _FOLDER = Flag(
     "folder", "--library", type=_FILE, default=Path("library"), metavar="FOLDER", help="The folder of the library."
@@ -182,7 +182,7 @@ def run(
 
     In the command, {seconds} is the time limit; {kind} and {limit} are as list has them; {capacity} is the limit, or
     else the best known value: problems that have neither are left out. Exit status: 0; 2 wrong input; 3 a plan was
-    invalid or a claim was wrong.
+    invalid or a claim was wrong; 4 a run failed, such as a command that ended with an error.
     """
     from memplan.extensions.bench.results import latest_rows, open_for_appending, read_results, write_result
     from memplan.extensions.library import page as pages
@@ -210,7 +210,8 @@ def run(
     print_message(pages.text_of(rows))
     if page is not None:
         write_output(page, pages.page(rows, f"Planners on {len({row.fingerprint for row in rows})} problems").encode())
-    return REFUSED if any(row.outcome == "invalid" for row in rows) else 0
+    outcomes = {row.outcome for row in rows}
+    return REFUSED if "invalid" in outcomes else RUN_FAILED if "failed" in outcomes else 0
 
 
 def _open_library(folder: Path) -> Any:

@@ -21,6 +21,8 @@ MOST_STATES = 100_000
 _STEPS = 64
 """The maximum number of runs in a program, as a multiple of the number of operations."""
 _WORK_PER_NODE = 200
+_MOST_PAIRS = 8
+"""The maximum number of an operation's outputs and overwritable inputs, because all their choices are searched."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,28 @@ class SearchResult:
 
 
 def can_search(graph: OperationGraph, costs: Sequence[int]) -> bool:
-    """Return True if a graph is small enough for a search over states, and no output may overwrite an input."""
+    """Return True if a graph is small enough for a search over states."""
     is_small = max(len(graph.ops), len(graph.size)) <= MOST_IN_STATE
-    return is_small and sum(costs) < _MOST_COST and not any(row.may_overwrite for row in graph.ops)
+    return is_small and sum(costs) < _MOST_COST and max(map(len, overwriting_pairs(graph)), default=0) <= _MOST_PAIRS
+
+
+def overwriting_pairs(graph: OperationGraph) -> list[list[tuple[int, int]]]:
+    """Return, for each operation, its outputs that may overwrite an input whose copy nothing needs any more.
+
+    Unlike in a graph whose operations run once, this input may be kept, because its maker may run again.
+    """
+    size, resident = graph.working_bytes, set(graph.resident)
+    return [
+        [
+            (output, tensor)
+            for output, tensor in dict.fromkeys((row.outputs[k], row.inputs[j]) for k, j in row.may_overwrite)
+            if output in graph.new_tensors[v]
+            and 0 < size[output] <= size[tensor]
+            and tensor not in row.outputs
+            and tensor not in resident
+        ]
+        for v, row in enumerate(graph.ops)
+    ]
 
 
 def reruns_of(graph: OperationGraph, costs: Sequence[int], order: Sequence[int] | None = None) -> Reruns:
@@ -89,10 +110,15 @@ def search_states(
         limit = max(1, min(limit, int(control.work_left[0]) // _WORK_PER_NODE))
     answer = np.zeros(4, dtype=np.int64)
     run = np.zeros(_STEPS * max(1, len(graph.ops)), dtype=np.int64)
+    pairs = overwriting_pairs(graph)
+    over_first, outputs = flatten_lists([[output for output, _ in row] for row in pairs])
     query = LeastRuns(
         budget=budget,
         most=_ENDLESS - 1 if most is None else most,
         node_limit=limit,
+        over_first=over_first,
+        over_output=outputs,
+        over_input=flatten_lists([[tensor for _, tensor in row] for row in pairs])[1],
         run=run,
         answer=answer,
         flag=control.raised,

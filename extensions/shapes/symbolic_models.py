@@ -50,7 +50,8 @@ def read_symbolic(
     ranges = {by_identifier.get(each, each): given for each, given in ranges.items()}
     if unknown := [each for each in ranges if each not in stated]:
         listed = ", ".join(stated) or "none"
-        raise OptionError(f"symbol: must be a named dimension of the model ({listed}), got {excerpt(unknown[0])}")
+        rule = f"must be a named dimension of the model ({listed}), got {excerpt(unknown[0])}"
+        raise OptionError.from_rule("symbol", rule, way=None if stated else "leave it out")
     names = {each: _identifier(each) for each in stated if each not in options.dims}
     symbols = {short: ranges.get(each, stated[each]) for each, short in names.items()}
     numbers = SymbolicNumbers(symbols)

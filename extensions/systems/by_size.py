@@ -1,9 +1,10 @@
-"""Placement in gaps, as in planners that sort buffers by size: each buffer gets a gap between live buffers."""
+"""Planners that sort buffers by size, and place each buffer in a gap between live buffers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memplan.extensions.systems.std_sort import std_sorted
 from memplan.planner.model.problem import Problem
 from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, align, common_alignment, tensors
 
@@ -31,3 +32,30 @@ def place_in_gaps(rows: Sequence[tuple[int, Tensor]], stop_check: StopCheck, *, 
         first = min(gaps) if smallest and gaps else gaps[0] if gaps else (0, end)
         done.append((first[1], size, tensor))
     return PlannerAnswer({tensor.position: (0, offset) for offset, _, tensor in done})
+
+
+def place_as_openvino(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
+    """Place buffers in descending order of size, each as low as possible; ties by start and end, as in `std::sort`."""
+    rows = std_sorted(aligned_tensors(problem), lambda a, b: (a[1].start, a[1].end) < (b[1].start, b[1].end))
+    return place_in_gaps(std_sorted(rows, lambda a, b: a[0] > b[0]), stop_check, smallest=False)
+
+
+def place_as_ttlang(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
+    """Place buffers by size in the lowest gaps, with ties in two orders; return the plan with the lower peak."""
+    rows = aligned_tensors(problem)
+    degree = {
+        tensor.position: sum(tensor.meets(other) for _, other in rows if other is not tensor) for _, tensor in rows
+    }
+    by_size = place_in_gaps(sorted(rows, key=lambda row: -row[0]), stop_check, smallest=False)
+    by_degree = sorted(rows, key=lambda row: (-row[0], -degree[row[1].position]))
+    other = place_in_gaps(by_degree, stop_check, smallest=False)
+
+    def peak(placed: PlannerAnswer) -> int:
+        return max((placed.placements[tensor.position][1] + size for size, tensor in rows), default=0)
+
+    return other if peak(other) < peak(by_size) else by_size
+
+
+def place_as_xnnpack(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
+    """Place buffers in descending order of size in the smallest gaps; ties keep their order, as in glibc's qsort."""
+    return place_in_gaps(sorted(aligned_tensors(problem), key=lambda row: -row[0]), stop_check, smallest=True)

@@ -71,3 +71,15 @@ class FreeBlocks:
             else:
                 merged.append((start, length))
         self.blocks = merged
+
+
+class _FirstFit(FreeBlocks):
+    def allocate(self, size: int) -> int:
+        fits = (k for k, (_, length) in enumerate(self.blocks) if length >= size)
+        k = next(fits, None)
+        return self.grow(size) if k is None else self.take(k, size)
+
+
+def place_as_luminal(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
+    """Place buffers in time order, in blocks of 256 bytes, each in the lowest sufficient block, else at the top."""
+    return place_online(problem, stop_check, 256, _FirstFit())

@@ -85,7 +85,10 @@ def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> Storage
     program = found.programs.programs[0]
     if max(program.counts()) > MOST_PARTS:
         raise UnreadableError(f"an offset would have more than {MOST_PARTS} terms")
-    padded = {form: _padded_size(size) for form, size in zip(found.sized.form_of.tolist(), sizes, strict=True)}
+    padded = {
+        form: tirx.floordiv(size + (ALIGNMENT - 1), ALIGNMENT) * ALIGNMENT
+        for form, size in zip(found.sized.form_of.tolist(), sizes, strict=True)
+    }
 
     def max_expression(ends: list[Any]) -> Any:
         return symbols.simplify(reduce(tirx.max, ends or [tirx.const(0, "int64")]))
@@ -105,7 +108,3 @@ def _analyzer(bound: Mapping[Any, Any]) -> Any:
     for symbol, what in bound.items():
         analyzer.bind(symbol, what)
     return analyzer
-
-
-def _padded_size(size: Any) -> Any:
-    return tirx.floordiv(size + (ALIGNMENT - 1), ALIGNMENT) * ALIGNMENT

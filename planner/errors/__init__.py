@@ -309,7 +309,7 @@ def _choice_sentence(error: Mapping[str, Any]) -> str:
 _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "missing": lambda _: "is required",
     "int_type": lambda error: f"must be an integer, got {excerpt(error['input'])}{byte_count_hint(error['input'])}",
-    "int_parsing": _value_sentence("must be an integer"),
+    "int_parsing": lambda error: _value_sentence("must be an integer")(error) + byte_count_hint(error["input"]),
     "int_parsing_size": _value_sentence("must be an integer of at most 64 bits"),
     "int_from_float": lambda error: (
         f"must be an integer, got {excerpt(error['input'])}{byte_count_hint(error['input'])}"
@@ -381,24 +381,37 @@ def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> 
             continue
         ((rule, way),) = InputError(sentence).rules_with_ways(str)
         has_hint = any(words in rule for words in ("did you mean", "such as", "as in", "the default"))
-        default = "" if has_hint else _default_or_purpose(about)
+        default = "" if has_hint else _default_or_purpose(about, is_rule=entry["type"] == "rule")
         said.append(add_way((Option(name), f"{path.removeprefix(name)}: {rule}{default}"), None if default else way))
     return tuple(said)
 
 
-def _default_or_purpose(about: Any) -> str:
-    """Return an option's default in brackets, or its description if it has no default; empty if it has neither."""
+def _default_or_purpose(about: Any, *, is_rule: bool) -> str:
+    """Return an option's default in brackets, or its description if it has no default; empty if it has neither.
+
+    `is_rule` is true if the broken rule is the option's own, because its remedy may then be to change the value.
+    """
     default = about.get_default(call_default_factory=True)
     if default not in (None, (), {}, ...):
         return f" (the default is {default})"
-    return f" ({about.description})" if about.description else ""
+    left_out = "" if about.is_required() or is_rule else "leave it out; what it does: "
+    return f" ({left_out}{about.description})" if about.description else ""
+
+
+TYPE_STEP = "\0"
+"""The first character of the name of a type in a choice of types, which no location in the input contains."""
+
+
+def _given_location(location: Location) -> tuple[int | str, ...]:
+    """Return a location without the names of types, which pydantic adds to it in a choice of types."""
+    return tuple(step for step in location if isinstance(step, int) or not step.startswith(TYPE_STEP))
 
 
 def _errors_with_sentences(
     error: ValidationError, fields: Collection[str] = (), root: Location = ()
 ) -> Iterator[tuple[Mapping[str, Any], Sentence]]:
     """Yield each error that pydantic found, together with the sentence of the broken rule."""
-    faults = [each | {"loc": (*root, *each["loc"])} for each in error.errors(include_url=False)]
+    faults = [each | {"loc": _given_location((*root, *each["loc"]))} for each in error.errors(include_url=False)]
     rows_with: dict[tuple[str, ...], int] = {}
     for entry in faults[:MAX_SHOWN]:
         kind = entry["type"]

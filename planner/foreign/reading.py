@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from memplan.planner import formats
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.foreign.imported import stranger_bytes
 from memplan.planner.formats import memplan_json, minimalloc_csv
 from memplan.planner.formats.other_files import refuse_other_files, refuse_unknown
@@ -104,7 +104,8 @@ def refuse_foreign_options(format_name: str, options: ModelOptions) -> None:
         if name in readers[format_name].options or not options.is_set(name):
             continue
         theirs = [each.title for each in systems() if any(name in row.options for row in each.readers)]
-        rule = f"must be given only for files of {', '.join(theirs)}, got one of {format_name}"
+        value = excerpt(options.model_dump(mode="json", include={name})[name])
+        rule = f"must be given only for files of {', '.join(theirs)}, got {value} for one of {format_name}"
         raise OptionError.from_rule(name, rule, way="leave it out")
 
 

@@ -95,20 +95,21 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
     sheet = read_sheet(data, _PROBLEM, ProblemError)
     if interval == "closed" or (interval is None and sheet.headings["end"] == CLOSED_COLUMN):
         interval, sheet = "half-open", replace(sheet, numbers={**sheet.numbers, "end": _exclusive_ends(sheet)})
-    return Problem.of_table(table_of(sheet), interval)
-
-
-def table_of(sheet: Sheet) -> BufferTable:
-    """Return the buffers in a problem's CSV table; raises ProblemError with the lines of wrong cells."""
     ids = sheet.texts["id"]
-    _refuse_repeated_ids(sheet, ids)
+    breaks: list[Break] = [
+        (i, "id", unique_rule(repr(ids[i]), f"on line {sheet.lines[first]}")) for first, i in repeated_positions(ids)
+    ]
+    # Several empty ids would also count as repeated ids, so report them as empty instead.
+    if not all(ids):
+        breaks = [(i, "id", _EMPTY) for i, name in enumerate(ids) if not name]
+    if breaks:
+        raise ProblemError(*sheet.sentences(breaks))
     try:
-        return BufferTable.from_columns(ids, **sheet.numbers)
+        table = BufferTable.from_columns(ids, **sheet.numbers)
     except ValidationError as error:
-        breaks = [
-            _break_of_location(entry["loc"], sentence_of_error(entry)) for entry in error.errors(include_url=False)
-        ]
+        breaks = [_break_of_location(each["loc"], sentence_of_error(each)) for each in error.errors(include_url=False)]
         raise ProblemError(*sheet.sentences(breaks)) from error
+    return Problem.of_table(table, interval)
 
 
 def _exclusive_ends(sheet: Sheet) -> I64:
@@ -122,18 +123,6 @@ def _exclusive_ends(sheet: Sheet) -> I64:
     if breaks:
         raise ProblemError(*sheet.sentences(breaks))
     return column(last + 1)
-
-
-def _refuse_repeated_ids(sheet: Sheet, ids: Sequence[str]) -> None:
-    """Raise ProblemError if an id is empty or occurs twice."""
-    breaks: list[Break] = [
-        (i, "id", unique_rule(repr(ids[i]), f"on line {sheet.lines[first]}")) for first, i in repeated_positions(ids)
-    ]
-    # Several empty ids would also count as repeated ids, so report them as empty instead.
-    if not all(ids):
-        breaks = [(i, "id", _EMPTY) for i, name in enumerate(ids) if not name]
-    if breaks:
-        raise ProblemError(*sheet.sentences(breaks))
 
 
 def _break_of_location(location: tuple[int | str, ...], rule: Sentence) -> Break:
@@ -157,7 +146,7 @@ def read_plan(data: bytes, problem: Problem) -> Plan:
     pools = sheet.texts.get("pool", [problem.pools[0].name] * len(ids))
     wrong = np.flatnonzero(offset < 0).tolist()
     breaks = [(i, "offset", add_way(f"must be at least 0, got {offset[i]}", NEGATIVE)) for i in wrong]
-    breaks += [(i, field, _EMPTY) for field in sheet.texts for i in _empty_rows(sheet.texts[field])]
+    breaks += [(i, field, _EMPTY) for field in sheet.texts for i, cell in enumerate(sheet.texts[field]) if not cell]
     if breaks:
         raise PlanError(*sheet.sentences(breaks))
     by_text = _ids_by_text(problem)
@@ -166,10 +155,6 @@ def read_plan(data: bytes, problem: Problem) -> Plan:
         tuple(by_text.get(name, name) for name in ids), tuple(names), column([names[name] for name in pools]), offset
     )
     return Plan(placements=placements)
-
-
-def _empty_rows(cells: Sequence[str]) -> list[int]:
-    return [] if all(cells) else [i for i, cell in enumerate(cells) if not cell]
 
 
 def _ids_by_text(problem: Problem) -> dict[str, int | str]:

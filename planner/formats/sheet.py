@@ -169,7 +169,8 @@ def _validated_headings(first: list[list[str]], layout: Layout) -> dict[str, str
         columns[field] = name
     missing = [name for name in layout.required if layout.fields[name] not in columns]
     if missing:
-        raise FormatError(f"first line: must name the columns {', '.join(layout.required)}, got no {missing[0]!r}")
+        got = f"{_cell_excerpt(','.join(names))}, without {', '.join(missing)}"
+        raise FormatError(f"first line: must name the columns {','.join(layout.required)}, got {got}")
     return columns
 
 

@@ -203,33 +203,22 @@ def _encoded_capacities(instance: Instance) -> list[int]:
     """Return the capacity of each pool, in units, for the hash; -1 if no best plan reaches the pool's end.
 
     A pool without a size ends with the address space, whose size is not a multiple of the unit; that end is hashed only
-    if plans can reach it.
+    if plans can reach it. Above the last pinned buffer and the last forbidden or reserved range, buffers of any plan
+    can move down by a common multiple of all alignments, pages and banks into an empty range of twice that length.
     """
-    is_encoded = all(pool.is_limited for pool in instance.pools) or _reachable_offset(instance) * instance.unit >= _FAR
-    return [pool.capacity if pool.is_limited or is_encoded else -1 for pool in instance.pools]
-
-
-def _reachable_offset(instance: Instance) -> float:
-    """Return an offset, in units, that some best plan does not exceed even with unlimited memory.
-
-    Above the last pinned buffer and the last forbidden or reserved range, buffers of any plan can move down by a common
-    multiple of all alignments, pages and banks into an empty range of twice that length.
-    """
+    if all(pool.is_limited for pool in instance.pools):
+        return [pool.capacity for pool in instance.pools]
     steps = distinct_values(instance.alignment) if "alignment" in instance.features else [1]
     if "pages" in instance.features:
         steps += distinct_values(instance.page[instance.page > 0])
-    banks = [pool.bank for pool in instance.pools if pool.bank]
-    step = lcm(*steps, *banks)
+    step = lcm(*steps, *(pool.bank for pool in instance.pools if pool.bank))
     spread = instance.max_clearance if "clearances" in instance.features else 0.0
     if "relative" in instance.features:
         spread += float(instance.distance.sum(dtype=np.float64))
-    # The sum of all sizes also counts pinned buffers.
-    return (
-        float(instance.size.sum(dtype=np.float64))
-        + instance.fixed_end
-        + spread
-        + 2.0 * (len(instance) + 1) * min(step, 2**64)
-    )
+    total = float(instance.size.sum(dtype=np.float64))  # also of pinned buffers
+    reachable = total + instance.fixed_end + spread + 2.0 * (len(instance) + 1) * min(step, 2**64)
+    is_encoded = reachable * instance.unit >= _FAR
+    return [pool.capacity if pool.is_limited or is_encoded else -1 for pool in instance.pools]
 
 
 def _relation_arrays(instance: Instance, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:

@@ -178,11 +178,6 @@ class Instance:
         by_bank = np.arange(len(rows[0]) + len(rows[1])) < len(rows[0])
         return PricedPairs(np.concatenate(rows), np.concatenate(price), by_bank)
 
-    @property
-    def is_cost_alone(self) -> bool:
-        """True if only costs are compared, not peaks, because sharing bytes has a price and there are many buffers."""
-        return self.objective == "cost" and len(self.reuse_pairs) > 0 and len(self) > FEW
-
     @cached_property
     def is_plain(self) -> bool:
         """True for one pool, one lifetime per buffer, and no rules except capacity and alignment."""

@@ -8,7 +8,7 @@ from math import nextafter
 
 import numpy as np
 
-from memplan.planner.instance.instance import Bool, Instance
+from memplan.planner.instance.instance import FEW, Bool, Instance
 from memplan.planner.model.buffer_table import I64
 
 Score = tuple[float, ...]
@@ -76,5 +76,6 @@ def cost_mask(instance: Instance, pool: I64, offset: I64) -> Bool:
 
 
 def reaches(instance: Instance, value: Score, bound: Score) -> bool:
-    """Return True if a score is at most a bound; peaks are ignored if only costs are compared."""
-    return value[0] <= bound[0] if instance.is_cost_alone else value <= bound
+    """Return True if a score is at most a bound; for many buffers with a price of sharing bytes, only costs count."""
+    is_cost_alone = instance.objective == "cost" and len(instance.reuse_pairs) > 0 and len(instance) > FEW
+    return value[0] <= bound[0] if is_cost_alone else value <= bound

@@ -191,7 +191,8 @@ def _report_doubled_rows(problem: Problem) -> Iterator[Finding]:
     is_weight = (table.start[at] == table.start.min(initial=0)) & (table.end[at] == table.end.max(initial=0))
     plain = plain[~(is_weight & (table.traffic[plain] != ABSENT))]
     at = table.first[plain]
-    columns = (table.start[at], table.end[at], *(values[plain] for values in _number_columns(table)))
+    numbers = table.size, table.alignment, table.offset, table.traffic, table.hint, table.pool_choice
+    columns = (table.start[at], table.end[at], *(values[plain] for values in numbers))
     order = np.lexsort(columns[::-1])
     rows = np.stack(columns)[:, order]
     is_same = np.append((rows[:, 1:] == rows[:, :-1]).all(axis=0), False)
@@ -203,10 +204,6 @@ def _report_doubled_rows(problem: Problem) -> Iterator[Finding]:
         pair = f"{excerpt(twins[0])} and {excerpt(twins[1])}"
         message = f"buffers: {some} are like another one in all but the id, such as {pair}"
         yield Finding("doubled-rows", message, twins)
-
-
-def _number_columns(table: BufferTable) -> tuple[I64, ...]:
-    return table.size, table.alignment, table.offset, table.traffic, table.hint, table.pool_choice
 
 
 def _report_overlapping_lifetimes(problem: Problem) -> Iterator[Finding]:

@@ -33,7 +33,7 @@ def half_open(fields: Mapping[str, Any]) -> Mapping[str, Any]:
             breaks += _closed_breaks(("buffers", i, "end"), row.get("start"), row["end"])
             row_fields["end"] = row["end"] + 1
         if isinstance(row.get("lifetimes"), (list, tuple)):
-            row_fields["lifetimes"] = [_exclusive_pair(pair) for pair in row["lifetimes"]]
+            row_fields["lifetimes"] = [[p[0], p[1] + 1] if _is_pair(p) else p for p in row["lifetimes"]]
             for k, pair in enumerate(row["lifetimes"]):
                 if _is_pair(pair):
                     breaks += _closed_breaks(("buffers", i, "lifetimes", k, 1), *pair)
@@ -78,11 +78,6 @@ def is_time(value: object) -> bool:
 
 def _is_pair(value: object) -> bool:
     return isinstance(value, (list, tuple)) and len(value) == 2 and all(map(is_time, value))
-
-
-def _exclusive_pair(pair: Any) -> Any:
-    """Return a pair of times with its end increased by 1; any other value unchanged."""
-    return [pair[0], pair[1] + 1] if _is_pair(pair) else pair
 
 
 def _closed_breaks(where: Location, start: object, last: int) -> Iterator[Break]:

@@ -29,6 +29,9 @@ ProofKind = Literal[
 ]
 ReasonKind = Literal["live-set", "stretch", "core"]
 Ids = Annotated[tuple[Id, ...], WrapValidator(validate_in_parts)]
+# Generated clients cannot read a list of a choice inside a choice, so lists of names and of numbers are two types.
+_Names = Annotated[tuple[Name, ...], WrapValidator(validate_in_parts)]
+_Numbers = Annotated[tuple[int, ...], WrapValidator(validate_in_parts)]
 
 
 def _finding_from_json(value: object) -> object:
@@ -116,7 +119,7 @@ class RuleMember(PlanValue):
     buffer: Id | None = None
     pool: str | None = None
     buffers: Ids = ()
-    value: int | Annotated[tuple[Id, ...], WrapValidator(validate_in_parts)] | None = None
+    value: int | _Names | _Numbers | None = None
 
 
 class Enough(PlanValue):

@@ -80,13 +80,15 @@ class Problem(ProblemFields):
             data = {key: value for key, value in data.items() if key != "pools"}
         return half_open(data) if data.get("interval") == "closed" else data
 
-    @model_validator(mode="after")
-    def _has_consistent_parts(self) -> "Problem":
-        return self._check_parts()
-
     def _check_parts(self) -> "Problem":
         """Return the problem itself; raises ValidationError if its parts contradict each other."""
-        all_breaks = [self._repeated_names()]
+        named = (("buffers", "id", self.buffers.ids), ("pools", "name", [pool.name for pool in self.pools]))
+        repeated: Iterator[Break] = (
+            ((kind, i, key), unique_rule(excerpt(names[i]), f"at {kind}[{first}]"))
+            for kind, key, names in named
+            for first, i in repeated_positions(names)
+        )
+        all_breaks = [repeated]
         if len(self.buffers.pool_choices) > 1:
             all_breaks.append(self._unknown_pools())
         if len(self.pools) > 1:
@@ -101,12 +103,7 @@ class Problem(ProblemFields):
             raise_rules(*breaks[: MAX_SHOWN + 1])
         return self
 
-    def _repeated_names(self) -> Iterator[Break]:
-        """Yield a broken rule for each repeated buffer id or pool name."""
-        names = [pool.name for pool in self.pools]
-        for kind, key, ids in (("buffers", "id", self.buffers.ids), ("pools", "name", names)):
-            for first, i in repeated_positions(ids):
-                yield (kind, i, key), unique_rule(excerpt(ids[i]), f"at {kind}[{first}]")
+    _has_consistent_parts = model_validator(mode="after")(_check_parts)
 
     def _unknown_pools(self) -> Iterator[Break]:
         """Yield a broken rule for each unknown pool that a buffer names."""

@@ -14,6 +14,7 @@ from pydantic import (
     GetPydanticSchema,
     PlainSerializer,
     ValidatorFunctionWrapHandler,
+    WithJsonSchema,
     WrapValidator,
 )
 from pydantic_core import PydanticCustomError, core_schema
@@ -71,6 +72,9 @@ MAX_REUSE_COST = 1_000_000_000
 """The maximum cost of a pair that shares bytes; a million such costs add up exactly in int64 and in double."""
 
 PEAK_THEN_COST = ("peak", "cost")
+_WORDS = {"type": "string", "enum": ["peak", "fit", "cost"]}
+# Generated clients cannot read a list whose entries have different types, so both entries have the same.
+_PAIR = {"type": "array", "items": {"type": "string", "enum": ["peak", "cost"]}, "minItems": 2, "maxItems": 2}
 
 
 def _validated_objective(value: Any, _: ValidatorFunctionWrapHandler) -> Any:
@@ -88,6 +92,7 @@ def _validated_objective(value: Any, _: ValidatorFunctionWrapHandler) -> Any:
 Objective = Annotated[
     Literal["peak", "fit", "cost"] | tuple[Literal["peak"], Literal["cost"]],
     WrapValidator(_validated_objective),
+    WithJsonSchema({"anyOf": [_WORDS, _PAIR]}),
 ]
 """The quantity to minimise; ("peak", "cost") means the lowest cost among the plans of the lowest peak."""
 

@@ -19,7 +19,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import PEAK_THEN_COST, counts_cost
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.proofs import claims_of_explanation, claims_of_proof
-from memplan.planner.verify.tie_rules import pairs_that_clash, pairs_that_share, pool_uses, weighted_clashes
+from memplan.planner.verify.tie_rules import pairs_that_clash, pairs_that_share, weighted_clashes
 from memplan.planner.verify.violation import Violation, false_claim
 
 
@@ -39,7 +39,7 @@ def claims_without_placements(problem: Problem, plan: Plan) -> Iterator[Violatio
 
 def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
     """Yield a violation for each claim, including the status, that the placements contradict; None is not a claim."""
-    used = pool_uses(problem, placed)
+    used = placed.pool_uses()
     peak = sum(used.values())
     if plan.status in ("infeasible", "unknown"):
         yield false_claim("status", "optimal or feasible where buffers are placed", plan.status)

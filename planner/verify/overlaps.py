@@ -25,9 +25,12 @@ _CHUNK = 65_536
 
 def no_two_share_bytes(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
     """Yield a violation for each pair of buffers that share bytes while both are alive, or despite a conflict."""
-    seen: set[tuple[int, int]] = set()
+    table, roots, seen = problem.buffers, placed.lifetime_root, set[tuple[int, int]]()
     for q in range(len(problem.pools)):
-        lives = _Lives.from_pool(problem, placed, q)
+        rows = np.flatnonzero((placed.pool[roots] == q) & (table.size[roots] > 0))
+        root = roots[rows]
+        low, high = placed.offset[root].astype(np.uint64), placed.end[root]
+        lives = _Lives(root, table.start[rows], table.end[rows], low, high)
         for i, j, time in () if lives.lie_apart() else _overlapping_pairs(problem, placed, lives):
             if (i, j) not in seen:
                 seen.add((i, j))
@@ -39,27 +42,16 @@ def no_two_share_bytes(problem: Problem, placed: PlacedBuffers) -> Iterator[Viol
 
 
 class _Lives(NamedTuple):
-    """The lifetimes in one pool as columns: root buffer, start and end times, and start and end offsets."""
+    """The lifetimes in one pool as columns: root buffer, start and end times, and start and end offsets.
+
+    An alias's lifetimes belong to its root buffer.
+    """
 
     lifetime_buffer: I64
     start: I64
     end: I64
     low: npt.NDArray[np.uint64]
     high: npt.NDArray[np.uint64]
-
-    @classmethod
-    def from_pool(cls, problem: Problem, placed: PlacedBuffers, q: int) -> _Lives:
-        """Return the lifetimes in pool `q`; an alias's lifetimes belong to its root buffer."""
-        table, lifetime_buffer = problem.buffers, placed.lifetime_root
-        rows = np.flatnonzero((placed.pool[lifetime_buffer] == q) & (table.size[lifetime_buffer] > 0))
-        lifetime_buffer = lifetime_buffer[rows]
-        return cls(
-            lifetime_buffer,
-            table.start[rows],
-            table.end[rows],
-            placed.offset[lifetime_buffer].astype(np.uint64),
-            placed.end[lifetime_buffer],
-        )
 
     def lie_apart(self) -> bool:
         """Return True if no two buffers share bytes at any time, which is the usual case and quickly decided.

@@ -17,7 +17,6 @@ from memplan.planner.model.intervals import merge_spans
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.tie_rules import pool_uses
 
 Id = int | str
 Kind = Literal["new", "grown", "shrunk", "longer-lived", "at-another-time", "from-another-pool", "gone"]
@@ -119,7 +118,7 @@ def occupancies(problem: Problem, plan: Plan) -> dict[str, Occupancy]:
     for i in range(len(buffers)):
         spans[problem.roots.get(i, (i, 0))[0]] += buffers.intervals(i)
     occupancies_: dict[str, Occupancy] = {}
-    used = pool_uses(problem, PlacedBuffers.from_placements(problem, places))
+    used = PlacedBuffers.from_placements(problem, places).pool_uses()
     for pool in problem.pools:
         mine = [i for i in spans if pool_of[buffers.ids[i]] == pool.name and buffers.size[i] > 0]
         sizes = {buffers.ids[i]: int(buffers.size[i]) for i in mine}

@@ -47,6 +47,12 @@ class PlacedBuffers:
         """The end offsets as unsigned integers, because they can reach 2^63 + 2^62, which exceeds int64."""
         return self.offset.astype(np.uint64) + self.problem.buffers.size.astype(np.uint64)
 
+    def pool_uses(self) -> dict[str, int]:
+        """Return each pool's use in bytes: its largest end offset, or with `equal_use` the largest over all pools."""
+        ends = np.where(self.problem.buffers.size > 0, self.end, np.uint64(0))
+        used = {pool.name: int(ends[self.pool == q].max(initial=0)) for q, pool in enumerate(self.problem.pools)}
+        return dict.fromkeys(used, max(used.values())) if self.problem.equal_use else used
+
     @cached_property
     def row(self) -> Mapping[int | str, int]:
         """The position of each buffer, by its id."""

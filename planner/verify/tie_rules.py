@@ -93,18 +93,11 @@ def offsets_are_equal(problem: Problem, placed: PlacedBuffers) -> Iterator[Viola
 
 def pools_hold_equal_use(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
     """Yield a violation for each pool that is smaller than the common use of all pools."""
-    most = max(pool_uses(problem, placed).values())
+    most = max(placed.pool_uses().values())
     for pool in problem.pools:
         if pool.size is not None and pool.size < most:
             message = f"pool {excerpt(pool.name)}: must hold what each pool uses ({most}), got size {pool.size}"
             yield Violation("past-capacity", message)
-
-
-def pool_uses(problem: Problem, placed: PlacedBuffers) -> dict[str, int]:
-    """Return each pool's use in bytes: its largest end offset, or with `equal_use` the largest over all pools."""
-    ends = np.where(problem.buffers.size > 0, placed.end, np.uint64(0))
-    used = {pool.name: int(ends[placed.pool == q].max(initial=0)) for q, pool in enumerate(problem.pools)}
-    return dict.fromkeys(used, max(used.values())) if problem.equal_use else used
 
 
 PAIR_RULES: Mapping[str, PairRule] = {

@@ -44,7 +44,7 @@ _ROW_S, _DIFFERENT_ROW_S, _MOST_KEPT = 3e-5, 3e-4, 0.5
 class CheckOptions(SearchOptions):
     """Options of `check`, in addition to those of all searches, such as the time limit."""
 
-    needs = MappingProxyType({"tolerance": ("baseline",)})
+    needs = MappingProxyType(dict.fromkeys(("tolerance", "differences", "unmoved"), ("baseline",)))
 
     budgets: Annotated[tuple[str, ...], BeforeValidator(tuple_from_list)] = Field(
         (), description="What a pool may use: 256KiB, or sram=256KiB for one of several pools. May be repeated."
@@ -110,9 +110,9 @@ def check(
         problem, budgets = read_budgets(options.budgets, problem)
     elif options.budgets or plan is None:
         raise OptionError(f"problem: is required for {'budgets' if options.budgets else 'making a plan'}")
-    if baseline is None and (baseline_problem is not None or options.differences or options.unmoved):
-        option = "baseline-problem" if baseline_problem is not None else "differences, unmoved"
-        raise OptionError(f"{option}: must be given with a baseline")
+    if baseline is None and baseline_problem is not None:
+        way = "give both, or leave it out"
+        raise OptionError.from_rule("baseline-problem", "must be given only with ", Option("baseline"), way=way)
     then = None if baseline is None else _checked_baseline(baseline_of(baseline, baseline_problem), problem, options)
     if problem is not None and plan is not None and (violations := verify(problem, plan)):
         raise PlanError(f"plan: must be valid, got {violations[0].rule}: {violations[0].message}")
@@ -163,6 +163,10 @@ def _make_plan(problem: Problem, budgets: Mapping[str, int], chosen: PlanOptions
 
 def _checked_baseline(found: Baseline, now: Problem | None, options: CheckOptions) -> Baseline:
     """Return the baseline, checked against the current problem unless its differences were requested."""
+    names = [] if now is None else [pool.name for pool in now.pools]
+    if names and found.used and found.used.keys().isdisjoint(names):
+        rule = f"must use a pool of the problem ({', '.join(names)}), got {', '.join(found.used)}"
+        raise OptionError.from_rule("baseline", rule, way="compare plans that use the same pools")
     return found if now is None or options.differences else checked_baseline(found, now)
 
 

@@ -14,7 +14,6 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Id
 from memplan.planner.verify.peak_growth import Cause, growths
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.tie_rules import pool_uses
 from memplan.questions.check.moves import MoveReasons, Reason
 from memplan.questions.plan.baseline import Baseline
 from memplan.questions.question import Answer
@@ -149,7 +148,7 @@ def _pool_uses(plan: Plan, problem: Problem | None) -> dict[str, int]:
     """Return the bytes used by pool, computed from the placements, or as the plan claims if sizes are unknown."""
     if problem is None or not len(plan.placements):
         return {pool.name: pool.used for pool in plan.pools if pool.used is not None}
-    return pool_uses(problem, PlacedBuffers.from_placements(problem, plan.placements))
+    return PlacedBuffers.from_placements(problem, plan.placements).pool_uses()
 
 
 def _can_move(problem: Problem | None, name: Id) -> bool:

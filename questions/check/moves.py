@@ -13,7 +13,7 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_TIME, MIN_TIME, Id
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.tie_rules import PAIR_RULES, pool_uses
+from memplan.planner.verify.tie_rules import PAIR_RULES
 from memplan.questions.plan.replanning.old_places import OldPlaces, old_places
 
 Reason = Literal["pool", "rule", "taken", "above", "free", "unknown"]
@@ -46,7 +46,7 @@ class MoveReasons:
         self.problem = problem
         self.old: OldPlaces = old_places(problem, old)
         self.now = PlacedBuffers.from_placements(problem, after)
-        self.used = list(pool_uses(problem, self.now).values())
+        self.used = list(self.now.pool_uses().values())
         self.begins, self.is_over = _time_envelopes(problem)
         now, size = self.now, problem.buffers.size
         self.pool = np.where((now.root == np.arange(len(size))) & (size > 0), now.pool, ABSENT)

@@ -167,7 +167,8 @@ def _refuse_several(problem: Problem | ObjectsProblem, keep: Plan | None, option
     names = [name for name, value in others.items() if value is not None]
     names += ["shared objects"] if isinstance(problem, ObjectsProblem) else []
     if names:
-        raise OptionError(f"plans: must be 1 with {names[0]}, got {options.plans}")
+        rule = f"must be 1 with {names[0]}, got {options.plans}"
+        raise OptionError.from_rule("plans", rule, way="leave plans out")
 
 
 def progress_line(event: Mapping[str, Any]) -> str:

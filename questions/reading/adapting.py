@@ -190,6 +190,10 @@ def _add_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
             )
         if equals and name not in ranges:
             raise OptionError(f"reserve: must name a pool of the problem ({', '.join(ranges)}), got {excerpt(name)}")
+        if ":" in rest:
+            first, size = rest.split(":", 1)
+            way = f"write {size}@{first} for {size} bytes from offset {first} on"
+            raise OptionError(f"reserve: must be [POOL=]SIZE@OFFSET, got {excerpt(text)}: {way}")
         pool, new = name or problem.pools[0].name, (_read_bytes("reserve", offset or "0"), _read_bytes("reserve", size))
         if (pool, new) in seen:
             raise OptionError(f"reserve: must be given once for each range, got {excerpt(text)} again: leave one out")

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
-from memplan.planner.errors import OptionError, excerpt, sentences
+from memplan.planner.errors import TYPE_STEP, OptionError, excerpt, sentences
 from memplan.planner.model.plan import Plan, PoolUse, Status, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES, Alignment, Bytes, Name, WireValue, tuple_from_list
@@ -66,12 +66,18 @@ SizeList = Annotated[tuple[Bytes, ...], Field(min_length=1, max_length=MOST_SIZE
 
 
 def _kind_of_sizes(value: object) -> str | None:
-    return "range" if isinstance(value, dict | SizeRange) else "list" if isinstance(value, list | tuple) else None
+    return (
+        f"{TYPE_STEP}range"
+        if isinstance(value, dict | SizeRange)
+        else f"{TYPE_STEP}list"
+        if isinstance(value, list | tuple)
+        else None
+    )
 
 
 _RULE = "must be a list of numbers of bytes, as [65536, 131072], or an object with first, last and step"
 _RangeOrList = Annotated[
-    Annotated[SizeRange, Tag("range")] | Annotated[SizeList, Tag("list")],
+    Annotated[SizeRange, Tag(f"{TYPE_STEP}range")] | Annotated[SizeList, Tag(f"{TYPE_STEP}list")],
     Discriminator(_kind_of_sizes, custom_error_type="rule", custom_error_message=_RULE),
 ]
 Sizes = Annotated[dict[Name, _RangeOrList], Field(min_length=1)]

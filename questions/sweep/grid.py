@@ -41,8 +41,9 @@ def plans_by_size(
     more than MOST_SIZES combinations.
     """
     axes = [sorted(set(values)) for values in sizes.values()]
-    if not sizes or prod(map(len, axes)) > MOST_SIZES:
-        raise OptionError(f"sweep: must have 1 to {MOST_SIZES} combinations of sizes, got {_grid_size(axes)}")
+    count = prod(map(len, axes)) if axes else 0
+    if not sizes or count > MOST_SIZES:
+        raise OptionError(f"sweep: must have 1 to {MOST_SIZES} combinations of sizes, got {count}")
     plans: dict[tuple[int, ...], Plan] = {}
     for place in product(*(range(len(axis)) for axis in axes)):
         chosen = tuple(axis[k] for axis, k in zip(axes, place, strict=True))
@@ -51,10 +52,6 @@ def plans_by_size(
         start = min(starts, key=lambda plan: tuple(value or 0 for value in _plan_score(plan)), default=None)
         plans[place] = plan_one(set_sizes(problem, dict(zip(sizes, chosen, strict=True))), start)
         yield SweepPoint(chosen, plans[place])
-
-
-def _grid_size(axes: Sequence[Sequence[int]]) -> int:
-    return prod(map(len, axes)) if axes else 0
 
 
 def _grid_neighbours(place: tuple[int, ...], by: int) -> Iterator[tuple[int, ...]]:
@@ -68,7 +65,8 @@ def set_sizes(problem: Problem, sizes: Mapping[str, int]) -> Problem:
     names = [row.name for row in problem.pools]
     for pool in sizes:
         if pool not in names:
-            raise OptionError(f"sweep: must name a pool of the problem ({', '.join(names)}), got {excerpt(pool)}")
+            rule = f"must name a pool of the problem ({', '.join(names)}), got {excerpt(pool)}"
+            raise OptionError.from_rule("sizes", rule)
     return problem.with_capacity(sizes)
 
 

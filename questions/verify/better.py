@@ -13,7 +13,6 @@ from memplan.planner.model.plan import Ids, Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import gap_text
 from memplan.planner.verify.placed import PlacedBuffers
-from memplan.planner.verify.tie_rules import pool_uses
 from memplan.questions.plan.replanning.replan import replan
 from memplan.questions.question import Answer
 from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S
@@ -80,7 +79,7 @@ def compare_with_best(
     is_whole = bool((placed.pool[has_bytes] >= 0).all()) and bool((placed.offset >= 0).all())
     # A zero-size buffer may have any offset but uses no bytes, so its end counts as 0.
     ends = np.where(has_bytes, placed.end, np.uint64(0))
-    used = list(pool_uses(problem, placed).values())
+    used = list(placed.pool_uses().values())
     # With eps = 0, the counted moves lead to the best peak itself, not to a peak near the best.
     better = replan(problem, plan, eps=0, time_limit_s=time_limit_s, control=control)
     used_by_name = {use.name: use.used for use in better.pools} if len(better.placements) else {}

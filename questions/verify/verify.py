@@ -229,7 +229,8 @@ def verdict_lines(found: Verdict) -> Iterator[str]:
     """Yield the text lines of the answer: violations and remedies, or peaks and claims, then the requested parts."""
     is_of_other = any(violation.message.startswith("problem_hash:") for violation in found.violations)
     if is_of_other:
-        yield "the plan is of another problem: its problem_hash is not that of this one"
+        way = "give the problem that it was made of"
+        yield f"the plan is of another problem: its problem_hash is not that of this one; {way}"
     listed = found.violations[:_LISTED] if is_of_other else found.violations
     for violation in listed:
         yield f"{violation.rule}: {violation.message}"
@@ -237,6 +238,8 @@ def verdict_lines(found: Verdict) -> Iterator[str]:
         yield f"and {count_text(len(found.violations) - len(listed), 'other violation')}"
     if found.unmendable is not None:
         yield found.unmendable
+    elif found.violations and all(each.message.startswith("certificate: ") for each in found.violations):
+        yield "the placements are valid; `memplan certify` writes a certificate of this problem"
     elif not found.valid:
         yield "`memplan plan --keep PLAN` keeps valid placements and moves the others"
     else:

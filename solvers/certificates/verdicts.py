@@ -61,7 +61,7 @@ def checker_verdict(problem: Problem, proof: ProofText) -> CheckerVerdict:
     """
     pools = [(pool.size, pool.base_address) for pool in problem.pools]
     lines = proof.text.split("\n")
-    ending = "refused: it does not end with a line"
+    ending = "refused: it must end with a line break, as certify writes it"
     texts = [(proof.problem, proof.interval)] if proof.problem is not None else []
     for text, interval in [*texts, (write_problem(problem).decode(), None)] if lines.pop() == "" else []:
         try:

@@ -34,7 +34,8 @@ constexpr i64 kFirstRooms[] = {kWhole / 16, 0}, kFirstRounds = 20;  // left free
 constexpr i64 kLeastOfHurry = 1'000;  // buffers from which the choice takes so long that a quicker one goes before it
 constexpr choice::Effort kFirstEffort = {30, 8'000'000};
 constexpr i64 kLeastOfWindows = 40;  // buffers from which plans are first sought window by window
-constexpr i64 kWindowWork = 5'000, kWidest = 1'000;  // steps for each buffer; partial choices of a bound
+constexpr i64 kWindowWork = 5'000;  // steps for each buffer
+constexpr i64 kWidest[] = {1'000, 3'000, 10'000};  // partial choices of the bounds on the cost of all choices
 constexpr i64 kWindowSlice = 300;  // steps for each buffer, after which a better plan is kept
 constexpr choice::Effort kWindowEffort = {300, 8'000'000};
 constexpr Round kSmallRound = {1, {100, 50'000}};
@@ -281,7 +282,7 @@ class Choosing {
     if (arena.has_failed) return;
     const Packing packing = begin_packing(arena);
     if (arena.has_failed) return;
-    for (const i64 pack_nodes : {i64{0}, windows::kNodesEach}) {
+    for (const i64 pack_nodes : {i64{0}, std::min(windows::kNodesEach, windows::kNodes / count())}) {
       if (is_over()) return;
       Arena inner(allocator_);
       packing.pool.fill(kAbsent);
@@ -291,16 +292,20 @@ class Choosing {
       search.run();
       take_placed(packing.pool, packing.offset);
       if (is_over()) return;
-      if (pack_nodes == 0) {
-        const i64 least =
-            choice::least_cost(arena, items_.knapsack, multipliers, items_.limit, known, most(), kWidest, stop_).bound;
-        raise(std::min(most() + 1, least));
-      }
+      if (pack_nodes == 0) raise_bound(multipliers, known, kWidest[0]);
       for (i64 work = 0; work < kWindowWork / 2 && !is_over(); work += kWindowSlice) {
         search.improve(search.work() + kWindowSlice * count());
         take_placed(packing.pool, packing.offset);
       }
     }
+    for (const i64 widest : {kWidest[1], kWidest[2]})
+      if (!is_over()) raise_bound(multipliers, known, widest);
+  }
+
+  // Raise the bound on the cost by a relaxation of at most `widest` partial choices.
+  void raise_bound(const choice::Multipliers &multipliers, const choice::NoGoods &known, i64 widest) {
+    Arena arena(allocator_);
+    raise(std::min(most() + 1, choice::least_cost(arena, items_.knapsack, multipliers, items_.limit, known, most(), widest, stop_).bound));
   }
 
   // The first plan, which takes no search: see windows::Search::fill.
@@ -505,7 +510,7 @@ class PinnedChoice {
         home_count_(home_count),
         options_(options),
         memory_of_(memory_of),
-        most_(most) {}
+        most_(std::min(most, kMost - 1)) {}  // kMost is the cost of what breaks a rule
 
   bool may_be_in(std::size_t buffer, std::size_t memory) const { return cost_of(buffer, memory) != kAbsent; }
 

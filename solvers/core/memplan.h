@@ -46,7 +46,8 @@ typedef struct memplan_buffer {
   int64_t alignment; /* the address is a multiple of it; 0 and 1 allow any address */
   int64_t pin;       /* the offset that it must have, or MEMPLAN_FREE */
   int64_t lowest;    /* the least offset that it may have */
-  int64_t limit;     /* the highest end that it may have; 0: the capacity alone limits it */
+  int64_t limit;     /* the highest end that it may have in its memory, like `end_at_most` of problems in JSON; 0: the
+                        capacity alone limits it */
   int64_t no_cross;  /* no multiple of this address may lie inside the buffer; 0: it may cross any address */
 } memplan_buffer;
 

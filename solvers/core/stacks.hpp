@@ -15,17 +15,37 @@ class Stacks {
   Stacks(Arena &arena, const Spaces &spaces)
       : spaces_(spaces),
         sorted_(arena.array<i64>(spaces.start.size)),
-        alive_(arena.array<i64>(spaces.start.size)),
-        top_(arena.uncleared<i64>(i64{1} << kMostStacked)) {
+        alive_(arena.array<i64>(spaces.start.size)) {
     if (arena.has_failed) return;
     std::iota(sorted_.begin(), sorted_.end(), i64{0});
     std::sort(sorted_.begin(), sorted_.end(), [&spaces](i64 a, i64 b) { return spaces.start[a] != spaces.start[b] ? spaces.start[a] < spaces.start[b] : a < b; });
+    i64 most = 0;
+    for_each_live_set([&](i64 count) { return most = std::max(most, count), true; });
+    top_ = arena.uncleared<i64>(i64{1} << std::min(most, kMostStacked));
   }
 
   // Call `add(q, buffers, count, need)` for a least set of buffers of each live set that ends above end[q] in memory q;
   // `need` is the least end of that set. Returns false where `add` does, to stop.
   template <class Add>
   bool refute(const Array<i64> &pool, const Array<i64> &end, Add &&add) {
+    return for_each_live_set([&](i64 count) {
+      for (i64 q = 0; q < spaces_.capacity.size; ++q)
+        if (spaces_.capacity[q] != kAbsent && is_refuted(q, pool, count, end[q]) && !add(q, members_, size_, least_top(q)))
+          return false;
+      return true;
+    });
+  }
+
+ private:
+  static constexpr i64 kMostStacked = 14;
+  const Spaces &spaces_;
+  Array<i64> sorted_, alive_, top_{nullptr, 0};
+  i64 members_[kMostStacked] = {}, size_ = 0;
+
+  // Call `visit(count)` for each live set, the first `count` entries of alive_, in the order of time. Returns false if
+  // `visit` does, which ends the loop.
+  template <class Visit>
+  bool for_each_live_set(Visit &&visit) {
     i64 count = 0;
     for (i64 x = 0; x < sorted_.size;) {
       const i64 t = spaces_.start[sorted_[x]];
@@ -33,18 +53,10 @@ class Stacks {
       for (i64 k = 0; k < count; ++k)
         if (spaces_.end[alive_[k]] > t) alive_[to++] = alive_[k];
       for (count = to; x < sorted_.size && spaces_.start[sorted_[x]] == t; ++x) alive_[count++] = sorted_[x];
-      for (i64 q = 0; q < spaces_.capacity.size; ++q)
-        if (spaces_.capacity[q] != kAbsent && is_refuted(q, pool, count, end[q]) && !add(q, members_, size_, least_top(q)))
-          return false;
+      if (!visit(count)) return false;
     }
     return true;
   }
-
- private:
-  static constexpr i64 kMostStacked = 14;
-  const Spaces &spaces_;
-  Array<i64> sorted_, alive_, top_;
-  i64 members_[kMostStacked] = {}, size_ = 0;
 
   // Take the members of a live set in a memory; if they do not fit below an end, leave out those that are not needed
   // for that. False where they fit, or are too many.

@@ -36,18 +36,12 @@ _Bytes = c_char * 0
 
 
 @cache
-def fields(table: type[NamedTuple]) -> dict[str, Any]:
-    """Return the annotations of a table's fields, in the order of the fields."""
-    return get_type_hints(table, include_extras=True)
-
-
-@cache
 def _layout(table: type[NamedTuple]) -> tuple[list[tuple[np.dtype[Any], int] | None], Struct]:
     """Return the array type of each field (None for a number) and the layout of the struct of a table.
 
     In the struct, an array is its address followed by its shape.
     """
-    hints = fields(table).values()
+    hints = get_type_hints(table, include_extras=True).values()
     words = ("d" if hint is float else "q" * (1 + ARRAYS[hint][1]) if hint in ARRAYS else "q" for hint in hints)
     return [ARRAYS.get(hint) for hint in hints], Struct("".join(words))
 

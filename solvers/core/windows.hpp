@@ -4,7 +4,8 @@
 // is at the lowest or the highest offset of a gap. Windows are drawn where buffers cost more than in the goal, the
 // cheapest choice without offsets. In every second window, no buffer is rewarded for a better memory than the goal
 // gives it, because other buffers need that space in the cheapest choice. Before that, unplaced buffers are placed
-// window after window: the earlier half of each window is kept, and the later half is placed again.
+// window after window: the earlier half of each window is kept, and the later half is placed again. Half of the steps
+// go to exact packings of one memory: a wider window of buffers that belong there is packed between all others.
 #pragma once
 #include <bit>
 
@@ -18,9 +19,12 @@ inline constexpr i64 kWidth = 60;                 // partial placements that the
 inline constexpr i64 kGaps = 6;                   // gaps of a memory that are tried: the narrowest ones
 inline constexpr i64 kPacked = 40;  // most buffers packed at once
 inline constexpr i64 kPackWork = 30'000, kLeastPackWork = 500;  // most and least nodes of one packing
-inline constexpr i64 kNodesEach = 300;  // nodes per buffer of a thorough packing; then each window gets the least
+inline constexpr i64 kNodesEach = 300, kNodes = 200'000;  // most nodes of a thorough packing, per buffer and in total
+inline constexpr i64 kRepackShare = 2;  // steps of which one goes to packing one memory anew
+inline constexpr i64 kLeastRepacked = 20, kMostRepacked = 160;  // fewest and most buffers that are packed anew
+inline constexpr i64 kRepackDoublings = 9;  // limits of such a packing: kLeastPackWork nodes, twice as many, and so on
 inline constexpr i64 kRises = 4;  // windows of which one may raise the cost
-inline constexpr i64 kPackCost = 500, kNodeWork = 4;  // steps that a packing and a node count as
+inline constexpr i64 kPackCost = 500, kNodeWork = 4, kRowWork = 50;  // steps of a packing, its nodes, and its buffers
 inline constexpr i64 kMostPairs = 8'000'000;      // most pairs of conflicting buffers
 
 // See the tables of the same names in windows.py.
@@ -80,7 +84,7 @@ class Search {
         near_first_(arena.array<i64>(n() + 2)),
         mates_first_(arena.array<i64>(n() + 2)),
         mates_(arena.array<i64>(n())),
-        window_(arena.array<i64>(largest_)),
+        window_(arena.array<i64>(only_fills ? 0 : std::min(kMostRepacked, spaces.size.size))),
         mask_(arena.array<u64>(largest_)),
         mate_(arena.array<i64>(largest_)),
         last_(arena.array<i64>(largest_)),
@@ -88,7 +92,7 @@ class Search {
         states_(arena.array<State>(width_)),
         next_(arena.array<State>(width_)),
         seen_(arena.array<u64>(kSlots)),
-        children_(arena.array<Child>(width_ * p() * 2 * kGaps)),
+        children_(arena.array<Child>(width_ * children_of_state())),
         loose_walls_(arena.rows<Range>(p(), largest_)),
         loose_count_(arena.array<i64>(p())),
         wall_first_(arena.array<i64>(p() + 1)),
@@ -104,9 +108,11 @@ class Search {
   bool has_too_many() const { return has_too_many_; }
   i64 work() const { return work_; }
 
-  // Place the unplaced buffers, and search windows until the work is spent. Returns false if a buffer fits nowhere.
+  // Place the unplaced buffers, and search windows until the work is spent. Returns false if a buffer fits nowhere. When
+  // the search is over before all are placed, the rest is placed at once.
   bool run() {
     if (run_.home.size > 0) pack_goal();
+    if (run_.home.size > 0 && is_over_()) fill(true);
     if (!place_rest()) return false;
     return improve(run_.work);
   }
@@ -120,6 +126,11 @@ class Search {
     while (work_ < work && !is_over_()) {
       const i64 spent = work_;
       if (!draw_window()) return true;
+      if (kRepackShare * repacked_ < work_) {
+        repack();
+        if (work_ == spent) ++work_;
+        continue;
+      }
       const bool has_goal = draw(run_.random[0]) % 2 == 0;
       i64 most = 0;
       if (draw(run_.random[0]) % kRises == 0) {
@@ -138,7 +149,8 @@ class Search {
 
   // Place each buffer once, at its lowest free offset. Memories are filled in ascending order of cost, first with the
   // buffers that save most per byte and unit of time. Members of groups and buffers that fit nowhere are left out.
-  void fill() {
+  // With `finishes`, buffers come first in their memories of the goal, and the end of the search does not stop this.
+  void fill(bool finishes = false) {
     const Array<i64> &memory = wall_first_, &order = place_;  // Both are rewritten before they are read.
     sort_memories(memory);
     for (i64 rank = 0; rank < p(); ++rank) {
@@ -151,11 +163,12 @@ class Search {
           if (spaces_.homes[memory[later]][i]) next = std::min(next, spaces_.price[memory[later]][i]);
         if (next < spaces_.price[q][i]) continue;
         const bool is_bound = next == kMost || spaces_.lowest[q][i] == spaces_.highest[q][i];
-        lost_[i] = is_bound ? 1e300 : static_cast<double>(next - spaces_.price[q][i]) / bytes_in_time(i);
+        const double saved = static_cast<double>(next - spaces_.price[q][i]) / bytes_in_time(i);
+        lost_[i] = is_bound ? 1e300 : finishes && run_.home[i] == q ? saved * 1e100 : saved;
         order[count++] = i;
       }
       std::sort(order.data, order.data + count, [this](i64 a, i64 b) { return lost_[a] != lost_[b] ? lost_[a] > lost_[b] : a < b; });
-      for (i64 k = 0; k < count && !is_over_(); ++k)
+      for (i64 k = 0; k < count && (finishes || !is_over_()); ++k)
         if (const i64 at = lowest_free(q, order[k]); at != kAbsent) run_.pool[order[k]] = q, run_.offset[order[k]] = at;
     }
   }
@@ -172,7 +185,8 @@ class Search {
   struct Child {
     i64 f, g, waste;
     u64 hash;
-    i64 parent, pool, at;
+    i64 at;
+    std::int32_t parent, pool;
     bool operator<(const Child &other) const { return f != other.f ? f < other.f : waste < other.waste; }
   };
   Allocator &allocator_;
@@ -201,12 +215,18 @@ class Search {
   Rows<Range> loose_walls_;
   Array<i64> loose_count_, wall_first_;
   Array<double> price_sum_;
-  i64 count_ = 0, child_count_ = 0, gap_count_ = 0, work_ = 0, nodes_ = 0, most_near_ = 0;
+  i64 count_ = 0, child_count_ = 0, gap_count_ = 0, work_ = 0, nodes_ = 0, repacked_ = 0, most_near_ = 0;
   bool has_too_many_ = false, is_backwards_ = false;
 
   i64 n() const { return spaces_.size.size; }
   i64 p() const { return spaces_.capacity.size; }
   bool is_free(i64 q) const { return spaces_.capacity[q] == kAbsent; }
+  // Return the most placements of one buffer that a partial placement is continued with: one in an unlimited memory.
+  i64 children_of_state() const {
+    i64 count = 0;
+    for (i64 q = 0; q < p(); ++q) count += is_free(q) ? 1 : 2 * kGaps;
+    return count;
+  }
   i64 price(i64 i) const { return spaces_.price[run_.pool[i]][i]; }
   bool is_fixed(i64 i) const { return mates_first_[spaces_.together[i] + 1] - mates_first_[spaces_.together[i]] > kLeast; }
 
@@ -397,7 +417,8 @@ class Search {
         continue;
       }
       std::sort(window_.data, window_.data + count_, [this](i64 a, i64 b) { return start_rank_[a] < start_rank_[b]; });
-      for (; count_ > 0 && !pack_window(q, offset) && !is_over_(); give_up(q, home)) {}
+      for (; count_ > 0 && !pack_window(q, offset); give_up(q, home))
+        if (is_over_()) return;
       for (i64 x = 0; x < count_; ++x) place_[window_[x]] = until == n() || x < (count_ + 1) / 2;
       for (i64 x = 0; x < count_; ++x) {
         const i64 i = window_[x], lead = spaces_.together[i];
@@ -433,7 +454,7 @@ class Search {
     count_ = kept;
   }
 
-  bool pack_window(i64 q, const Array<i64> &offset) {
+  bool pack_window(i64 q, const Array<i64> &offset, i64 nodes = 0) {
     Arena arena(allocator_);
     const Array<i64> chosen = arena.array<i64>(n()), row_of = arena.array<i64>(n());
     if (arena.has_failed) return false;
@@ -498,13 +519,13 @@ class Search {
       reserved[ranges++] = {spaces_.reserved[r][0], std::min(spaces_.reserved[r][1], top)};
     problem.reserved = reserved.data, problem.reserved_count = static_cast<std::size_t>(ranges);
     memplan_options options{};
-    options.work = std::clamp<i64>(run_.pack_nodes * n() - nodes_, kLeastPackWork, kPackWork), options.seed = 1;
+    options.work = nodes > 0 ? nodes : std::clamp<i64>(run_.pack_nodes * n() - nodes_, kLeastPackWork, kPackWork), options.seed = 1;
     options.cancel = [](void *context) { return static_cast<int>((*static_cast<IsOver *>(context))()); };
     options.context = const_cast<void *>(static_cast<const void *>(&is_over_));
     options.allocate = allocator_.allocate, options.release = allocator_.release, options.arena = allocator_.context;
     const memplan_result made = memplan_plan(&problem, &options, found.data);
     allocator_.most = std::max(allocator_.most, allocator_.taken + made.memory);
-    nodes_ += made.nodes, work_ += kPackCost + made.nodes * kNodeWork;
+    nodes_ += made.nodes, work_ += kPackCost + rows * kRowWork + made.nodes * kNodeWork;
     if (made.status > MEMPLAN_FEASIBLE) return false;
     for (i64 x = 0; x < count_; ++x) offset[window_[x]] = found[x];
     return true;
@@ -539,6 +560,80 @@ class Search {
       }
     }
     return true;
+  }
+
+  // Pack buffers that live at nearly the same time as the middle one by the exact search, in the middle one's memory of
+  // the goal: those that are there, and those that cost more than in the goal and belong there. Buffers that are there
+  // only because the goal did not get space may move to an unlimited memory. Nothing changes if that does not cost less.
+  void repack() {
+    const i64 q = goal_memory(middle_), spent = work_;
+    if (q == kAbsent || is_free(q)) return;
+    const i64 wanted = std::min(window_.size, kLeastRepacked + draw(run_.random[0]) % (kMostRepacked - kLeastRepacked + 1));
+    const i64 most = kLeastPackWork << draw(run_.random[0]) % kRepackDoublings;
+    place_.fill(0), count_ = 0;
+    i64 gain = 0, kept = 0;
+    const i64 rank = start_rank_[middle_];
+    for (i64 step = 0; step < n() && count_ < wanted; ++step)
+      for (const i64 at : {rank - step, rank + step})
+        if (at >= 0 && at < n() && place_[by_start_[at]] == 0)
+          if (const i64 i = by_start_[at]; run_.pool[i] == q || (price(i) > run_.goal[i] && goal_memory(i) == q)) gain += take(q, i);
+    Arena arena(allocator_);
+    const Array<i64> offset = arena.array<i64>(n()), home = arena.array<i64>(n());
+    if (arena.has_failed) return;
+    const i64 count = count_;
+    for (i64 x = 0; x < count; ++x) {
+      const i64 i = window_[x], r = run_.pool[i] == q && run_.goal[i] > price(i) && is_alone(i) ? cheapest_free(i) : kAbsent;
+      home[i] = run_.pool[i];
+      const i64 loss = r == kAbsent ? 0 : spaces_.price[r][i] - price(i);
+      if (r == kAbsent || loss >= gain) {
+        std::swap(window_[x], window_[kept]), ++kept;
+      } else {
+        run_.pool[i] = r, gain -= loss;
+      }
+    }
+    count_ = kept;
+    std::sort(window_.data, window_.data + count_, [this](i64 a, i64 b) { return start_rank_[a] < start_rank_[b]; });
+    const bool is_packed = gain > 0 && pack_window(q, offset, most);
+    for (i64 x = 0; x < count; ++x) {
+      const i64 i = window_[x];
+      if (!is_packed)
+        run_.pool[i] = home[i];
+      else if (x < kept)
+        run_.pool[i] = q, run_.offset[i] = offset[i];
+      else
+        run_.offset[i] = 0;
+    }
+    if (is_packed) risen_ = std::max<i64>(0, risen_ - gain);
+    repacked_ += work_ - spent;
+  }
+
+  // Add a buffer and all that must share its memory to a window in memory `q`; return what that saves.
+  i64 take(i64 q, i64 i) {
+    const i64 lead = spaces_.together[i], first = mates_first_[lead], last = mates_first_[lead + 1];
+    i64 gain = 0;
+    if (is_fixed(i) || count_ + last - first > window_.size) return 0;
+    for (i64 k = first; k < last; ++k)
+      if (!spaces_.homes[q][mates_[k]]) return 0;
+    for (i64 k = first; k < last; ++k) {
+      const i64 j = mates_[k];
+      window_[count_++] = j, place_[j] = 1, gain += price(j) - spaces_.price[q][j];
+    }
+    return gain;
+  }
+
+  // Return a memory in which a buffer costs as much as in the goal, or kAbsent if there is none.
+  i64 goal_memory(i64 i) const {
+    for (i64 q = 0; q < p(); ++q)
+      if (spaces_.homes[q][i] && spaces_.price[q][i] == run_.goal[i]) return q;
+    return kAbsent;
+  }
+
+  // Return the cheapest unlimited memory that a buffer may be in, or kAbsent if there is none.
+  i64 cheapest_free(i64 i) const {
+    i64 best = kAbsent;
+    for (i64 q = 0; q < p(); ++q)
+      if (is_free(q) && spaces_.homes[q][i] && (best == kAbsent || spaces_.price[q][i] < spaces_.price[best][i])) best = q;
+    return best;
   }
 
   // Store the current placement as the cheapest one.
@@ -642,7 +737,8 @@ class Search {
       const i64 f = state.f + (has_goal ? std::max(price, run_.goal[i]) : price);
       const auto offer = [&](i64 at, i64 waste) {
         const u64 hash = last_[x] > x ? state.hash ^ name(x, q, at) : state.hash;
-        children_[child_count_++] = {f, g, state.waste + waste, hash, s, q, at};
+        const auto parent = static_cast<std::int32_t>(s), pool = static_cast<std::int32_t>(q);
+        children_[child_count_++] = {f, g, state.waste + waste, hash, at, parent, pool};
       };
       if (is_free(q)) {
         offer(0, 0);

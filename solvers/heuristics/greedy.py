@@ -23,6 +23,8 @@ _AT_LEAST = 2
 """The number of orders that are always tried, as each one is the best for some problems; 1 if an order is slow."""
 _LONG = 1_000_000
 """The work of one order from which on the first plan is improved before another order is tried."""
+_MANY = 1_000
+"""The number of buffers from which only the orders for costs are tried for objective `cost`, if one gives a plan."""
 FIRST, NEAR = 4, 0.1
 """If none of the FIRST orders gets within the share NEAR of the bound, later orders rarely do."""
 
@@ -118,9 +120,14 @@ def _offer_plans(instance: Instance, search: Search) -> Iterator[int]:
         return
     traits = Traits(instance)
     pools = preference(instance)
+    has_many_costs = instance.objective == "cost" and "bank-weights" not in instance.features and len(instance) >= _MANY
+    last_tried = len(COST_RULES) * len(packers) if has_many_costs else 2**62
     price = 0  # The work of an order is not needed if the first order meets the bound, so compute it later.
     for tried, (rule, packer) in enumerate(product(rules(instance), packers)):
         if search.is_over:
+            return
+        # Later orders ignore traffic and seldom cost less, so many buffers need their time for the choice of memories.
+        if tried >= last_tried and search.best is not None:
             return
         if tried >= len(packers):
             price = price or packing_work(instance)

@@ -127,6 +127,12 @@ ROUNDS = ((250_000, ChoiceEffort(10_000)), (2_500_000, ChoiceEffort(300_000, 24_
 """The work for a packing, and the effort for a choice; when the goals stall, the next round follows."""
 _ITERATIONS, _ITERATION_WORK = 1000, 3_000_000
 """The most improvement steps for multipliers, and their cost in items and rows examined."""
+_FIRST_PARTIALS = 300
+"""The most partial choices continued from each row in the first search for a choice."""
+_FIRST_SHARE, _ITERATION_S, _PARTIAL_S = 1 / 8, 15e-9, 80e-9
+"""The most of the time for the first multipliers and for the first choice, and the seconds of one step and item."""
+_LEAST_ITERATIONS, _LEAST_PARTIALS = 40, 20
+"""The fewest improvement steps and partial choices under a short time limit."""
 _MOST_MEASURED = 5_000
 """The most items and rows for which functions of sizes are measured, besides units."""
 _OPEN_AT_MOST = 1
@@ -164,8 +170,13 @@ def solve(instance: Instance, search: Search) -> None:
             choice_search.improve(NAME)
         decomposition.improve_cost_bound()
         if windows:
+            decomposition.search_on(windows, _PATIENCE[-1])
+        else:
+            decomposition.leave_room(work)
+    if windows:
+        for work, _ in ROUNDS:
+            decomposition.leave_room(work)
             decomposition.search_on(windows, _LAST_PATIENCE)
-        decomposition.leave_room(work)
 
 
 class Decomposition:
@@ -181,11 +192,19 @@ class Decomposition:
         self.goals = Goals(self.instance, search, knapsack.costs)
         self.nogoods: list[NoGood] = []
         self.doubts: list[NoGood] = []
-        self.effort = ChoiceEffort(300)
+        self.effort = ChoiceEffort(self._within_time(_FIRST_PARTIALS, _LEAST_PARTIALS, _PARTIAL_S * knapsack.n_items))
         self.spent, self._time_s = 0, search.remaining_s
-        self.iterations = max(_ITERATIONS // 5, min(_ITERATIONS, _ITERATION_WORK // (knapsack.n_items + knapsack.rows)))
+        size = knapsack.n_items + knapsack.rows
+        most = max(_ITERATIONS // 5, min(_ITERATIONS, _ITERATION_WORK // size))
+        self.iterations = self._within_time(most, _LEAST_ITERATIONS, _ITERATION_S * size)
         self.measured = knapsack.limits(self.ends)[:0]
         self.multipliers, self.floor = self._first_bound(self.goals.order[0])
+
+    def _within_time(self, most: int, least: int, each_s: float) -> int:
+        """Return the number of steps, from `least` to `most`, for which the first share of the time is enough."""
+        if self.search.deterministic:
+            return most
+        return max(least, min(most, int(_FIRST_SHARE * self.search.remaining_s / each_s)))
 
     def _first_bound(self, goal: int) -> tuple[Multipliers, int]:
         """Return multipliers for a goal and the lower bound that they give, after offering that bound to the search."""
@@ -216,9 +235,10 @@ class Decomposition:
         choice = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
         if choice.home is None or self._is_over() or not windows.begin(choice.home):
             return False
+        self._time_s = self.search.remaining_s
         windows.offer()
         for widest, patience in zip(_WIDTHS, _PATIENCE, strict=True):
-            if self._is_over() or windows.is_at_goal or self._is_half_over():
+            if self._is_over() or self._is_half_over():
                 break
             if self.floor < choice.cost:
                 self._raise_cost_bound(widest, choice.cost)
@@ -239,6 +259,7 @@ class Decomposition:
         With `in_turn`, the search also ends when half of the time is over.
         """
         idle, before = 0, windows.spent
+        windows.adopt_best()
         while idle < patience and not windows.is_at_goal and not self._is_over():
             if in_turn and self._is_half_over():
                 return

@@ -29,8 +29,8 @@ _LEAST = 40
 """The number of buffers from which windows come first; fewer buffers are packed as a whole."""
 _MEMBERS = 8
 """The average number of buffers for which each refuted set has space."""
-_PACK_NODES = (0, 300)
-"""The nodes of exact searches per buffer, of a packing that is there at once, and of a thorough one."""
+_NODES_EACH, _NODES = 300, 200_000
+"""The most nodes of exact searches, per buffer and in total, of the second packing; the first one is quick."""
 _STEPS = 300
 """The kernel's steps for each buffer between two reads of its plan."""
 _STEPS_A_UNIT = 16
@@ -86,13 +86,14 @@ class Windows:
         self._pool, self._offset = np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
         self._random = np.array([abs(seed_of(search.seed, 0)) | 1])
         self._goal = np.zeros(n, dtype=np.int64)
-        self._packer, self._traits = Packer(self.instance, search.flag), Traits(self.instance)
+        # A plan found as the time ends is still worth an answer, so the packer takes no stop flag.
+        self._packer, self._traits = Packer(self.instance, column([0])), Traits(self.instance)
 
     def begin(self, home: I64) -> bool:
         """Pack a choice, or else continue from the best plan of the search; return True if there is a plan."""
         pool = home[self.knapsack.item]
         self._goal = np.ascontiguousarray(self.spaces.table.price[pool, np.arange(len(pool))])
-        for nodes in _PACK_NODES:
+        for nodes in (0, min(_NODES_EACH, _NODES // len(pool))):
             known = (self._pool, self._offset)
             self._pool, self._offset = np.full_like(self._pool, ABSENT), np.zeros_like(self._offset)
             is_better = self._run(pool, 0, nodes) and (
@@ -100,14 +101,18 @@ class Windows:
             )
             if not is_better:
                 self._pool, self._offset = known
-            elif nodes != _PACK_NODES[-1]:
+            elif nodes == 0:
                 self.offer()
             if self.search.is_over:
                 break
-        best, is_packed = self.search.best, not (self._pool == ABSENT).any()
-        if not is_packed and best is not None:
+        self.adopt_best()
+        return not (self._pool == ABSENT).any()
+
+    def adopt_best(self) -> None:
+        """Continue from the best plan of the search if it costs less than the current one."""
+        best = self.search.best
+        if best is not None and ((self._pool == ABSENT).any() or self._cost(best.pool) < self._cost()):
             self._pool, self._offset = best.pool.copy(), best.offset.copy()
-        return is_packed or best is not None
 
     def improve(self) -> bool:
         """Search windows for a number of steps, and offer a cheaper plan; return False if none was found."""

@@ -166,11 +166,6 @@ class SolveOptions(WireValue):
     )
 
     @property
-    def is_planner(self) -> bool:
-        """True if the solver is a reference planner (`reference:NAME`) or a caller's planner (`module:function`)."""
-        return ":" in self.solver
-
-    @property
     def is_usual(self) -> bool:
         """True if a cached plan may be the answer, because the solver is `auto` and determinism is not required."""
         return self.solver == "auto" and not self.deterministic
@@ -203,7 +198,7 @@ class SolveOptions(WireValue):
                 raise OptionError(f'profile: must not be given with objective ["peak", "cost"], got {self.profile}')
             return "size"  # The first search of profile `size` also minimises the peak, so use that profile.
         wanted = next((name for name in _PROFILES if str(self.profile).startswith(name)), None)
-        if wanted is None and problem.objective == "peak" and self.is_planner:
+        if wanted is None and problem.objective == "peak" and ":" in self.solver:  # a planner, see `solver`
             wanted = "size"
         # Solvers chosen by name must also prove all goals to report "optimal", so use the same profile for them.
         return profile_of(problem, wanted)

@@ -74,7 +74,7 @@ def search_plan(
         control = replace(control, deadline=Deadline.from_limit(options.time_limit_s))
     if problem.equal_use:
         return _solve_equal_pools(problem, options, control, start, is_quick)
-    is_own = options.is_planner and not options.solver.startswith(PREFIX)
+    is_own = ":" in options.solver and not options.solver.startswith(PREFIX)
     is_one = len(problem.pools) == 1 and not isinstance(options.profile, dict) and problem.objective != PEAK_THEN_COST
     profile = None if is_one or is_own else options.profile_of(problem)
     if profile is not None:

@@ -102,6 +102,12 @@ def test_request_errors_state_location_reason_and_remedy(server: RunningServer) 
         answer = server.client.request(method, path, content=each.content.encode(), headers=headers)
         if (answer.status_code, each.lacking(sentences_of(answer))) != (int(each.status or 422), []):
             wrong.append((each.line, answer.status_code, each.lacking(sentences_of(answer)), answer.json()))
+        if each.mended:
+            method, *media, path = each.mended.split()
+            headers = {"content-type": media[0] if media else "application/json"}
+            mended = server.client.request(method, path, content=each.content.encode(), headers=headers)
+            if mended.status_code != 200:
+                wrong.append((each.mended, mended.status_code, [], mended.text))
     assert not wrong, json.dumps(wrong, indent=1)
 
 

@@ -121,7 +121,7 @@ IN_IMPORTERS: Patch = {
         insertion_before(
             "    from memplan.extensions.tvm.", "    from memplan.extensions.systems.toy.system import SYSTEM as TOY\n"
         ),
-        ("first = (TFLM,", "first = (TOY, TFLM,"),
+        ("own = (TFLM,", "own = (TOY, TFLM,"),
     ]
 }
 TOY = [("", '"""A toy."""\n')]

@@ -15,7 +15,7 @@ from memplan.questions import QUESTIONS
 from memplan.questions.question import Control
 
 _OTHERS = {"distance": 3, "least": "bytes", "most_changes": 1, "kinds": ("pool",), "with_plans": True}
-_OTHERS |= {"more": 64, "shrunk_to": 0.5, "tolerance": "2%"}
+_OTHERS |= {"more": 64, "shrunk_to": 0.5, "tolerance": "2%", "differences": True, "unmoved": True}
 
 
 def rows() -> Iterator[tuple[str, str]]:

@@ -62,12 +62,14 @@ def apply_budgets(line: CommandLine) -> CommandLine:
 
 def _read_tables(line: CommandLine, *, of_all: bool) -> Tables | None:
     path = line.given["budgets_file"]
-    return None if path is None else read_as(path, lambda data: _parse_tables(data, Path(path).parent, of_all))
+    given = Path(line.given["problem"])
+    return None if path is None else read_as(path, lambda data: _parse_tables(data, Path(path).parent, of_all, given))
 
 
-def _parse_tables(data: bytes, folder: Path, of_all: bool) -> Tables:
+def _parse_tables(data: bytes, folder: Path, of_all: bool, given: Path) -> Tables:
     """Return tables of flag values from a budgets file, which is TOML; raises InputError, one sentence per fault.
 
+    Names are relative to `folder`, where the budgets file is; hints also look in the folder `given`, which is checked.
     Only with `of_all` must every named model exist, because a build that checks one model may lack the other files.
     """
     try:
@@ -82,7 +84,9 @@ def _parse_tables(data: bytes, folder: Path, of_all: bool) -> Tables:
             wrong.append(f"{where}: must be in the table [default] or in that of a model, got {excerpt(table)}")
         elif not is_default and not (folder / key).is_file():
             if of_all:
-                wrong.append(f"{where}: must be the quoted path of a file in {folder}; there is none")
+                meant = given / key if folder == Path() else (given / key).resolve()
+                hint = f" (did you mean {excerpt(str(meant))}?)" if meant.is_file() else ""
+                wrong.append(f"{where}: must be the quoted path of a file in {folder}; there is none{hint}")
         else:
             tables[None if is_default else (folder / key).resolve()] = _table_flags(table, where, folder, wrong)
     if wrong:

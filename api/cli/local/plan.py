@@ -66,7 +66,16 @@ def plan(line: CommandLine) -> int:
         return run_each(line)
     call = begin_call(line)
     call.values = call.run_in_time(lambda: _read_inputs_of(call))
-    _refuse_wrong_options(call)
+    problem, server, solver = (call.values.get("problem"), call.flags["server"], call.flags["solver"])
+    if isinstance(problem, ObjectsProblem) and call.has_output(*_BESIDE):
+        raise OptionError(f"output: must be JSON for shared objects, got {', '.join(call.outputs)}")
+    if call.has_output(FOLDER) and call.reader.application is None and call.flags["order"] != [_BEST]:
+        raise OptionError("output: must be a folder only for several files or with --order best")
+    if server is not None and is_own_planner(solver):
+        raise OptionError(f"server: must not be given with a planner of your own, got solver {solver}")
+    if call.flags["prove"] and (server is None or isinstance(problem, ObjectsProblem)):
+        rule = "must be given with --server and a problem with pools; -o FILE.proof writes a certificate"
+        raise OptionError(f"prove: {rule}")
     with call_control(call, draws=True) as control:
         if _BEST in (call.flags["order"] or ()):
             call.values = call.run_in_time(lambda: load_search("reorder")(call, control))
@@ -105,21 +114,6 @@ def _read_inputs_of(call: Call) -> Mapping[str, Any]:
         reader.data = read_as(given["problem"], lambda data: data)
         return {}
     return read_files(call.line, reader)
-
-
-def _refuse_wrong_options(call: Call) -> None:
-    """Raise OptionError for output files or options that the kind of problem does not allow."""
-    solver = call.flags["solver"]
-    if isinstance(call.values.get("problem"), ObjectsProblem) and call.has_output(*_BESIDE):
-        raise OptionError(f"output: must be JSON for shared objects, got {', '.join(call.outputs)}")
-    if call.has_output(FOLDER) and call.reader.application is None and call.flags["order"] != [_BEST]:
-        raise OptionError("output: must be a folder only for several files or with --order best")
-    if call.flags["server"] is not None and is_own_planner(solver):
-        raise OptionError(f"server: must not be given with a planner of your own, got solver {solver}")
-    if call.flags["prove"] and (call.flags["server"] is None or isinstance(call.values.get("problem"), ObjectsProblem)):
-        raise OptionError(
-            "prove: must be given with --server and a problem with pools; -o FILE.proof writes a certificate"
-        )
 
 
 def _write_parts(call: Call, answer: Plan, path: str) -> None:

@@ -33,7 +33,9 @@ def verify(line: CommandLine) -> int:
     """Verify the plan of a command line; write a better plan and a page if they are requested."""
     if (solution := line.given["solution"]) is not None:
         if line.given["plan"] is not None:
-            raise OptionError("solution: must not be given with a plan, which it replaces", way="leave one of them out")
+            raise OptionError(
+                "solution: must not be given with a plan, which it replaces, got both", way="leave one of them out"
+            )
         if not Path(solution).exists():
             program = f"`memplan convert {shlex.join([str(line.file), '-o', 'program.lp'])}`"
             rule = f"{solution}: no such file or directory in {Path.cwd()}"

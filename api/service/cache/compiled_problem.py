@@ -32,7 +32,7 @@ class CompiledProblem:
     order: the canonical order of the instance's buffers, of shape (n,).
     is_small: True if work other than a search takes less time than handing it to a thread.
     start: the result of packing in quick orders, if the core computed it together with the instance.
-    key_id: the key whose known plans are used; None for plans that all keys share.
+    cache_name: the name of the problem's entry in the plan cache.
     """
 
     problem: Problem
@@ -40,12 +40,15 @@ class CompiledProblem:
     hash: str
     order: I64
     is_small: bool
-    start: PlainStart | None = None
-    key_id: str | None = None
+    start: PlainStart | None
+    cache_name: str
 
     @classmethod
     def from_problem(cls, problem: Problem, key_id: str | None = None) -> CompiledProblem:
-        """Return the compiled and hashed problem; takes O(m log m) time for m lifetimes."""
+        """Return the compiled and hashed problem; takes O(m log m) time for m lifetimes.
+
+        `key_id` is the key whose known plans are used; None for plans that all keys share.
+        """
         start = plain_start(problem, None, time.monotonic() + _ORDERS_S, is_all=False, seed=None)
         instance = compile_problem(problem) if start is None else start.instance
         order = canonical_order(instance) if start is None else start.order
@@ -55,12 +58,7 @@ class CompiledProblem:
             asked: list[Sized] = [instance.start, instance.conflict, instance.share, instance.bank_with]
             asked += [instance.priced_pairs, *(pool.reserved for pool in instance.pools)]
             is_small = sum(map(len, asked)) <= _FEW_ASKED
-        return cls(problem, instance, name, order, is_small, start, key_id)
-
-    @property
-    def cache_name(self) -> str:
-        """The name of the problem's entry in the plan cache."""
-        return cache_name(self.hash, self.key_id)
+        return cls(problem, instance, name, order, is_small, start, cache_name(name, key_id))
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:

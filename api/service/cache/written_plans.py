@@ -29,13 +29,6 @@ class WrittenPlan:
         return b"%b%.6f%b" % (self.before, time.monotonic() - arrived, self.after)
 
 
-def split_plan(content: bytes, status: str) -> WrittenPlan | None:
-    """Return a plan's JSON, split before and after its elapsed time; None if it has no such time."""
-    before, _, rest = content.rpartition(_TIME)
-    _, comma, after = rest.partition(b",")
-    return WrittenPlan(before + _TIME, comma + after, status) if before else None
-
-
 class WrittenPlans:
     """A process's most recent written plans by request digest, within a memory limit; for one event loop."""
 
@@ -51,11 +44,12 @@ class WrittenPlans:
         return plan
 
     def keep(self, digest: bytes, content: bytes, status: str) -> None:
-        """Keep a proved plan in written form; the least recently used plans are dropped."""
-        plan = split_plan(content, status)
-        if plan is None or digest in self._plans or len(content) > self._most // 8:
+        """Keep a proved plan in written form, unless it lacks its time; the least recently used plans are dropped."""
+        before, _, rest = content.rpartition(_TIME)
+        _, comma, after = rest.partition(b",")
+        if not before or digest in self._plans or len(content) > self._most // 8:
             return
-        self._plans[digest] = plan
+        self._plans[digest] = WrittenPlan(before + _TIME, comma + after, status)
         self._held += len(content) + _ENTRY_BYTES
         while self._held > self._most:
             _, gone = self._plans.popitem(last=False)

@@ -84,7 +84,9 @@ class JobQuery(BaseModel):
     search: Annotated[str, Field(min_length=1, max_length=NAME_CHARACTERS)] | None = None
     problem_hash: Annotated[str, matching(HASH, "must be sha256: and 64 hexadecimal digits")] | None = None
     limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 100
-    after: Annotated[str, matching(JOB_ID, "must be the id of a job")] | None = None
+    after: Annotated[str, matching(JOB_ID, "must be the id of a job, as `next` of the answer before has it")] | None = (
+        None
+    )
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,20 @@ def test_memplan_bench_exits_with_status_3_for_an_invalid_plan(tmp_path: Path) -
     assert main(["bench", "-o", str(results)]) == 3
 
 
+def test_memplan_bench_exits_with_status_4_for_a_failed_run(tmp_path: Path) -> None:
+    raising = "memplan.extensions.bench.tests.planners_to_measure:fail"
+    results = tmp_path / "results.jsonl"
+    assert main(["bench", SUITE, *QUICK[:3], f"greedy,{raising}", "-o", str(results)]) == 4
+    assert [each.outcome for each in read_results(results)] == ["plan", "failed"]
+    for outcome, status in {"late": 0, "memory": 0, "skipped": 0, "failed": 4}.items():
+        results.write_text(row() + row(seed=2, outcome=outcome, peak=None, message="said"))
+        assert main(["bench", "-o", str(results)]) == status
+    results.write_text(row() + row(solver="absent", outcome="skipped", peak=None, message="not installed"))
+    assert main(["bench", "-o", str(results)]) == 4, "a solver that never ran has no result"
+    results.write_text(row(outcome="failed", peak=None) + row(seed=2, outcome="invalid", peak=None))
+    assert main(["bench", "-o", str(results)]) == 3, "a wrong plan is worse than none"
+
+
 def test_bench_compare_prints_only_changes_and_exits_with_1_for_a_regression(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePath
 
@@ -12,7 +11,7 @@ from memplan.extensions.files.convert.source import add_program, deploy, facts_o
 from memplan.planner.errors import Option, OptionError, excerpt
 from memplan.planner.foreign.arena import rules_of
 from memplan.planner.foreign.layout import lay_out
-from memplan.planner.foreign.model_options import Size, size_text
+from memplan.planner.foreign.model_options import size_text
 from memplan.planner.foreign.writing import EXPORTERS, export
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.plan import Plan
@@ -45,7 +44,7 @@ def convert(
     """
     running, target = control.begin(options), options.to or ("json" if plan is None else "c")
     if target == TFLITE and options.dims:
-        said = _dims_text(options.dims)
+        said = ", ".join(f"{name}={size_text(size)}" for name, size in options.dims.items())
         rule = f"must be left out if a .tflite is written, because it keeps its own sizes, got {said}"
         way = f"export the model with {said}, or convert it with the sizes in the file"
         raise OptionError.from_rule("dims", rule, way=way if plan is None else f"{way}, without this plan")
@@ -87,11 +86,6 @@ def convert(
         return facts.model_copy(update={"files": (WrittenFile.from_data("", _problem_text(problem, target, running)),)})
     its = program_of(file, reader.imported) if options.program else {}
     return facts.model_copy(update={"problem": problem, **its})
-
-
-def _dims_text(dims: Mapping[str, Size]) -> str:
-    """Return the sizes of dimensions as text, in the comma-separated form that the option `--dim` accepts."""
-    return ", ".join(f"{name}={size_text(size)}" for name, size in dims.items())
 
 
 def _problem_text(problem: Problem, target: str, running: Control) -> bytes:

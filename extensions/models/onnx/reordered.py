@@ -36,7 +36,8 @@ def set_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedF
 def _reorder(graph: GraphProto, orders: Mapping[Where, Sequence[int]], where: Where) -> bool:
     """Reorder the nodes of a graph and its subgraphs; return True if any node moved."""
     reads, writes = [[*_names_read(node)] for node in graph.node], [[*filter(None, node.output)] for node in graph.node]
-    order = new_order(orders.get(where, ()), reads, writes, {v for v, node in enumerate(graph.node) if _has_rng(node)})
+    by_chance = {v for v, node in enumerate(graph.node) if any(each.op_type in BY_CHANCE for each in _nodes_in(node))}
+    order = new_order(orders.get(where, ()), reads, writes, by_chance)
     inside = [
         _reorder(inner, orders, (*where, v, k))
         for v, node in enumerate(graph.node)
@@ -63,11 +64,6 @@ def _names_read(node: NodeProto) -> Iterator[str]:
     for _, inner in subgraphs(node):
         for graph in graphs_of(inner):
             yield from (value.name for value in graph.output)
-
-
-def _has_rng(node: NodeProto) -> bool:
-    """Return True if a node or a node in its subgraphs draws random numbers."""
-    return any(each.op_type in BY_CHANCE for each in _nodes_in(node))
 
 
 def _sorted_bytes(model: ModelProto) -> bytes:

@@ -117,6 +117,10 @@ def test_check_includes_a_problem_that_the_budget_file_names(folder: Path, capfd
         ("[models/a.tflite]\n", "budgets.toml: must be TOML: "),
         ('budget = "1KiB"', 'budgets.toml: "budget": must be in the table [default] or in that of a model, got "1KiB"'),
         ("[d.tflite]\nbudget = 1", 'budgets.toml: "d": must be the quoted path of a file in .; there is none'),
+        (
+            '["a.tflite"]',
+            'budgets.toml: "a.tflite": must be the quoted path of a file in .; there is none (did you mean "models/a',
+        ),
         ('["models/d.tflite"]', 'budgets.toml: "models/d.tflite": must be the quoted path of a file in .; there'),
         ("[default]\nbudgte = 1", "budgets.toml: default: must have known keys only (time-limit, "),
         ('[default]\nbaseline = "a"', "budgets.toml: default: must have known keys only ("),

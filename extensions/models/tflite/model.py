@@ -193,7 +193,7 @@ def read_model(data: bytes) -> Model:
         raise FormatError(f"model: must have the identifier TFL3 at byte 4, got {excerpt(data[4:8])}", way=OTHER_KIND)
     root = Table.root(data, "model")
     buffers = list(root.tables(4, "buffers"))
-    has_content = [_has_bytes(buffer) for buffer in buffers]
+    has_content = [each.byte_count(0, "data") > 0 or each.integer(2, "size", "Q") > 0 for each in buffers]
     codes = [_operator_name(code) for code in root.tables(1, "operator_codes")]
     graphs = list(root.tables(2, "subgraphs"))
     if not graphs:
@@ -213,11 +213,6 @@ def _input_names(root: Table) -> dict[int, str]:
             rows = signature.tables(0, "inputs")
             return {row.integer(1, "tensor_index", "I"): row.text(0, "name") for row in rows}
     return {}
-
-
-def _has_bytes(buffer: Table) -> bool:
-    """Return True if a buffer has bytes, inside the FlatBuffer or after it."""
-    return buffer.byte_count(0, "data") > 0 or buffer.integer(2, "size", "Q") > 0
 
 
 def _operator_name(code: Table) -> tuple[str, bool]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memplan.planner.errors import Option, OptionError, excerpt
-from memplan.planner.errors.did_you_mean import did_you_mean
+from memplan.planner.errors.did_you_mean import closest_word, did_you_mean
 
 _HOST = "host"
 REFERENCE = "reference"
@@ -141,9 +141,10 @@ def target_of(name: str | None, kernels: str | None) -> Target:
     kinds = [each for each, prefix in KERNELS.items() if core.startswith(prefix)]
     if kind not in kinds:
         words = f"one of {', '.join(kinds)}" if len(kinds) > 1 else kinds[0]
-        rule = f"must be {words} for {excerpt(core)}, got {excerpt(kind)}"
-        is_known = core == _HOST and kind in KERNELS
-        boards = [each for each in _USUAL if is_known and each.startswith(KERNELS[kind])]
+        hint = "" if kind in KERNELS else did_you_mean(kind, KERNELS)
+        rule = f"must be {words} for {excerpt(core)}, got {excerpt(kind)}{hint}"
+        meant = kind if kind in KERNELS else closest_word(kind, KERNELS)
+        boards = [each for each in _USUAL if core == _HOST and meant and each.startswith(KERNELS[meant])]
         way = ("; give ", Option("target", boards[0])) if boards else ()
         raise OptionError.from_rule("kernels", rule, *way)
     return Target(core, kind, name is not None or kernels is not None)

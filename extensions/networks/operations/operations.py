@@ -114,7 +114,7 @@ class Function(WireValue):
                 ("body", tuple(flatten_tuples(statement, fields) for statement in self.body)),
             ):
                 object.__setattr__(self, field, spread)
-        breaks = [*self._broken_buffer_rules(), *self._broken_list_rules(), *self._broken_statement_rules()]
+        breaks = [*self._buffer_violations(), *self._list_violations(), *self._statement_violations()]
         if breaks:
             raise_rules(*breaks[: MAX_SHOWN + 1])
         return self
@@ -153,7 +153,7 @@ class Function(WireValue):
         others = {*self.params, *self.results, *self.constants}
         return tuple(row.id for row in self.buffers if row.id not in others and row.alias_of is None)
 
-    def _broken_buffer_rules(self) -> Iterator[Break]:
+    def _buffer_violations(self) -> Iterator[Break]:
         for first, i in repeated_positions([row.id for row in self.buffers]):
             yield ("buffers", i, "id"), unique_rule(excerpt(self.buffers[i].id), f"at buffers[{first}]")
         for i, row in enumerate(self.buffers):
@@ -172,7 +172,7 @@ class Function(WireValue):
                 rule = f"must end inside {excerpt(row.alias_of)} ({inside.bytes} bytes), got an end at {end}"
                 yield ("buffers", i, "alias_offset"), rule
 
-    def _broken_list_rules(self) -> Iterator[Break]:
+    def _list_violations(self) -> Iterator[Break]:
         for field in ("params", "results", "constants"):
             names: tuple[str, ...] = getattr(self, field)
             for first, k in repeated_positions(names):
@@ -185,7 +185,7 @@ class Function(WireValue):
                 elif field == "constants" and name in (*self.params, *self.results):
                     yield (field, k), f"must be neither a param nor a result, got {excerpt(name)}"
 
-    def _broken_statement_rules(self) -> Iterator[Break]:
+    def _statement_violations(self) -> Iterator[Break]:
         own, constants = set(self.temporaries), set(self.constants)
         for where, statement in walk_statements(self.body, ("body",)):
             for field, k, name in named_buffers(statement):
@@ -213,17 +213,17 @@ class Operations(WireValue):
 
     @model_validator(mode="after")
     def _require_existing_functions(self) -> Operations:
-        breaks = [*self._broken_name_rules()]
+        breaks = [*self._name_violations()]
         for name, function in self.functions.items():
             for where, statement in walk_statements(function.body, ("functions", name, "body")):
                 if isinstance(statement, Call):
-                    breaks += self._broken_call_rules(where, function, statement)
+                    breaks += self._call_violations(where, function, statement)
         breaks += [] if breaks else self._cycles()
         if breaks:
             raise_rules(*breaks[: MAX_SHOWN + 1])
         return self
 
-    def _broken_name_rules(self) -> Iterator[Break]:
+    def _name_violations(self) -> Iterator[Break]:
         if self.entry not in self.functions:
             some = ", ".join(map(excerpt, [*self.functions][:3]))
             yield ("entry",), f"must name a function{f' ({some})' if some else ''}, got {excerpt(self.entry)}"
@@ -237,7 +237,7 @@ class Operations(WireValue):
                         place = ("functions", name, "buffers", i, "pools", k)
                         yield place, f"must name a pool of the operations, got {excerpt(pool)}"
 
-    def _broken_call_rules(self, where: Location, caller: Function, call: Call) -> Iterator[Break]:
+    def _call_violations(self, where: Location, caller: Function, call: Call) -> Iterator[Break]:
         callee = self.functions.get(call.call)
         if callee is None:
             yield (*where, "call"), f"must name a function, got {excerpt(call.call)}"

@@ -142,7 +142,10 @@ class OrderOptions(GraphOptions):
                 raise OptionError.from_rule(name, rule, Option("recompute"), f", got {excerpt(value)}", way=way)
         if self.within is not None and self.extra_cost is not None:
             way = "leave one of them out"
-            raise OptionError.from_rule("within", "must not be given together with ", Option("extra_cost"), way=way)
+            text = f", got {excerpt(self.within)} and {excerpt(self.extra_cost)}"
+            raise OptionError.from_rule(
+                "within", "must not be given together with ", Option("extra_cost"), text, way=way
+            )
 
     @property
     def limit(self) -> int | None:

@@ -19,6 +19,7 @@ export function legendTexts({ legend, look, plan, demand, lanes, shared }) {
     ...says(look.time !== null && plan.pool.some((q) => q >= 0), "strip at the left: what lies where at this time"),
     ...says(plan.count > 1, "Shift and drag: sums of a span of time"),
     ...says(Boolean(plan.prefix), `names begin with ${nameText(plan.prefix ?? "", 40)}`),
+    ...says(Boolean(plan.suffix), `names end with ${nameText(plan.suffix ?? "", 40)}`),
     ...says(look.peak.length > 0, "purple outline: decides the peak"),
     ...says(look.wrong.length > 0, "red outline: breaks a rule"),
     ...says(look.selected >= 0, "blue: selected; red: what it stands on"),

@@ -30,7 +30,7 @@ export class Overlay extends Pencil {
       if (pool.bank_size) this.banks(lane, pool);
       const bound = lanes.demand?.sum ? undefined : known(plan.verdict.pools[lane.pool]?.bound);
       const isHigh = pool.size !== undefined && bound !== undefined && bound <= pool.size;
-      this.level(lane, pool.size, theme.capacity, [], "capacity", isHigh ? [-15] : [-15, 2]);
+      this.level(lane, pool.size, theme.capacity, [], "capacity", isHigh ? [-15] : [-15, 2], bound);
       this.level(lane, bound, theme.bound, [6, 4], "bound", isHigh ? [2] : [2, -15]);
     }
   }
@@ -45,14 +45,17 @@ export class Overlay extends Pencil {
 
   /**
    * A line at an offset, with a word above or below it.
-   * @param {Lane} lane @param {number | undefined} bytes @param {string} colour @param {number[]} dash @param {string} [word] @param {number[]} [sides]
+   * @param {Lane} lane @param {number | undefined} bytes @param {string} colour @param {number[]} dash @param {string} [word]
+   * @param {number[]} [sides] @param {number} [other] another line, which must not cross the word
    */
-  level(lane, bytes, colour, dash, word, sides = []) {
+  level(lane, bytes, colour, dash, word, sides = [], other = undefined) {
     if (bytes === undefined || bytes === null) return;
     if (bytes > lane.bytes) {
       // Where the lane ends far below it, the word alone: or an unused memory would look full.
       const [high, low] = this.band(lane.pool);
-      if (word && low - high > 36) this.tag(`${word} ${sizeText(bytes)}, far above`, GUTTER.left + this.width - 6, high, colour, [1]);
+      const line = other === undefined ? -1 : this.py(lane.pool, other) - high;
+      const side = line >= 0 && line < 17 ? line + 3 : 1;
+      if (word && low - high > 36) this.tag(`${word} ${sizeText(bytes)}, far above`, GUTTER.left + this.width - 6, high, colour, [side]);
       return;
     }
     const y = Math.round(this.py(lane.pool, bytes)) + 0.5;

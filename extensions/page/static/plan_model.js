@@ -82,6 +82,7 @@ export class PlanModel {
     this.spans = (names?.spans ?? []).map((/** @type {any} */ { kind, name, start, end }) =>
       ({ kind, name, start: this.timeOf(start), end: this.timeOf(end) }));
     /** @type {string | undefined} */ this.prefix = undefined;
+    /** @type {string | undefined} */ this.suffix = undefined;
     /** @type {Column | null | undefined} */ this._groups = undefined;
     /** @type {Map<number, Load>} */ this._loads = new Map();
     /** All buffers are in the one pool. */ this.isWhole = this.pools.length === 1 && !this.pool.includes(-1);
@@ -205,10 +206,12 @@ export class PlanModel {
     return nameText(this.ids[i], most);
   }
 
-  /** A name without what all names begin with. @param {number} i */
+  /** A name without what all names begin with, and without what all end with. @param {number} i */
   label(i) {
     this.prefix ??= sharedPrefix(this.ids);
-    return nameText(String(this.ids[i]).slice(this.prefix.length));
+    this.suffix ??= sharedSuffix(this.ids, this.prefix);
+    const name = String(this.ids[i]);
+    return nameText(name.slice(this.prefix.length, name.length - this.suffix.length));
   }
 
   /** Buffers by the first part of their names, after what all begin with; null where names have no parts. */
@@ -311,6 +314,13 @@ function sharedPrefix(ids) {
   let prefix = ids.length > 1 ? String(ids[0]) : "";
   for (const id of ids) while (!String(id).startsWith(prefix)) prefix = prefix.slice(0, -1);
   return /^.*[/.:_]/.exec(prefix)?.[0] ?? "";
+}
+
+/** What all names end with, from a sign that parts them on; no name is left empty. @param {any[]} ids @param {string} prefix */
+function sharedSuffix(ids, prefix) {
+  let suffix = ids.length > 1 ? String(ids[0]).slice(prefix.length + 1) : "";
+  for (const id of ids) while (!String(id).slice(prefix.length + 1).endsWith(suffix)) suffix = suffix.slice(1);
+  return /[/.:_].*$/.exec(suffix)?.[0] ?? "";
 }
 
 /** Refuse a buffer that cannot be drawn; what else is wrong with it, memplan says. @param {any} row @param {number} i */

@@ -399,6 +399,19 @@ def test_the_strip_shows_addresses_at_a_time_and_the_panel_shows_idle_bytes(open
         )
 
 
+def test_labels_omit_the_common_end_of_names(browser: Any, tmp_path: Path) -> None:
+    rows = [Buffer(id=f"layer{k}.conv{k}.output", size=1024, start=k, end=k + 2) for k in range(6)]
+    problem = Problem(buffers=rows)
+    path = tmp_path / "names.html"
+    path.write_bytes(plan_page(problem, solve(problem)))
+    with tab(browser) as found:
+        found.page.goto(path.as_uri())
+        wait_for_picture(found)
+        labels = found.page.evaluate("memplan.view.plan.ids.map((_, i) => memplan.view.plan.label(i))")
+        assert labels == [f"layer{k}.conv{k}" for k in range(6)]
+        assert "names end with .output" in found.page.inner_text(".legend")
+
+
 def test_labels_omit_the_common_prefix_of_names_and_groups_use_the_next_part(browser: Any, tmp_path: Path) -> None:
     names = [f"main/block{k // 2}/conv{k}" for k in range(6)]
     problem = Problem(buffers=[Buffer(id=name, size=1024, start=k, end=k + 2) for k, name in enumerate(names)])

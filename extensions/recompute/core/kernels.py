@@ -121,12 +121,17 @@ LEAST, NONE = 1, 0
 class LeastRuns(NamedTuple):
     """The input and output of the search for the cheapest runs within `budget` bytes and a cost of at most `most`.
 
-    The search ends once another thread sets flag[0], or after `node_limit` states.
+    Output over_output[k] of operation v may lie over its input over_input[k], for k in over_first[v]:over_first[v + 1],
+    if no later run needs this copy of the input. The search ends once another thread sets flag[0], or after
+    `node_limit` states.
     """
 
     budget: int
     most: int
     node_limit: int
+    over_first: I64  # (n + 1,): start of each operation's pairs, then the end of the last operation's pairs
+    over_output: I64
+    over_input: I64
     run: I64  # (most runs,): output, the operations of the cheapest runs found, in order
     answer: I64  # (4,): output, number of runs, cost of repeated runs, lower bound on that cost, number of states
     flag: I64  # (1,): flag that another thread sets to stop the search

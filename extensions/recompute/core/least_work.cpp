@@ -13,6 +13,7 @@ struct LeastRuns {
   i64 budget;
   i64 most;
   i64 node_limit;
+  Overwriting over;
   Array<i64> run;
   Array<i64> answer;
   Array<i64> flag;
@@ -38,7 +39,7 @@ class Search : WorkBound {
 
   i64 run() {
     if (!has_memory_) return kNoMemory;
-    if (!prepare()) return end(kNone, kEndless);
+    if (!prepare(query_.over)) return end(kNone, kEndless);
     const Bits nothing;
     limit_ = kEndless;
     i64 bound = least_of(nothing, 0, needs_of(nothing, given_));
@@ -93,6 +94,16 @@ class Search : WorkBound {
     if (looks_ % kLooksBetweenFlags == 0) has_stopped_ |= is_set(query_.flag);
   }
 
+  struct Dropping {
+    i64 parent, operation, cost;
+    Bits done, memory;
+    Bits laid;  // outputs that lie over inputs
+    Needs needs;
+    i64 tensor[kMostBits];  // the largest first
+    i64 count;
+    i64 rest[kMostBits + 1] = {};  // the bytes of those from one on
+  };
+
   // Run an operation in a state, with what must be dropped for it.
   void run_next(i64 at, i64 v, const Needs &needs) {
     const Node &node = nodes_[at];
@@ -110,7 +121,7 @@ class Search : WorkBound {
     } else if (!row.before.within(node.done)) {
       return;
     }
-    Dropping drop{at, v, cost, node.done, node.memory | row.makes, {}, {}, 0};
+    Dropping drop{at, v, cost, node.done, node.memory | row.makes, {}, {}, {}, 0};
     drop.done.add(v);
     const i64 over = bytes_of(drop.memory) + row.work - budget_;
     if (over <= 0) {
@@ -119,23 +130,53 @@ class Search : WorkBound {
     }
     drop.needs = needs_of(drop.done, drop.memory);
     if (drop.needs.cost >= kEndless) return;
+    overwrite_from(drop, query_.over.first[v], over, cost + drop.needs.cost, drop.needs.again);
+  }
+
+  // Lay outputs from row `k` on over inputs, each or not, and drop tensors if bytes above the budget remain.
+  void overwrite_from(Dropping &drop, i64 k, i64 over, i64 least, const Bits &again) {
+    if (over <= 0 || k == query_.over.first[drop.operation + 1]) {
+      list_droppable(drop);
+      drop_from(drop, 0, over, least, kEndless, again);
+      return;
+    }
+    overwrite_from(drop, k + 1, over, least, again);
+    const i64 output = query_.over.output[k], input = query_.over.input[k];
+    if (has_stopped_ || drop.laid.has(output) || !drop.memory.has(input) || !may_lose(drop, input)) return;
+    drop.laid.add(output);
+    drop.memory.remove(input);
+    Bits with = again;
+    const i64 more = cost_without(drop, input, with);
+    overwrite_from(drop, k + 1, over - graph_.size[output], least + more, with);
+    drop.memory.add(input);
+    drop.laid.remove(output);
+  }
+
+  // List the tensors that the operation of `drop` does not use, the largest first.
+  void list_droppable(Dropping &drop) const {
+    const Operation &row = operations_[drop.operation];
+    drop.count = 0;
     ((drop.memory & sized_) - (row.needs | row.makes)).each([&](i64 t) { drop.tensor[drop.count++] = t; });
     std::sort(drop.tensor, drop.tensor + drop.count, [&](i64 a, i64 b) {
       return graph_.size[a] > graph_.size[b] || (graph_.size[a] == graph_.size[b] && a < b);
     });
     drop.rest[drop.count] = 0;
     for (i64 k = drop.count; k > 0; --k) drop.rest[k - 1] = drop.rest[k] + graph_.size[drop.tensor[k - 1]];
-    drop_from(drop, 0, over, cost + drop.needs.cost, kEndless, drop.needs.again);
   }
 
-  struct Dropping {
-    i64 parent, operation, cost;
-    Bits done, memory;
-    Needs needs;
-    i64 tensor[kMostBits];  // the largest first
-    i64 count;
-    i64 rest[kMostBits + 1] = {};  // the bytes of those from one on
-  };
+  // Whether a tensor may leave memory: nothing needs it any more, or it can be made again.
+  bool may_lose(const Dropping &drop, i64 tensor) const {
+    const i64 maker = graph_.maker[tensor];
+    return !drop.needs.tensors.has(tensor) || (maker >= 0 && may_run_again(maker, drop.done));
+  }
+
+  // The cost of making a tensor again, if anything needs it and its maker is not in `again` yet, to which it is added.
+  i64 cost_without(const Dropping &drop, i64 tensor, Bits &again) const {
+    const i64 maker = graph_.maker[tensor];
+    if (!drop.needs.tensors.has(tensor) || again.has(maker)) return 0;
+    again.add(maker);
+    return operations_[maker].cost;
+  }
 
   // Enter the states that drop just enough of the tensors from `k` on; `smallest` is the smallest one dropped so far.
   void drop_from(Dropping &drop, i64 k, i64 over, i64 least, i64 smallest, Bits again) {
@@ -150,15 +191,10 @@ class Search : WorkBound {
       return;
     }
     if (drop.rest[k] < over || has_stopped_) return;
-    const i64 tensor = drop.tensor[k], maker = graph_.maker[tensor], size = graph_.size[tensor];
-    const bool is_needed = drop.needs.tensors.has(tensor);
-    if (!is_needed || (maker >= 0 && may_run_again(maker, drop.done))) {
+    const i64 tensor = drop.tensor[k], size = graph_.size[tensor];
+    if (may_lose(drop, tensor)) {
       Bits with = again;
-      i64 more = 0;
-      if (is_needed && !again.has(maker)) {
-        with.add(maker);
-        more = operations_[maker].cost;
-      }
+      const i64 more = cost_without(drop, tensor, with);
       drop.memory.remove(tensor);
       drop_from(drop, k + 1, over - size, least + more, std::min(smallest, size), with);
       drop.memory.add(tensor);

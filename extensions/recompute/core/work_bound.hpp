@@ -8,6 +8,11 @@
 
 namespace memplan::order {
 
+// The outputs of operation v that may lie over its inputs, row by row, where nothing needs the input any more.
+struct Overwriting {
+  Array<i64> first, output, input;
+};
+
 // The bound for a graph's programs within a budget; a state is what has run and what is in memory.
 class WorkBound {
  protected:
@@ -18,6 +23,7 @@ class WorkBound {
     Bits behind;  // operations behind which it must not run again
     bool is_again;
     i64 work, cost;
+    i64 saved;  // the most bytes of its outputs that can lie over its inputs
   };
 
   // The tensors that must still come into memory, the operations that run again for them, and their cost.
@@ -44,7 +50,7 @@ class WorkBound {
   }
 
   // Read the tables; return false if an operation, or the start, exceeds the budget by itself.
-  bool prepare() {
+  bool prepare(const Overwriting &over) {
     for (i64 t = 0; t < m_; ++t) {
       if (graph_.maker[t] < 0 && graph_.is_there[t]) given_.add(t);
       if (graph_.is_kept[t]) kept_.add(t);
@@ -58,9 +64,10 @@ class WorkBound {
                         bits_of(graph_.behind_first, graph_.behind, v),
                         graph_.is_again[v] != 0,
                         graph_.work[v],
-                        graph_.cost[v]};
+                        graph_.cost[v],
+                        bytes_of(bits_of(over.first, over.output, v))};
       const Operation &row = operations_[v];
-      is_possible &= bytes_of(row.needs | row.makes) + row.work <= budget_;
+      is_possible &= bytes_of(row.needs | row.makes) + row.work - row.saved <= budget_;
     }
     if (is_possible) list_freed();
     return is_possible;
@@ -80,7 +87,7 @@ class WorkBound {
       Bits across = kept_;
       later[v].each([&](i64 w) { across = across | operations_[w].needs; });
       i64 bytes[kMostBits] = {};
-      excess_[v] = bytes_of(own) + operations_[v].work - budget_;
+      excess_[v] = bytes_of(own) + operations_[v].work - operations_[v].saved - budget_;
       (across - own).each([&](i64 t) {
         const i64 maker = graph_.maker[t];
         if (maker < 0 ? !given_.has(t) : !earlier[v].has(maker)) return;

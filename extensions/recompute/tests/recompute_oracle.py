@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 
 from memplan.extensions.networks.operations.graph import OperationGraph
@@ -12,7 +12,8 @@ def min_extra_cost(graph: OperationGraph, costs: Sequence[int], budget: int) -> 
     """Return the minimum cost of repeated runs within a budget in bytes, or None if no program is within it.
 
     A state is the set of operations that have run and the tensors in memory, any of which may be dropped at any time.
-    Only graphs in which no tensor is written twice, and without control edges, are supported.
+    An output may take the place of an input that it may overwrite, even of a kept one that is made again later. Only
+    graphs in which no tensor is written twice, and without control edges, are supported.
     """
     n, size = len(graph.ops), graph.size
     given = frozenset(
@@ -36,13 +37,28 @@ def min_extra_cost(graph: OperationGraph, costs: Sequence[int], budget: int) -> 
         for v, row in enumerate(graph.ops):
             if memory.issuperset(row.inputs):
                 held = memory | set(row.outputs)
-                if sum(size[t] for t in held) + row.work <= budget:
-                    steps.append((cost + (costs[v] if v in done else 0), done | {v}, held))
+                for over in _overwritings(graph, v, row.may_overwrite):
+                    if sum(size[t] for t in held) + row.work - sum(size[output] for output in over) <= budget:
+                        steps.append((cost + (costs[v] if v in done else 0), done | {v}, held - {*over.values()}))
         for more, ran, held in steps:
             if best.get((ran, held), more + 1) > more:
                 count += 1
                 heappush(queue, (more, count, ran, held))
     return None
+
+
+def _overwritings(graph: OperationGraph, v: int, pairs: Sequence[tuple[int, int]]) -> Iterator[dict[int, int]]:
+    """Yield each choice of outputs of an operation that overwrite inputs, as a map from outputs to inputs."""
+    if not pairs:
+        yield {}
+        return
+    row, (k, j) = graph.ops[v], pairs[0]
+    output, tensor = row.outputs[k], row.inputs[j]
+    for over in _overwritings(graph, v, pairs[1:]):
+        yield over
+        is_free = output not in over and tensor not in over.values() and tensor not in (*row.outputs, *graph.resident)
+        if is_free and output in graph.new_tensors[v] and 0 < graph.size[output] <= graph.size[tensor]:
+            yield {**over, output: tensor}
 
 
 def min_peak(graph: OperationGraph, clones: Sequence[int]) -> int:

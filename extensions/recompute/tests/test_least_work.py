@@ -25,7 +25,7 @@ from memplan.extensions.recompute.stages import Stages
 from memplan.extensions.recompute.states import SearchResult, search_states
 from memplan.extensions.recompute.tests.recompute_oracle import bytes_of_runs, min_extra_cost
 from tests.support.depth import seeds
-from tests.support.operation_graphs import layered_graph, plain_graph, random_graph, training_chain
+from tests.support.operation_graphs import add_pairs, layered_graph, plain_graph, random_graph, training_chain
 
 CHECKER: Any = extra
 """The checker has no type annotations, as it also runs without memplan."""
@@ -284,6 +284,36 @@ def test_bound_recomputed_lets_an_output_overwrite_a_kept_input_that_is_recomput
     ops = [{"in": [0], "out": [1], "cost": 4}, {"in": [1], "out": [2], "work": 4, "may_overwrite": [[0, 0]]}]
     graph = OperationGraph.model_validate({"size": [1, 3, 2], "kept": [1, 2], "ops": ops})
     assert peak_lower_bound(graph) <= 8 < bound_unsearched(graph)[0]
+    answer = answer_within(graph, 8)
+    assert answer.is_within
+    assert answer.points[-1].order == (0, 1, 0)
+    assert answer.extra_cost == answer.extra_cost_lower_bound == 4
+    assert answer_within(graph, 7).has_none
+
+
+@pytest.mark.drawn
+@pytest.mark.slow
+def test_state_search_finds_the_least_cost_if_outputs_may_overwrite_inputs() -> None:
+    again = none = cheaper = 0
+    for seed in seeds(60):
+        rng = random.Random(seed)
+        graph = add_pairs(rng, plain_graph(rng, rng.randint(2, 5)))
+        ops = tuple(row.model_copy(update={"may_overwrite": ()}) for row in graph.ops)
+        apart = graph.model_copy(update={"ops": ops})
+        costs = costs_of(graph)
+        for budget in {*budgets(graph), peak_lower_bound(graph)}:
+            found, least = searched(graph, budget), min_extra_cost(graph, costs, budget)
+            assert found.bound == least
+            none += least is None
+            cheaper += least != min_extra_cost(apart, costs, budget)
+            if found.runs is not None:
+                program = clone_graph(graph, found.runs).graph
+                assert peak_of(program, range(len(program.ops))) <= budget
+                assert extra_cost(graph, found.runs) == least
+                again += least != 0
+    assert again > 0
+    assert none > 0
+    assert cheaper > 0
 
 
 def test_order_recompute_never_costs_less_for_a_tighter_limit() -> None:

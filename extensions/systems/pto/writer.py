@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from memplan.extensions.systems.pto.reader import homes_of_tiles, last_dump, read
-from memplan.extensions.systems.pto.system import is_pto
+from memplan.extensions.systems.rows import is_pto
 from memplan.extensions.systems.stablehlo.mlir import COMMENT
 from memplan.planner.errors import FormatError, InvalidPlanError, excerpt
 from memplan.planner.foreign.layout import VerifiedLayout

@@ -406,14 +406,11 @@ class _Program:
         name = what if role == "param" else f"{what}.{self.serial}"
         self.serial += 1
         self.draft.declare(name, packed_bytes(what, element_count(shape), kind.bits, self.draft.alignment), role)
-        self.draft.describe(name, TensorFacts(name=name, shape=_concrete_shape(shape), dtype=kind.dtype))
+        known = tuple(shape) if all(type(size) is int for size in shape) else None
+        self.draft.describe(name, TensorFacts(name=name, shape=known, dtype=kind.dtype))
         unknown = np.frompyfunc(lambda _: UnknownNumber(), 1, 1)
         numbers = np.asarray(unknown(np.zeros(kind.sizes)), object) if kind.has_few_numbers else None
         return _Value(shape, kind, name, numbers)
-
-
-def _concrete_shape(shape: Sizes) -> tuple[int, ...] | None:
-    return tuple(shape) if all(type(size) is int for size in shape) else None
 
 
 def _flatten(values: Iterable[_Value]) -> list[_Value]:

@@ -46,7 +46,7 @@ class ProblemRule:
             return RuleMember(rule=self.kind, pool=pool.name, value=pool.alignment)
         if self.kind in FIELDS:
             return RuleMember(rule=self.kind, buffers=entry_ids(getattr(problem, self.kind)[self.entry]))
-        values: dict[str, int | tuple[int | str, ...]] = {
+        values: dict[str, int | tuple[str, ...] | tuple[int, ...]] = {
             "offset": int(table.offset[i]),
             "alignment": int(table.alignment[i]),
             "pools": table.pool_choices[int(table.pool_choice[i])],

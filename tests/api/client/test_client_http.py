@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from pydantic_core import to_json
@@ -19,7 +21,7 @@ from memplan.api.client.values import AwayError, BusyError, RefusedError, WrongA
 from memplan.api.options import Options
 from memplan.extensions.networks.operations.graph import graph_from
 from memplan.extensions.networks.operations.order_check import peak_of
-from memplan.planner.errors import OptionError
+from memplan.planner.errors import InputError, OptionError
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.questions import QUESTIONS
@@ -106,6 +108,32 @@ def test_a_refused_call_raises_an_error_with_the_servers_messages(client: Client
         client.plan(TWO, Options(accept="soon"))
     assert caught.value.status == 422
     assert caught.value.sentences == ('accept: must be fit or a percentage such as 5%, got "soon"',)
+
+
+def test_the_client_reads_inputs_in_json_and_names_what_is_wrong_with_others(client: Client) -> None:
+    problem = TWO.model_dump(mode="json", exclude_defaults=True)
+    plan = client.plan(problem)
+    assert plan.peak == client.plan(TWO).peak
+    assert client.verify(problem, plan).valid
+    assert client.wait(client.submit(problem).id).state == client.wait(client.submit({"problem": problem}).id).state
+    wrong: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
+        (client.plan, ("p.json",), 'problem: must be a value or a JSON object, got "p.json"'),
+        (client.verify, (problem,), "plan: is required for verify, got problem"),
+        (client.submit, ({"problem": problem, "graph": 1},), "graph: must be an input of plan (problem, keep)"),
+        (client.plan, ({"problem": problem},), "problem: is not a known field"),
+    ]
+    for call, given, sentence in wrong:
+        with pytest.raises(InputError, match=re.escape(sentence)):
+            call(*given)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("result", "did you mean job_result?"), ("plann", "did you mean plan?"), ("zzz", "job_plan, ")]
+)
+def test_a_wrong_method_of_the_client_is_refused_with_a_hint(client: Client, name: str, hint: str) -> None:
+    assert {"plan", "job_result", "explain"} <= {*dir(client)}
+    with pytest.raises(AttributeError, match=hint.replace("?", r"\?")):
+        getattr(client, name)
 
 
 def test_a_request_about_an_unknown_job_is_refused(client: Client) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -225,6 +227,38 @@ def test_a_picture_labels_the_ten_largest_buffers_even_with_long_names() -> None
     problem = Problem.model_validate({"buffers": [*rows(300), *large]})
     _, texts = draw_picture(problem, solve(problem))
     assert sum(text.startswith("lar") for text in texts) == 10
+
+
+@pytest.mark.drawn
+def test_no_text_of_a_picture_is_cut_at_the_edge_or_covers_another_label() -> None:
+    for seed in seeds(20):
+        rng = random.Random(seed)
+        spans = [(start := rng.randint(0, 60), start + rng.randint(1, 12)) for _ in range(rng.choice([10, 80, 300]))]
+        buffers = [
+            {"id": f"layer{k}.output_tensor", "size": rng.choice([64, 4096, 65536]) * 9, "start": a, "end": b}
+            for k, (a, b) in enumerate(spans)
+        ]
+        pools = [{"name": "sram", "size": 2**21}, {"name": "psram", "size": 2**40}]
+        problem = Problem.model_validate({"buffers": buffers, "pools": pools})
+        for panel in draw_picture(problem, solve(problem, time_limit_s=0.2))[0].iter(f"{SVG}g"):
+            found = [text_box(text) for text in panel.findall(f"{SVG}text")]
+            assert all(left >= 0 and right <= 900 for left, _, right, _ in found), found
+            overlaps = [
+                (one, other)
+                for one, other in combinations(found, 2)
+                if one[0] < other[2] - 2 and other[0] < one[2] - 2 and one[1] < other[3] - 2 and other[1] < one[3] - 2
+            ]
+            assert overlaps == []
+
+
+def text_box(text: ElementTree.Element) -> tuple[float, float, float, float]:
+    """Return the left, top, right and bottom of a text, whose characters are half as wide as they are high."""
+    x, y, size = (float(text.get(name, "11")) for name in ("x", "y", "font-size"))
+    width = len("".join(text.itertext())) * size / 2
+    left = x - width * {"middle": 0.5, "end": 1}.get(text.get("text-anchor", ""), 0)
+    if text.get("transform"):
+        return x - size * 0.8, y - width / 2, x + size * 0.2, y + width / 2
+    return left, y - size * 0.8, left + width, y + size * 0.2
 
 
 def test_each_pool_has_its_own_panel_with_address_and_size() -> None:

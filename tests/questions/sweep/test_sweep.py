@@ -79,7 +79,7 @@ def test_a_plan_of_another_problem_is_ignored_as_a_start() -> None:
 def test_a_sweep_of_an_unknown_pool_is_refused() -> None:
     with pytest.raises(OptionError) as caught:
         list(plans_by_size(PROBLEM, {"sram": [1]}, plan_problem))
-    assert str(caught.value) == 'sweep: must name a pool of the problem (fast, slow), got "sram"'
+    assert str(caught.value) == 'sizes: must name a pool of the problem (fast, slow), got "sram"'
 
 
 def test_sweep_plans_every_combination_of_the_sizes_of_several_pools() -> None:

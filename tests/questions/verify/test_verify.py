@@ -157,6 +157,8 @@ def test_a_certificate_of_another_problem_or_without_a_proof_is_reported() -> No
     said = verify(ONE, plan, text.replace("used 9", "used 10").replace("claim 8", "claim 9"))
     assert not said.valid
     assert any("certificate: refused" in each.message for each in said.violations)
+    alone = verify(ONE, Plan(placements=plan.placements), text.replace("claim 8", "claim 9"))
+    assert "`memplan certify` writes a certificate of this problem" in [*verdict_lines(alone)][-1]
     other, _ = certified_plan(ONE)
     assert other.proof is not None
     wrong = other.model_copy(
@@ -185,5 +187,8 @@ def test_verify_accepts_plan_and_proof_of_the_same_file(tmp_path: Path, capfd: p
 def test_a_plan_of_another_problem_is_reported_before_its_violations() -> None:
     many = Problem.model_validate({"buffers": [{"id": k, "size": 4, "start": 0, "end": 2} for k in range(40)]})
     first, *others, last, _way = verdict_lines(verify(many, solve(ONE.model_copy(update={"pools": many.pools}))))
-    assert first == "the plan is of another problem: its problem_hash is not that of this one"
+    assert (
+        first == "the plan is of another problem: its problem_hash is not that of this one; "
+        "give the problem that it was made of"
+    )
     assert (len(others), last.startswith("and "), last.endswith(" other violations")) == (5, True, True)

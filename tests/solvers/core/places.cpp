@@ -55,7 +55,8 @@ void draw_shared(Draw &d, Drawn &c) {
   const std::size_t n = c.buffers.size();
   const auto any = [&] { return static_cast<std::size_t>(d.below(static_cast<std::int64_t>(n))); };
   for (memplan_buffer &buffer : c.buffers) {
-    buffer.size = std::max<std::int64_t>(1, buffer.size), buffer.lowest = buffer.limit = 0;
+    buffer.size = std::max<std::int64_t>(1, buffer.size), buffer.lowest = 0;
+    buffer.limit = d.one_in(3) ? buffer.size + d.below(9) : 0;  // `end_at_most` of Python
     if (buffer.pin != MEMPLAN_FREE && d.one_in(2)) buffer.pin = MEMPLAN_FREE;
     const std::int64_t length = std::min<std::int64_t>(buffer.end - buffer.begin, 8);
     buffer.begin = d.below(8), buffer.end = buffer.begin + length;
@@ -144,6 +145,7 @@ std::string problem_text(const Drawn &c) {
             to_string(begin) + ", " + to_string(b.end) + "]]";
     if (b.alignment > 1) text += ", \"alignment\": " + to_string(b.alignment);
     if (b.pin != MEMPLAN_FREE) text += ", \"offset\": " + to_string(b.pin);
+    if (b.limit > 0) text += ", \"end_at_most\": " + to_string(b.limit);
     if (b.no_cross > 0) text += ", \"no_cross\": " + to_string(b.no_cross);
     std::string pools;
     if (c.is_choice && !c.homes.empty()) {

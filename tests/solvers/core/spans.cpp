@@ -20,6 +20,15 @@ int main() {
   const memplan_home homes[] = {{0, 0, 3}, {0, 1, 0}, {1, 0, 3}, {1, 1, 0}, {2, 0, 3}, {2, 1, 1}};
   const memplan::Choice choice = memplan::choose({.buffers = rows, .memories = memories}, homes);
   if (!choice.is_optimal() || choice.result.cost != 4 || choice.memory_of != std::vector<std::size_t>{1, 0, 1}) return 1;
+  memplan_buffer low = memplan::buffer(8, 0, 20);
+  low.limit = 8;  // in the first 8 bytes, so the others lie above it
+  const memplan_buffer limited[] = {rows[0], low, rows[2]};
+  const memplan::Plan above = memplan::plan({.buffers = limited});
+  if (!above.is_optimal() || above.offsets != std::vector<std::int64_t>{8, 0, 8}) return 1;
+  if (memplan::check({.buffers = limited}, std::vector<std::int64_t>{0, 8, 0}).rule != MEMPLAN_OUT_OF_RANGE) return 1;
+  low.limit = 7;
+  const memplan_buffer narrow[] = {low};
+  if (memplan::choose({.buffers = narrow, .memories = memories}, {}).result.status != MEMPLAN_INFEASIBLE) return 1;
   const memplan_pair pairs[] = {{0, 1}, {1, 2}};
   if (memplan::plan({.buffers = rows, .shares = pairs}).result.peak != 8) return 1;
   const memplan_place places[] = {{0, 0, 8, 1}, {1, 0, 0, 1}};

@@ -123,8 +123,15 @@ def minimum_moves(problem: Problem, row: dict[str, Any]) -> tuple[int, int]:
     raise AssertionError("the plan itself keeps some")
 
 
+def _is_limited(problem: Problem, row: dict[str, Any]) -> bool:
+    """Return True if the problem would allow a plan of less use without the limits of offsets."""
+    rows = [{**each, "end_at_most": None} for each in row["problem"]["buffers"]]
+    free = problem_of({**row, "problem": {**row["problem"], "buffers": rows}})
+    return free is not None and minimum_use(free, row) != minimum_use(problem, row)
+
+
 def test_c_plans_with_in_place_pairs_and_old_places_agree_with_brute_force(tmp_path: Path) -> None:
-    plans = shared = best = fewest = wished = compared = 0
+    plans = shared = limited = best = fewest = wished = compared = 0
     for row in draw_rows(tmp_path, 250 * DEPTH, 1):
         result, without, problem = row["result"], row["without"], problem_of(row)
         if problem is None:
@@ -138,6 +145,7 @@ def test_c_plans_with_in_place_pairs_and_old_places_agree_with_brute_force(tmp_p
         if least is None or without[STATUS] > 1:
             continue
         plans += 1
+        limited += _is_limited(problem, row)
         use = COST if row["is_choice"] else PEAK
         assert without[use] >= least, row
         assert without[STATUS] > 0 or without[use] == least, row
@@ -158,6 +166,7 @@ def test_c_plans_with_in_place_pairs_and_old_places_agree_with_brute_force(tmp_p
         wished += (result[MOVED], result[MISSED]) == (moved, missed)
         shared += bool(problem.may_share)
     assert plans > 100 * DEPTH
+    assert limited > 10 * DEPTH
     assert best > 0.97 * plans
     assert compared > 60 * DEPTH
     assert shared > 20 * DEPTH

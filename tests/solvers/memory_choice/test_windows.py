@@ -83,6 +83,33 @@ def test_window_searches_yield_valid_plans_near_the_cost_bound(kind: str) -> Non
     assert search.best.score[0] <= (1.4 if kind == "mixed" else 1.3) * search.bound[0] + 1
 
 
+def test_exact_packings_of_wide_windows_reach_the_cheapest_choice() -> None:
+    # Beam searches of windows alone end 4 percent above the cost of this choice.
+    knapsack, search = make_search(draw_problem(15, 400), 10**9)
+    found, choice = Windows(knapsack, search), Decomposition(knapsack, search)
+    goal = choice._find_cheapest_choice(choice.ends, choice.multipliers, [], choice.dearest)
+    assert goal.home is not None
+    assert found.begin(goal.home)
+    for _ in range(40):
+        found.improve()
+    assert found.is_at_goal
+    assert found._cost() == goal.cost
+
+
+def test_windows_place_all_buffers_when_the_search_is_over_before_they_are_packed() -> None:
+    problem = draw_problem(3, 300)
+    knapsack, search = make_search(problem)
+    choice = Decomposition(knapsack, search)
+    goal = choice._find_cheapest_choice(choice.ends, choice.multipliers, [], choice.dearest)
+    assert goal.home is not None
+    found = Windows(knapsack, search)
+    search.flag[0] = 1
+    assert found.begin(goal.home)
+    assert search.best is not None
+    assert not verify(problem, plan_of_assignment(problem, knapsack.instance, search.best, search.proof))
+    assert found._cost() < choice.dearest / 2
+
+
 def _minimal_end(problem: Problem, members: list[int], pool: int) -> int:
     """Return the least end of some buffers stacked in a pool, over all orders (bytes)."""
     reserved = [(low, low + size) for low, size in problem.pools[pool].reserved]

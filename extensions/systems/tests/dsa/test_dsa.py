@@ -9,7 +9,7 @@ import pytest
 
 from memplan import read_problem, solve
 from memplan.extensions.systems.dsa.reader import read
-from memplan.extensions.systems.dsa.system import is_dsa
+from memplan.extensions.systems.rows import is_dsa
 from memplan.planner.errors import InputError
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.model.problem import Problem

@@ -318,7 +318,9 @@ TWO_MEMORIES = {"pools": [{"name": "sram", "size": 64}, {"name": "psram", "size"
 
 
 def test_repairs_of_a_graph_in_two_pools_use_only_changes_of_models() -> None:
-    found = explain(*in_two_memories(WIDE), options=ExplainOptions(repairs=3, with_plans=True, time_limit_s=20)).repairs
+    found = explain(
+        *problem_of_two_memories(WIDE), options=ExplainOptions(repairs=3, with_plans=True, time_limit_s=20)
+    ).repairs
     assert found is not None
     assert found.of_operations is not None
     assert {change.kind for repair in found.repairs for change in repair.changes} <= {*KINDS_OF_MODELS}
@@ -337,7 +339,7 @@ def test_repairs_of_a_graph_in_two_pools_use_only_changes_of_models() -> None:
 
 def test_repairs_of_a_model_change_lifetimes_only_on_request() -> None:
     options = ExplainOptions(repairs=1, kinds=("earlier-end",), time_limit_s=20)
-    found = explain(*in_two_memories(WIDE), options=options).repairs
+    found = explain(*problem_of_two_memories(WIDE), options=options).repairs
     assert found is not None
     assert {change.kind for repair in found.repairs for change in repair.changes} == {"earlier-end"}
 
@@ -353,7 +355,7 @@ def test_repairs_of_a_graph_can_run_operations_in_place() -> None:
 
 
 def test_repairs_of_a_graph_keep_the_allowed_pools_of_tensors() -> None:
-    asked, graph = in_two_memories(WIDE)
+    asked, graph = problem_of_two_memories(WIDE)
     rows = [asked.buffers.fields(i) for i in range(len(asked.buffers))]
     rows = [row | ({"pools": ["sram"]} if row["id"] in ("tensor_4", "tensor_5") else {}) for row in rows]
     asked = replace_fields(asked, buffers=rows)
@@ -377,6 +379,6 @@ WIDE = {
 """All three large tensors are produced before any is reduced; a better order keeps one alive at a time."""
 
 
-def in_two_memories(value: dict[str, Any]) -> tuple[Problem, OperationGraph]:
+def problem_of_two_memories(value: dict[str, Any]) -> tuple[Problem, OperationGraph]:
     graph = graph_from(value)
     return replace_fields(problem_of_order(graph, range(len(graph.ops))), **TWO_MEMORIES), graph

@@ -1,1 +1,0 @@
-"""luminal: the planner of its CUDA runtime's arena."""

@@ -1,1 +1,0 @@
-"""OpenVINO: the planner of its CPU plug-in."""

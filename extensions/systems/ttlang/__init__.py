@@ -1,1 +1,0 @@
-"""tt-lang: the SRAM allocator of its compiler."""

@@ -1,1 +1,0 @@
-"""XNNPACK: the planner of its runtime."""
