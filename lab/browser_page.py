@@ -37,7 +37,7 @@ def main(words: Sequence[str] | None = None) -> None:
 def compiled_core() -> bytes:
     """Return memplan's core compiled to WebAssembly. Raises SystemExit if the compiler is not installed."""
     if find_spec("ziglang") is None:
-        raise SystemExit("ziglang: must be installed; pip install ziglang brings it")
+        raise SystemExit("ziglang: must be installed; run pip install ziglang")
     target = ("-target", "wasm32-wasi", "-mexec-model=reactor", "-s", "-Wl,-z,stack-size=1048576", _EXPORTS)
     needed = ("memplan", "check", "search", "exact", "prices")
     sources = [*(f"{CORE / name}.cpp" for name in needed), f"{ROOT}/extensions/page/browser/plan_rows.cpp"]

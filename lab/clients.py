@@ -1,8 +1,8 @@
 """Generate clients from the service's schema, and use them: `python -m lab.clients [--generators NAME ...]`.
 
-openapi-python-client sends the documented default of each parameter; openapi-generator sends none. Both are installed
-into a new environment each, generate a client from `/openapi.json`, and ask each question, submit, find, read and
-cancel jobs. Each answer must equal that of a plain request, apart from elapsed times.
+openapi-python-client sends the documented default of each parameter; openapi-generator sends none. Each is installed
+into a new environment and generates a client from `/openapi.json`, which asks each question, and submits, finds, reads
+and cancels jobs. Each answer must equal that of a plain request, apart from elapsed times.
 """
 
 from __future__ import annotations

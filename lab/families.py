@@ -122,7 +122,7 @@ def perfect_problem(
         start, end, size = (np.delete(values, loose) for values in (start, end, size))
     else:
         size[loose] = np.maximum(1, size[loose] * rng.uniform(0.5, 0.95, len(loose)))
-    return _problem(start, end, size * granule)
+    return _problem_of_columns(start, end, size * granule)
 
 
 def draw_tight_problem(seed: int, n: int = 30, height: int = 100_000, live: int = 6, turnover: float = 2.0) -> Problem:
@@ -145,7 +145,7 @@ def draw_tight_problem(seed: int, n: int = 30, height: int = 100_000, live: int 
         starting = max(1, ending + int(rng.integers(-1, 2)) + (len(alive) + ending < live))
         alive += [(time, size) for size in _shares(freed, starting, rng)]
     rows = np.array(done + [(start, time + 1, size) for start, size in alive], dtype=np.int64)
-    return _problem(rows[:, 0], rows[:, 1], rows[:, 2])
+    return _problem_of_columns(rows[:, 0], rows[:, 1], rows[:, 2])
 
 
 def draw_random_problem(seed: int, n: int = 100, alpha: float = 0.01, sigma: float = 0.7) -> Problem:
@@ -158,7 +158,7 @@ def draw_random_problem(seed: int, n: int = 100, alpha: float = 0.01, sigma: flo
     start = np.cumsum((rng.random(n) < 0.5).astype(np.int64))
     end = start + rng.geometric(alpha, n)
     size = np.maximum(1, rng.lognormal(10, sigma, n).astype(np.int64))
-    return _problem(start, end, size)
+    return _problem_of_columns(start, end, size)
 
 
 def dense_problem(seed: int, n: int = 100, sigma: float = 2.0) -> Problem:
@@ -173,7 +173,7 @@ def _shares(total: int, parts: int, rng: np.random.Generator) -> list[int]:
     return shares
 
 
-def _problem(start: I64, end: I64, size: I64) -> Problem:
+def _problem_of_columns(start: I64, end: I64, size: I64) -> Problem:
     return Problem(buffers=BufferTable.from_columns(range(len(start)), size, start, end))
 
 

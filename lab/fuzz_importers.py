@@ -34,13 +34,13 @@ _NUMBERS = (0, 1, 2, 3, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000
 _HANGS_AFTER_S, _MOST_BYTES = 30, 4 << 30
 
 
-def _onnx() -> list[bytes]:
+def _onnx_files() -> list[bytes]:
     from memplan.extensions.models.tests import onnx_models
 
     return [onnx_models.choice(), onnx_models.loop(), onnx_models.scan()]
 
 
-def _files(suffix: str) -> Callable[[], list[bytes]]:
+def _files_with_suffix(suffix: str) -> Callable[[], list[bytes]]:
     return lambda: [path.read_bytes() for path in sorted(MODELS.glob(f"*{suffix}"))]
 
 
@@ -59,14 +59,14 @@ def _set_sizes(program: bytes) -> bytes:
 
 
 SEEDS: Mapping[str, Callable[[], list[bytes]]] = {
-    "tflite": _files(".tflite"),
-    "executorch": _files(".pte"),
-    "onnx": _onnx,
+    "tflite": _files_with_suffix(".tflite"),
+    "executorch": _files_with_suffix(".pte"),
+    "onnx": _onnx_files,
     "xla": lambda: dump_bytes("mlp_sgd.hlo.pb", "mlp_sgd.xla.txt"),
     "iree": lambda: [PACKS, *dump_bytes("bvlc_alexnet.iree.txt")],
     "stablehlo": lambda: [data.replace(b"?", b"8") for data in dump_bytes("recurrent.stablehlo.mlir")],
     "tvm": lambda: [perceptron()],
-    "torch-export": lambda: [_change_program(data, _set_sizes) for data in _files(".pt2")()],
+    "torch-export": lambda: [_change_program(data, _set_sizes) for data in _files_with_suffix(".pt2")()],
     "relax": lambda: dump_bytes("network_allocated.relax", "network_planned.relax"),
     "cadence": lambda: [MEMORIES],
     "ggml": lambda: [(MODELS / "ggml" / "lenet.json").read_bytes()],

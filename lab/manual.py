@@ -41,8 +41,8 @@ def manual() -> str:
     shared = {words for words, count in counts.items() if count >= _SHARED_BY}
     reading = {flag for name in ReadOptions.model_fields for each in flags_of(name) for flag in each.split("/")}
     models = {words for words in shared if reading.intersection(words[0].strip("`").replace(",", "").split())}
-    parts = [head + _MADE, "## Options of many commands\n", *map(_row, sorted(shared - models)), ""]
-    parts += ["### Reading a problem or a model\n", *map(_row, sorted(models)), ""]
+    parts = [head + _MADE, "## Options of many commands\n", *map(_option_line, sorted(shared - models)), ""]
+    parts += ["### Reading a problem or a model\n", *map(_option_line, sorted(models)), ""]
     parts += [section for name, command in commands.items() for section in _command_lines(name, command, shared)]
     return "\n".join([*parts, _SYSTEMS, *map(_system_row, systems())]).rstrip() + "\n"
 
@@ -68,7 +68,9 @@ def _command_lines(name: str, command: Command, shared: set[tuple[str, str]]) ->
     for word, each in inside.items():
         if word:
             yield f"`memplan {name} {word}`: {inspect.cleandoc(each.help or '')}\n"
-        lines = [_row(_wording(row), _details(row, own)) for row in _options(each) if _wording(row) not in shared]
+        lines = [
+            _option_line(_wording(row), _details(row, own)) for row in _options(each) if _wording(row) not in shared
+        ]
         yield from ([*lines, ""] if lines else [])
     if question and question.exits:
         statuses = "; ".join(f"{status} {meaning}" for status, meaning in question.exits.items())
@@ -105,7 +107,7 @@ def _details(option: Option, fields: dict[str, Any]) -> list[str]:
     return [*([f"`{name}`"] if renamed else []), *([f"default `{_default_text(option.default)}`"] if stated else [])]
 
 
-def _row(words: tuple[str, str], facts: list[str] | None = None) -> str:
+def _option_line(words: tuple[str, str], facts: list[str] | None = None) -> str:
     noted = f" ({', '.join(facts)})" if facts else ""
     return f"- {words[0]}{noted}: {words[1]}".rstrip(": ")
 

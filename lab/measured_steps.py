@@ -2,9 +2,9 @@
 
 The measured bytes are those of itu-rad/GPUMemNet (commit f01eb059, Results_plotter_for_paper/data.csv), as seen from
 outside of the process, with the device's context and libraries. The steps are in float32, with SGD with momentum. Sizes
-of images are not published: they are 224 x 224 here, and 299 x 299 for inception. The context of a row is the least
-difference between measured and reserved bytes of the other networks, as networks whose convolutions are almost all
-depthwise or small need almost no scratch memory.
+of images are not published: they are 224 x 224 here, and 299 x 299 for inception. Networks with mostly depthwise or
+small convolutions need almost no scratch memory. So the device context in a row is the least difference between
+measured and reserved bytes of the other networks.
 """
 
 from __future__ import annotations

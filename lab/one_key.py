@@ -70,7 +70,7 @@ def call_status(
     began, line = time.monotonic(), http.client.HTTPConnection(own.host, own.port, timeout=_PATIENCE_S)
     headers = {"Content-Type": media} | ({} if key is None else {"Authorization": f"Bearer {key}"})
     try:
-        with suppress(BrokenPipeError, ConnectionResetError):  # The server may refuse while we still send.
+        with suppress(BrokenPipeError, ConnectionResetError):  # The server may refuse early, so ignore these.
             line.request("POST" if body else "GET", path, body or None, headers)
         answer = line.getresponse()
         answer.read()
@@ -133,7 +133,7 @@ def _loop_s(own: ServerProcess) -> tuple[float, ...]:
 
 
 def _ms(seconds: list[float]) -> list[float]:
-    """Return the median, 90th and 99th percentile and maximum of durations given in seconds, in milliseconds."""
+    """Return the median, 90th and 99th percentile and maximum, in milliseconds, of durations in seconds."""
     ranked = sorted(seconds) or [0.0]
     return [round(1e3 * ranked[int(part * (len(ranked) - 1))], 1) for part in (0.5, 0.9, 0.99, 1.0)]
 

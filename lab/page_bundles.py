@@ -41,7 +41,7 @@ def esbuild_path() -> str:
     """Return the path of esbuild. Raises SystemExit, which says how to install it, if it is not on the path."""
     if found := shutil.which("esbuild"):
         return found
-    raise SystemExit("esbuild: must be on the path; npm install --global esbuild@0.28.2 brings it")
+    raise SystemExit("esbuild: must be on the path; run npm install --global esbuild@0.28.2")
 
 
 def main() -> None:

@@ -82,7 +82,7 @@ def faults_of_limits(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def corners(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the sorted pairs for which no other pair has one number that is equal and one that is larger."""
+    """Return the sorted pairs in which neither number is smaller than in another pair with an equal other number."""
     across = {a: max(y for x, y in pairs if x == a) for a, _ in pairs}
     along = {b: max(x for x, y in pairs if y == b) for _, b in pairs}
     return sorted((a, b) for a, b in pairs if across[a] == b and along[b] == a)

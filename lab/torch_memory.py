@@ -34,7 +34,7 @@ FAKE = Path(__file__).parents[1] / "extensions" / "torch" / "tests" / "replay" /
 
 
 def events_of(problem: Problem) -> list[int]:
-    """Return n where buffer n is allocated and ~n where it is freed; at one time, frees come first."""
+    """Return events: n for the allocation of buffer n, ~n for its release; at equal times, releases come first."""
     rows = [(problem.buffers.start[n], 1, n) for n in range(len(problem.buffers))]
     rows += [(problem.buffers.end[n], 0, ~n) for n in range(len(problem.buffers))]
     return [int(event) for _, _, event in sorted(rows)]
@@ -50,7 +50,7 @@ def repeated_step(problem: Problem, times: int = 2) -> StepMemory:
 
 
 def second_count(step: StepMemory, primed: int = 0) -> int:
-    """Return the reserved bytes of a step by the simulator of the tests, after a priming block."""
+    """Return the reserved bytes of a step after a priming block, by the simulator that the tests define."""
     allocator = PlainAllocator()
     if primed:
         allocator.place(-1, primed)
@@ -64,7 +64,7 @@ def second_count(step: StepMemory, primed: int = 0) -> int:
 
 
 def replay_counts(problem: Problem, plan: ReplayPlan, library: ReplayLibrary, folder: Path) -> str:
-    """Replay a step three times, and return the planned and other allocations, and the reserved bytes of the arena."""
+    """Replay a step three times; return as text the counts of planned and other allocations, and the arena's bytes."""
     plan.save(folder / "step.plan")
     library.release()
     library.load(folder / "step.plan")

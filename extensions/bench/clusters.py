@@ -59,10 +59,10 @@ class ClusterExecutor(Executor):
         """Start a task on some machine, and return its future, which raises MachineLostError after ATTEMPTS losses."""
         future: Future[T] = Future()
         self._names[future] = name = f"{self._topic}-{next(self._numbers)}"
-        self._begin(future, name, partial(work, *given, **named))
+        self._start_task(future, name, partial(work, *given, **named))
         return future
 
-    def _begin(self, future: Future[T], name: str, work: Callable[[], T]) -> None:
+    def _start_task(self, future: Future[T], name: str, work: Callable[[], T]) -> None:
         raise NotImplementedError
 
     def _settle(self, future: Future[T], there: Future[T]) -> None:
@@ -120,7 +120,7 @@ def executor_on(address: str) -> Iterator[ClusterExecutor]:
 
 
 def is_unwanted() -> Callable[[], bool]:
-    """Return a function that a task on a cluster calls to learn whether it was cancelled (True).
+    """Return a function with which a task on a cluster asks whether it was cancelled.
 
     Ray ends the process of a cancelled task; a Dask task must check this itself.
     """
@@ -165,7 +165,7 @@ class _OfDask(ClusterExecutor):
         there: dict[str, T | BaseException] = self._client.run(work, on_error="return")
         return there
 
-    def _begin(self, future: Future[T], name: str, work: Callable[[], T]) -> None:
+    def _start_task(self, future: Future[T], name: str, work: Callable[[], T]) -> None:
         from distributed import KilledWorker
 
         def settle(there: Future[T]) -> None:
@@ -228,7 +228,7 @@ class _OfRay(ClusterExecutor):
                     there[node["NodeManagerAddress"]] = error
         return there
 
-    def _begin(self, future: Future[T], name: str, work: Callable[[], T]) -> None:
+    def _start_task(self, future: Future[T], name: str, work: Callable[[], T]) -> None:
         from ray.exceptions import RayTaskError
 
         self._begun[name] += 1
@@ -239,7 +239,7 @@ class _OfRay(ClusterExecutor):
             if future.cancelled() or not is_lost or isinstance(there.exception(), RayTaskError):
                 self._settle(future, there)
             elif self._begun[name] < ATTEMPTS:  # Ray needs the callback's thread itself, so retry in a new thread.
-                threading.Thread(target=self._begin, args=(future, name, work), daemon=True).start()
+                threading.Thread(target=self._start_task, args=(future, name, work), daemon=True).start()
             else:
                 self._settle(future, _failed_future(ATTEMPTS))
 

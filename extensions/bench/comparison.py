@@ -25,7 +25,7 @@ SHORTEST_S = 0.002
 
 @dataclass(frozen=True)
 class Comparison:
-    """The changes between two files, one sentence each; `compared` counts the (instance, solver, limit) in both."""
+    """The changes between two result files, one sentence each; `compared` counts shared (instance, solver, limit)."""
 
     compared: int
     regressions: tuple[str, ...]
@@ -59,7 +59,7 @@ Change = tuple[str, bool] | None
 
 
 def _change_in_plans(key: tuple[str, str, float], before: Cell, after: Cell) -> Change:
-    """Return the most important change for a solver on an instance: in plans, else in proofs, else in the peak."""
+    """Return a solver's most important change on an instance: in its plans, or else its proofs, or else its peak."""
     shares = [
         ("plans", len(before.plans) / len(before.runs), len(after.plans) / len(after.runs)),
         ("proofs", _proved_share(before), _proved_share(after)),

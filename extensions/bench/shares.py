@@ -91,12 +91,12 @@ class _IdleProcesses:
         child.limit()
         with cls._lock:
             cls._waiting.append((threads, child))
-        timer = threading.Timer(_IDLE_S, cls._end, (child,))
+        timer = threading.Timer(_IDLE_S, cls._end_if_idle, (child,))
         timer.daemon = True
         timer.start()
 
     @classmethod
-    def _end(cls, child: ChildProcess) -> None:
+    def _end_if_idle(cls, child: ChildProcess) -> None:
         with cls._lock:
             left = [each for each in cls._waiting if each[1] is not child]
             is_idle, cls._waiting[:] = len(left) < len(cls._waiting), left

@@ -25,7 +25,7 @@ def outcome_word(run: Result) -> str:
 
 
 def penalised_s(run: Result, *, is_solved: bool) -> float:
-    """Return a run's PAR2 time: its wall time, or twice its time limit if it is not solved."""
+    """Return a run's PAR2 time: its wall time or, for an unsolved run, twice its time limit."""
     if not is_solved or run.wall_time_s is None:
         return 2 * run.time_limit_s
     return max(run.wall_time_s, SHORTEST_S)
@@ -101,7 +101,7 @@ class Cell:
         return ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
 
     def penalised_s(self, run: Result) -> float:
-        """Return a run's PAR2 time: its wall time, or twice its time limit if it is not solved."""
+        """Return a run's PAR2 time: its wall time or, for an unsolved run, twice its time limit."""
         return penalised_s(run, is_solved=self.is_solved(run))
 
 

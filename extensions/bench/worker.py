@@ -116,7 +116,7 @@ def _run_order(job: BenchTask, parent: Parent) -> None:
 
 @contextmanager
 def _measure_resources(job: BenchTask, parent: Parent) -> Iterator[None]:
-    """Run the block under the job's memory limit, and send the process's CPU time and peak memory to the parent."""
+    """Run the `with` block under the job's memory limit; send the process's CPU time and peak memory to the parent."""
     # Windows lacks the module `resource`, so import it here, where resources are measured, and not with this file.
     import resource
 
@@ -210,7 +210,8 @@ def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
     """Verify a plan, recompute its peak, check its claims, and return the corresponding fields of a Result."""
     instance = compile_problem(problem)
     bound = lower_bound(instance).total * instance.unit
-    if len(problem.pools) == 1:  # The plan's own bound is not about the sum of several pools, so use it for one pool.
+    # The plan's bound does not bound the sum of several pools, so use it for a single pool only.
+    if len(problem.pools) == 1:
         bound = max(bound, plan.lower_bound or 0)
     facts: dict[str, Any] = {
         "buffers": len(problem.buffers),
@@ -233,7 +234,8 @@ def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
         return {"outcome": "invalid", "message": f"the plan says peak {plan.peak}, it is {peak}", **facts}
     if peak < bound:
         return {"outcome": "invalid", "message": f"the plan says bound {bound}, its peak is {peak}", **facts}
-    if problem.objective == "cost" and plan.cost is not None:  # The verifier has recomputed the cost.
+    # The verifier has recomputed the cost, so the reported cost is right.
+    if problem.objective == "cost" and plan.cost is not None:
         facts |= {"counts": "cost", "lower_bound": plan.cost_lower_bound or 0.0, "curve": ()}
         return {"outcome": "plan", "peak": plan.cost, **facts}
     return {"outcome": "plan", "peak": peak, **facts}

@@ -36,8 +36,8 @@ def repairs_of_graph(
     """Return the changes after which a graph fits the pools of the problem `asked`, the smallest change first.
 
     The search tries no change, outputs in place, another order, the cheapest recomputation, and the cheapest cascade.
-    If `never_as_given`, `asked` is proved infeasible, so a graph that fits unchanged contradicts it: no repairs.
-    Rules of `asked` on the pools and offsets of tensors hold in the repairs as well.
+    If `never_as_given`, `asked` is proved infeasible, so nothing is returned if the graph fits unchanged. Rules of
+    `asked` on the pools and offsets of tensors hold in the repairs as well.
     """
     search = _OrderPlanner(graph, asked, rules_of_tensors(graph, asked), control)
     wanted, with_plans = options.repairs, options.with_plans
@@ -46,9 +46,9 @@ def repairs_of_graph(
         why = (
             f"operations: their graph takes {start.peak_after} bytes as given, where the problem is proved to need more"
         )
-        return _result((), start.live_peak, proved=False, with_plans=with_plans, left_out=(why,))
+        return _repairs_answer((), start.live_peak, proved=False, with_plans=with_plans, left_out=(why,))
     if start is not None:
-        return _result((start,), start.live_peak, proved=True, with_plans=with_plans)
+        return _repairs_answer((start,), start.live_peak, proved=True, with_plans=with_plans)
     graph_repairs = [*search.overwrites()]
     placed = order_and_place(graph, control.limit_to(0.3 * control.remaining_s), goal="placed")
     order = list(placed.order)
@@ -67,7 +67,9 @@ def repairs_of_graph(
             graph_repairs += repairs(max(0.05, 0.5 * control.remaining_s))
         except MemplanError as error:
             left_out.append(f"{kind}: {str(error).removeprefix(f'{kind}: ')}")
-    return _result(graph_repairs[:wanted], least, proved=proved, with_plans=with_plans, left_out=tuple(left_out))
+    return _repairs_answer(
+        graph_repairs[:wanted], least, proved=proved, with_plans=with_plans, left_out=tuple(left_out)
+    )
 
 
 def rules_of_tensors(graph: OperationGraph, asked: Problem) -> dict[str, Row]:
@@ -82,9 +84,10 @@ def rules_of_tensors(graph: OperationGraph, asked: Problem) -> dict[str, Row]:
     return rules
 
 
-def _result(
+def _repairs_answer(
     repairs: Sequence[OrderRepair], least: int, *, proved: bool, with_plans: bool, left_out: tuple[str, ...] = ()
 ) -> OrderRepairs:
+    """Return the answer with all repairs, without their problems and plans unless `with_plans`."""
     status: Outcome = "repaired" if repairs else "none" if proved else "unknown"
     rows = repairs if with_plans else [each.model_copy(update={"problem": None, "plan": None}) for each in repairs]
     return OrderRepairs.model_construct(
@@ -120,7 +123,7 @@ class _OrderPlanner:
         order: Sequence[int],
         operations: tuple[int, ...],
     ) -> OrderRepair | None:
-        """Return the repair that runs the operations in `order`; None if memplan finds no plan for it in the pools."""
+        """Return the repair that runs the operations in `order`; None if memplan finds no plan for this order."""
         live = peak_of(self.graph, order)
         if live > self.capacity:
             return None

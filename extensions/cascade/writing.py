@@ -85,7 +85,7 @@ def rewritable_model(
 
 
 def model_in_parts(reader: Reader, graph: OperationGraph, options: QuestionOptions) -> ModelInParts:
-    """Return the input model as an object that can be written with split operations; raises InputError if it cannot."""
+    """Return the input model as an object that can be written with split operations; raises InputError otherwise."""
     assert isinstance(options, CascadeOptions)
     if reader.imported is None:
         raise OptionError("output: must be given for a model, got a graph or a program")
@@ -98,7 +98,7 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: QuestionOptio
 
 
 def reordered_model(data: bytes, name: str | None, graph: OperationGraph, running: Control) -> bytes | None:
-    """Return a model's file with its operations in the order of the lowest peak; None if it has that order already.
+    """Return a model's file with its operations in the order of the lowest peak; None if that is the file's order.
 
     Raises InputError if memplan cannot write the model.
     """

@@ -145,7 +145,7 @@ def _compare_rules(plan, rows, conflicts):
 
 
 def check(answer, problem=None, is_over=lambda: False):
-    """Return the sentence that is proved. Raises Refused for a wrong proof, and mostly ValueError for wrong input.
+    """Return the sentence that is proved. Raises Refused for a wrong proof, and usually ValueError for wrong input.
 
     Raises Undecided if too many boxes are needed, or as soon as `is_over` returns True because the time is over.
     """

@@ -127,7 +127,7 @@ class Claim:
                 raise ValueError("the state of a lemma must be valid", *rest)
             self.add_lemma(word, number(rest[0]), refs, low)
         else:
-            raise ValueError("a line must be a set, worth, l or s line", word, *rest)
+            raise ValueError("a line must begin with set, worth, l or s, got", word, *rest)
 
     def close(self, ref):
         """Check the last line of a claim: it must refute the initial state, in which no buffer is placed yet."""
@@ -144,7 +144,7 @@ def check(text, lines, given=None, interval=None):
     head, sizes, ends, *lines = [line.split(" ") for line in lines]
     mine = [None if size == "-" else number(size) for size in sizes[1:]]
     if head != ["memplan-lemmas/1"] or sizes[0] != "sizes" or (given and [size for size, _ in given] != mine):
-        raise Refused("it must have the format memplan-lemmas/1 and the given pool sizes")
+        raise Refused("the certificate must have the format memplan-lemmas/1 and the given pool sizes")
     problem = Problem(text, given or [(size, None) for size in mine], interval, bool(given))
     if ends[0] == "price":
         return full_sentence(problem, check_price(problem, lines, *ends[1:]), sizes, given, text)
@@ -174,7 +174,7 @@ def check_price(problem, lines, least):
         elif word == "clique":
             parts[-1].append([number(each) for each in rest])
         else:
-            raise ValueError("a line must be a part or clique line", word, *rest)
+            raise ValueError("a line must begin with part or clique, got", word, *rest)
     if prices.proved_bound(problem, number(scale), parts) < number(least):
         raise Refused("the cliques must add up to at least the price")
     return f"no plan pays less than {least} for bytes that are shared"

@@ -48,7 +48,7 @@ def area(sides):
 
 
 def total_bound(rows):
-    """Return a lower bound on the total size of objects: the sum over k of the largest k-th largest live buffer."""
+    """Return a lower bound on the total size of objects: the sum, over k, of the k-th largest live buffer's maximum."""
     by_kind, total = defaultdict(list), 0
     for row in rows:
         by_kind[row.kind].append(row)
@@ -78,7 +78,7 @@ def check(text, answer):
             raise Refused(f"the buffers in the object of {members[0].name!r} must not be alive together")
         sides = [[row.sides[k] for row in members] for k in (0, 1)]
         if ratio and members[0].kind[0] == "texels" and any(max(side) > ratio * min(side) for side in sides):
-            raise Refused(f"the sides in the object of {members[0].name!r} must not differ by more than the ratio")
+            raise Refused(f"sides in the object of {members[0].name!r} must be at most {ratio} times the smallest")
         total += area([max(side) for side in sides])
     if missing := index.keys() - seen:
         raise Refused(f"buffer {min(missing, key=str)!r} must be in an object")

@@ -18,10 +18,10 @@ class Formula:
             step, rest, _ = rows.place(i, 0)
             last = (end - self.size[i] - rest) // step
             self.grid[i] = (step, rest, last, max(1, last.bit_length() if last > 0 else 1))
-            self._add([(-1 << k, f"b{i}_{k}") for k in range(self.grid[i][3])], -last)
+            self._add_constraint([(-1 << k, f"b{i}_{k}") for k in range(self.grid[i][3])], -last)
         for i, j in combinations(self.grid, 2):
             if rows.meets(i, j):
-                self._add([(1, f"s{i}_{j}"), (1, f"s{j}_{i}")], 1)
+                self._add_constraint([(1, f"s{i}_{j}"), (1, f"s{j}_{i}")], 1)
                 self.below[i, j] = self._add_order(i, j)
                 self.below[j, i] = self._add_order(j, i)
 
@@ -45,9 +45,9 @@ class Formula:
         least = self.size[i] + rest - start
         slack = max(0, least + step * ((1 << bits) - 1))
         terms = [(above << k, f"b{j}_{k}") for k in range(more)] + [(-step << k, f"b{i}_{k}") for k in range(bits)]
-        return self._add([*terms, (-slack, f"s{i}_{j}")], least - slack)
+        return self._add_constraint([*terms, (-slack, f"s{i}_{j}")], least - slack)
 
-    def _add(self, terms, least):
+    def _add_constraint(self, terms, least):
         terms = list(terms)
         self.names.update(name for _, name in terms)
         self.lines.append(" ".join([*(f"{factor:+d} {name}" for factor, name in terms), f">= {least} ;"]))

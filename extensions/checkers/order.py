@@ -130,7 +130,7 @@ def check(text, lines):
     head, (word, claimed), (kind, *which), *rest = [line.split() for line in lines if line.strip()]
     graph = Graph(text)
     if head != ["memplan-order/1"] or word != "least":
-        raise Refused("it must have the format memplan-order/1")
+        raise Refused("the certificate must have the format memplan-order/1")
     if kind == "while":
         peak = bytes_while(graph, int(which[0]), rest)
     elif kind == "state":

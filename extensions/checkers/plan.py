@@ -130,7 +130,7 @@ class Plan:
             for life in p.lives[i]
             for is_start, time in ((1, life[0]), (0, life[1]))
         )
-        there = []  # Sorted (pool, offset, buffer) of the live buffers, so only its neighbours can touch a buffer.
+        there = []  # Live buffers as sorted (pool, offset, buffer), so only neighbours in this list can touch.
         for _, is_start, i in moves:
             row = (*self.at[i], i)
             k = bisect(there, row)

@@ -62,7 +62,7 @@ class Problem:
 
     @cache
     def place(self, i, q):
-        """Return (step, rest, blocked ranges): buffer i may be at rest + step * y in pool q; all is blocked if none."""
+        """Return (step, rest, blocked ranges): buffer i may be in pool q at the unblocked offsets rest + step * y."""
         base, common, page = self.pools[q].get("base_address", 0), self.pools[q].get("alignment", 1), self.page[i]
         rules = [(m["modulus"], m["remainder"] - above) for _, above, m in self.rules[i] if m]
         step, rest, is_open = 1, 0, q in self.open[i]
@@ -88,7 +88,7 @@ class Problem:
 
 
 def free_bytes_end(blocks, grain, rest, at, amount):
-    """Return the least end such that `amount` bytes from `at` to it are free; blocks grow to cells of `grain` bytes."""
+    """Return the end of the first `amount` free bytes from `at` on; blocks first grow to cells of `grain` bytes."""
     for low, high in ((low + (rest - low) % grain, high + (rest - high) % grain) for low, high in blocks):
         if amount <= low - at:
             break

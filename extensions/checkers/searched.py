@@ -133,7 +133,7 @@ def no_order(graph, budget, lines):
         elif kind == "join" and search is None:
             macros.join(*map(int, words))
         elif search is None:
-            raise Refused("it must have the format memplan-order/1")
+            raise Refused("the certificate must have the format memplan-order/1")
         elif kind == "swap":
             search.swap([[*map(int, word.split(":"))] for word in words])
         elif kind == "all":
@@ -144,6 +144,6 @@ def no_order(graph, budget, lines):
         elif kind == "as":
             search.rename(search.next_state(), [*map(int, words)])
         else:
-            raise Refused("it must have the format memplan-order/1")
+            raise Refused("the certificate must have the format memplan-order/1")
     if search is None or search.at < len(search.waiting):
         raise Refused("the certificate must have a line for each state that the search reaches")

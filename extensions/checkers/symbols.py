@@ -47,20 +47,20 @@ class Symbols:
 
     def read(self, text):
         """Return the form of an expression, given as text such as `4*n + 2`."""
-        return self._read(ast.parse(str(text).strip(), mode="eval").body)
+        return self._read_tree(ast.parse(str(text).strip(), mode="eval").body)
 
-    def _read(self, tree):
+    def _read_tree(self, tree):
         if isinstance(tree, ast.Constant) and type(tree.value) is int:
             return {(): tree.value} if tree.value else {}
         if isinstance(tree, ast.Name):
             return {(tree.id,): self.step[tree.id]}
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, (ast.USub, ast.UAdd)):
-            return add({}, self._read(tree.operand), -1 if isinstance(tree.op, ast.USub) else 1)
+            return add({}, self._read_tree(tree.operand), -1 if isinstance(tree.op, ast.USub) else 1)
         if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and not tree.keywords:
-            return self._apply_function(FUNCTIONS[tree.func.id], [self._read(each) for each in tree.args])
+            return self._apply_function(FUNCTIONS[tree.func.id], [self._read_tree(each) for each in tree.args])
         if not isinstance(tree, ast.BinOp):
             raise ValueError(ast.unparse(tree))
-        left, right, kind = self._read(tree.left), self._read(tree.right), type(tree.op)
+        left, right, kind = self._read_tree(tree.left), self._read_tree(tree.right), type(tree.op)
         if kind in (ast.Add, ast.Sub):
             return add(left, right, 1 if kind is ast.Add else -1)
         if kind is ast.Mult:
@@ -97,7 +97,7 @@ class Symbols:
             raise ValueError("a divisor must be at least 1")
         out = {names: value // divisor for names, value in form.items() if value // divisor}
         rest = {names: value % divisor for names, value in form.items() if value % divisor}
-        return add(out, self._atom(rest, divisor)) if set(rest) - {()} else out
+        return add(out, self._new_atom(rest, divisor)) if set(rest) - {()} else out
 
     def positive_part(self, form):
         """Return max(form, 0) as a form."""
@@ -106,10 +106,10 @@ class Symbols:
         if self.enclosing_interval(form)[1] <= 0:
             return {}
         if max(form.items())[1] < 0:
-            return add(form, self._atom(add({}, form, -1), 0))
-        return self._atom(form, 0)
+            return add(form, self._new_atom(add({}, form, -1), 0))
+        return self._new_atom(form, 0)
 
-    def _atom(self, form, divisor):
+    def _new_atom(self, form, divisor):
         name = self.known.setdefault((form_key(form), divisor), f"@{len(self.known)}")
         self.atoms[name] = (form, divisor)
         return {(name,): 1}
@@ -149,7 +149,7 @@ class Symbols:
         return self.lowered[key_of_form]
 
     def _replace_floors(self, form):
-        """Return a form with (p - r) / d for each floor of p / d; for atom @3, the name `~@3` means r / d, below 1."""
+        """Return a form with p / d minus a fraction below 1 for each floor of p / d; for atom @3 it is named `~@3`."""
         for name in sorted({name for names in form for name in names if name in self.atoms and self.atoms[name][1]}):
             inner, divisor = self.atoms[name]
             inner = self._replace_floors(inner)

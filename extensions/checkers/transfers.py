@@ -30,7 +30,7 @@ class Copy:
 
 
 class Replay:
-    """The state of a replayed schedule: copies in memory, operations that ran, and when each unit becomes free."""
+    """The state of a replayed schedule: copies in memory, finished operations, and when processor and link are free."""
 
     def __init__(self, graph, link):
         self.graph, self.link = graph, link

@@ -82,7 +82,7 @@ class Translation(checker.Claim):
         """Check a lemma, and add it to the proof as a clause."""
         super().add_lemma(kind, b, refs, low)
         formula, at = self.formula, {i: self.formula.min_step(i, lows[0]) for i, lows in low.items()}
-        clause = self._clause_against(at)
+        clause = self._clause_forbidding(at)
         if kind == "l":
             near = [j for j in low if j != b and low[j][0] < checker.INF and self.problem.meets(b, j)]
             for j in near:
@@ -116,7 +116,7 @@ class Translation(checker.Claim):
         self._refute_set(frozenset(ids), at + (rest - at) % grain, grain)
 
     def _refute_set(self, some, at, grain):
-        """Add proof steps that a conflict set's buffers cannot all be at or above `at`; return their least y."""
+        """Add proof steps that a conflict set's offsets cannot all be at least `at`; return each buffer's least y."""
         if (line := self.refuted.get((some, at, grain))) is not None:
             return line
         formula = self.formula
@@ -124,9 +124,9 @@ class Translation(checker.Claim):
         outside = [i for i, y in least.items() if y > formula.grid[i][2]]
         if outside:
             least = {outside[0]: least[outside[0]]}
-            self._clause_against(least)
+            self._clause_forbidding(least)
         else:
-            clause, order = self._clause_against(least), list(least)
+            clause, order = self._clause_forbidding(least), list(least)
             for b in order:
                 self._refute_set(some - {b}, at + formula.size[b] + -formula.size[b] % grain, grain)
                 for j in some - {b}:
@@ -152,7 +152,7 @@ class Translation(checker.Claim):
             self._add_step(f"pol {numbers[0]} {' '.join(f'{number} +' for number in numbers[1:])} s {total} d")
 
     def _write_push(self, i, j, y):
-        """Add a proof step: if buffer j is above buffer i, whose y is at least `y`, then j's y has this lower bound."""
+        """Add the step: if buffer j is above buffer i, whose y is at least `y`, then j starts at i's end or above."""
         formula = self.formula
         to = formula.min_step(j, formula.value(i, y) + formula.size[i])
         if to == 0 or ("push", i, j, y) in self.known:
@@ -165,7 +165,7 @@ class Translation(checker.Claim):
         scaled = f"{first} {formula.grid[i][0]} * + {second} {formula.grid[j][0]} * +"
         self._add_step(f"pol {formula.below[i, j]} {scaled} s {excess} d")
 
-    def _clause_against(self, least):
+    def _clause_forbidding(self, least):
         return [f"~{self._lower_bound_literal(i, y)}" for i, y in least.items()]
 
     def _lower_bound_literal(self, i, y):

@@ -33,7 +33,7 @@ def find_plans(problem: Problem, count: int, distance: int, control: Control, fi
 
 
 def _refuse_unless_priced(problem: Problem) -> None:
-    """Raise OptionError if a problem has no priced pairs, a choice of pools, or constraints that are not supported."""
+    """Raise OptionError if a problem lacks priced pairs, offers a choice of pools, or has unsupported constraints."""
     # In coarser units, a pair that may touch a common bank could seem unable to, so use units of one byte.
     instance = compile_problem(problem, column([1]))
     if not counts_cost(problem.objective) or not len(instance.priced_pairs):

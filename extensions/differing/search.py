@@ -107,9 +107,9 @@ class FurtherPlans:
         sums = np.cumsum([(0, 0, 0), *later], axis=0)[::-1].T.tolist()
         self._least, self._price, self._reach = sums
         self._floor = self._least[0]
-        self.first = self._plan(offset, [part.at for part in self.parts])
+        self.first = self._further_plan(offset, [part.at for part in self.parts])
 
-    def _plan(self, offset: I64, starts: list[I64]) -> FurtherPlan:
+    def _further_plan(self, offset: I64, starts: list[I64]) -> FurtherPlan:
         offset, steps = offset.copy(), 0
         for part, at in zip(self.parts, starts, strict=True):
             whole_offsets(part.piece, at, offset)
@@ -130,12 +130,12 @@ class FurtherPlans:
             self._floor = price
         for part, at in zip(self.parts, starts, strict=True):
             part.known.append(part.piece.cost_mask(at))
-        return self._plan(self.first.offset, starts)
+        return self._further_plan(self.first.offset, starts)
 
     def _min_price(
         self, k: int, need: I64, upper: int, control: Control, paid: int = 0
     ) -> tuple[int, list[I64]] | None:
-        """Return (least total price below `upper`, starts of each part) for the parts from `k` on, or None without one.
+        """Return (least total price below `upper`, starts of each part) for parts from `k` on, or None if impossible.
 
         Together these parts must differ by need[q] from plan q. The earlier parts already cost `paid`.
         """

@@ -71,7 +71,7 @@ class Entry(WireValue):
 
     @property
     def capacity(self) -> float | None:
-        """The limit of the problem; without a limit, the best known value unless it is 0; else None."""
+        """The problem's limit; without a limit, the best known value, or None if this is 0 or unknown."""
         return self.limit if self.limit is not None else self.best or None
 
     @property
@@ -123,8 +123,10 @@ class ProblemLibrary:
                 stands_for.setdefault(word, set()).add(entry.name)
         if missing := [word for word in words if word not in stands_for]:
             kinds = ", ".join(self.kinds())
-            rule = f"must be names, kinds ({kinds}), {BENCHMARK}, {', '.join(PARTS)} or one of these with /KIND"
-            raise OptionError(f"problems: {rule}, got {excerpt(missing[0])}")
+            raise OptionError(
+                f"problems: must be names, kinds ({kinds}), {BENCHMARK}, {', '.join(PARTS)} or one of these with "
+                f"/KIND, got {excerpt(missing[0])}"
+            )
         names = set().union(*(stands_for[word] for word in words))
         return [entry for entry in everything if entry.name in names]
 

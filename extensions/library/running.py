@@ -103,7 +103,7 @@ def is_better(row: Result) -> bool:
 
 
 def is_solved(row: Result) -> bool:
-    """Return True if a run's plan is as good as the best known one, or if it correctly reports infeasibility."""
+    """Return True if a run's plan is as good as the best known one, or if the run correctly reports infeasibility."""
     return row.status == "infeasible" or (row.outcome == "plan" and (is_better(row) or row.peak == row.known_peak))
 
 

@@ -51,15 +51,18 @@ class File:
     def check(self, at: int, size: int, path: str) -> None:
         """Raise FormatError unless the bytes from `at` to `at + size` are inside the file."""
         if at < 0 or at + size > len(self.data):
-            rule = f"must lie in the file ({len(self.data)} bytes)"
-            raise FormatError(f"{path}: {rule}, got bytes {at} to {at + size}: is it cut short?")
+            raise FormatError(
+                f"{path}: must lie in the file ({len(self.data)} bytes), got bytes {at} to {at + size}: is it cut "
+                "short?"
+            )
 
     def count_read_bytes(self, size: int, path: str) -> None:
         """Count `size` bytes as read; raises FormatError if too many bytes have been read in total."""
         self.left -= size
         if self.left < 0:
-            rule = f"must not be reached after {_SEEN_AGAIN} times the file's {len(self.data)} bytes were read"
-            raise FormatError(f"{path}: {rule}")
+            raise FormatError(
+                f"{path}: must not be reached after {_SEEN_AGAIN} times the file's {len(self.data)} bytes were read"
+            )
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ class Table:
             yield Table(self.file, self._follow(start + 4 * k, path), path)
 
     def field_offset(self, field: int, name: str) -> int | None:
-        """Return the byte at which a field is stored, None if it is absent."""
+        """Return the byte at which a field is stored, or None if the field is absent."""
         return self._find(field)
 
     def list_range(self, field: int, name: str, width: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Conversion of an order of a graph's operations to an order of all operations in the file, which contains more."""
+"""Conversion of an order of a graph's operations to an order of all the file's operations, some outside the graph."""
 
 from __future__ import annotations
 

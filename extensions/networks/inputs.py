@@ -109,8 +109,10 @@ def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues
         return reader.problem(data, name)
     reader.own_graph = _overwriting_graph(reader, read_graph(reader, data, name))
     if reader.options.inclusive is not None:
-        rule = "must be given only for problems, as a graph's lifetimes are known"
-        raise OptionError(f"inclusive, half-open: {rule}", way="leave it out")
+        raise OptionError(
+            "inclusive, half-open: must be given only for problems, as a graph's lifetimes are known",
+            way="leave it out",
+        )
     others = reader.options.model_copy(update={"in_place": False, "spare": ()})
     problem = problem_of_graph(reader.own_graph)
     alignment = reader.options.alignment
@@ -126,7 +128,7 @@ def _overwriting_graph(reader: Reader, graph: OperationGraph) -> OperationGraph:
 
 
 def _source_graph(reader: Reader, values: InputValues) -> OperationGraph | None:
-    """Return the graph from which the problem was derived; None if it has no graph, or if its order is fixed."""
+    """Return the graph from which a problem was derived; None for a problem without a graph or with a fixed order."""
     if reader.own_graph is not None or not isinstance(reader.imported, ImportedProgram):
         return None if reader.own_graph is None else cast(OperationGraph, reader.own_graph)
     if importers.detect(reader.data, reader.name) is None and reader.imported.operations.order != "tentative":

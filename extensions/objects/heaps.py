@@ -73,7 +73,7 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
     tried = range(least, least + _ABOVE if best is None else 1 + max(heap for heap, _ in best.values()))
     for count in tried:
         pools = _add_pools(problem, limit, count, instance)
-        plan = _part(pools, control, _POOLS, accept="fit", profile="size")
+        plan = _plan_in_share(pools, control, _POOLS, accept="fit", profile="size")
         if plan.placements:
             number = {f"heap {k + 1}": k for k in range(count)}
             best = {each.id: (number[each.pool], each.offset) for each in plan.placements}
@@ -148,7 +148,7 @@ class _HeapSearch:
         total = 0
         for heap in heaps:
             if heap not in self.planned:
-                self.planned[heap] = _part(
+                self.planned[heap] = _plan_in_share(
                     _heap_problem(self.problem, {self.ids[i] for i in heap}, self.limit), self.control, 0.2
                 )
             plan = self.planned[heap]
@@ -197,7 +197,7 @@ def _heap_offsets(dealt: Dealt) -> list[dict[int | str, int]]:
     return [heaps[heap] for heap in sorted(heaps)]
 
 
-def _part(problem: Problem, control: Control, share: float, **options: Any) -> Plan:
+def _plan_in_share(problem: Problem, control: Control, share: float, **options: Any) -> Plan:
     """Plan a problem within the fraction `share` of the remaining time; if work is counted, without this limit."""
     within = control.child(share)
     counted = within.counts_work
@@ -210,7 +210,7 @@ def _plan_with_walls(problem: Problem, size: int, accept: str, control: Control)
     """Plan one pool with walls at multiples of `size`; return each buffer's heap and offset, or None without a plan."""
     rows = [row if "alias_of" in row else row | {"no_cross": size} for row in rows_without_pool(problem)]
     pool = {"name": "heaps", "alignment": problem.pools[0].alignment}
-    plan = _part(replace_fields(problem, buffers=rows, pools=[pool]), control, _WALLS, accept=accept)
+    plan = _plan_in_share(replace_fields(problem, buffers=rows, pools=[pool]), control, _WALLS, accept=accept)
     return {each.id: divmod(each.offset, size) for each in plan.placements} if plan.placements else None
 
 
@@ -233,7 +233,7 @@ def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int
     """Plan each heap of an assignment separately to reduce its bytes, and return the plan of all heaps together."""
     heap_of = _heap_offsets(dealt)
     for number, offsets in enumerate(heap_of):
-        plan = _part(_heap_problem(problem, offsets, heaps.limit), control, 1 / (len(heap_of) - number))
+        plan = _plan_in_share(_heap_problem(problem, offsets, heaps.limit), control, 1 / (len(heap_of) - number))
         if plan.placements:  # If no plan was found, the heap keeps its present offsets.
             heap_of[number] = {each.id: each.offset for each in plan.placements}
     return _plan_of(problem, heap_of, heaps, least_bytes)
@@ -284,9 +284,10 @@ def _bin_bounds(instance: Instance, size: int) -> Iterator[int]:
     for t in np.argsort(-np.cumsum(change)[:-1], kind="stable")[:_MOST_LIVE_SETS].tolist():
         sizes = np.sort(instance.size[_live_buffers(instance, t)])
         sums = np.concatenate(([0], np.cumsum(sizes)))
-        half = int(np.searchsorted(sizes, room // 2, side="right"))  # No two sizes from here on fit into one heap.
-        least = np.unique(np.concatenate(([0], sizes[:half])))  # The bound L2 ignores smaller sizes, so try each.
+        # Two sizes from `half` on do not fit into one heap, so each of them needs a separate heap.
+        half = int(np.searchsorted(sizes, room // 2, side="right"))
+        least = np.unique(np.concatenate(([0], sizes[:half])))  # L2 ignores sizes below a threshold, so try each.
         alone = np.maximum(np.searchsorted(sizes, room - least, side="right"), half)
         small = sums[half] - sums[np.searchsorted(sizes, least)]
-        left = (alone - half) * room - (sums[alone] - sums[half])  # free bytes for small buffers
+        left = (alone - half) * room - (sums[alone] - sums[half])  # Small buffers can use only these free bytes.
         yield int((len(sizes) - half - np.minimum(0, (left - small) // room)).max())

@@ -40,12 +40,12 @@ class Sweep:
 
     def refused_at(self, sizes: tuple[int, ...], begin: int = 0, stop: int | None = None) -> int | None:
         """Return the first live set in [begin, stop) in which the objects do not suffice, or None if they suffice."""
-        return self._pass_over(sizes, begin, self.demands.n_sets if stop is None else stop, None)
+        return self._pass_over_live_sets(sizes, begin, self.demands.n_sets if stop is None else stop, None)
 
     def objects(self, sizes: tuple[int, ...]) -> Objects:
         """Return the number of each buffer's object, given object sizes that suffice."""
         layers: list[tuple[int | None, Layer]] = []
-        self._pass_over(sizes, 0, self.demands.n_sets, layers)
+        self._pass_over_live_sets(sizes, 0, self.demands.n_sets, layers)
         classes = sorted(set(sizes), reverse=True)
         state, chosen = next(iter(layers[-1][1])), dict[int, int]()
         for i, layer in reversed(layers):
@@ -59,7 +59,7 @@ class Sweep:
             free[where[i]] = self.demands.last[i]
         return where
 
-    def _pass_over(
+    def _pass_over_live_sets(
         self, sizes: tuple[int, ...], begin: int, stop: int, kept: list[tuple[int | None, Layer]] | None
     ) -> int | None:
         classes = [(size, len(list(same))) for size, same in groupby(sizes)]

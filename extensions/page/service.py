@@ -30,7 +30,7 @@ _POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-mimetypes.add_type("text/javascript", ".js")  # Older Python versions use another type, so register it.
+mimetypes.add_type("text/javascript", ".js")  # Python before 3.12 guesses another type, so set it.
 _HEADERS = {"Cache-Control": "no-cache", "Content-Security-Policy": _POLICY}
 
 

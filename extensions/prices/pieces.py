@@ -262,5 +262,5 @@ def _piece_of_pool(instance: Instance, q: int, members: I64, prices: Sequence[in
 
 
 def whole_offsets(piece: Piece, at: Sequence[int] | I64, offset: I64) -> None:
-    """Write the offsets of a piece's plan into `offset`, in units of the instance."""
+    """Convert the offsets of a piece's plan to the units of the whole instance, and write them into `offset`."""
     offset[piece.members] = column(at) * piece.unit

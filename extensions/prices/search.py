@@ -127,7 +127,7 @@ class _PriceSearch:
         return is_sound
 
     def go_on(self) -> None:
-        """Continue the search until all pieces are proved or the search is over."""
+        """Continue the search until every piece is proved, or until the time or the counted work is used up."""
         for stage in (self._raise_bound, self._finish):
             for one in self.hard:
                 if not one.is_settled and not self._is_over:
@@ -160,13 +160,14 @@ class _PriceSearch:
         if all(one.at for one in self.hard):
             for one in self.hard:
                 whole_offsets(one.piece, one.at, self.offset)
-            offset = self._put_back()
+            offset = self._offsets_with_removed_buffers()
             self.search.offer(self.instance.allowed.argmax(axis=0), column(offset), NAME)
         floor = self.costs.cost_of_steps(sum(one.bound for one in self.hard))
         if floor > self.search.bound[0]:
             self.search.offer_bound((floor, *self.search.bound[1:]), NAME)
 
-    def _put_back(self) -> I64:
+    def _offsets_with_removed_buffers(self) -> I64:
+        """Return all offsets after placing removed buffers at their lowest free starts, the last removed first."""
         offset = self.offset.copy()
         for part, gone in self.peeled:
             # Pieces may have coarser units than their part, so convert offsets to the part's unit.
@@ -181,8 +182,8 @@ class _PriceSearch:
         return offset
 
     def _begin_piece(self, one: _OpenPiece, most_nodes: int) -> bool:
-        """Search a piece exactly for a while, then walk; return False if nothing fits or no plan was found."""
-        self._search_places(one, most_nodes)
+        """Search a piece exactly for a while, then by a walk; return False if nothing fits or no plan was found."""
+        self._search_exactly(one, most_nodes)
         if one.is_settled:
             return one.price < _NONE_ABOVE or self._claim_infeasible()
         if not one.at and not self._find_start(one):
@@ -194,7 +195,7 @@ class _PriceSearch:
         self.search.claim_infeasible(NAME)
         return False
 
-    def _search_places(self, one: _OpenPiece, most_nodes: int) -> None:
+    def _search_exactly(self, one: _OpenPiece, most_nodes: int) -> None:
         nodes = int(min(most_nodes, self.work_left / _WORK_PER_NODE)) if self.search.deterministic else most_nodes
         result = search_price(one.piece, one.price, nodes, self.search.flag)
         if result is None:
@@ -242,10 +243,10 @@ class _PriceSearch:
                 return
 
     def _finish(self, one: _OpenPiece) -> None:
-        self._search_places(one, _MANY_NODES)
+        self._search_exactly(one, _MANY_NODES)
 
     def _walk_on(self) -> None:
-        """Walk in each open piece, round after round with ever more steps, until the search is over."""
+        """Improve each open piece by random walks, with more steps in each round, until the search is over."""
         length = 4 * _SHORT_WALK
         while not self._is_over and (unsettled := [one for one in self.hard if not one.is_settled]):
             for one in unsettled:

@@ -149,19 +149,19 @@ class OperationsDraft:
         """Raise OptionError if the options state scratch memory for a name that no operation has."""
         if other := next((name for name in self.options.scratch if name not in self._names_with_scratch), None):
             some = ", ".join(sorted(self._operator_names)[:MAX_LISTED]) or "none"
-            rule = f"must be of operators that run ({some}), or of one operator by its output, got {excerpt(other)}"
-            raise OptionError.from_rule("scratch", rule)
+            raise OptionError.from_rule(
+                "scratch",
+                f"must be of operators that run ({some}), or of one operator by its output, got {excerpt(other)}",
+            )
 
     def view(self, op: str, source: str, result: str) -> None:
         """Add a view of `source`: as an alias if this cannot change a result, else as an operation that copies."""
-        if (
-            self._families[source] is self._families[result]
-        ):  # The operation runs again, and its first run already added the view.
+        if self._families[source] is self._families[result]:  # A second run of the operation adds no second view.
             return
         self._join_tensors(op, source, result, self._separation_reason(source, result))
 
     def hand_out(self, op: str, source: str, result: str) -> None:
-        """Let the open branch write a `chosen` value: in place if it made the source only for that, else by a copy."""
+        """Let the open branch write a choice's result: in place if it made the source only for this, or by a copy."""
         self._join_tensors(op, source, result, self._overwrite_obstacle(source, result))
 
     def begin_block(self) -> None:

@@ -9,7 +9,7 @@ Behind = frozenset[int]
 
 
 def may_run_again(graph: OperationGraph) -> tuple[Behind | None, ...]:
-    """Return, for each operation, the operations that a second run of it must precede; None if it may run only once.
+    """Return, for each operation, the operations that its second run must precede; None if it must run only once.
 
     A second run must find its inputs unchanged. An operation may run only once if it writes no new tensor, has regions,
     is marked `once`, changes a tensor in place, or writes a tensor that is later changed in place.

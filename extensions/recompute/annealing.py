@@ -76,7 +76,7 @@ class Annealing:
         self._before_idle = _DOUBLINGS_OF_LARGE * len(_HEATS) if is_large else _DOUBLINGS
 
     def new_drops(self) -> list[Drops]:
-        """Return, for each mark (peak), the cheapest drops if they were not known at the start."""
+        """Return the cheapest drops (times without a tensor) for each mark (peak), if not known at the start."""
         return [drops for at in range(len(self._marks)) if (drops := self._drops_at(at)) not in (None, self._known[at])]
 
     def best_drops(self, budget: int) -> Drops | None:

@@ -76,7 +76,7 @@ def _fractional_cost(row: _OperationMemory, first: int, above: int) -> int:
 
 
 def _whole_tensor_cost(row: _OperationMemory, above: int, nodes: int) -> tuple[int, int]:
-    """Return the minimum cost of removing whole tensors, and the nodes left; (0, 0) if the nodes do not suffice."""
+    """Return the minimum cost of removing whole tensors, and the unused nodes; (0, 0) if the nodes do not suffice."""
     best, stack = row.cost[-1] + 1, [(0, above, 0)]
     while stack:
         nodes -= 1

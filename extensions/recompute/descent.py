@@ -39,7 +39,7 @@ class Descent:
         self._seed = 0
 
     def reach_limit(self, limit: int) -> list[Drops]:
-        """Return drop sets of falling peaks; the last is the cheapest within a limit, or else has the lowest peak.
+        """Return drop sets (times without a tensor) of falling peaks, down to a limit or else to the lowest peak.
 
         If work is counted, the search for a lower limit begins with all steps of the search for a higher limit, so that
         the answer for the higher limit never costs more.
@@ -66,7 +66,7 @@ class Descent:
         return self._cheapest_drops([*budgets, *([] if least <= limit else [least])])
 
     def reach_cost(self, most: int, points: int) -> list[Drops]:
-        """Return drop sets of falling peaks, each with a total cost of at most `most`."""
+        """Return drop sets (times without a tensor) of falling peaks, each with a total cost of at most `most`."""
         lowest = self.search.drops_within(self.start, largest_operation_bytes(self.search.stays))
         budgets = peak_steps(self.start.peak, lowest.peak, points)
         self._bisect(self._sweep(budgets, most), lowest.peak, most)
@@ -94,7 +94,7 @@ class Descent:
         return self._cheapest_drops(self._budgets_to_lowest(affordable, points), affordable)
 
     def reach_lowest(self, points: int) -> list[Drops]:
-        """Return drop sets of falling peaks, the last of which has the lowest peak found."""
+        """Return drop sets (times without a tensor) of falling peaks, the last of which has the lowest peak found."""
         lowest = self.search.drops_within(self.start, largest_operation_bytes(self.search.stays))
         self.found.append(lowest)
         self._sweep(peak_steps(self.start.peak, lowest.peak, points))
@@ -111,16 +111,16 @@ class Descent:
         return sorted({self.start.peak * percent // 100 for percent in range(1, 100)})
 
     def cheapest_within(self, limit: int) -> Drops | None:
-        """Return the cheapest known drop set whose peak is within a limit in bytes, or None."""
+        """Return the cheapest known drop set (times without a tensor) with a peak within a limit in bytes, or None."""
         within = (drops for drops in self.found if drops.peak <= limit)
         return min(within, key=lambda drops: (drops.cost, drops.peak), default=None)
 
     def drops_above(self, limit: int) -> list[Drops]:
-        """Return the cheapest known drop sets for several falling peaks above a limit."""
+        """Return the cheapest known drop sets (times without a tensor) for several falling peaks above a limit."""
         return self._cheapest_drops(peak_steps(self.start.peak, limit, _ABOVE))
 
     def search_lower(self, limit: int) -> None:
-        """Search for drops within a lower limit than before, or once more within the same limit."""
+        """Search for drops (times without a tensor) within a lower limit than before, or again within the same."""
         if self.cheapest_within(limit) is None:
             # Random changes alone hardly lower the peak of a large graph, so first search greedily.
             self._best_drops(min(self.found, key=lambda drops: drops.peak, default=self.start), limit, is_quick=True)

@@ -171,7 +171,7 @@ class _Search:
             return self._keep_program(program.sequence(draft, values))
 
     def _keep_program(self, runs: Sequence[int]) -> bool:
-        """Keep a program if it, or a reordering, is within the budget; return True if the minimum is proved."""
+        """Keep a program if it is within the budget in some order; return True if the minimum is proved."""
         cost = self._extra_cost(runs)
         if self.extra_cost is None or cost < self.extra_cost:
             try:

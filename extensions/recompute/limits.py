@@ -179,7 +179,7 @@ def replan_lowest_points(
     programs: Iterable[Sequence[int]],
     control: Control,
 ) -> list[RecomputedPoint]:
-    """Return points of programs with nearly the lowest peak, until the peak of a plan equals its live peak.
+    """Plan programs with nearly the lowest peak, until a plan's peak equals its live peak; return their points.
 
     Each program is planned quickly; then the best ones are planned for longer.
     """

@@ -1,6 +1,6 @@
 """The search for an order without clones (repeated runs), which runs in parallel with the search for programs.
 
-An order without clones has the least cost, so it ends the other search once its plan is within the limit.
+An order without clones has the least cost, so the other search ends once the plan of such an order is within the limit.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def relax_clones(graph: OperationGraph, clones: Collection[int]) -> OperationGra
 
 
 def _needed_runs(graph: OperationGraph, runs: Sequence[int]) -> list[int]:
-    """Return the runs without repetitions whose outputs no later run reads and the graph does not keep."""
+    """Return the needed runs, without repetitions whose outputs are neither read later nor kept by the graph."""
     count = Counter(runs)
     read = set(graph.kept)
     needed: list[int] = []

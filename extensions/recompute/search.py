@@ -43,11 +43,11 @@ class DropSearch:
         return self._evaluated_drops(self._first.astype(np.int64), self.stays.places, 0)
 
     def drops_within(self, start: Drops, budget: int) -> Drops:
-        """Add drops to `start` until the peak is within a budget, or as close to it as possible; return the result."""
+        """Return `start` with further drops (times without a tensor), so that the peak is within or near a budget."""
         return self._prune(self._lower_to_budget(start, budget), budget)
 
     def undo_unneeded(self, drops: Drops, budget: int) -> Drops:
-        """Return the set without those drops that are unnecessary to meet a budget."""
+        """Return the drops (times without a tensor) that remain after undoing those that a budget does not need."""
         return self._prune(drops, budget)
 
     def is_over(self) -> bool:
@@ -91,7 +91,7 @@ class DropSearch:
         return now
 
     def _drop_batch(self, now: Drops, budget: int, stays: Sequence[int]) -> tuple[Drops, int]:
-        """Drop all `stays` at once if that removes enough excess, else the first; return the drops and how many."""
+        """Drop all `stays` at once if that removes enough excess, else the first; return drops and their number."""
         if not stays:
             return now, 0
         tries = self.stays.try_changes(now.drop, [stays, stays[:1]], budget, now.places)

@@ -118,7 +118,7 @@ class _Writer:
         self.draft.row_of(("cost",), [(Term(0), -1), *runs], at_most=0)
 
     def moment(self, v: int, k: int) -> Term:
-        """Return the term that is 1 if operation v first runs at moment k, else 0."""
+        """Return the term that is 1 if moment k (the k-th first run) is the first run of operation v, else 0."""
         first, last = self.stages.first[v], self.stages.last[v]
         if first == last:
             return ONE if k == first else _ZERO

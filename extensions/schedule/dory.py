@@ -76,6 +76,7 @@ def _kind(row: Mapping[str, Any], k: int) -> str:
         return "max_pool2d" if "Max" in op or "Max" in name else "average_pool2d"
     kind = next((kind for word, kind in _KINDS.items() if word in name), None)
     if kind is None:
-        rule = "must be a Convolution, FullyConnected, Pooling or Addition"
-        raise FormatError(f"nodes[{k}].name: {rule}, got {excerpt(name)}")
+        raise FormatError(
+            f"nodes[{k}].name: must be a Convolution, FullyConnected, Pooling or Addition, got {excerpt(name)}"
+        )
     return "depthwise_conv2d" if kind == "conv2d" and row.get("group", 1) == row.get("input_channels") != 1 else kind

@@ -29,8 +29,9 @@ def _graph_of_json(value: object) -> OperationGraph:
 
 def _graph_of_file(reader: Reader, data: bytes, name: str, values: InputValues) -> OperationGraph:
     if reader.options.alignment is not None:
-        rule = "must be given by the memories of `target`, in which tiles are placed"
-        raise OptionError.from_rule("alignment", rule, way="leave it out")
+        raise OptionError.from_rule(
+            "alignment", "must be given by the memories of `target`, in which tiles are placed", way="leave it out"
+        )
     if importers.detect(data, name) is None and formats.detect(data, name) == "json":
         fields = memplan_json.parse(data)
         if dory.nodes_of(fields) or not isinstance(fields, dict) or not fields.keys() & {"ops", "functions"}:

@@ -53,11 +53,11 @@ def schedule(
     The schedule is simulated step by step, and every slice and tile has a placement in the fast memory. The operations
     of a network run in tiles, or together in the regions of a cascade.
     """
-    machine = _machine(target, options.fast_memory)
+    machine = _target_with_capacity(target, options.fast_memory)
     return schedule_network(problem, machine, options.objective, control.begin(options), wants_front=options.frontier)
 
 
-def _machine(target: Target | None, capacity: int | None) -> Target:
+def _target_with_capacity(target: Target | None, capacity: int | None) -> Target:
     if target is None:
         raise ProblemError(
             "target: is required, as a network does not describe the machine, such as"
@@ -91,7 +91,7 @@ def lines(found: ScheduleAnswer) -> Iterator[str]:
 def _refutation(values: InputValues, found: ScheduleAnswer) -> str | None:
     """Return why a schedule from another program is wrong, or None if it is correct."""
     options: ScheduleOptions = values["options"]
-    machine = _machine(values.get("target"), options.fast_memory)
+    machine = _target_with_capacity(values.get("target"), options.fast_memory)
     return schedule_refuted(values["problem"], machine, options.objective, found)
 
 

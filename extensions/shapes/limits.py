@@ -69,10 +69,13 @@ class ShapesLimits(Answer):
 
 
 def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, int]) -> tuple[int, list[str]]:
-    """Return the capacity in bytes, and the one or two symbols without a value in `at`; raises OptionError."""
+    """Return the capacity in bytes, and the one or two symbols to which `at` gives no value; raises OptionError."""
     if not problem.symbols:
-        rule = "must be given for a problem whose sizes have symbols, and these sizes are all known"
-        raise OptionError.from_rule("limits", rule, way="leave it out")
+        raise OptionError.from_rule(
+            "limits",
+            "must be given for a problem whose sizes have symbols, and these sizes are all known",
+            way="leave it out",
+        )
     capacity = within if within is not None else problem.capacity
     if capacity is None:
         raise OptionError.from_rule(

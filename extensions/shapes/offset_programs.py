@@ -26,7 +26,7 @@ class OffsetProgram(Value):
 
     Buffer `b` is at value `which[b]`, and the peak is the maximum of `last`. `order` is the stacking order from which
     the program was derived, as positions of buffers. `peak` has expressions whose maximum is the peak, None if there
-    are too many; `forms` has them as polynomials in the process that derived them.
+    are too many; `forms` has them as polynomials, but only in the process that derived them.
     """
 
     values: tuple[Terms, ...]

@@ -79,7 +79,7 @@ def _faults(
     arena: Polynomial | None,
     deadline: float,
 ) -> Iterator[ShapesFault]:
-    """Yield the rules that offsets violate at some value of the symbols, until the deadline."""
+    """Yield the faults of offsets, each a rule that is violated at some value of the symbols, until the deadline."""
     claims = _Claims(sized, deadline)
     ends = [plus(offset, size) for offset, size in zip(offsets, sizes, strict=True)]
     for b, offset in enumerate(offsets):

@@ -228,7 +228,7 @@ def _draw_plan(path: str, step: str, answer: FitsAnswer | SnapshotAnswer | Graph
             f"-o {path}: must be a JSON file for a snapshot of several devices, got {1 + len(others)} devices"
         )
     problem, plan = row.problem, row.plan
-    # Only an answer that was read from JSON lacks a problem and a plan, and the present answer was computed here.
+    # Only answers read from JSON lack a problem and a plan; this answer was computed here, so it has both.
     assert problem is not None
     assert plan is not None
     if suffix_of(path) == PICTURE:

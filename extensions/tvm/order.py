@@ -49,7 +49,7 @@ def _order_function(function: relax.Function, time_limit_s: float) -> relax.Func
 
 
 def _returned_variables(function: relax.Function) -> set[Any]:
-    """Return the variables whose tensors a function returns; these tensors have their own storages in any order."""
+    """Return the variables whose tensors a function returns, because these tensors have their own storages."""
     returned = {*relax.analysis.free_vars(function.body.body)}
     for block in reversed(function.body.blocks):
         for binding in reversed(block.bindings):

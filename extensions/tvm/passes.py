@@ -62,11 +62,12 @@ def PlanMemory(  # noqa: N802  # TVM writes the names of passes in CamelCase.
 ) -> Any:
     """Return the pass that plans all tensors of a function together, in one storage per device.
 
-    The pass replaces StaticPlanBlockMemory and never needs more bytes: it keeps TVM's plan for a function if that is as
-    small, or if it cannot read the function. `pools` are storages of limited size, which are used instead of a growing
-    storage; PlanMemoryError is raised if a function does not fit. `offsets` allows tensors at offsets other than 0; by
-    default, if the device's pointers can be moved. With `nests`, a tensor is alive only during the loop nests of a
-    kernel that use it, not during the whole call. `on_plan` is called with each planned function; by default, it logs.
+    The pass replaces StaticPlanBlockMemory and never needs more bytes: TVM's plan for a function is kept if it is as
+    small, or if the pass cannot read the function. `pools` are storages of limited size, which are used instead of a
+    growing storage; PlanMemoryError is raised if a function does not fit. `offsets` allows tensors at offsets other
+    than 0; by default, if the device's pointers can be moved. With `nests`, a tensor is alive only during the loop
+    nests of a kernel that use it, not during the whole call. `on_plan` is called with each planned function; by
+    default, it logs.
     """
 
     def run(module: IRModule, _: PassContext) -> IRModule:
@@ -150,7 +151,7 @@ class _PlannedBody:
         return has_some and not self._lifetimes.has_branches
 
     def compare_plans(self, name: str, own: relax.Function, ours: relax.Function) -> PlannedFunction:
-        """Return the bytes of both plans, with a reason for keeping TVM's plan if memplan's is larger at any point."""
+        """Return the bytes of both plans, and why TVM's plan is kept if memplan's is larger at any symbol values."""
         lifetimes = self._lifetimes
         symbols = Symbols(lifetimes.bounds) if lifetimes.has_symbols else None
         apart = [each.bytes for each in lifetimes.tensors if not each.is_planned]
@@ -175,7 +176,7 @@ class _PlannedBody:
 def _has_offsets(module: IRModule, device: int) -> bool:
     """Return True if pointers of the device can be moved by an offset; device number -1 is the host."""
     if PassContext.current().config.get("relax.backend.use_cuda_graph"):
-        return False  # RewriteCUDAGraph cannot capture calls that move a pointer.
+        return False  # RewriteCUDAGraph cannot capture calls that move a pointer, so use no offsets.
     devices = module.global_infos.get("vdevice") or []
     target = devices[device].target if 0 <= device < len(devices) else Target.current(allow_none=True)
     return device == -1 or (target is not None and target.kind.name in _ADDRESSED)

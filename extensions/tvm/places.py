@@ -62,7 +62,7 @@ class StoragePlaces:
 def place_in_pools(
     tensors: Sequence[AllocatedTensor], pools: Sequence[PoolInfo] = (), in_place: Sequence[tuple[int, int]] = ()
 ) -> StoragePlaces:
-    """Return places of tensors, with one storage per pool. Raises PlanMemoryError if the pools are too small.
+    """Return each tensor's storage and offset, with one storage per pool. Raises PlanMemoryError for too small pools.
 
     The two tensors of a pair in `in_place` may start at the same byte.
     """
@@ -89,7 +89,7 @@ def place_in_pools(
 
 
 def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
-    """Return places in which each tensor is at the start of a storage, for devices that do not support offsets."""
+    """Return storages in which each tensor starts at offset 0, for devices that do not support offsets."""
     rows: Any = [{"id": k, "size": each.size, "start": each.start, "end": each.end} for k, each in enumerate(tensors)]
     answer = plan(ObjectsProblem(alignment=ALIGNMENT, buffers=rows))
     number = {k: place for place, each in enumerate(answer.objects) for k in each.buffers}
@@ -101,7 +101,10 @@ def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
 
 
 def check_places(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> StoragePlaces:
-    """Check places with memplan's verifier, and return them unchanged. Raises RuntimeError for a violation."""
+    """Check storages and offsets with memplan's verifier; return them unchanged.
+
+    Raises RuntimeError for a violation.
+    """
     pools = [Pool(name=str(k), size=size, alignment=ALIGNMENT) for k, size in enumerate(places.storages)]
     problem, (pool, offset) = _problem(tensors, pools), map(column, zip(*places.of, strict=True))
     placements = PlacementTable(problem.buffers.ids, tuple(each.name for each in pools), pool, offset)

@@ -44,7 +44,7 @@ class Storages:
             tensor.bindings[tensor.index] = relax.VarBinding(binding.var, one)
 
     def require_bounds(self, bounds: Bounds) -> None:
-        """Make the virtual machine refuse symbol values above their bounds, because tensors would then overlap.
+        """Make the virtual machine refuse symbol values above their bounds, at which tensors would overlap.
 
         If each tensor has its own storage, the allocation enforces the bound, but with offsets nothing else does.
         """

@@ -1,4 +1,4 @@
-"""Offsets as expressions of a function's symbols: one plan for all symbol values, evaluated in each call."""
+"""Offsets as expressions of a function's symbols: one plan holds for all symbol values, and each call evaluates it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Symbols:
 
 
 def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> StoragePlaces:
-    """Return places in one storage that are valid for all symbol values. Raises UnreadableError."""
+    """Return offsets in one storage that are valid for all symbol values. Raises UnreadableError."""
     symbols = Symbols(bounds)
     sizes = [symbols.simplify(tirx.const(1, "int64") * each.bytes) for each in tensors]
     rows = [

@@ -70,7 +70,7 @@ class _Giving:
 
 
 def _plan(lane: _RecordingAllocator) -> list[int]:
-    """Plan a lane with memplan, and return its offsets, or tinygrad's offsets unless memplan's need fewer bytes."""
+    """Plan a lane with memplan; return the plan's offsets if they need fewer bytes, else tinygrad's offsets."""
     if sum(size for size, *_ in lane.rows) > _MOST_BYTES:
         return lane.offsets
     for row in lane.rows:

@@ -52,7 +52,7 @@ def keep(rows: dict[str, Row]) -> None:
 
 @contextmanager
 def workers(jobs: int, on: str | None) -> Iterator[Executor]:
-    """Yield an executor on this machine or on a cluster. Raises OptionError if the cluster cannot be reached."""
+    """Yield an executor for this machine or for a cluster. Raises OptionError if the cluster cannot be reached."""
     if on is None:
         with ProcessPoolExecutor(jobs) as pool:
             yield pool

@@ -211,7 +211,7 @@ def _convolutions(draw: random.Random, count: int) -> tuple[Data, str]:
     }, f"{len(ops)} convolutions"
 
 
-def _schedule(draw: random.Random, count: int) -> tuple[Data, str]:
+def _draw_schedule(draw: random.Random, count: int) -> tuple[Data, str]:
     network, words = _convolutions(draw, max(2, min(_MOST_DRAWN, count) // 10))
     memories = [{"name": "L1", "capacity": draw.choice((2_048, 16_384, 65_536)), "alignment": 16}, {"name": "L2"}]
     engine = {"native": draw.choice(([1, 1], [8, 4])), "rate": draw.choice((8, 256)), "copies": draw.choice((1, 2))}
@@ -219,7 +219,7 @@ def _schedule(draw: random.Random, count: int) -> tuple[Data, str]:
     return {"problem": network["graph"], "target": target}, words
 
 
-def _statements(draw: random.Random, count: int) -> tuple[Data, str]:
+def _draw_statements(draw: random.Random, count: int) -> tuple[Data, str]:
     if count <= _SMALL:
         return {"operations": random_program(draw.randrange(2**30))}, "a small program"
     return {"operations": statements(count)}, f"{count} statements"
@@ -261,8 +261,8 @@ def _json(model: Any) -> Any:
 
 _MADE: Mapping[str, Callable[[random.Random, int], tuple[Data, str]]] = {
     "cascade": _convolutions,
-    "schedule": _schedule,
-    "liveness": _statements,
+    "schedule": _draw_schedule,
+    "liveness": _draw_statements,
     "shapes": _symbolic_inputs,
     "compare": _draw_model,
     "convert": _convert_inputs,

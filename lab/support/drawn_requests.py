@@ -105,7 +105,7 @@ def draw_request(draw: random.Random, job_ids: Sequence[str]) -> Drawn:
     path, content, media = _batch_call(draw) if kind < 0.3 else _valid_call(draw)
     for _ in range(draw.choice((0, 0, 0, 1, 1, 2, 4))):
         content = _change_json(draw, content)
-    body = content if isinstance(content, bytes) else _json(draw, content)
+    body = content if isinstance(content, bytes) else _json_bytes(draw, content)
     body = _damage_bytes(draw, body) if draw.random() < 0.1 else body
     media = draw.choice(_MEDIA) + draw.choice(_PARAMETERS) if draw.random() < 0.05 else media
     method = draw.choice(("POST",) * 60 + ("PUT", "GET"))
@@ -119,11 +119,11 @@ def _valid_call(draw: random.Random) -> tuple[str, Any, str]:
         if draw.random() < 0.1:
             cells = ("".join(draw.choices('0123,,,\n"x-', k=40)) for _ in range(5))
             return "/v1/plan", ("id,lower,upper,size\n" + "\n".join(cells)).encode(), "text/csv"
-        content: Any = {"problem": _problem(draw)}
+        content: Any = {"problem": _draw_problem(draw)}
     elif name == "verify":
         offsets = [draw.choice((*_NUMBERS, 0, 0, 401_408)) for _ in range(2)]
         placements = [{"id": f"conv{k + 1}", "pool": "default", "offset": at} for k, at in enumerate(offsets)]
-        content = {"problem": _problem(draw), "plan": {"placements": placements}}
+        content = {"problem": _draw_problem(draw), "plan": {"placements": placements}}
     else:
         content = json.loads(json.dumps(QUESTIONS[name].example))
         if "file" in content and draw.random() < 0.5:
@@ -135,7 +135,7 @@ def _valid_call(draw: random.Random) -> tuple[str, Any, str]:
     return path, content, "application/json"
 
 
-def _problem(draw: random.Random) -> Any:
+def _draw_problem(draw: random.Random) -> Any:
     problem: Any = json.loads(json.dumps(PROBLEM_EXAMPLE))
     for k in range(draw.choice((0, 0, 3, 20))):
         start = draw.randrange(9)
@@ -147,7 +147,7 @@ def _problem(draw: random.Random) -> Any:
 
 
 def _batch_call(draw: random.Random) -> tuple[str, Any, str]:
-    lines = [_json(draw, {"id": k, "problem": _problem(draw)}) for k in range(draw.randrange(4))]
+    lines = [_json_bytes(draw, {"id": k, "problem": _draw_problem(draw)}) for k in range(draw.randrange(4))]
     if draw.random() < 0.3:
         return "/v1/batch", b'{"submissions":[' + b",".join(lines) + b"]}", "application/json"
     return "/v1/batch", b"\n".join(lines), "application/x-ndjson"
@@ -160,10 +160,10 @@ def _random_query(draw: random.Random, chance: float) -> str:
 
 def _change_json(draw: random.Random, content: Any) -> Any:
     """Return a copy of JSON in which one value is replaced, removed, repeated or overwritten by another value."""
-    places = [(content, key) for key in _keys(content)]
+    places = [(content, key) for key in _json_keys(content)]
     for parent, key in places:
         if len(places) < 3000:
-            places += [(parent[key], inner) for inner in _keys(parent[key])]
+            places += [(parent[key], inner) for inner in _json_keys(parent[key])]
     if not places:
         return content
     parent, key = draw.choice(places)
@@ -180,13 +180,13 @@ def _change_json(draw: random.Random, content: Any) -> Any:
     return content
 
 
-def _keys(content: Any) -> list[Any]:
+def _json_keys(content: Any) -> list[Any]:
     return (
         list(content) if isinstance(content, dict) else list(range(len(content))) if isinstance(content, list) else []
     )
 
 
-def _json(draw: random.Random, content: Any) -> bytes:
+def _json_bytes(draw: random.Random, content: Any) -> bytes:
     text = json.dumps(content, ensure_ascii=draw.random() < 0.7, separators=(",", ":"))
     if draw.random() < 0.03 and text.startswith("{"):
         text = '{"buffers":[],' + text[1:]

@@ -48,7 +48,7 @@ class Case:
 
     @property
     def profile(self) -> Profile | None:
-        """The requested profile; without the feature `profile`, the profile whose objective brute force minimises."""
+        """Return the requested profile, by default the one whose objective brute force minimises."""
         if "profile" in self.features:
             return _PROFILES[self.seed % len(_PROFILES)]
         return None if "cost" in self.features else "size"
@@ -63,7 +63,7 @@ class Case:
                 if rng.random() < _CHANCE and "offset" not in row:
                     row["pools"] = ["slow"]
         pairs = _Pairs(rows, rng, 2 * unit)
-        data: dict[str, Any] = {"buffers": rows, "pools": self._pools(rng, unit)}
+        data: dict[str, Any] = {"buffers": rows, "pools": self._draw_pools(rng, unit)}
         if "alias" in self.features:
             pairs.add_aliases()
         if "relative" in self.features:
@@ -79,7 +79,7 @@ class Case:
             data["objective"] = "cost"
         return Problem.model_validate(data)
 
-    def _pools(self, rng: np.random.Generator, unit: int) -> list[dict[str, Any]]:
+    def _draw_pools(self, rng: np.random.Generator, unit: int) -> list[dict[str, Any]]:
         names = ["fast", "slow"] if "pools" in self.features else ["only"]
         pools: list[dict[str, Any]] = [{"name": name, "size": 3 * _PAGE * unit} for name in names]
         if self.n > SMALL or self.seed % 3:

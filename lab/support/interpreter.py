@@ -59,20 +59,20 @@ class Interpreter:
     def ways(self) -> list[Way]:
         """Return all executions, each from step -1, which writes the inputs, to the step that reads the outputs."""
         main = self.program["functions"]["main"]
-        call = self._call("main", "main", {})
+        call = self._begin_call("main", "main", {})
         self.arguments = [call.names[name] for name in dict.fromkeys((*main["params"], *main["results"]))]
-        body = self._function(main["body"], call)
+        body = self._function_ways(main["body"], call)
         inputs = [call.names[name] for name in main["params"]]
         outputs = [call.names[name] for name in main["results"]]
-        first = self._taking_step([("write", name) for name in (*inputs, *self.persistent)], "main", -1)
-        last = self._taking_step([("read", name) for name in (*outputs, *self.persistent)], "main", self.steps)
+        first = self._step_way([("write", name) for name in (*inputs, *self.persistent)], "main", -1)
+        last = self._step_way([("read", name) for name in (*outputs, *self.persistent)], "main", self.steps)
         return [(*first, *way, *last) for way in body]
 
     def root(self, buffer: str) -> str:
         """Return the buffer that contains the given alias, or the buffer itself if it is not an alias."""
         return self.inside.get(buffer, (buffer, 0))[0]
 
-    def _call(self, function: str, path: str, bound: dict[str, str]) -> Call:
+    def _begin_call(self, function: str, path: str, bound: dict[str, str]) -> Call:
         found = self.program["functions"][function]
         names = dict(bound)
         for row in found["buffers"]:
@@ -88,12 +88,12 @@ class Interpreter:
                 self.inside[names[row["id"]]] = around, distance + row["alias_offset"]
         return Call(path, names, frozenset(_freed_names(found["body"])))
 
-    def _function(self, body: list[dict[str, Any]], call: Call) -> list[Way]:
-        ways = self._body(body, call, ())
+    def _function_ways(self, body: list[dict[str, Any]], call: Call) -> list[Way]:
+        ways = self._body_ways(body, call, ())
         ends = tuple(Event("end", call.path, name) for name in call.ends)
         return [(*way, *ends) for way in ways]
 
-    def _body(self, body: list[dict[str, Any]], call: Call, position: tuple[int, ...]) -> list[Way]:
+    def _body_ways(self, body: list[dict[str, Any]], call: Call, position: tuple[int, ...]) -> list[Way]:
         ways: list[Way] = [()]
         ends: list[Event] = []
         for k, statement in enumerate(body):
@@ -102,40 +102,40 @@ class Interpreter:
                     call.ends.append(call.names[name])
                 else:
                     ends.append(Event("end", call.path, call.names[name]))
-            ways = self._product(ways, self._statement(statement, call, (*position, k)))
+            ways = self._concatenated_ways(ways, self._statement_ways(statement, call, (*position, k)))
         return [(*way, *ends) for way in ways]
 
-    def _product(self, first: Sequence[Way], second: Sequence[Way]) -> list[Way]:
+    def _concatenated_ways(self, first: Sequence[Way], second: Sequence[Way]) -> list[Way]:
         if len(first) * len(second) > self.most:
             raise TooManyWaysError
         return [(*a, *b) for a in first for b in second]
 
-    def _statement(self, statement: dict[str, Any], call: Call, position: tuple[int, ...]) -> list[Way]:
+    def _statement_ways(self, statement: dict[str, Any], call: Call, position: tuple[int, ...]) -> list[Way]:
         path = f"{call.path}/{'.'.join(map(str, position))}"
         if "op" in statement:
-            return self._operation(statement, call, position, path)
+            return self._operation_ways(statement, call, position, path)
         if "call" in statement:
             return self._call_ways(statement, call, path)
         if "branches" in statement:
-            return self._branches(statement, call, position, path)
+            return self._branch_ways(statement, call, position, path)
         if "loop" in statement:
-            return self._loop(statement, call, position, path)
+            return self._loop_ways(statement, call, position, path)
         kind = "alloc" if "alloc" in statement else "free"
         events = [Event(kind, path, call.names[name]) for name in statement[kind]]
-        return [(*events, self._step(path))]
+        return [(*events, self._new_step_event(path))]
 
-    def _operation(self, statement: dict[str, Any], call: Call, position: tuple[int, ...], path: str) -> list[Way]:
-        uses = [(kind, call.names[name]) for kind, name in _uses(statement)]
+    def _operation_ways(self, statement: dict[str, Any], call: Call, position: tuple[int, ...], path: str) -> list[Way]:
+        uses = [(kind, call.names[name]) for kind, name in _buffer_uses(statement)]
         for _, name in uses:
             self.operations_of.setdefault(self.root(name), set()).add(call.operation)
         if not statement.get("body"):
-            return [self._taking_step(uses, path, self._next_step())]
+            return [self._step_way(uses, path, self._next_step())]
         is_outermost = call.path == "main" and call.operation is None
         inner = Call(call.path, call.names, call.freed, call.ends, path if is_outermost else call.operation)
         start = self.steps
-        ways = self._body(statement["body"], inner, position)
+        ways = self._body_ways(statement["body"], inner, position)
         if self.steps == start:
-            ways = self._product(ways, [(self._step(path),)])
+            ways = self._concatenated_ways(ways, [(self._new_step_event(path),)])
         if is_outermost:
             self.spans[path] = start, self.steps
         before = tuple(Event(kind, path, name) for kind, name in uses)
@@ -146,14 +146,14 @@ class Interpreter:
         function = self.program["functions"][statement["call"]]
         formals, actuals = (*function["params"], *function["results"]), (*statement["inputs"], *statement["outputs"])
         bound = {formal: call.names[actual] for formal, actual in zip(formals, actuals, strict=True)}
-        inner = self._call(statement["call"], f"{path}:{statement['call']}", bound)
+        inner = self._begin_call(statement["call"], f"{path}:{statement['call']}", bound)
         inner = Call(inner.path, inner.names, inner.freed, inner.ends, call.operation)
         start = self.steps
-        ways = self._function(function["body"], inner)
+        ways = self._function_ways(function["body"], inner)
         if self.steps == start:
-            ways = self._product(ways, [(self._step(path),)])
+            ways = self._concatenated_ways(ways, [(self._new_step_event(path),)])
         self.spans[inner.path] = start, self.steps
-        passed = [(kind, call.names[name]) for kind, name in _uses(statement)]
+        passed = [(kind, call.names[name]) for kind, name in _buffer_uses(statement)]
         new = [name for name in inner.names.values() if self.path_of[name] == inner.path]
         before = (
             *(Event(f"pass-{kind}", path, name) for kind, name in passed),
@@ -162,30 +162,30 @@ class Interpreter:
         after = tuple(Event("pass-hold", path, name) for _, name in passed)
         return [(*before, *way, *after) for way in ways]
 
-    def _branches(self, statement: dict[str, Any], call: Call, position: tuple[int, ...], path: str) -> list[Way]:
+    def _branch_ways(self, statement: dict[str, Any], call: Call, position: tuple[int, ...], path: str) -> list[Way]:
         choosing: Way = ()
         if statement["inputs"]:
             uses = [("read", call.names[name]) for name in statement["inputs"]]
             for _, name in uses:
                 self.operations_of.setdefault(self.root(name), set()).add(call.operation)
-            choosing = self._taking_step(uses, path, self._next_step())
-        branches = [self._body(branch, call, (*position, k)) for k, branch in enumerate(statement["branches"])]
+            choosing = self._step_way(uses, path, self._next_step())
+        branches = [self._body_ways(branch, call, (*position, k)) for k, branch in enumerate(statement["branches"])]
         return [(*choosing, *way) for ways in branches for way in ways]
 
-    def _loop(self, statement: dict[str, Any], call: Call, position: tuple[int, ...], path: str) -> list[Way]:
+    def _loop_ways(self, statement: dict[str, Any], call: Call, position: tuple[int, ...], path: str) -> list[Way]:
         trips = statement.get("trips")
         if trips == 1:
-            return self._body(statement["loop"], call, position)
+            return self._body_ways(statement["loop"], call, position)
         self.loops.append(path)
-        body = [(Event("iteration", path), *way) for way in self._body(statement["loop"], call, position)]
+        body = [(Event("iteration", path), *way) for way in self._body_ways(statement["loop"], call, position)]
         gone: list[Way] = [()]
         found: list[Way] = [] if trips else [()]
         for _ in range(self.rounds):
-            gone = self._product(gone, body)
+            gone = self._concatenated_ways(gone, body)
             found += gone
         return [(Event("loop", path), *way, Event("loop-end", path)) for way in found]
 
-    def _taking_step(self, uses: list[tuple[str, str]], path: str, time: int) -> Way:
+    def _step_way(self, uses: list[tuple[str, str]], path: str, time: int) -> Way:
         before = (Event(kind, path, name) for kind, name in uses)
         after = (Event("hold", path, name) for _, name in uses)
         return (*before, Event("step", path, time=time), *after)
@@ -194,11 +194,11 @@ class Interpreter:
         self.steps += 1
         return self.steps - 1
 
-    def _step(self, path: str) -> Event:
+    def _new_step_event(self, path: str) -> Event:
         return Event("step", path, time=self._next_step())
 
 
-def _uses(statement: dict[str, Any]) -> list[tuple[str, str]]:
+def _buffer_uses(statement: dict[str, Any]) -> list[tuple[str, str]]:
     inputs, outputs = dict.fromkeys(statement["inputs"]), dict.fromkeys(statement["outputs"])
     found = [("read", name) for name in inputs]  # All inputs are read before any output is written.
     found += [("update" if name in inputs else "write", name) for name in outputs]

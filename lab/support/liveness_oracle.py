@@ -112,7 +112,7 @@ def alive_by_scope(program: Interpreter, ways: Iterable[Way], root: str) -> set[
         is_held = False
         for event in way:
             if (event.kind == "alloc" and is_held) or (event.kind in (*USES, "free") and not is_held):
-                raise ScopeError(f"{event.kind} at {event.path}")
+                raise ScopeError(f"a buffer must be in scope, got {event.kind} at {event.path}")
             if event.kind in SCOPES:
                 is_held = event.kind == "alloc"
             elif event.kind == "step" and is_held:

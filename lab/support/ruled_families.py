@@ -48,7 +48,7 @@ def costly_problem(seed: int, n: int = 20, life: float = 5.0, high: int = 60) ->
 def memories_problem(seed: int, n: int = 1000, coarse: int = 0, slower: int = 1) -> Problem:
     """Return a problem of a free memory of 64 KiB, `slower` of 96 KiB, and an unlimited one, with a cost per byte.
 
-    Each step a buffer is born that is alive for 2 to 20 steps; `coarse` percent of the buffers are aligned to 4,096
+    In each step, a buffer starts that is alive for 2 to 20 steps; `coarse` percent of the buffers are aligned to 4,096
     bytes, all others to 64.
     """
     rng, rows = np.random.default_rng(seed), []

@@ -49,7 +49,9 @@ def _rows_of(wanted: Sequence[tuple[Any, str]], limit_s: int, on: str | None) ->
                 each.unlink()
 
 
-def _run(path: Path, wanted: Sequence[str], modes: Sequence[str], minutes: float, limit_s: int, on: str | None) -> int:
+def _run_models(
+    path: Path, wanted: Sequence[str], modes: Sequence[str], minutes: float, limit_s: int, on: str | None
+) -> int:
     from lab.zoo.measuring import COLUMNS
     from lab.zoo.models import models
 
@@ -118,7 +120,7 @@ def main(words: Sequence[str] | None = None) -> int:
     verbs.add_parser("page")
     given = parser.parse_args(words)
     if given.verb == "run":
-        return _run(given.table, given.models, given.modes.split(","), given.minutes, given.seconds, given.on)
+        return _run_models(given.table, given.models, given.modes.split(","), given.minutes, given.seconds, given.on)
     if given.verb == "again":
         return _repeat_rows(given.table, given.count, given.seed, given.seconds)
     if given.verb == "write":

@@ -19,7 +19,9 @@ def try_model(model: Any, mode: str, folder: Path, limit_s: int) -> dict[str, An
 
     context = multiprocessing.get_context("fork")
     reader, writer = context.Pipe(duplex=False)
-    child = context.Process(target=_send, args=(model, mode, Checkers(folder, CHECKERS), writer, limit_s), daemon=True)
+    child = context.Process(
+        target=_send_row, args=(model, mode, Checkers(folder, CHECKERS), writer, limit_s), daemon=True
+    )
     child.start()
     writer.close()
     try:
@@ -32,7 +34,7 @@ def try_model(model: Any, mode: str, folder: Path, limit_s: int) -> dict[str, An
         child.join()
 
 
-def _send(model: Any, mode: str, checkers: Any, writer: Any, limit_s: int) -> None:
+def _send_row(model: Any, mode: str, checkers: Any, writer: Any, limit_s: int) -> None:
     from lab.zoo.measuring import measure
 
     resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 1))

@@ -96,7 +96,7 @@ def test_the_action_fails_if_memory_has_grown(workspace: Path) -> None:
     assert '| "b" | +1 | grown | 32 | 33 |' in summary
 
 
-def test_wrong_input_fails_the_action_without_an_old_summary(workspace: Path) -> None:
+def test_wrong_input_fails_the_action_and_leaves_no_old_summary(workspace: Path) -> None:
     reports = workspace / "memplan-reports"
     reports.mkdir()
     (reports / "memplan.md").write_text("of another run")

@@ -63,7 +63,9 @@ def test_python_m_memplan_in_a_checkout_uses_the_installed_core(checkout: Path, 
     assert (done.returncode, done.stdout) == (0, '{"peak":1505280}\n'), done.stderr
 
 
-def test_a_core_of_another_version_is_refused_with_its_version(checkout: Path, installed_core: Path) -> None:
+def test_a_core_of_another_version_is_refused_and_the_error_names_that_version(
+    checkout: Path, installed_core: Path
+) -> None:
     for note in installed_core.rglob("sources.txt"):
         note.write_text("0" * 64)
     for command in ("plan", "explain"):

@@ -184,7 +184,9 @@ def test_cmake_builds_the_core_optimised_by_default(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
-def test_cmake_uses_the_core_installed_as_sources_or_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cmake_uses_the_core_if_installed_or_in_sources_or_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     prefix = tmp_path / "prefix"
     # Unoptimised and cached, because compiling dominates; unoptimised square roots are function calls.
     monkeypatch.setenv("CMAKE_CXX_COMPILER_LAUNCHER", ";".join(ONCE))

@@ -124,7 +124,7 @@ def test_every_option_has_a_description_and_exists_on_every_entrance(name: str, 
 
 @pytest.mark.parametrize("name", list(QUESTIONS))
 @pytest.mark.parametrize("option", [{"time_limit_s": 1e6}, {"time_limit_s": "soon"}, {"no_such_option": 1}])
-def test_a_wrong_option_in_python_is_refused_with_its_name(name: str, option: dict[str, Any]) -> None:
+def test_the_error_for_a_wrong_option_in_python_names_the_option(name: str, option: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match=rf"^{next(iter(option))}: "):
         QUESTIONS[name].options(**option)
 

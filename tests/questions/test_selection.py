@@ -147,7 +147,7 @@ def test_advice_about_a_plan_repeats_its_reading_options(folder: Path, capfd: py
 @pytest.mark.parametrize(
     "line", ["plan p.json --keep bare.json", "convert p.json bare.json --to c", "verify p.json bare.json"]
 )
-def test_a_plan_without_recorded_options_is_refused_with_the_missing_option(
+def test_a_plan_without_recorded_options_is_refused_and_the_error_names_the_missing_option(
     folder: Path, line: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     plan = json.loads(Path("plan.json").read_text())

@@ -62,7 +62,7 @@ def test_s0_01_smaller_or_shorter_buffers_are_ranked_by_their_gain(http: Http) -
         assert low <= peak - min_peak({"buffers": halved}) <= high
 
 
-def test_s0_02_buffers_that_start_where_a_storage_does_cost_more(http: Http) -> None:
+def test_s0_02_buffers_placed_only_at_the_starts_of_storages_need_more_bytes(http: Http) -> None:
     assert http.post_question("plan", LINE)["peak"] == 140
     tokens = http.post_question(
         "plan", problem_of((6, 0, 1), (6, 0, 1), (12, 1, 2)), solver="reference:relay-storage-tokens"
@@ -82,7 +82,7 @@ def test_s0_03_temporaries_of_functions_may_be_planned_apart(http: Http) -> None
     assert [row["peak"] for row in peaks if row["planning"] == "local"] == [79_276]
 
 
-def test_s0_04_one_plan_of_all_needs_less(http: Http) -> None:
+def test_s0_04_one_plan_for_all_functions_needs_fewer_bytes(http: Http) -> None:
     assert http.post_question("plan", OPERATIONS)["peak"] == 56_716
     apart = tvm.MOBILENET_BY_CALLS
     peaks = [http.post_question("plan", problem_of_lives(rows))["peak"] for rows in (tvm.MOBILENET, apart)]

@@ -318,7 +318,7 @@ def test_s1_15_an_infeasible_problem_is_an_answer_with_its_reason(http: Http) ->
         assert (len(reason["buffers"]), reason["needed"], reason["irreducible"]) == (count, 30, True)
 
 
-def test_s1_16_the_sizes_of_buffers_are_those_that_are_used(http: Http) -> None:
+def test_s1_16_sizes_count_the_bytes_that_buffers_use(http: Http) -> None:
     assert http.post_question("plan", THREE, format="exir", solver=POSITION_BASED)["bufsizes"] == [0, 700, 350]
     pools = http.post_question("plan", THREE, solver=POSITION_BASED)["pools"]
     assert [pool["used"] for pool in pools] == [700, 350]

@@ -110,7 +110,7 @@ def test_s2_03_programs_are_built_in_python_in_a_few_lines() -> None:
     assert [found.problem.buffers[k].intervals for k in range(2)] == [((-1, 1),), ((1, 3),)]
 
 
-def test_s2_04_two_temporaries_that_never_meet_are_seen_inside_of_a_call(http: Http) -> None:
+def test_s2_04_temporaries_of_a_call_that_are_never_alive_together_are_not_added_up(http: Http) -> None:
     readings = http.post_question("liveness", CALLS)["readings"]
     alive = {(row["temporaries"], row["liveness"]): (row["live_bytes"], row["lost_bytes"]) for row in readings}
     lives = lives_of(CALLS)

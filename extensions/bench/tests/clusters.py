@@ -47,7 +47,7 @@ class StandIn(ClusterExecutor):
         """Run `work` once, on the only machine of the stand-in."""
         return {"here": work()}
 
-    def _begin(self, future: Future[Any], name: str, work: Any) -> None:
+    def _start_task(self, future: Future[Any], name: str, work: Any) -> None:
         self._threads.submit(work).add_done_callback(lambda there: self._settle(future, there))
 
 

@@ -30,12 +30,12 @@ class Machine(StandIn):
         super().__init__()
         self.n_lost, self.sizes = n_lost, list[int]()
 
-    def _begin(self, future: Future[Any], name: str, work: Any) -> None:
+    def _start_task(self, future: Future[Any], name: str, work: Any) -> None:
         self.sizes.append(len(work.args[0].sent_lines))
         if len(self.sizes) <= self.n_lost:
             future.set_exception(MachineLostError("its machine ended in the middle, 4 times"))
         else:
-            super()._begin(future, name, work)
+            super()._start_task(future, name, work)
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ def resize_window(size: int, out: int) -> Window:
 
 
 def centred_resize_window(size: int, out: int) -> Window:
-    """Return the map of a resize that reads the row nearest to (y + 1/2) * size / out - 1/2, or either row of a tie."""
+    """Return the map of a resize that reads the row nearest to (y + 1/2) * size / out - 1/2, or both rows of a tie."""
     # The row (2y + 1) * size / (2 * out) - 1/2 may be rounded up or down, so include both rows of a tie.
     return Window(2 * size, 2 * out, size - 1, size)
 
@@ -281,7 +281,7 @@ class AccessGraph:
         return row.alternatives[number - 1] if number else (self.macs_of(position), row.work)
 
     def choose_alternative(self, position: int, number: int) -> AccessGraph:
-        """Return the graph in which one operation is computed by its alternative `number`, or unchanged if 0."""
+        """Return the graph with one operation replaced by its alternative `number`; 0 returns the graph unchanged."""
         if not number:
             return self
         (macs, work), rows = self.cost_of_alternative(position, number), list(self.operations)
@@ -303,13 +303,13 @@ class AccessGraph:
 
 
 def driving_tensor(graph: AccessGraph, position: int) -> PixelTensor:
-    """Return the tensor along which a region that ends with an operation is cut: its output, or the input of a sum."""
+    """Return the tensor whose stripes define a region's steps: the last operation's output, or the input of a sum."""
     row = graph.operations[position]
     return graph.tensors[row.reads[0].tensor if row.role == "sum" else row.outputs[0]]
 
 
 def barrier_of(graph: AccessGraph, position: int, reason: str) -> AccessOperation:
-    """Return the operation as a barrier, which runs as a whole; an earlier reason is kept instead of `reason`."""
+    """Return the operation as a barrier, which runs as a whole, for its own earlier reason or else for `reason`."""
     row, tensors = graph.operations[position], graph.tensors
     if row.role == "barrier":
         return row
@@ -337,7 +337,7 @@ def reorder_operations(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
 
 
 def repeat_operations(graph: AccessGraph, passes: Mapping[int, Collection[int]]) -> AccessGraph:
-    """Return the graph in which some operations run twice: `passes` lists them for a later operation.
+    """Return the graph in which some operations run twice: `passes` lists those to repeat before a later operation.
 
     The second run is directly before the later operation. From there on, all operations read the new copies of tensors.
     Repeated operations must be striped. `origins` and `tensor_origins` have the positions in the original graph.

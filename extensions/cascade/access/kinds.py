@@ -67,7 +67,7 @@ def access_of(facts: Facts) -> KindAccess:
         raise UnknownAccess(f"{facts.kind} across the images of a batch cannot be split, so it runs as a whole")
     for window in (window for windows in maps.windows for window in windows):
         if max(window.scale, window.divisor) > 2 * MOST_ALONG or max(abs(window.low), abs(window.high)) > _FARTHEST:
-            raise UnknownAccess(f"{facts.kind} with strides or pads of more than {MOST_ALONG}")
+            raise UnknownAccess(f"{facts.kind} with strides or pads above {MOST_ALONG} cannot be split")
     return maps._replace(macs=maps.macs * facts.output.batch)
 
 
@@ -173,7 +173,7 @@ def _pointwise_access(facts: Facts) -> KindAccess:
         # A mask may have size 1 along some channel axes and be longer along others, so compare it axis by axis.
         is_mask = all(a in (1, b) for a, b in zip(reversed(shape), reversed(facts.out_shape), strict=False))
         if rows is None or columns is None or not (is_mask or seen.channels in (1, facts.output.channels)):
-            raise UnknownAccess(f"{facts.kind} of shapes that do not broadcast by rows and columns")
+            raise UnknownAccess(f"{facts.kind} of shapes that do not broadcast along rows or columns cannot be split")
         maps.append((rows, columns))
     return KindAccess(tuple(maps), macs, mixes=facts.kind == "lrn")
 
@@ -269,7 +269,7 @@ def _resize_access(facts: Facts) -> KindAccess:
 
 
 def _block_factor(facts: Facts, small: Pixels, large: Pixels) -> int:
-    """Return the block size, given the shapes with fewer rows and columns (`small`) and fewer channels (`large`)."""
+    """Return the block size between two shapes: `small` has fewer rows and columns, and `large` has fewer channels."""
     _require_images(facts)
     factor = facts.integer("block")
     if (small.rows * factor, small.columns * factor, small.channels) != (*large[:2], large.channels * factor**2):

@@ -186,7 +186,7 @@ class _LayoutPropagation:
     def _layout_across(
         self, row: GraphOperation, layout: str, is_forward: bool, shapes: tuple[Shape, Shape]
     ) -> str | None:
-        """Return the layout after a transposition or reshape, or the layout before it unless `is_forward`."""
+        """Return the layout after a transposition or reshape of this layout, or before it unless `is_forward`."""
         if row.kind == "reshape":
             return reshaped_layout(layout, *shapes)
         axes = permutation_of(row)
@@ -262,7 +262,7 @@ class Facts:
         return tuple(int(one) for one in value)
 
     def axis_numbers(self, values: Mapping[int, int], default: int) -> tuple[int, int]:
-        """Return the values of the row axis and the column axis; raises UnknownAccess if the batch axis has a value."""
+        """Return (row value, column value) from values by axis; raises UnknownAccess for a value of the batch axis."""
         pairs = [(pixel_axis(axis, self.layout), value) for axis, value in values.items()]
         if any(which == -1 and value != default for which, value in pairs):
             raise UnknownAccess(f"{self.kind} of batches cannot be split, so it runs as a whole")

@@ -104,7 +104,7 @@ class StripedLoops:
         kind = "whole" if region.kind == "whole" else f"{region.kind}, {height} x {width}"
         kind = f"{height} channels a step" if region.kind == "channels" else kind
         text = f"/* Operations {region.first_operation} to {region.end - 1}: {kind} */\n"
-        written = {"whole": self._whole_call, "channels": self._channel_loop}.get(region.kind, self._loops)
+        written = {"whole": self._whole_call, "channels": self._channel_loop}.get(region.kind, self._region_loops)
         body = written(number, region)
         return f"{text}static void region_{number}(void) {{\n{body}}}\n"
 
@@ -114,7 +114,7 @@ class StripedLoops:
         outs = self._outputs(v, [self._view_of(number, region, t) for t in row.outputs], region.alternative)
         made = self.graph.tensors[row.outputs[0]].sizes if row.outputs else (1, 1)
         part = _whole_part(made, _ALL_CHANNELS)
-        text = "  " + self._call_statement(v, "make", f"{outs}, {self._inputs(number, region, v)}, {part}")
+        text = "  " + self._call_statement(v, "make", f"{outs}, {self._input_views(number, region, v)}, {part}")
         for tensor in row.outputs:
             if tensor in self.cascade.streamed:
                 text += f"  {self._stream_call('output', tensor)}(&{self._view_of(number, region, tensor)}, {part});\n"
@@ -123,9 +123,11 @@ class StripedLoops:
     def _outputs(self, v: int, outs: Sequence[str], way: int = 0) -> str:
         """Return the argument `out` of an operation's C function: views of its outputs, then of its working memory."""
         work = self.graph.cost_of_alternative(v, way)[1]
-        return _array([*outs, *([self._define_view(f"work_{v}", f"work_{v}", (1, 1, work), (1, 1))] if work else [])])
+        return _view_array(
+            [*outs, *([self._define_view(f"work_{v}", f"work_{v}", (1, 1, work), (1, 1))] if work else [])]
+        )
 
-    def _loops(self, number: int, region: CascadeRegion) -> str:
+    def _region_loops(self, number: int, region: CascadeRegion) -> str:
         last = region.end - 1
         is_sum, before, after, sums = self.graph.operations[last].role == "sum", "", "", ""
         if is_sum:
@@ -136,7 +138,7 @@ class StripedLoops:
         )
         for v in range(region.first_operation, region.end):
             tensor = self.graph.operations[v].outputs[0]
-            reads = self._inputs(number, region, v)
+            reads = self._input_views(number, region, v)
             if is_sum and v == last:
                 call = self._call_statement(v, "add", f"{sums}, {reads}, part")
             else:
@@ -150,14 +152,14 @@ class StripedLoops:
         return f"{before}{loops}{steps}    }}\n{after}"
 
     def _accumulator_code(self, number: int, region: CascadeRegion) -> tuple[str, str, str]:
-        """Return C code that clears a region's accumulators, their address, and C code that converts them."""
+        """Return C code that clears a region's accumulators, C code of their address, and C code that converts them."""
         last = region.end - 1
         sink = self.graph.operations[last].outputs[0]
         # If the plan has no separate buffer for the accumulators, they share the buffer of the output.
         buffer = sums_name(number, sink) if accumulator_bytes(self.graph, region) else whole_name(sink)
         sums = f"{self.prefix}_arena + {self.point.offsets[buffer]}u"
-        view, reads = self._view_of(number, region, sink), self._inputs(number, region, last)
-        after = "  " + self._call_statement(last, "end", f"{_array([view])}, {reads}, {sums}")
+        view, reads = self._view_of(number, region, sink), self._input_views(number, region, last)
+        after = "  " + self._call_statement(last, "end", f"{_view_array([view])}, {reads}, {sums}")
         if sink in self.cascade.streamed:
             part = _whole_part(self.graph.tensors[sink].sizes, _ALL_CHANNELS)
             after += f"  {self._stream_call('output', sink)}(&{view}, {part});\n"
@@ -182,7 +184,7 @@ class StripedLoops:
 
         for v in range(region.first_operation, region.end):
             row = self.graph.operations[v]
-            tensor, reads = row.outputs[0], _array([view_of(read.tensor) for read in row.reads])
+            tensor, reads = row.outputs[0], _view_array([view_of(read.tensor) for read in row.reads])
             part = _whole_part(tensors[tensor].sizes, "first, end")
             if is_summed and v == last:
                 steps += "    " + self._call_statement(v, "add", f"{sums}, {reads}, {part}")
@@ -221,8 +223,8 @@ class StripedLoops:
         self.streams[name] = f"/* {word}: {text} */\nvoid {name}(const memplan_view *view, memplan_part part);\n"
         return name
 
-    def _inputs(self, number: int, region: CascadeRegion, v: int) -> str:
-        return _array([self._view_of(number, region, read.tensor) for read in self.graph.operations[v].reads])
+    def _input_views(self, number: int, region: CascadeRegion, v: int) -> str:
+        return _view_array([self._view_of(number, region, read.tensor) for read in self.graph.operations[v].reads])
 
     def _view_of(self, number: int, region: CascadeRegion, tensor: int) -> str:
         row, hold = self.graph.tensors[tensor], region.buffer_by_tensor.get(tensor)
@@ -244,7 +246,7 @@ class StripedLoops:
 
 
 def kernel_name(prefix: str, v: int, what: str) -> str:
-    """Return the name of operation v's C function for a purpose: compute a part, or begin, add to or end its sums."""
+    """Return the name of operation v's C function for a purpose: compute a part, or begin, extend or end sums."""
     return f"{prefix}_op_{v}" if what == "make" else f"{prefix}_op_{v}_{what}"
 
 
@@ -267,7 +269,7 @@ def _origin_comment() -> str:
     return f"/* Written by memplan {__version__}: a cascade. */\n"
 
 
-def _array(views: Sequence[str]) -> str:
+def _view_array(views: Sequence[str]) -> str:
     names = ", ".join(f"&{view}" for view in views) or "NULL"
     return f"(const memplan_view *const[]){{{names}}}"
 
@@ -280,9 +282,9 @@ def _line_expression(line: Line, step: str) -> str:
 
 
 def lines_of(spans: Sequence[Span]) -> tuple[Line, Line] | None:
-    """Return two lines in the step number: one through the starts, one through the ends of all ranges.
+    """Return two linear functions of the step number, which give the start and the end of each range.
 
-    Return None unless both lines are exact; at a step with an empty range, the lines also give an empty range.
+    Return None unless both functions are exact. At a step with an empty range, they also give an empty range.
     """
     some = {step: span for step, span in enumerate(spans) if span[0] < span[1]}
     if not some:

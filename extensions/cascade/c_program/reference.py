@@ -34,7 +34,7 @@ def reference_source(source: OperationGraph, called: Iterable[tuple[int, str]], 
     for v, what in called:
         row = source.ops[v]
         shapes = _shapes_of_operation(source, row)
-        function = None if shapes is None else _body(prefix, v, row, shapes, what)
+        function = None if shapes is None else _function_body(prefix, v, row, shapes, what)
         if function is None:
             made.append(
                 f"/* {comment_text(row.kind or 'an unknown kind')}: define {kernel_declaration(prefix, v, what)} */\n\n"
@@ -67,7 +67,9 @@ def _shapes_of_operation(source: OperationGraph, row: GraphOperation) -> Shapes 
     return None if element is None else Shapes(tuple(shapes[:-1]), shapes[-1], element)
 
 
-def _body(prefix: str, v: int, row: GraphOperation, shapes: Shapes, what: str) -> tuple[str, str | None] | None:
+def _function_body(
+    prefix: str, v: int, row: GraphOperation, shapes: Shapes, what: str
+) -> tuple[str, str | None] | None:
     """Return the C body of an operation's function, and its constants' C type; None without a reference kernel."""
     kind, element = row.kind or "", shapes.element
     if kind == "global_average_pool":
@@ -119,6 +121,7 @@ def _is_by_pixel(shapes: Shapes) -> bool:
 
 
 def _window_body(prefix: str, v: int, row: GraphOperation, shapes: Shapes, what: str) -> tuple[str, str | None] | None:
+    """Return the C statements of an operation with a window, and its constants' C type; None without a kernel."""
     kind, is_pool = row.kind or "", (row.kind or "").endswith("pool2d")
     shape, values = shapes.inputs[0], f"&{prefix}_values_{v}"
     if kind in _WINDOWS and (len(shape) != 4 or len(shapes.output) != 4):

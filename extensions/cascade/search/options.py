@@ -96,10 +96,10 @@ def _goal_names(value: object) -> object:
 def _memories(value: object) -> object:
     """Return memories as pairs of name and size in bytes, parsed from texts NAME=SIZE, objects, or pairs."""
     rows = value.split(",") if isinstance(value, str) else value
-    return tuple(map(_memory, rows)) if isinstance(rows, (list, tuple)) else value
+    return tuple(map(_memory_pair, rows)) if isinstance(rows, (list, tuple)) else value
 
 
-def _memory(row: object) -> object:
+def _memory_pair(row: object) -> object:
     if isinstance(row, Mapping) and row.keys() == {"name", "size"}:
         return row["name"], row["size"]
     if not isinstance(row, str):
@@ -196,7 +196,7 @@ class CascadeOptions(QuestionOptions):
         return 2**62 if self.macs is None else int(once * self.macs + 0.5)
 
     @model_validator(mode="after")
-    def _goes_together(self) -> CascadeOptions:
+    def _require_compatible_options(self) -> CascadeOptions:
         wrong, (rows, columns) = list[Break](), self.stripe or (1, 0)
         if not (1 <= rows <= _MOST_STRIPE and 0 <= columns <= _MOST_STRIPE):
             rule = f"must be at least 1 row, and at most {_MOST_STRIPE} rows or columns"

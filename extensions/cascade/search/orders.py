@@ -76,7 +76,7 @@ def _has_several_orders(single: OperationGraph) -> bool:
 
 
 def _region_orders(given: Variant, after: After, streamed: Collection[int], most: int) -> Iterator[tuple[int, ...]]:
-    """Yield the best order of the lowest chain's regions, then orders of a few other chains that lower their peaks."""
+    """Yield the best order of the lowest chain's regions, then orders that lower the peaks of a few other chains."""
     chains = sorted((chain for chain in given.chains if chain.macs <= most), key=lambda chain: (chain.peak, chain.macs))
     lower = 0
     for k, chain in enumerate(chains):
@@ -95,7 +95,7 @@ def _region_orders(given: Variant, after: After, streamed: Collection[int], most
 
 def _operation_orders(single: OperationGraph) -> Iterator[tuple[int, ...]]:
     """Yield orders of single operations, which do not depend on regions."""
-    # A region still keeps the rows that early outputs read, so try an order with outputs as early as possible.
+    # Rows stay in memory until the outputs that read them are computed, so compute outputs as early as possible.
     yield tuple(order_with_heads_early(single))
     yield tuple(depth_first(single))
     yield _min_peak_order(single)

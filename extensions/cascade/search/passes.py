@@ -81,7 +81,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class SeveralPasses(Variant):
-    """Graphs with second passes, joined at the cuts that they share; `sources` has each region's graph and ends there.
+    """Graphs with second passes, joined at shared cuts; `sources` has each region's graph and its ends in that graph.
 
     `passes` has the second passes of each graph. The first graph is the original one, without second passes.
     """
@@ -192,7 +192,7 @@ def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[l
 
 
 def _pass_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
-    """Yield sets of disjoint second passes: each full set, then every other pass of it, from the first or second on."""
+    """Yield sets of disjoint second passes: each full set, then its passes at even and at odd positions separately."""
     # A region after one pass may end at the next sum without a pass there, so also try every other pass.
     every = (chosen[start::step] for chosen in _disjoint_sets(graph) for start, step in ((0, 1), (0, 2), (1, 2)))
     yield from dict.fromkeys(filter(None, every))
@@ -230,7 +230,7 @@ def _crossing_tensors(graph: AccessGraph, position: int) -> list[list[int]]:
 
 
 def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterator[Pass]:
-    """Yield second passes that recompute `crossing` tensors after a sum, each with fewer bytes of kept inputs."""
+    """Yield second passes that recompute `crossing` tensors after a sum; each keeps fewer input bytes than the last."""
     late = min(reader for t in crossing for reader in graph.readers[t] if reader > position)
     least, count = sum(graph.tensors[t].bytes for t in crossing), 0
     wanted, again = set(crossing), set[int]()

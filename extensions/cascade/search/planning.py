@@ -94,7 +94,7 @@ class Planning:
             chains, cut = front_of_three(rows, len(graph.operations), self.most, partial(self.is_over, "chains"))
             picked = sorted({k * (len(chains) - 1) // (MOST_CHAINS - 1) for k in range(MOST_CHAINS)} if chains else ())
             for k in self._chains_in_time(picked):
-                # Plan with all fast memory, so that moved tensors may return, and with only the chain's peak.
+                # Moved tensors may return if there is room, so plan with all fast memory and with the chain's peak.
                 for room in dict.fromkeys((fast, chains[k].peak)):
                     self._add_point(plan_chain(steps, rows, chains[k], POOLS_S, room))
             self.cut_chains += cut + len(chains) - len(picked)

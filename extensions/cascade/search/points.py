@@ -93,7 +93,7 @@ def _macs_of_original(graph: AccessGraph) -> int:
 
 
 def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int) -> Iterator[Slide]:
-    """Yield those slides without which the peak of their region would exceed `limit`."""
+    """Yield the slides (outputs that grow into dying inputs) without which a region's peak would exceed `limit`."""
     for region, peak in zip(cascade.regions, peaks, strict=True):
         if region.slide is None:
             continue

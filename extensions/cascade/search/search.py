@@ -56,7 +56,7 @@ _ROOM = 60_000
 
 @dataclass
 class Windows:
-    """A cache of regions by their last operation's key; cuts are relative to it, and peaks to the live bytes there."""
+    """A cache of regions by their last operation's key; cuts are relative to it, peaks to its live bytes."""
 
     found: dict[Key, Rows] = field(default_factory=dict)
     numbers: dict[Key, int] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class WindowKeys:
 
 @dataclass
 class Effort:
-    """The numbers of regions examined, of regions lost because tables were full, and of strides with too many steps."""
+    """Counts of a search: regions examined, regions lost because tables were full, and strides with too many steps."""
 
     evaluated: int = 0
     lost: int = 0
@@ -181,7 +181,7 @@ class RegionSearch:
         return RegionSteps(self.graph, self.options)
 
     def layers(self) -> Rows:
-        """Return a table of regions with one row for each operation, which runs there alone and as a whole."""
+        """Return a table with one row for each operation: the region in which it runs alone and as a whole."""
         graph, tables = self.graph, self.tables
         rows = np.zeros((len(graph.operations), N_FOUND), np.int64)
         for v, row in enumerate(graph.operations):
@@ -268,7 +268,7 @@ class RegionSearch:
             self._grow_tiles(j, (KIND_PIECES,), strides, steps)
         # With two memories, pieces would displace better regions among the few planned chains, so omit pieces.
         elif columns > 1 and self._is_finer and not self.options.pools:
-            # All heights of pieces compute each element once, so try only the lowest ones, which need the least memory.
+            # Pieces of any height compute each element once, so only the lowest, which need the least memory, count.
             pieces = sorted({-(-columns // parts) for parts in FINER})
             strides = [[1, *finer[0]], [*(piece for piece in pieces if piece < columns), *finer[1]]]
             self._grow_tiles(j, (KIND_PIECES,), strides, steps)
@@ -293,7 +293,7 @@ class RegionSearch:
         return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
 
     def _fractional_steps(self, j: int, axis: int) -> list[int]:
-        """Return steps smaller than a row or column: -n is an n-th of one, if earlier operations compute n or more."""
+        """Return steps of an n-th of a row or column, as -n, if earlier operations have at least n such parts."""
         size = driving_tensor(self.graph, j - 1).sizes[axis]
         if size == 1 or not self._is_finer:
             return []
@@ -315,7 +315,7 @@ class RegionSearch:
         self._grow_regions(j, kinds, heights, widths)
 
     def _grow_regions(self, j: int, kinds: Iterable[int], heights: Sequence[int], widths: Sequence[int]) -> None:
-        """Add the regions that end with operation j - 1 for each combination of kind, height and width of a tile."""
+        """Add the regions that end with operation j - 1: one for each kind, and each height and width of its tiles."""
         tiles = TileSearch(
             j=j,
             longest=j - self._keys.first_operation(j),

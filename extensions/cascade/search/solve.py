@@ -239,12 +239,14 @@ def _conventions(options: CascadeOptions) -> CascadeConventions:
 
 
 def _refuse_unexecutable(graph: AccessGraph) -> None:
-    """Raise OptionError if a graph is too large to execute by value, or writes the same tensor twice."""
+    """Raise OptionError if a graph is too large to be executed on actual values, or writes the same tensor twice."""
     sizes = [row.rows * row.columns * row.pixel for row in graph.tensors]
     needed = 2 * sum(sizes) + _CHECKED_A_BYTE * max(sizes, default=0)
     if needed > MOST_CHECKED_BYTES:
         raise OptionError(f"check: must take at most {MOST_CHECKED_BYTES} bytes of memory for this graph, got {needed}")
     for position, row in enumerate(graph.operations):
         if again := [tensor for tensor in row.outputs if graph.maker[tensor] != position]:
-            rule = "must be given only for a graph that writes each tensor once"
-            raise OptionError(f"check: {rule}, got ops[{position}], which writes tensor {again[0]} again")
+            raise OptionError(
+                f"check: must be given only for a graph that writes each tensor once, got ops[{position}], which "
+                f"writes tensor {again[0]} again"
+            )

@@ -155,7 +155,7 @@ class RegionSteps:
         return self._stored_buffer(tensor, mode, *followed.capacity[:, k].tolist())
 
     def _stored_buffer(self, tensor: int, mode: Mode, rows: int, columns: int) -> RegionBuffer:
-        """Return a buffer of `rows` x `columns` pixels; a negative number of them is kept between steps."""
+        """Return a buffer of `rows` x `columns` pixels; a negative number means that so many are kept between steps."""
         made = self.graph.tensors[tensor]
         # A buffer that keeps rows between steps needs all columns of these rows.
         width = made.columns if rows < 0 else abs(columns)

@@ -160,8 +160,10 @@ def add_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
         meant = [v for v in range(len(rows)) if name in operation_names[v]]
         if not meant:
             some = ", ".join([*dict.fromkeys(excerpt(row.name) for row in rows if row.name)][:3])
-            rule = f"must be positions, names or outputs of operations{some and f', such as {some}'}"
-            raise OptionError(f"barriers: {rule}, got {excerpt(name)}")
+            raise OptionError(
+                f"barriers: must be positions, names or outputs of operations{some and f', such as {some}'}, got "
+                f"{excerpt(name)}"
+            )
         for v in meant:
             rows[v] = barrier_of(graph, v, "is named in the option barriers")
     return replace(graph, operations=tuple(rows))

@@ -80,7 +80,7 @@ class Target(Value):
     residency: Literal["one step", "several steps"] = "one step"
 
     @model_validator(mode="after")
-    def _has_memories(self) -> Target:
+    def _require_memories_and_links(self) -> Target:
         breaks: list[tuple[Location, str]] = []
         last = len(self.memories) - 1
         if last not in (1, 2):

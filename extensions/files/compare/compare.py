@@ -186,7 +186,7 @@ def _idle_options(shared: ImportedProblem, options: CompareOptions) -> Iterator[
 
 
 def _overwriting_plan(shared: ImportedProblem, options: CompareOptions, time: _SharedTime) -> OurPlan | None:
-    """Plan with results written over inputs if `in_place` asks for it, else return None. Raises OptionError."""
+    """Return the plan in which results overwrite inputs, or None unless `in_place` requests it. Raises OptionError."""
     if options.in_place:
         return _plan_facts(shared.problem_in_place(options.spare), time)
     refuse_spare(options.spare)

@@ -197,7 +197,7 @@ def facts(answer: Converted) -> Iterator[str]:
 
 
 def _deployment_lines(answer: Converted, found: Deployment) -> Iterator[str]:
-    """Yield the text lines about the form of a model that was chosen for its runtime, and about its arena's size."""
+    """Yield lines of text that say which form of the model was chosen for its runtime, and how large its arena is."""
     forms = {"given": "as given", "ordered": "in another order", "cascade": "with operators in parts"}
     plan = ", with a plan in the file" if found.planned else ""
     yield f"the model {forms[found.form]}{plan}, {found.macs_ratio - 1:+.2%} MACs"

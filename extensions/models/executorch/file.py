@@ -98,12 +98,15 @@ class Method:
 def read_methods(data: bytes) -> tuple[Method, ...]:
     """Return all methods of a program; raises FormatError that names the location and the rule."""
     if not is_executorch(data):
-        rule = "program: must have an identifier such as ET12 at byte 4"
-        raise FormatError(f"{rule}, got {excerpt(data[4:8])}", way=OTHER_KIND)
+        raise FormatError(
+            f"program: must have an identifier such as ET12 at byte 4, got {excerpt(data[4:8])}", way=OTHER_KIND
+        )
     program, plans = Table.root(data, "program"), tables_of_methods(data)
     if not plans:
         raise FormatError("program.execution_plan: must not be empty", way=CUT_OFF)
-    return tuple(_method(plan, [_delegate(row, program) for row in plan.tables(7, "delegates")]) for plan in plans)
+    return tuple(
+        _read_method(plan, [_read_delegate(row, program) for row in plan.tables(7, "delegates")]) for plan in plans
+    )
 
 
 def tables_of_methods(data: bytes) -> list[Table]:
@@ -111,9 +114,9 @@ def tables_of_methods(data: bytes) -> list[Table]:
     return list(Table.root(data, "program").tables(1, "execution_plan"))
 
 
-def _method(plan: Table, delegates: Sequence[Delegate]) -> Method:
+def _read_method(plan: Table, delegates: Sequence[Delegate]) -> Method:
     values = [(row.integer(0, "val_type", "B"), row.table(1, "val")) for row in plan.tables(2, "values")]
-    tensors = {k: _tensor(row) for k, (kind, row) in enumerate(values) if kind == _TENSOR and row is not None}
+    tensors = {k: _read_tensor(row) for k, (kind, row) in enumerate(values) if kind == _TENSOR and row is not None}
     lists = {
         k: row.integers(0, "items", "i") for k, (kind, row) in enumerate(values) if kind in _LISTS and row is not None
     }
@@ -122,7 +125,7 @@ def _method(plan: Table, delegates: Sequence[Delegate]) -> Method:
     )
     names = [row.text(0, "name") for row in plan.tables(6, "operators")]
     chains = tuple(
-        tuple(_instruction(row, names, delegates, len(values)) for row in chain.tables(2, "instructions"))
+        tuple(_read_instruction(row, names, delegates, len(values)) for row in chain.tables(2, "instructions"))
         for chain in plan.tables(5, "chains")
     )
     called = {step.name for chain in chains for step in chain}
@@ -140,7 +143,7 @@ def _method(plan: Table, delegates: Sequence[Delegate]) -> Method:
     )
 
 
-def _delegate(row: Table, program: Table) -> Delegate:
+def _read_delegate(row: Table, program: Table) -> Delegate:
     """Return a delegate with its name; its scratch size is known only if Vela compiled it for an Ethos-U."""
     name, processed = row.text(0, "id") or "delegate", row.table(1, "processed")
     if processed is None:
@@ -174,7 +177,7 @@ def _scratch_of(stream: bytes) -> int | None:
     return None
 
 
-def _tensor(row: Table) -> PteTensor:
+def _read_tensor(row: Table) -> PteTensor:
     sizes = row.integers(2, "sizes", "i")
     if any(size < 0 for size in sizes):
         raise FormatError(f"{row.path}.sizes: must be at least 0, got {excerpt(list(sizes))}")
@@ -198,7 +201,7 @@ def _memory_and_offset(row: Table) -> tuple[int, int]:
     return row.integer(0, "memory_id", "I"), low + (high << 32)
 
 
-def _instruction(row: Table, operators: list[str], delegates: Sequence[Delegate], n_values: int) -> Instruction:
+def _read_instruction(row: Table, operators: list[str], delegates: Sequence[Delegate], n_values: int) -> Instruction:
     number = row.integer(0, "instr_args_type", "B")
     inner = row.table(1, "instr_args")
     if number not in _KINDS or inner is None:

@@ -1,9 +1,9 @@
 """The bytes that ExecuTorch keeps for a loaded method, on processors with pointers of 4 or 8 bytes.
 
 The runtime loads a method into an allocator of the caller: its values, tensors, delegates, and the arguments of its
-instructions. Each object follows the one before it at its own alignment, from an aligned start. What a delegate keeps
-for itself is not in it. Source: pytorch/executorch cff6f4dd3, runtime/executor/method.cpp, tensor_parser_portable.cpp,
-tensor_parser.h; sizes by compilers for x86-64 and Cortex-M.
+instructions. The objects follow one another, each at its own alignment, from an aligned start. Memory that a delegate
+itself allocates is not included. Source: pytorch/executorch cff6f4dd3, runtime/executor/method.cpp,
+tensor_parser_portable.cpp, tensor_parser.h; sizes by compilers for x86-64 and Cortex-M.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _VALUE, _MOST_DIMS = (16, 8), 16
 
 @dataclass(frozen=True)
 class MethodMemory:
-    """The bytes that a method keeps while it is loaded, and those that it takes while kernels are chosen for it."""
+    """The bytes that a method keeps while it is loaded, and the bytes used only while its kernels are chosen."""
 
     kept: int
     chosen: int
@@ -66,7 +66,7 @@ def _allocations(plan: Table, word: int) -> Iterator[tuple[int, int]]:
 
 
 def _value_allocations(kind: int, row: Table, word: int) -> Iterator[tuple[int, int]]:
-    """Yield the objects that a value needs besides its place among the values."""
+    """Yield the objects that a value needs in addition to its entry in the list of values."""
     if kind == _TENSOR:
         dims = row.byte_count(2, "sizes")
         if row.integer(8, "shape_dynamism", "b"):
@@ -89,7 +89,7 @@ def _is_outside(tensor: Table) -> bool:
 
 
 def _chains(plan: Table) -> Iterator[list[tuple[int, int]]]:
-    """Yield for each chain of instructions their kinds and numbers of arguments."""
+    """Yield, for each chain of instructions, the kind and the number of arguments of each instruction."""
     for chain in plan.tables(5, "chains"):
         rows = [
             (row.integer(0, "instr_args_type", "B"), row.table(1, "instr_args"))

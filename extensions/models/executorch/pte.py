@@ -42,8 +42,10 @@ def write_pte(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     number = next((k for k, method in enumerate(methods) if method.name == FIRST), 0)
     method = methods[number]
     if len(layout.pools) >= len(method.memories):
-        rule = f"must not exceed the memories of the program ({len(method.memories) - 1}) for the target pte"
-        raise FormatError(f"problem.pools: {rule}, got {len(layout.pools)}")
+        raise FormatError(
+            f"problem.pools: must not exceed the memories of the program ({len(method.memories) - 1}) for the target "
+            f"pte, got {len(layout.pools)}"
+        )
     places = {str(row.id): (row.pool + 1, row.offset) for row in layout.buffers}
     planned = {k: places[name] for k in method.tensors if (name := f"main/#{k}") in places}
     written = _write_places(data, number, planned, _memory_sizes(layout, method, planned))

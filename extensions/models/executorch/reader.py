@@ -1,11 +1,11 @@
 """Reader of ExecuTorch programs: planned tensors are buffers, whose lifetimes follow from the order of instructions.
 
 The file lists the values of an instruction, but not which of them it writes. This reader assumes that a kernel writes
-its last argument, which represents its result, and that a delegate writes its last argument and earlier ones that are
-unwritten so far. A tensor that is read but never written is a view if it has the offset and the bytes of a written one,
-and otherwise state. Buffers are aligned to 16 bytes, ExecuTorch's default. Workspaces of kernels and delegates are not
-in the problem: the file states them only for Arm's Ethos-U, and ExecuTorch allocates these outside the plan, one call
-at a time.
+its last argument, which represents its result, and that a delegate writes its last argument and all directly preceding
+arguments that are still unwritten. A tensor that is read but never written is a view if it has the offset and the bytes
+of a written one, and otherwise state. Buffers are aligned to 16 bytes, ExecuTorch's default. Workspaces of kernels and
+delegates are not in the problem: the file states them only for Arm's Ethos-U, and ExecuTorch allocates these outside
+the plan, one call at a time.
 
 Source: pytorch/executorch v1.5.1, exir/emit/_emitter.py, and runtime/executor/method.cpp for the effects of
 instructions.
@@ -152,11 +152,11 @@ class _Program:
         last = self.loops[at].pop()
         for row in self.chain[at:last]:
             if row.name == _PUT and row.arguments and row.arguments[0] not in self.written:
-                self._operation("empty", (), row.arguments[:1])
-        self._enter(self.chain[last], last < end)
+                self._add_operation("empty", (), row.arguments[:1])
+        self._begin_nested_block(self.chain[last], last < end)
         self._convert_range(at, last)
         self.draft.operation("jump", self._read_operands(self.chain[last].arguments), ())
-        self.draft.loop(self._leave(), _SEVERAL)
+        self.draft.loop(self._end_nested_block(), _SEVERAL)
         return last + 1
 
     def _convert_choice(self, at: int, end: int) -> int:
@@ -170,17 +170,19 @@ class _Program:
         skip = self.chain[other - 1] if at + 1 < other <= end else row
         is_choice = skip.kind == "jump" and self.method.false.issuperset(skip.arguments) and skip is not row
         if not is_choice or not other <= skip.destination <= end:
-            rule = "must jump back, as loops do, or over one of two branches, as choices do"
-            raise FormatError(f"{row.path}.destination_instruction: {rule}, got {other}")
+            raise FormatError(
+                f"{row.path}.destination_instruction: must jump back, as loops do, or over one of two branches, as "
+                f"choices do, got {other}"
+            )
         condition = self._read_operands(row.arguments)
         for moved in self.chain[at : skip.destination]:
             if moved.kind == "move":
                 self._declare_chosen(moved.arguments[1])
         bodies = []
         for first, behind in ((at + 1, other - 1), (other, skip.destination)):
-            self._enter(row, is_inside=True)
+            self._begin_nested_block(row, is_inside=True)
             self._convert_range(first, behind)
-            bodies.append(self._leave())
+            bodies.append(self._end_nested_block())
         self.draft.branches(condition, bodies)
         return skip.destination
 
@@ -193,7 +195,7 @@ class _Program:
             self._convert_move(row)
         elif row.kind == "delegate":
             inputs, outputs = self._split_delegate(row)
-            self._operation(row.name, inputs, outputs)
+            self._add_operation(row.name, inputs, outputs)
         elif row.kind == "kernel" and row.name == _VIEW and len(row.arguments) > 1:
             source, result = row.arguments[0], row.arguments[-1]
             if self._is_planned(source) and self._is_planned(result) and self._read_operands((source,)):
@@ -201,13 +203,13 @@ class _Program:
                 self._note_write(result)
                 self.draft.view(row.name, _id_of(source), _id_of(result))
             else:
-                self._operation(row.name, (source,), (result,))
+                self._add_operation(row.name, (source,), (result,))
         elif row.kind == "kernel" and row.name == _PUT:
-            self._operation(row.name, row.arguments, row.arguments[:1])
+            self._add_operation(row.name, row.arguments, row.arguments[:1])
         elif row.kind == "kernel" and row.arguments:
             inputs, outputs = _split_kernel(row, self.method)
             scratch = [value for value in self.method.tensors_of(inputs) if self._is_scratch(row, value)]
-            self._operation(row.name, [value for value in inputs if value not in scratch], outputs, scratch)
+            self._add_operation(row.name, [value for value in inputs if value not in scratch], outputs, scratch)
 
     def _is_scratch(self, row: Instruction, value: int) -> bool:
         """Return True for the working memory of a Cortex-M kernel, which no other instruction uses."""
@@ -215,7 +217,9 @@ class _Program:
         has_memory = self._is_planned(value) and not self.method.tensors[value].has_content
         return row.name.startswith(_WITH_SCRATCH) and is_alone and has_memory
 
-    def _operation(self, name: str, inputs: Iterable[int], outputs: Iterable[int], scratch: Sequence[int] = ()) -> None:
+    def _add_operation(
+        self, name: str, inputs: Iterable[int], outputs: Iterable[int], scratch: Sequence[int] = ()
+    ) -> None:
         reads = self._read_operands(tuple(inputs))
         writes = [value for value in self.method.tensors_of(tuple(outputs)) if self._is_planned(value)]
         for value in writes:
@@ -229,7 +233,7 @@ class _Program:
         """Convert a move of one value to another; the branches of a choice return their results by moves."""
         source, result = row.arguments
         if not (self._is_planned(source) and self._is_planned(result)):
-            self._operation("move", (source,), (result,))
+            self._add_operation("move", (source,), (result,))
             return
         self._read_operands((source,))
         self._declare(result)
@@ -240,14 +244,14 @@ class _Program:
             self.draft.operation("move", [_id_of(source)], [_id_of(result)])
 
     def _split_delegate(self, row: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return a delegate's inputs and outputs; the outputs come last and are unwritten before."""
+        """Return a delegate's inputs and outputs: the last arguments are outputs, if nothing wrote them before."""
         tensors = self.method.tensors_of(row.arguments)
         first = len(tensors)
-        while first and self._is_fresh(tensors[first - 1], is_last=first == len(tensors)):
+        while first and self._is_unwritten(tensors[first - 1], is_last=first == len(tensors)):
             first -= 1
         return tensors[:first], tensors[first:]
 
-    def _is_fresh(self, value: int, *, is_last: bool) -> bool:
+    def _is_unwritten(self, value: int, *, is_last: bool) -> bool:
         if not self._is_planned(value) or value in self.written:
             return not self._is_planned(value) and not self.method.tensors[value].has_content
         return is_last or self._viewed_tensor(value) is None
@@ -277,7 +281,7 @@ class _Program:
         self._note_write(value)
 
     def _viewed_tensor(self, value: int) -> int | None:
-        """Return the tensor that `value` views: the last tensor written at its offset, if its size is equal."""
+        """Return the tensor that `value` views: the last tensor written at the same offset, if of the same size."""
         tensor = self.method.tensors[value]
         base = self.last_at.get(tensor.place) if tensor.place is not None else None
         if base is None:
@@ -303,14 +307,16 @@ class _Program:
         size = packed_bytes(f"{tensor.path}.sizes", tensor.elements, tensor.bits, self.alignment)
         self.draft.declare(_id_of(value), size, "persistent" if is_state and kind == "plain" else kind)
 
-    def _enter(self, row: Instruction, is_inside: bool) -> None:
+    def _begin_nested_block(self, row: Instruction, is_inside: bool) -> None:
         self.depth += 1
         if not is_inside or self.depth > _MOST_INSIDE:
-            rule = f"must end inside the enclosing loop or branch, at most {_MOST_INSIDE} deep"
-            raise FormatError(f"{row.path}.destination_instruction: {rule}, got {row.destination}")
+            raise FormatError(
+                f"{row.path}.destination_instruction: must end inside the enclosing loop or branch, at most "
+                f"{_MOST_INSIDE} deep, got {row.destination}"
+            )
         self.draft.begin_block()
 
-    def _leave(self) -> list[dict[str, object]]:
+    def _end_nested_block(self) -> list[dict[str, object]]:
         self.depth -= 1
         return self.draft.end_block()
 

@@ -120,8 +120,10 @@ def _read_printed(text: str) -> tuple[dict[str, str], list[list[_Step]]]:
         while at["kind"] == "Reuse":
             reused = int(at["reused"] or -1)
             if reused not in values or values[reused]["value"] in seen:
-                rule = "must reuse the buffer of another value of the plan"
-                raise FormatError(f"value {excerpt(match['name'])}: {rule}, got {at['reused']}")
+                raise FormatError(
+                    f"value {excerpt(match['name'])}: must reuse the buffer of another value of the plan, got "
+                    f"{at['reused']}"
+                )
             at = values[reused]
             seen.add(at["value"])
         if at["kind"] == "Share":
@@ -145,8 +147,10 @@ class _Program:
                 number, name = step.node
                 node = by_name.get(name) or (graph.node[number] if number < len(graph.node) and not name else None)
                 if node is None:
-                    rule = "must be a node of the model that optimized_model_filepath saves"
-                    raise FormatError(f"node {excerpt(name or number)}: {rule}")
+                    raise FormatError(
+                        f"node {excerpt(name or number)}: must be a node of the model that optimized_model_filepath "
+                        "saves"
+                    )
                 self.nodes[step] = node
         if sum(map(len, streams)) * len(streams) > MOST_USES:
             raise FormatError(f"streams: must have at most {MOST_USES} steps multiplied by streams, got more")
@@ -223,8 +227,9 @@ class _Program:
         for name in sorted(homes, key=lambda name: self.writer.get(name, -1)):
             writer = self.writer.get(name)
             if writer is None and name not in self.inputs:
-                rule = f"value {excerpt(name)}: must be an input or written by a node of the streams"
-                raise FormatError(rule, way=CUT_OFF)
+                raise FormatError(
+                    f"value {excerpt(name)}: must be an input or written by a node of the streams", way=CUT_OFF
+                )
             steps = [*([] if writer is None else [writer]), *self.readers.get(name, ())]
             end = len(self.order) + 1 if name in self.outputs else max(steps, default=-1) + 1
             value = _Value(name, self.size(name), writer, steps, end)

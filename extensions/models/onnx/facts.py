@@ -144,13 +144,14 @@ class OnnxFacts:
         name = node.name or None
         if node.domain not in STANDARD:
             return OperationFacts(name, None, {}, source)
-        attributes = self._attributes(node, shape)
+        attributes = self._node_attributes(node, shape)
         kind = kind_of(node.op_type, _KINDS)
         if node.op_type in _SPATIAL:
             kind = self._complete_spatial(node, attributes, shape)
         return OperationFacts(name, kind, attributes, source)
 
-    def _attributes(self, node: NodeProto, shape: Callable[[str], Shape | None]) -> dict[str, Any]:
+    def _node_attributes(self, node: NodeProto, shape: Callable[[str], Shape | None]) -> dict[str, Any]:
+        """Return a node's attributes, in which inputs that are small constants replace missing attributes."""
         attributes = plain_attributes((_RENAMED.get(row.name, row.name), _value_of(row)) for row in node.attribute)
         if node.op_type in _LISTED:
             inputs = zip(_LISTED[node.op_type], node.input[1:], strict=False)

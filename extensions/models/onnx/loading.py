@@ -96,7 +96,7 @@ def _lacks_sizes(whole: GraphProto) -> bool:
 
 
 def _refuse_broken_texts(model: ModelProto) -> None:
-    """Raise FormatError if a name is not valid UTF-8, recognised by the parser returning bytes instead of a string."""
+    """Raise FormatError if a name is not valid UTF-8; the parser returns such a name as bytes instead of a string."""
     for graph in graphs_of(model.graph):
         names = [graph.name, *(tensor.name for tensor in graph.initializer)]
         names += [sparse.values.name for sparse in graph.sparse_initializer]
@@ -183,8 +183,11 @@ def set_dimension_sizes(
                 dim.dim_value = size
     if unknown := [name for name in fixed_sizes if name not in named]:
         names = ", ".join(sorted(named - {""})[:MAX_SHOWN]) or "none"
-        rule = f"must be a dimension that the model names ({names}), got {excerpt(unknown[0])}"
-        raise OptionError.from_rule("dims", rule, way="leave it out" if names == "none" else None)
+        raise OptionError.from_rule(
+            "dims",
+            f"must be a dimension that the model names ({names}), got {excerpt(unknown[0])}",
+            way="leave it out" if names == "none" else None,
+        )
     constants = {tensor.name for tensor in graph.initializer}
     inputs = {value.name: value for value in graph.input if value.name not in constants}
     for name, sizes in options.dims.items():

@@ -44,12 +44,13 @@ class GraphNames:
     def bind(self, name: str, found: str, what: str) -> None:
         """Bind a name to the id `found` of a value; raises FormatError if this graph has already bound the name."""
         if name in self.ids.maps[0]:
-            rule = "must write each value only once"
-            raise FormatError(f"{what}: {rule}, got {excerpt(name)}, which comes from {self.writers[name]}")
+            raise FormatError(
+                f"{what}: must write each value only once, got {excerpt(name)}, which comes from {self.writers[name]}"
+            )
         self.ids[name], self.writers[name] = found, what
 
     def id_of(self, name: str, what: str) -> str:
-        """Return the id of the value that a name refers to; raises FormatError if it is not written yet."""
+        """Return the id of the value that a name refers to; raises FormatError if the value is not written yet."""
         if name not in self.ids:
             raise FormatError(f"{what}: must read only values written before, got {excerpt(name)}")
         return self.ids[name]
@@ -72,7 +73,7 @@ class Values:
     def declare(
         self, scope: GraphNames, name: str, what: str, kind: Kind = "plain", *, size: int | None = None
     ) -> bool:
-        """Declare a value as a buffer and return True; omit it and return False if it has neither size nor reader."""
+        """Declare a value as a buffer and return True; a value without size and reader is omitted: return False."""
         size = self.size_if_known(scope, name) if size is None else size
         if size is None and name not in self._read:
             if len(self.warnings) < MAX_LISTED:

@@ -237,7 +237,7 @@ def test_an_unknown_board_among_several_is_refused_by_its_name(folder: Path, cap
     assert len(out.splitlines()) == 2
 
 
-def test_the_arena_on_a_named_target_needs_no_budget(folder: Path, capfd: Captured) -> None:
+def test_check_on_a_named_target_needs_no_budget(folder: Path, capfd: Captured) -> None:
     found, _ = run_check(capfd, 0, "models/a.tflite", "--target", "host")
     assert found["arena"]["target"] == "host (64-bit, reference kernels)"
     assert main(["check", "models/a.tflite"]) == 2

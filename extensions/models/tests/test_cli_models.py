@@ -92,7 +92,7 @@ def test_compare_prints_one_line_for_each_fact(file: str, capfd: Captured) -> No
     assert lines[2].split()[1:] == ["224", "optimal"]
 
 
-def test_compare_names_no_planner_for_a_format_with_an_unknown_one(tmp_path: Path, capfd: Captured) -> None:
+def test_compare_names_no_planner_for_a_format_whose_planner_is_unknown(tmp_path: Path, capfd: Captured) -> None:
     pytest.importorskip("onnx", reason="needs the extra onnx")
     from memplan.extensions.models.tests.onnx_models import choice
 

@@ -87,7 +87,7 @@ def test_writing_the_given_order_leaves_every_byte_of_a_model_unchanged() -> Non
         assert write_reordered(data, name, read_model_graph(data, name).graph).data == data
 
 
-def test_operators_with_effects_and_on_state_keep_their_order() -> None:
+def test_operators_with_effects_or_state_keep_their_order() -> None:
     tensors = [tensor("x", [4]), tensor("state", [4], variable=True), *(tensor(f"t{k}", [4]) for k in range(3))]
     operators = [operator("CUSTOM", [0, 1], [2]), operator("ADD", [0, 0], [3]), operator("CUSTOM", [0], [4])]
     data = model(subgraph(tensors, [0], [2, 3, 4], operators))

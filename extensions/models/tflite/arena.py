@@ -44,8 +44,11 @@ def form_options(given: bytes, form: bytes, options: ModelOptions | None) -> Mod
     said = _scratch_by_output(model, by_name)
     rows = _operators_by_output(read_model(form))
     if changed := next((name for name, (_, kind) in said.items() if rows.get(name) != kind), None):
-        rule = "must be of all operators of a name, or of an operator that stays whole in the new form"
-        raise OptionError.from_rule("scratch", f"{rule}, got {excerpt(changed)}")
+        raise OptionError.from_rule(
+            "scratch",
+            "must be of all operators of a name, or of an operator that stays whole in the new form, got "
+            f"{excerpt(changed)}",
+        )
     return options.model_copy(update={"scratch": by_name | {name: size for name, (size, _) in said.items()}})
 
 

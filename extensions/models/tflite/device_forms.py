@@ -99,7 +99,7 @@ class FormSearch:
         return self.options.fit is not None and form.arena.least <= self.options.fit
 
     def _planned_form(self, form: DeviceForm) -> DeviceForm | None:
-        """Return a form with a plan inside its file; None if the plan cannot be written or does not pay."""
+        """Return a form with a plan inside its file; None if the plan cannot be written or would enlarge the arena."""
         try:
             chosen = form_options(self.source, form.data, self.options)
             problem = read_model(form.data, options=chosen).problem

@@ -31,7 +31,7 @@ _TOGETHER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
 @dataclass(frozen=True)
 class RewritableModel:
-    """The access maps of a model, with operations that cannot be split marked as whole, and the writer of its forms."""
+    """A model that can be rewritten: the access map of each operation, and a writer of forms of the model."""
 
     access: AccessGraph
     write: Callable[[UnrolledCascade], bytes]
@@ -63,7 +63,7 @@ class RewritableModel:
 
 
 def _promising_forms(forms: Sequence[Rewriting], most: int) -> list[Rewriting]:
-    """Return each form whose `needed` bytes are among the `most` smallest of the forms with at most its `macs`."""
+    """Return each form for which fewer than `most` forms of at most its `macs` need fewer bytes (`needed`)."""
     best, chosen = list[int](), list[Rewriting]()
     for form in sorted(forms, key=lambda form: (form.macs, form.needed)):
         if len(best) < most or form.needed < best[most - 1]:
@@ -141,7 +141,7 @@ def _form_key(cascade: Cascade) -> object:
 
 
 def _unroll_cascade(cascade: Cascade) -> UnrolledCascade:
-    """Unroll a cascade; if the join of a region's output is the peak and layer by layer is lower, run that region so.
+    """Unroll a cascade; a region whose joined output is the peak runs layer by layer if that lowers the peak.
 
     Joining a tensor before an operation that runs whole needs its bytes twice: in parts and joined.
     """

@@ -144,11 +144,18 @@ class _Writer:
                 if len(group) > 1:
                     size = sum(size for _, size in group)
                     shape = (*whole[:axis], size, *whole[axis + 1 :])
-                    group = [(self._concat(group, axis, self.tensors.add_like(like, shape, f"{like.id}/joined")), size)]
+                    group = [
+                        (
+                            self._add_concatenation(
+                                group, axis, self.tensors.add_like(like, shape, f"{like.id}/joined")
+                            ),
+                            size,
+                        )
+                    ]
                 parts += group
-        self._concat(parts, axis, self.index[made])
+        self._add_concatenation(parts, axis, self.index[made])
 
-    def _concat(self, parts: Sequence[Span], axis: int, output: int) -> int:
+    def _add_concatenation(self, parts: Sequence[Span], axis: int, output: int) -> int:
         options = NewTable({0: Scalar(axis, "i"), 1: Scalar(0, "b")})
         self._add_operator(_CONCATENATION, [tensor for tensor, _ in parts], output, options)
         return output

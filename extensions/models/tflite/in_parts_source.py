@@ -49,9 +49,10 @@ class TfliteSource:
         self.data, self.graph, self.model = data, graph, read_model(data)
         if options is not None and options.dims:
             said = ", ".join(f"{name}={size}" for name, size in options.dims.items())
-            rule = f"must be left out if a .tflite is written, because it keeps its own sizes, got {said}"
             way = f"export the model with {said}, or split it with the sizes in the file"
-            raise OptionError.from_rule("dims", rule, way=way)
+            raise OptionError.from_rule(
+                "dims", f"must be left out if a .tflite is written, because it keeps its own sizes, got {said}", way=way
+            )
         refuse_bound_models(self.model)
         for buffer in self.model.buffers:
             if buffer.integer(2, "size", "Q"):
@@ -128,7 +129,7 @@ class TfliteTensors:
         return self._add_tensor(fields)
 
     def add_integers(self, values: Sequence[int], shape: Sequence[int]) -> int:
-        """Return the index of a constant int32 tensor with these values, which is added if it is new."""
+        """Return the index of a constant int32 tensor with these values; a missing tensor is added."""
         key = ("numbers", *values, "of", *shape)
         if key not in self._constants:
             buffer = self._buffer_index(struct.pack(f"<{len(values)}i", *values))

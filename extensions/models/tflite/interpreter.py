@@ -99,7 +99,7 @@ def measure(data: bytes, arena_size: int) -> str:
 
 
 def refusal_reason(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> str | None:
-    """Return why the runtime refuses a model in an arena of `arena_size` bytes; None if not, or if a kernel lacks."""
+    """Return why the runtime refuses a model in an arena of `arena_size` bytes; None if it runs or lacks a kernel."""
     done = run(data, arena_size, limit_s)
     is_judged = done.fails and "Failed to get registration" not in done.said
     return f"{done.said}, in an arena of {arena_size:,} bytes" if is_judged else None

@@ -180,8 +180,10 @@ class Model:
             return None
         count = int.from_bytes(data[8:12], "little")
         if count != len(self.tensors) or len(data) != 12 + 4 * count:
-            rule = f"must have an offset for each of {len(self.tensors)} tensors, got {count} in {len(data)} bytes"
-            raise FormatError(f"model.metadata {OFFLINE_PLAN}: {rule}")
+            raise FormatError(
+                f"model.metadata {OFFLINE_PLAN}: must have an offset for each of {len(self.tensors)} tensors, got "
+                f"{count} in {len(data)} bytes"
+            )
         return struct.unpack(f"<{count}i", data[12:])
 
 
@@ -198,7 +200,7 @@ def read_model(data: bytes) -> Model:
         raise FormatError("model.subgraphs: must not be empty", way=CUT_OFF)
     names = _Names(graphs)
     return Model(
-        tuple(_subgraph(graph, i, names, codes, has_content, len(graphs)) for i, graph in enumerate(graphs)),
+        tuple(_read_subgraph(graph, i, names, codes, has_content, len(graphs)) for i, graph in enumerate(graphs)),
         {entry.text(0, "name"): _content(entry, buffers) for entry in root.tables(6, "metadata")},
         tuple(buffers),
         _input_names(root),
@@ -234,20 +236,22 @@ class _Names:
         return name if is_good and self._count[name] == 1 else f"#{subgraph}/{tensor}"
 
 
-def _subgraph(
+def _read_subgraph(
     graph: Table, i: int, names: _Names, codes: list[tuple[str, bool]], has_content: list[bool], n_subgraphs: int
 ) -> Subgraph:
-    tensors = tuple(_tensor(row, names.id_of(i, k), has_content) for k, row in enumerate(graph.tables(0, "tensors")))
+    tensors = tuple(
+        _read_tensor(row, names.id_of(i, k), has_content) for k, row in enumerate(graph.tables(0, "tensors"))
+    )
     return Subgraph(
         graph.path,
         tensors,
         _indices(graph, 1, "inputs", len(tensors), least=0),
         _indices(graph, 2, "outputs", len(tensors), least=0),
-        tuple(_operator(row, codes, len(tensors), n_subgraphs) for row in graph.tables(3, "operators")),
+        tuple(_read_operator(row, codes, len(tensors), n_subgraphs) for row in graph.tables(3, "operators")),
     )
 
 
-def _tensor(row: Table, name: str, has_content: list[bool]) -> TfliteTensor:
+def _read_tensor(row: Table, name: str, has_content: list[bool]) -> TfliteTensor:
     buffer = row.integer(2, "buffer", "I")
     if buffer >= len(has_content):
         raise FormatError(f"{row.path}.buffer: must be below {len(has_content)}, got {buffer}")
@@ -269,7 +273,7 @@ def _tensor(row: Table, name: str, has_content: list[bool]) -> TfliteTensor:
     )
 
 
-def _operator(row: Table, codes: list[tuple[str, bool]], n_tensors: int, n_subgraphs: int) -> Operator:
+def _read_operator(row: Table, codes: list[tuple[str, bool]], n_tensors: int, n_subgraphs: int) -> Operator:
     code = row.integer(0, "opcode_index", "I")
     if code >= len(codes):
         raise FormatError(f"{row.path}.opcode_index: must be below {len(codes)}, got {code}")

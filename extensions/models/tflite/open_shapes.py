@@ -52,14 +52,15 @@ class _OperatorInputs:
         return list(values)
 
     def axis(self, field: int, rank: int) -> int:
-        """Return the option at a field number that is an axis; a negative axis is converted to one below `rank`."""
+        """Return the axis that the option at a field number states; a negative one counts from the end of `rank`."""
         return self.reader.integer(field, "axis", "i") % max(1, rank)
 
 
 def open_dimensions(model: Model) -> dict[str, list[tuple[int, int]]]:
     """Return the open dimensions of a model's inputs by name, each as pairs of a tensor index and an axis.
 
-    TFLite does not name dimensions: those at one axis of several inputs are one, named after the first input.
+    TFLite does not name dimensions. Open dimensions at the same axis of several inputs count as one, which is named
+    after the first input.
     """
     main, dims = model.subgraphs[0], dict[int, list[tuple[int, int]]]()
     for index in dict.fromkeys(main.inputs):
@@ -73,12 +74,17 @@ def set_sizes(model: Model, dims: Mapping[str, int]) -> Model:
     """Return a model with the given sizes of its open dimensions; raises OptionError and FormatError."""
     open_dims = open_dimensions(model)
     if not open_dims:
-        way = "leave it out, as all sizes of this model are known"
-        rule = "must not be given, as TFLite names no dimensions"
-        raise OptionError.from_rule("dims", f"{rule}, got {excerpt(next(iter(dims)))}: {way}")
+        raise OptionError.from_rule(
+            "dims",
+            f"must not be given, as TFLite names no dimensions, got {excerpt(next(iter(dims)))}: leave it out, as all "
+            "sizes of this model are known",
+        )
     if unknown := [name for name in dims if name not in open_dims]:
-        rule = f"must be an open dimension of the model ({', '.join(open_dims)}), got {excerpt(unknown[0])}, as in "
-        raise OptionError.from_rule("dims", rule, Option("dims", f"{next(iter(open_dims))}={dims[unknown[0]]}"))
+        raise OptionError.from_rule(
+            "dims",
+            f"must be an open dimension of the model ({', '.join(open_dims)}), got {excerpt(unknown[0])}, as in ",
+            Option("dims", f"{next(iter(open_dims))}={dims[unknown[0]]}"),
+        )
     if len(model.subgraphs) > 1:
         raise FormatError("model.subgraphs: must be a single subgraph if open dimensions are given sizes")
     for tensor, shape in zip(model.tensors, _Shapes(model, {}).run(), strict=True):

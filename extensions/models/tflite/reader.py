@@ -110,7 +110,7 @@ class _Program:
         self._convert_subgraph(0, main.inputs)
         for name, tensor in self.given_back.items():
             if name != tensor.id:
-                self.draft.declare(name, self._size(tensor))
+                self.draft.declare(name, self._tensor_bytes(tensor))
                 self.draft.operation("copy", [tensor.id], [name])
 
     def offline_plan(self) -> tuple[int | None, dict[str, int] | None]:
@@ -126,7 +126,7 @@ class _Program:
             if self.draft.is_declared(tensor.id) and not self.draft.is_constant(tensor.id):
                 if offset < 0:
                     return None, None
-                places[tensor.id], peak = offset, max(peak, offset + self._size(tensor))
+                places[tensor.id], peak = offset, max(peak, offset + self._tensor_bytes(tensor))
         if self.scratch:
             head = arena_head(self.model, offsets)
             places |= {name: head.places[each] for name, each in self.scratch.items()}
@@ -174,7 +174,7 @@ class _Program:
 
     def _declare_scratch(self, index: int, k: int, operator: Operator) -> list[str]:
         """Declare the scratch buffers of an operator's kernel, and return their names."""
-        # Runtimes that accept other sizes than the file's allocate dynamically and use other kernels than TFLite Micro.
+        # For other sizes than the file's, runtimes allocate dynamically, by other kernels than TFLite Micro's.
         is_known = not self.options.dims or self.model.stated_scratch(index, k) is not None
         rows = scratch_of(self.model, index, k) if is_known else None
         if rows and operator.subgraphs:
@@ -223,8 +223,9 @@ class _Program:
     def _convert_while(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """Convert a loop, whose state is stored in the operator's outputs and copied to the condition and the body."""
         if len(inputs) != len(outputs):
-            rule = f"must be as many as the outputs ({len(outputs)}), got {len(inputs)}"
-            raise FormatError(f"{operator.path}.inputs: {rule}")
+            raise FormatError(
+                f"{operator.path}.inputs: must be as many as the outputs ({len(outputs)}), got {len(inputs)}"
+            )
         condition, body = operator.subgraphs
         for source, result in zip(inputs, outputs, strict=True):
             self.draft.operation("copy", [source], [result])
@@ -246,8 +247,10 @@ class _Program:
             ("outputs", subgraph.outputs, subgraph.outputs if outputs is None else outputs),
         ):
             if len(inside) != len(outside):
-                rule = f"must be as many as the {field} of {subgraph.path} ({len(inside)}), got {len(outside)}"
-                raise FormatError(f"{operator.path}.{field}: {rule}")
+                raise FormatError(
+                    f"{operator.path}.{field}: must be as many as the {field} of {subgraph.path} ({len(inside)}), got "
+                    f"{len(outside)}"
+                )
         for k, name in zip(subgraph.inputs, inputs, strict=True):
             self._count_run(operator.path)
             if subgraph.tensors[k].is_constant:
@@ -272,7 +275,7 @@ class _Program:
                 raise FormatError(f"{path}: must read only values written before, got {excerpt(tensor.id)}")
             self._declare(tensor, "constant" if is_constant else None)
             if index in subgraph.widened_tensors:
-                self.widened[tensor.id] = self._size(tensor)
+                self.widened[tensor.id] = self._tensor_bytes(tensor)
 
     def _declare_output(self, subgraph: Subgraph, index: int, written: set[int], operator: Operator) -> None:
         tensor = subgraph.tensors[index]
@@ -286,13 +289,15 @@ class _Program:
         if self.draft.is_declared(tensor.id):
             return
         self.draft.describe(tensor.id, tensor_facts(tensor))
-        self.draft.declare(tensor.id, self._size(tensor), kind or ("persistent" if tensor.is_variable else "plain"))
+        self.draft.declare(
+            tensor.id, self._tensor_bytes(tensor), kind or ("persistent" if tensor.is_variable else "plain")
+        )
 
     def _content(self, tensor: TfliteTensor) -> bytes:
         """Return the content of a constant; empty if it is stored outside the FlatBuffer."""
         return self.model.buffers[tensor.buffer].content(0, "data")
 
-    def _size(self, tensor: TfliteTensor) -> int:
+    def _tensor_bytes(self, tensor: TfliteTensor) -> int:
         bits = BITS.get(tensor.type)
         if bits is None:
             what = UNSIZED.get(tensor.type, f"of type {tensor.type}")
@@ -323,5 +328,7 @@ def _open_findings(model: Model) -> Iterator[Finding]:
         yield Finding("open-dimension", message, (f"main/{tensor.id}",))
     for tensor in model.tensors if not inputs else ():
         if tensor.open_dims and not tensor.is_constant:
-            rule = f"must be known before the program runs, for {excerpt(tensor.id)}, got -1"
-            raise FormatError(f"{tensor.path}.shape_signature[{tensor.open_dims[0]}]: {rule}")
+            raise FormatError(
+                f"{tensor.path}.shape_signature[{tensor.open_dims[0]}]: must be known before the program runs, for "
+                f"{excerpt(tensor.id)}, got -1"
+            )

@@ -55,8 +55,10 @@ def refuse_bound_models(model: Model) -> None:
     if _CONTROL in model.metadata:
         raise FormatError(f"model.metadata: must not have {_CONTROL}, which names operators by their positions")
     if any(operator.name == ethos_u.OPERATOR for graph in model.subgraphs for operator in graph.operators):
-        rule = "must not be compiled for an Ethos-U, whose commands have addresses for this order"
-        raise FormatError(f"model: {rule}; change the model before Vela compiles it")
+        raise FormatError(
+            "model: must not be compiled for an Ethos-U, whose commands have addresses for this order; change the "
+            "model before Vela compiles it"
+        )
 
 
 def _write_list(out: bytearray, start: int, tables: Sequence[int], path: str) -> None:

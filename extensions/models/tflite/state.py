@@ -67,8 +67,9 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     for number, subgraph in subgraphs.items():
         whole = sum("Output" in node.tensors for node in subgraph.nodes.values())
         if whole < subgraph.n_nodes:
-            rule = f"must have {subgraph.n_nodes} nodes with outputs, got {whole}: is the file cut off?"
-            raise FormatError(f"subgraph {number}: {rule}")
+            raise FormatError(
+                f"subgraph {number}: must have {subgraph.n_nodes} nodes with outputs, got {whole}: is the file cut off?"
+            )
         for k, (start, end) in _lifetimes(number, subgraph).items():
             tensor = subgraph.tensors[k]
             name = f"{number}/{k} {tensor.name}"

@@ -60,22 +60,26 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
-    """Raise FormatError for offsets that enlarge the arena, compared with TFLite Micro's own plan, or may do so.
+    """Raise FormatError unless the offsets surely need no larger arena than TFLite Micro's own plan.
 
     The runtime places scratch of unknown size around the plan, where it may not fit.
     """
     ours, own = arena_head(model, offsets), arena_head(model)
     if ours.unknown:
-        rule = f"must have kernels whose scratch is known ({KERNELS}), for tflite, got {', '.join(ours.unknown)}"
         way = scratch_flags(ours.unknown, "0")
-        raise FormatError(f"model: {rule}; where they need none, `memplan convert {way}`; else 0 is what they need")
+        raise FormatError(
+            f"model: must have kernels whose scratch is known ({KERNELS}), for tflite, got {', '.join(ours.unknown)}; "
+            f"where they need none, `memplan convert {way}`; else 0 is what they need"
+        )
     moved = [
         tensor for tensor, offset in zip(model.tensors, offsets, strict=True) if tensor.is_variable and offset >= 0
     ]
     least = own.size + sum(rounded_bytes(tensor) for tensor in moved)
     if ours.size > least:
-        rule = f"must take no more of TFLite Micro's arena than its own planner does ({least} bytes with scratch)"
-        raise FormatError(f"plan: {rule}, got {ours.size}; leave the model as it is, or plan it with more time")
+        raise FormatError(
+            f"plan: must take no more of TFLite Micro's arena than its own planner does ({least} bytes with scratch), "
+            f"got {ours.size}; leave the model as it is, or plan it with more time"
+        )
 
 
 def _planned_offsets(layout: VerifiedLayout) -> dict[int | str, int]:
@@ -84,8 +88,10 @@ def _planned_offsets(layout: VerifiedLayout) -> dict[int | str, int]:
     for buffer in layout.buffers:
         # TFLite Micro's offline plan has signed 32-bit offsets.
         if buffer.offset % ALIGNMENT or buffer.offset >= 2**31:
-            rule = f"must have an offset below 2^31 that {ALIGNMENT} divides, for TFLite Micro"
-            raise FormatError(f"buffer {excerpt(buffer.id)}: {rule}, got {buffer.offset}")
+            raise FormatError(
+                f"buffer {excerpt(buffer.id)}: must have an offset below 2^31 that {ALIGNMENT} divides, for TFLite "
+                f"Micro, got {buffer.offset}"
+            )
     return {buffer.id: buffer.offset for buffer in layout.buffers}
 
 

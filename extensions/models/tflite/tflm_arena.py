@@ -161,12 +161,16 @@ class _ArenaRequests:
 
     def __post_init__(self) -> None:
         places = iter(self.offsets or [-1] * len(self.model.tensors))
-        self.tensors = [[_request(tensor, next(places)) for tensor in graph.tensors] for graph in self.model.subgraphs]
+        self.tensors = [
+            [_tensor_request(tensor, next(places)) for tensor in graph.tensors] for graph in self.model.subgraphs
+        ]
         for graph, requests in zip(self.model.subgraphs, self.tensors, strict=True):
             for operator in graph.operators:
                 for index in operator.outputs if operator.name == "VAR_HANDLE" else ():
-                    requests[index] = None  # The kernel of a handle stores a variable's number, not data.
-        for each in scratch_of_model(self.model)[0]:  # Visit scratch requests in the order in which kernels make them.
+                    # A variable's handle stores a number, not data, so it needs no bytes in the arena.
+                    requests[index] = None
+        # The planner sees scratch in the order in which kernels request it, so add the requests in this order.
+        for each in scratch_of_model(self.model)[0]:
             rows = self.scratch.setdefault((each.subgraph, each.operator), [])
             rows.append((each.id, _Request(round_up(each.size))))
 
@@ -195,7 +199,8 @@ def _extend_uses(requests: Sequence[_Request | None], indices: Sequence[int], ti
             request.use(time)
 
 
-def _request(tensor: TfliteTensor, offset: int) -> _Request | None:
+def _tensor_request(tensor: TfliteTensor, offset: int) -> _Request | None:
+    """Return the request for a tensor's bytes, or None for a tensor that the planner does not place."""
     size = tensor_bytes(tensor)
     # Constants are in flash; variables are in the tail unless the file's plan has an offset for the variable.
     if tensor.is_constant or size == 0 or (tensor.is_variable and offset < 0):
@@ -239,7 +244,8 @@ def _plan_requests(requests: Sequence[_Request]) -> dict[int, int]:
 def scratch_of(model: Model, subgraph: int, operator: int) -> tuple[Scratch, ...] | None:
     """Return the scratch buffers of an operator's kernel; None if unknown.
 
-    The reference kernel is assumed unless the user states other needs. A buffer of 0 bytes is only a row.
+    The reference kernel is assumed unless the user states other needs. A buffer of 0 bytes takes only a row of the
+    planner's table.
     """
     sizes = _scratch_sizes(model, subgraph, operator)
     return None if sizes is None else tuple(Scratch(subgraph, operator, j, size) for j, size in enumerate(sizes))
@@ -262,7 +268,8 @@ def _scratch_sizes(model: Model, subgraph: int, index: int) -> tuple[int, ...] |
     outputs = [graph.tensors[index] for index in operator.outputs]
     try:
         return rule(inputs, outputs)
-    except (IndexError, AttributeError):  # An operator may have fewer inputs or dimensions than its kernel requires.
+    # With fewer inputs or dimensions than its kernel requires, an operator raises these errors: its scratch is unknown.
+    except (IndexError, AttributeError):
         return None
 
 
@@ -317,7 +324,7 @@ def _mirror_pad_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tup
 
 
 def _fourier_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    """Return the scratch bytes of a real Fourier transform, those of its n inputs; it outputs n / 2 + 1 pairs."""
+    """Return the scratch bytes of a real Fourier transform: those of its n inputs; its outputs are n / 2 + 1 pairs."""
     return ((outputs[0].shape[-1] - 2) * BITS[_tensor_at(inputs, 0).type] // 8,)
 
 

@@ -61,7 +61,7 @@ def scales_of(tensor: TfliteTensor) -> int:
 
 
 def data_type_of(graph: Subgraph, operator: Operator) -> int | None:
-    """Return the type of the data that an operator reads; None if it has none."""
+    """Return the type of the data that an operator reads; None if the operator reads no data."""
     place = 2 if operator.name == "TRANSPOSE_CONV" else 0
     is_given = place < len(operator.inputs) and operator.inputs[place] >= 0
     return graph.tensors[operator.inputs[place]].type if is_given else None
@@ -73,7 +73,8 @@ def cmsis_scratch(graph: Subgraph, operator: Operator, target: Target) -> tuple[
     made, window = graph.tensors[operator.outputs[0]], window_of(graph, operator)
     try:
         return _RULES[operator.name](window or made, tensors, target)
-    except (AttributeError, IndexError):  # An operator may have fewer inputs or dimensions than its kernel requires.
+    # With fewer inputs or dimensions than its kernel requires, an operator raises these errors: its scratch is unknown.
+    except (AttributeError, IndexError):
         return None
 
 
@@ -103,7 +104,7 @@ def _convolution_scratch(at: Window, tensors: Sequence[Any], target: Target) -> 
 
 
 def _row_scratch(at: Window, area: int) -> int:
-    """Return the scratch bytes of a convolution along one row with vector instructions; 0 if it runs as any other."""
+    """Return the scratch bytes of a convolution along one row with vector instructions; 0 if another kernel runs it."""
     (_, columns, channels), left, stride = at.image, at.pads[1], at.strides[1]
     total = (at.out[1] - 1) * stride + at.kernel[1] - columns
     odd = total % 2 if total >= 0 else -(-total % 2)
@@ -117,9 +118,10 @@ def _depthwise_scratch(at: Window, tensors: Sequence[Any], target: Target) -> tu
     (rows, _, channels), (height, width), kind = at.image, at.kernel, tensors[1].type
     if tensors[0].type == _INT16:
         return ()
-    if target.is_vector and channels == 1 and at.out[2] > 1 and kind == _INT8:  # It runs as another convolution.
+    # For one input channel, CMSIS-NN runs a depthwise convolution as an ordinary one, so return that one's scratch.
+    if target.is_vector and channels == 1 and at.out[2] > 1 and kind == _INT8:
         size = 0 if (at.kernel, at.pads, at.dilations) == ((1, 1), (0, 0), (1, 1)) else 4 * round_up(height * width, 16)
-        # TFLite Micro asks for a convolution along one row with a stride that it has not set.
+        # For a single row, TFLite Micro passes a stride that it has not set, so the scratch is unknown.
         return None if size and rows == height == at.dilations[1] == 1 else (size + at.out[2] * height * width,)
     if channels != at.out[2] or at.batch != 1 or at.dilations != (1, 1):
         return ()
@@ -130,7 +132,8 @@ def _depthwise_scratch(at: Window, tensors: Sequence[Any], target: Target) -> tu
 
 
 def _transposed_scratch(at: Window, tensors: Sequence[Any], target: Target) -> tuple[int, ...] | None:
-    if tensors[2].type == _INT16:  # Without a bias, the kernel reads the type of no tensor.
+    # Without a bias, the kernel reads the type of a missing tensor, so its scratch is unknown.
+    if tensors[2].type == _INT16:
         return None
     (_, columns, channels), (height, width), (down, right) = at.image, at.kernel, at.strides
     area = channels * height * width
@@ -143,7 +146,8 @@ def _layer_bytes(made: Any, tensors: Sequence[Any], target: Target) -> tuple[tup
     """Return the bytes of scratch of a fully connected layer, and those of the sums of its weights that are kept."""
     if (tensors[0].type, tensors[1].type) != (_INT8, _INT8):
         return (), ()
-    if len(made.shape) > 2 and tensors[1].shape[-1] % 4 == 0:  # It runs as a convolution of 1 x 1.
+    # Such a layer runs as a convolution of 1 x 1, so it needs the scratch of that convolution.
+    if len(made.shape) > 2 and tensors[1].shape[-1] % 4 == 0:
         return () if scales_of(tensors[1]) > 1 else (8 * made.shape[-1],), ()
     sums = (4 * made.shape[-1],) if target.is_vector else ()
     is_kept = all(each is None or each.is_constant for each in tensors[1:3])

@@ -1,8 +1,8 @@
 """The memory of TFLite Micro's kernels besides scratch, by their sources: allocations before the model runs.
 
-A kernel gets its options, and may allocate data, when it is initialized. While it prepares, it may allocate more, and
-requests tensors with their quantisation: these are above the arena's head, all at once, until it is prepared. Source:
-tensorflow/lite/micro/kernels/*.cc, kernel_util.cc, as in `tflm_arena`.
+A kernel gets its options, and may allocate data, when it is initialized. While the kernel prepares, it may allocate
+more. It also requests tensors with their quantisation, all of which stay above the arena's head until the kernel is
+prepared. Source: tensorflow/lite/micro/kernels/*.cc, kernel_util.cc, as in `tflm_arena`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def construction_bytes(operator: Operator, target: Target) -> int:
 
 def temporaries(graph: Subgraph, operator: Operator, target: Target) -> Iterator[TfliteTensor]:
     """Yield the tensors that a kernel requests while it prepares, repeated for each request."""
-    # CMSIS-NN's kernel of an average requests its tensors again after the reference kernel has.
+    # The average kernel of CMSIS-NN requests its tensors a second time, after the reference kernel, so count both.
     times = 2 if operator.name == "AVERAGE_POOL_2D" and target.has_cmsis else 1
     for place in _request_order(graph, operator) * times:
         indices = operator.outputs if place == _OUT else operator.inputs
@@ -123,7 +123,7 @@ def preparation_sizes(graph: Subgraph, operator: Operator, target: Target) -> It
             yield from (4 * scales_of(weights),) * 2
     if name == "BATCH_MATMUL":
         yield target.kernel_bytes("BATCH_MATMUL_quantized") if is_quantized else 0
-        # Kernels transpose the second operand unless the option says that it is transposed, the first only if so.
+        # A kernel transposes operand 1 if the option says so, and operand 2 unless the option says so.
         options = None if operator.table is None else operator.table.table(4, "builtin_options")
         asked = [options is not None and options.integer(k, "adj", "B") != 0 for k in (0, 1)]
         for tensor in [each for each, is_turned in ((first, asked[0]), (weights, not asked[1])) if is_turned]:

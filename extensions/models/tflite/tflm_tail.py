@@ -189,7 +189,7 @@ def _count_planning(model: Model, space: Space, head: int) -> None:
         if tensor.is_variable and place < 0:
             space.allocate_in_tail(tensor_bytes(tensor))
     rows = space.target.runtime("Planned").size * (len(planned) + n_scratch)
-    # The planner's rows are between the arena's head and tail, each of which is rounded up.
+    # The planner's table is between the arena's head and tail, so it needs room besides both rounded ends.
     between = round_up(space.top) + rows + round_up(space.tail)
     space.least, space.unguarded = max(space.least, between), max(space.unguarded, between)
     space.temporary = max(space.temporary, round_up(space.top) + rows)
@@ -216,7 +216,7 @@ def _handle_tensors(graph: Subgraph) -> Iterator[TfliteTensor]:
 
 
 def _variable_sizes(model: Model) -> dict[str, int]:
-    """Return the bytes of each named variable that operators share: those of its first assigned value."""
+    """Return the bytes of each named variable that operators share: those of the first value assigned to it."""
     sizes: dict[str, int] = {}
     for graph in model.subgraphs:
         for operator in graph.operators:

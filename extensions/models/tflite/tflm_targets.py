@@ -74,17 +74,17 @@ class Target:
 
     def runtime(self, name: str) -> Size:
         """Return the size of one of the runtime's structures, such as `Tensor`."""
-        return _table()[f"runtime {name}"][self.abi]
+        return _structure_sizes()[f"runtime {name}"][self.abi]
 
     def kernel_bytes(self, name: str) -> int:
         """Return the bytes of an operator's kernel data; 0 if it has none."""
         vendor = "esp" if self.kernels == "esp-nn" else "cmsis" if self.has_cmsis else ""
-        found = _table().get(f"{vendor} {name}") or _table().get(f"data {name}", _NOTHING)
+        found = _structure_sizes().get(f"{vendor} {name}") or _structure_sizes().get(f"data {name}", _NOTHING)
         return found[self.abi].size
 
     def options(self, name: str) -> Size:
         """Return the size of an operator's parsed options; 0 if it has none."""
-        found = _table().get(f"options {name}", _NOTHING)[self.abi]
+        found = _structure_sizes().get(f"options {name}", _NOTHING)[self.abi]
         return _LATER.get(f"options {name}", found) if self.is_host else found
 
     @property
@@ -116,7 +116,7 @@ _NOTHING = dict.fromkeys(_CORES, Size(0, 1))
 
 
 @cache
-def _table() -> Mapping[str, Mapping[str, Size]]:
+def _structure_sizes() -> Mapping[str, Mapping[str, Size]]:
     with (Path(__file__).parent / "tflm_sizes.csv").open() as file:
         _, *rows = reader(file)
     return {

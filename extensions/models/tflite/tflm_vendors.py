@@ -29,7 +29,7 @@ _MOST_MADE, _MOST_TILED, _MOST_CACHED = 40 * 1024, 48 * 1024, 32 * 1024
 
 
 def has_vendor_kernel(graph: Subgraph, operator: Operator, target: Target) -> bool:
-    """Return True if an operator runs by a vendor's kernel with other scratch than the reference kernel."""
+    """Return True if an operator runs on a vendor's kernel, whose scratch differs from that of the reference kernel."""
     if is_on_npu(operator, target):
         return True
     names = CMSIS_NAMES if target.has_cmsis else {"esp-nn": _ESP, "xtensa": _XTENSA}.get(target.kernels, ())
@@ -42,7 +42,8 @@ def has_vendor_kernel(graph: Subgraph, operator: Operator, target: Target) -> bo
 
 def vendor_scratch(graph: Subgraph, operator: Operator, target: Target) -> tuple[int, ...] | None:
     """Return the bytes of each scratch buffer of a vendor's kernel; None if unknown."""
-    if is_on_npu(operator, target):  # For each tensor, the kernel needs an 8-byte address and a size.
+    # For each tensor, the kernel allocates an 8-byte address and a size, so multiply both by the number of tensors.
+    if is_on_npu(operator, target):
         count = len(operator.inputs) + len(operator.outputs)
         return 8 * count, target.runtime("Size").size * count
     if target.kernels != "esp-nn":

@@ -41,7 +41,7 @@ class Activations:
         for row in sorted(function.buffers, key=lambda row: row.alias_of is not None):
             if row.id not in bound:
                 names[row.id] = len(self.variables)
-                self._add(self._new_variable(row, function, activation, names))
+                self._add_variable(self._new_variable(row, function, activation, names))
         return names
 
     def end(self, activation: int) -> None:
@@ -57,10 +57,10 @@ class Activations:
         for workspace in workspaces:
             name = path if len(workspaces) == 1 else f"{path}/{workspace.pool}"
             row = Variable(name, workspace.size, workspace.alignment, (workspace.pool,), "temporary", activation)
-            self._add(row)
+            self._add_variable(row)
             self.mark(len(self.variables) - 1, stretch, "scratch")
 
-    def _add(self, variable: Variable) -> None:
+    def _add_variable(self, variable: Variable) -> None:
         self.characters += len(self.found[variable.activation].path)
         self.variables.append(variable)
 
@@ -88,8 +88,10 @@ class Activations:
             allowed = row.pools or tuple(pool.name for pool in self.operations.pools)
             row.pools = tuple(pool for pool in allowed if pool in formal.pools)
             if not row.pools:
-                rule = f"must have a pool that {path} allows for {excerpt(formal.id)}"
-                raise OperationsError(f"{row.id}: {rule} ({', '.join(formal.pools)}), got {', '.join(allowed)}")
+                raise OperationsError(
+                    f"{row.id}: must have a pool that {path} allows for {excerpt(formal.id)} "
+                    f"({', '.join(formal.pools)}), got {', '.join(allowed)}"
+                )
 
 
 def _role_of(function: Function, name: str) -> Role:

@@ -178,8 +178,10 @@ class _Expansion:
         """Lay out a nested statement list as a separate block; raises OperationsError beyond MAX_NESTING levels."""
         depth = at.depth + 1
         if depth > MAX_NESTING:
-            rule = f"must be nested in at most {MAX_NESTING} branches and loops, counted across calls"
-            raise OperationsError(f"{self._statement_path(at, steps[0])}: {rule}")
+            raise OperationsError(
+                f"{self._statement_path(at, steps[0])}: must be nested in at most {MAX_NESTING} branches and loops, "
+                "counted across calls"
+            )
         parts: list[BlockPart] = []
         start, first = self.now, len(self.stretches)
         yield self._lay_out_body(at._replace(position=(*at.position, *steps), depth=depth, parts=parts), body)
@@ -213,8 +215,10 @@ class _Expansion:
         activation = len(self.calls.found)
         names = self.calls.begin(statement.call, path, index, {formal: at.names[actual] for formal, actual in bindings})
         if self.calls.characters > self.characters:
-            rule = f"must call each other less deeply: the paths of calls have more than {self.characters} characters"
-            raise OperationsError(f"functions: {rule}")
+            raise OperationsError(
+                f"functions: must call each other less deeply: the paths of calls have more than {self.characters} "
+                "characters"
+            )
         yield self._lay_out_body(_Place((), activation, names, at.depth, at.operation, at.parts, []), callee.body)
         self._end_stretch(index)
         self.calls.end(activation)

@@ -217,8 +217,12 @@ class _Walk:
             self._add_death("after", loop.path)
 
     def _crosses_iterations(self, loop: Loop) -> bool:
-        """Return True if an iteration may read a value of an earlier one; only this loop uses the variable."""
-        if loop.body.depth <= self.born_at:  # If the loop contains the call, each iteration has a new variable.
+        """Return True if an iteration of the loop may read a value of the variable that an earlier iteration wrote.
+
+        The variable must not be used outside the loop.
+        """
+        # If the loop contains the call, each iteration has a new variable, so no value crosses iterations.
+        if loop.body.depth <= self.born_at:
             return False
         return first_access(loop.body, uses_in_run(loop.body, self.uses))[0]
 

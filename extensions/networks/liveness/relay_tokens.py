@@ -46,8 +46,8 @@ class FreeTokens:
     def take(self, size: int, _height: int = 1) -> Token | None:
         """Remove and return a storage for `size` bytes, or None if no storage has a close enough size.
 
-        It is the smallest storage that suffices, and the first released one of equal sizes. Without one, the largest
-        smaller storage grows, and the last released one of equal sizes.
+        It is the smallest sufficient storage and, among equal sizes, the one released first. If no storage suffices,
+        the largest smaller one grows; among equal sizes, the one released last.
         """
         if not self._range:
             return None

@@ -133,8 +133,8 @@ class OperationGraph(Value):
     ops: Annotated[tuple[GraphOperation, ...], WrapValidator(validate_in_parts)] = ()
 
     @model_validator(mode="after")
-    def _is_in_order(self) -> OperationGraph:
-        breaks = [*self._tensor_breaks(), *self._operation_breaks()]
+    def _require_valid_graph(self) -> OperationGraph:
+        breaks = [*self._tensor_violations(), *self._operation_violations()]
         if breaks:
             raise_rules(*breaks[: MAX_SHOWN + 1])
         needed = sum(self.size) + max((row.max_work for row in self.ops), default=0)
@@ -210,7 +210,7 @@ class OperationGraph(Value):
             predecessors.append(tuple(sorted(one for one in earlier if one is not None and one != position)))
         return tuple(predecessors)
 
-    def _tensor_breaks(self) -> Iterator[Break]:
+    def _tensor_violations(self) -> Iterator[Break]:
         for field in ("kept", "given", "resident"):
             named: tuple[int, ...] = getattr(self, field)
             for k, tensor in enumerate(named):
@@ -224,7 +224,7 @@ class OperationGraph(Value):
                 f"must be empty, or have one entry for each of the {len(self.size)} sizes, got {len(self.tensors)}",
             )
 
-    def _operation_breaks(self) -> Iterator[Break]:
+    def _operation_violations(self) -> Iterator[Break]:
         made: dict[int, int] = {}
         for position, row in enumerate(self.ops):
             for tensor in row.outputs:
@@ -233,7 +233,7 @@ class OperationGraph(Value):
         for position, row in enumerate(self.ops):
             where = ("ops", position)
             if row.may_overwrite or row.regions or row.in_shapes or row.out_shapes:
-                yield from ((("ops", position, *inside), rule) for inside, rule in _rare_field_breaks(row))
+                yield from ((("ops", position, *inside), rule) for inside, rule in _rare_field_violations(row))
             for field, tensors in (("in", row.inputs), ("out", row.outputs)):
                 for k, tensor in enumerate(tensors):
                     if tensor >= len(self.size):
@@ -264,7 +264,7 @@ def _must_be_a_tensor(tensor: int, n_tensors: int) -> Sentence:
     return add_way(rule, "positions count from 0")
 
 
-def _rare_field_breaks(row: GraphOperation) -> Iterator[Break]:
+def _rare_field_violations(row: GraphOperation) -> Iterator[Break]:
     """Yield the broken rules of the rare fields of an operation: overwriting, regions, shapes and alternatives."""
     for k, pair in enumerate(row.may_overwrite):
         for one, name, tensors in zip(pair, ("out", "in"), (row.outputs, row.inputs), strict=True):

@@ -35,8 +35,9 @@ def _validate_attribute(value: object) -> object:
     parts = values if isinstance(values, tuple) else (values,)
     if all(isinstance(part, int | float) for part in parts) or isinstance(values, bool | str):
         return values
-    rule = "must be true, false, a number, a string, or a list of numbers, got {shown}"
-    raise PydanticCustomError("rule", rule, {"shown": excerpt(value)})
+    raise PydanticCustomError(
+        "rule", "must be true, false, a number, a string, or a list of numbers, got {shown}", {"shown": excerpt(value)}
+    )
 
 
 Attribute = Annotated[
@@ -90,7 +91,7 @@ class TensorFacts(Value):
     role: TensorRole | None = None
 
     @model_validator(mode="after")
-    def _has_a_type(self) -> TensorFacts:
+    def _require_type(self) -> TensorFacts:
         if self.dtype is not None and bits_of(self.dtype) is None:
             raise_rules(
                 (("dtype",), f"must be a type such as int8, float32, int4 or float32x4, got {excerpt(self.dtype)}")

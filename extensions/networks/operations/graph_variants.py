@@ -77,7 +77,7 @@ def _choose_way(row: GraphOperation, way: int) -> GraphOperation:
 
 
 def _overwriting_pairs(graph: OperationGraph, row: GraphOperation, apart: Collection[int]) -> Iterator[Pair]:
-    """Yield the (output, input) pairs that an operation may overwrite: those it lists, and those its kind implies."""
+    """Yield pairs of an operation's output and an input that it may overwrite, as listed or implied by the kind."""
     yield from (pair for pair in row.may_overwrite if row.inputs[pair[1]] not in apart)
     if row.kind not in OVERWRITING | UPDATING or len(row.outputs) != 1 or row.in_shapes or row.out_shapes:
         return

@@ -62,7 +62,7 @@ class DeclaredBuffer(WireValue):
     persistent: bool = False
 
     @model_validator(mode="after")
-    def _has_bytes(self) -> DeclaredBuffer:
+    def _require_size(self) -> DeclaredBuffer:
         if self.size is not None and (self.dtype is not None or self.shape is not None):
             raise_rules((("size",), "must not be given together with dtype and shape"), way=ONE_OF_THEM)
         if self.size is None and (self.dtype is None or self.shape is None):
@@ -103,9 +103,9 @@ class Function(WireValue):
     tuples: Annotated[dict[Name, SomeNames], WrapValidator(entries_in_parts)] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _names_what_exists(self) -> Function:
+    def _require_existing_names(self) -> Function:
         if self.tuples:
-            fields = self._fields
+            fields = self._buffers_by_name
             names = (name for _, each in walk_statements(self.body, ()) for _, _, name in named_buffers(each))
             if sum(len(fields.get(name, (name,))) for name in names) > _MOST_NAMES:
                 raise_rules((("body",), f"must name at most {_MOST_NAMES} buffers once tuples are expanded"))
@@ -114,7 +114,7 @@ class Function(WireValue):
                 ("body", tuple(flatten_tuples(statement, fields) for statement in self.body)),
             ):
                 object.__setattr__(self, field, spread)
-        breaks = [*self._buffer_breaks(), *self._list_breaks(), *self._statement_breaks()]
+        breaks = [*self._buffer_violations(), *self._list_violations(), *self._statement_violations()]
         if breaks:
             raise_rules(*breaks[: MAX_SHOWN + 1])
         return self
@@ -126,10 +126,11 @@ class Function(WireValue):
 
     def fields_of(self, name: str) -> tuple[str, ...]:
         """Return the buffers that a name denotes: all buffers of a tuple, or the buffer itself."""
-        return self._fields.get(name, (name,))
+        return self._buffers_by_name.get(name, (name,))
 
     @cached_property
-    def _fields(self) -> dict[str, tuple[str, ...]]:
+    def _buffers_by_name(self) -> dict[str, tuple[str, ...]]:
+        """Return the buffers that each name denotes: a buffer, a tuple, or `name[k]`, the k-th buffer of a tuple."""
         fields: dict[str, tuple[str, ...]] = {row.id: (row.id,) for row in self.buffers}
         for name, parts in self.tuples.items():
             if name in self.declarations:
@@ -152,7 +153,7 @@ class Function(WireValue):
         others = {*self.params, *self.results, *self.constants}
         return tuple(row.id for row in self.buffers if row.id not in others and row.alias_of is None)
 
-    def _buffer_breaks(self) -> Iterator[Break]:
+    def _buffer_violations(self) -> Iterator[Break]:
         for first, i in repeated_positions([row.id for row in self.buffers]):
             yield ("buffers", i, "id"), unique_rule(excerpt(self.buffers[i].id), f"at buffers[{first}]")
         for i, row in enumerate(self.buffers):
@@ -171,7 +172,7 @@ class Function(WireValue):
                 rule = f"must end inside {excerpt(row.alias_of)} ({inside.bytes} bytes), got an end at {end}"
                 yield ("buffers", i, "alias_offset"), rule
 
-    def _list_breaks(self) -> Iterator[Break]:
+    def _list_violations(self) -> Iterator[Break]:
         for field in ("params", "results", "constants"):
             names: tuple[str, ...] = getattr(self, field)
             for first, k in repeated_positions(names):
@@ -184,7 +185,7 @@ class Function(WireValue):
                 elif field == "constants" and name in (*self.params, *self.results):
                     yield (field, k), f"must be neither a param nor a result, got {excerpt(name)}"
 
-    def _statement_breaks(self) -> Iterator[Break]:
+    def _statement_violations(self) -> Iterator[Break]:
         own, constants = set(self.temporaries), set(self.constants)
         for where, statement in walk_statements(self.body, ("body",)):
             for field, k, name in named_buffers(statement):
@@ -211,18 +212,18 @@ class Operations(WireValue):
     objective: Objective = "peak"
 
     @model_validator(mode="after")
-    def _calls_what_exists(self) -> Operations:
-        breaks = [*self._name_breaks()]
+    def _require_existing_functions(self) -> Operations:
+        breaks = [*self._name_violations()]
         for name, function in self.functions.items():
             for where, statement in walk_statements(function.body, ("functions", name, "body")):
                 if isinstance(statement, Call):
-                    breaks += self._call_breaks(where, function, statement)
+                    breaks += self._call_violations(where, function, statement)
         breaks += [] if breaks else self._cycles()
         if breaks:
             raise_rules(*breaks[: MAX_SHOWN + 1])
         return self
 
-    def _name_breaks(self) -> Iterator[Break]:
+    def _name_violations(self) -> Iterator[Break]:
         if self.entry not in self.functions:
             some = ", ".join(map(excerpt, [*self.functions][:3]))
             yield ("entry",), f"must name a function{f' ({some})' if some else ''}, got {excerpt(self.entry)}"
@@ -236,7 +237,7 @@ class Operations(WireValue):
                         place = ("functions", name, "buffers", i, "pools", k)
                         yield place, f"must name a pool of the operations, got {excerpt(pool)}"
 
-    def _call_breaks(self, where: Location, caller: Function, call: Call) -> Iterator[Break]:
+    def _call_violations(self, where: Location, caller: Function, call: Call) -> Iterator[Break]:
         callee = self.functions.get(call.call)
         if callee is None:
             yield (*where, "call"), f"must name a function, got {excerpt(call.call)}"

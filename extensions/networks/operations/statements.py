@@ -88,8 +88,11 @@ def _validate_by_kind(value: Any, _handler: ValidatorFunctionWrapHandler) -> Any
     keys = value if isinstance(value, Mapping) else ()
     kinds = [kind for kind in _KINDS if kind in keys]
     if len(kinds) != 1:
-        rule = "must be an object with one of op, call, branches, loop, alloc and free, got {shown}"
-        raise PydanticCustomError("rule", rule, {"shown": excerpt(value)})
+        raise PydanticCustomError(
+            "rule",
+            "must be an object with one of op, call, branches, loop, alloc and free, got {shown}",
+            {"shown": excerpt(value)},
+        )
     return _KINDS[kinds[0]].model_validate(value)
 
 

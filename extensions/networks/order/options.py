@@ -75,16 +75,20 @@ class GraphOptions(SearchOptions):
     )
 
     def variant(self, graph: OperationGraph) -> OperationGraph:
-        """Return the graph to which these options are applied: with counted weights and operations in place."""
+        """Return the graph after applying these options: weights may count, and operations may run in place."""
         if self.count_resident and not graph.resident:
-            rule = "must be given only for a graph with weights"
-            raise OptionError.from_rule("count_resident", rule, way="leave it out")
+            raise OptionError.from_rule(
+                "count_resident", "must be given only for a graph with weights", way="leave it out"
+            )
         counted = count_resident(graph) if self.count_resident else graph
         if self.in_place:
             found = allow_overwriting(counted, {tensor_named(graph, name) for name in self.spare})
             if not any(row.may_overwrite for row in found.ops):
-                rule = "must be given only if an operation may write over an input, and none may here"
-                raise OptionError.from_rule("in_place", rule, way="leave it out")
+                raise OptionError.from_rule(
+                    "in_place",
+                    "must be given only if an operation may write over an input, and none may here",
+                    way="leave it out",
+                )
             return found
         refuse_spare(self.spare)
         return counted
@@ -134,9 +138,8 @@ class OrderOptions(GraphOptions):
         for name in sorted(self.model_fields_set & {*alone}, key=alone.index):
             if (value := getattr(self, name)) != type(self).model_fields[name].default:
                 rule = "must not be given with " if self.recompute else "must be given only with "
-                text = f", got {excerpt(value)}"
                 way = "leave one of them out" if self.recompute else "give both, or leave it out"
-                raise OptionError.from_rule(name, rule, Option("recompute"), text, way=way)
+                raise OptionError.from_rule(name, rule, Option("recompute"), f", got {excerpt(value)}", way=way)
         if self.within is not None and self.extra_cost is not None:
             way = "leave one of them out"
             text = f", got {excerpt(self.within)} and {excerpt(self.extra_cost)}"
@@ -157,6 +160,6 @@ class OrderOptions(GraphOptions):
 
 
 def unaligned_graph(reader: Reader, data: bytes, name: str, _question: InputValues) -> OperationGraph:
-    """Return the graph in a file with unaligned sizes, because the search applies the alignment: rounding once."""
+    """Return the graph in a file with unaligned sizes, which the search itself rounds up to the alignment."""
     reader.options = reader.options.model_copy(update={"alignment": None})
     return read_graph(reader, data, name)

@@ -45,14 +45,14 @@ def order_and_place(
     goal: Goal = "alive",
     on_order: Callable[[OrderAnswer], None] = lambda _: None,
 ) -> OrderAnswer:
-    """Find an order with a plan so that the peak is as low as possible; independent code checks both.
+    """Find an order and a plan with the lowest possible peak; independent code checks both.
 
     Regions are ordered first, for at most half of the time, and the graph with these orders is planned. With the goal
-    `alive`, the order has the lowest live peak and, among such orders, the plan with the lowest peak. With the goal
-    `placed`, only the peak of the plan counts: plans are computed until the time limit, also for orders with slightly
-    more live bytes. Of equally good orders, the one with the fewest moves from the given order is preferred. `on_order`
-    receives the best order before plans are computed. Raises OperationsError for an alignment below 1, and
-    InvalidPlanError if a check rejects the order.
+    `alive`, the order must have the lowest live peak; among such orders, the one whose plan has the lowest peak is
+    returned. With the goal `placed`, only the peak of the plan counts: orders with slightly more live bytes are planned
+    as well, until the time limit. Of equally good orders, the one with the fewest moves from the given order is
+    preferred. `on_order` receives the best order before plans are computed. Raises OperationsError for an alignment
+    below 1, and InvalidPlanError if a check rejects the order.
     """
     inside = order_regions(graph, control)
 
@@ -168,7 +168,7 @@ class PlannedOrders:
             self._plan_briefly(order)
 
     def _plan_briefly(self, order: tuple[int, ...]) -> int | None:
-        """Plan an order briefly; return its peak, or None if it was planned before or cannot beat the best plan."""
+        """Plan an order briefly; return the peak, or None for orders that were planned or cannot beat the best one."""
         if order in self.seen or (self.least < inf and peak_of(self.graph, order) > self.least):
             return None
         self.seen.add(order)

@@ -64,8 +64,10 @@ def reorder(data: bytes, name: str, control: Control, options: ModelOptions | No
     if "ops" in fields:
         return ReorderedFile(order_and_place(read_graph(data), control, goal="placed"))
     if "functions" not in fields:
-        rule = "order: best must be given for a model, a program or a graph of operations"
-        raise OptionError(f"{rule}, got a file without operations", way="leave it out")
+        raise OptionError(
+            "order: best must be given for a model, a program or a graph of operations, got a file without operations",
+            way="leave it out",
+        )
     return reorder_program(read_operations_field(fields), control)
 
 

@@ -60,7 +60,7 @@ def _work_and_cost(graph: OperationGraph) -> list[list[tuple[int, int]]]:
 
 
 def _cheapest_ways(graph: OperationGraph, room: Sequence[int]) -> Ways:
-    """Return each operation's cheapest alternative whose work fits in its room; equal costs go to the least work."""
+    """Return each operation's cheapest alternative whose work is at most its `room`; ties go to the least work."""
     ways = []
     for row, most in zip(_work_and_cost(graph), room, strict=True):
         fitting = (((cost, work), k) for k, (work, cost) in enumerate(row) if work <= most)

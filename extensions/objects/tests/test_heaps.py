@@ -131,7 +131,7 @@ def test_heaps_not_found_in_time_are_reported_as_open(monkeypatch: pytest.Monkey
     monkeypatch.setattr(heaps, "_FIRST_FIT", 0)
     monkeypatch.setattr(heaps, "_MOST_FIRST_FIT", 0)
     monkeypatch.setattr(heaps, "_plan_with_walls", lambda *_: None)
-    monkeypatch.setattr(heaps, "_part", lambda *_, **__: Plan(status="unknown"))
+    monkeypatch.setattr(heaps, "_plan_in_share", lambda *_, **__: Plan(status="unknown"))
     problem, size = draw_problem(1)
     with pytest.raises(TimeOverError, match=r"time_limit_s: must be enough to find heaps, got no plan with up to \d+"):
         heap_plan(problem, size, 1)
@@ -154,7 +154,7 @@ def test_heaps_of_few_buffers_use_the_minimum_bytes_by_brute_force(seed: int) ->
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_bound_on_heaps_is_that_of_each_smallest_size_that_counts(seed: int) -> None:
+def test_the_bound_on_heaps_is_the_highest_over_all_thresholds_for_small_sizes(seed: int) -> None:
     chance = random.Random(seed)
     limit = chance.randint(9, 40)
     sizes = [1, *(chance.randint(1, limit) for _ in range(chance.randint(1, 30)))]

@@ -551,7 +551,7 @@ def test_an_api_key_can_be_entered_by_keyboard_and_is_stored_in_the_tab_only(bro
         assert found.errors == []
 
 
-def test_the_page_docs_shows_the_types_of_request_bodies(browser: Any, server: RunningServer) -> None:
+def test_the_docs_page_shows_the_types_of_request_bodies(browser: Any, server: RunningServer) -> None:
     with tab(browser) as found:
         found.page.goto(f"http://127.0.0.1:{server.port}/docs")
         found.page.click("summary:has-text('/v1/convert')")

@@ -79,7 +79,9 @@ def test_a_large_file_page_shows_a_loading_message_before_its_script_runs() -> N
     assert page.index("<p>reading 20,000 buffers …</p>") < page.index("<script")
 
 
-def test_a_visible_cause_keeps_the_zoom_and_a_grown_buffer_has_its_old_outline(shared_tab: Tab, tmp_path: Path) -> None:
+def test_selecting_a_visible_cause_keeps_the_zoom_and_the_picture_outlines_the_old_size(
+    shared_tab: Tab, tmp_path: Path
+) -> None:
     old = Problem(buffers=[Buffer(id="x", size=64, start=0, end=9), Buffer(id="y", size=32, start=2, end=5)])
     new = Problem(buffers=[Buffer(id="x", size=64, start=0, end=9), Buffer(id="y", size=48, start=2, end=5)])
     rows = [{"id": "x", "pool": "default", "offset": 0}, {"id": "y", "pool": "default", "offset": 64}]

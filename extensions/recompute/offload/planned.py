@@ -37,7 +37,7 @@ def point_of(program: LinkedGraph, steps: Sequence[Step], floor: int, control: C
 
 
 def _plan_copies(program: LinkedGraph, steps: Sequence[Step], found: ReplayResult, control: Control) -> PlanAndProblem:
-    """Plan the tensor copies and workspaces of a program; return the plan and its problem, with a time step per step.
+    """Plan the tensor copies and workspaces of a program; return the plan and its problem, whose times are steps.
 
     Raises InvalidPlanError if the program cannot run on the plan.
     """

@@ -78,11 +78,11 @@ class _Replay:
         where, before = f"steps[{k}]", self.steps[k - 1].start if k else 0
         if step.start < max(before, self.free[step.kind]):
             raise OperationsError(f"{where}: must not start before earlier steps allow it, got {step.start}")
-        end = step.start + (self._run(where, k, step) if step.kind == "run" else self._transfer(where, k, step))
+        end = step.start + (self._run_operation(where, k, step) if step.kind == "run" else self._move(where, k, step))
         self.free[step.kind] = end
         self.ends.append(end)
 
-    def _run(self, where: str, k: int, step: Step) -> int:
+    def _run_operation(self, where: str, k: int, step: Step) -> int:
         row, cost, v = self.graph.ops[step.what], self.program.costs[step.what], step.what
         if lacking := set(self.graph.predecessors[v]) - self.ran:
             raise OperationsError(f"{where}: must run after operation {min(lacking)}")
@@ -103,7 +103,7 @@ class _Replay:
             if behind := self.ran & others:
                 raise OperationsError(f"{where}: operation {v} must not run again after operation {min(behind)}")
 
-    def _transfer(self, where: str, k: int, step: Step) -> int:
+    def _move(self, where: str, k: int, step: Step) -> int:
         duration, t = self.program.transfer[step.what], step.what
         if duration is None:
             raise OperationsError(f"{where}: tensor {t} must be movable over the link, but is not")
@@ -218,7 +218,7 @@ class _Addresses:
         self.ranges: dict[int, tuple[int, int]] = {}
         self.whole: set[int] = set()
         self.begins: list[int] = []
-        self.copies: list[int] = []  # The intact values are in the order of `begins`, and their ranges are disjoint.
+        self.copies: list[int] = []  # Intact values by `begins`; they are disjoint, so bisection finds overlaps.
 
     def write(self, one: int) -> None:
         begin, end = self.ranges[one]

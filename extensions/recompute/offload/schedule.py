@@ -112,7 +112,7 @@ class Runs:
             yield t, [*places, self.n] if t in graph.kept else places
 
     def choose_within(self, limit: int, control: Control) -> TransferChoice | None:
-        """Offload the tensors that delay the runs least until the limit is met; return None if it is impossible."""
+        """Offload the tensors that delay the runs least until the limit is met; return None if it cannot be met."""
         nothing = np.full(len(self._table.table.begin), -1, dtype=np.int64)
         return self._search_choice(Effort(limit, self.time, 0, 0), (nothing, nothing.copy()), control)
 

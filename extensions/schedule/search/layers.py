@@ -137,6 +137,7 @@ class LayerTilings:
 
     @cached_property
     def _axes(self) -> tuple[_Axis, _Axis, _Axis]:
+        """Return the row, column and channel axes, each with a table of its possible tile sizes."""
         row, tensors, engine = self.graph.operations[self.v], self.graph.tensors, self.target.engine
         out = tensors[row.outputs[0]]
         reads = [read for read in row.reads if read.tensor not in self.fast]

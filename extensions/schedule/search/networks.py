@@ -66,8 +66,9 @@ def schedule_network(
     least, stuck = search.min_memory()
     capacity = least if objective == "peak" else target.capacity
     if least > target.capacity:
-        rule = f"must hold the {least} bytes that {_memory_sentence(access, stuck)}"
-        raise ProblemError(f"capacity: {rule}; got {target.capacity}")
+        raise ProblemError(
+            f"capacity: must hold the {least} bytes that {_memory_sentence(access, stuck)}; got {target.capacity}"
+        )
     bound = bound_of(access, target, objective)
 
     def is_over(share: float) -> bool:

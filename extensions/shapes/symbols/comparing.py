@@ -138,7 +138,7 @@ class Comparer:
         return bounds or [{(): Fraction(-1)}]
 
     def _mixed_rests(self, polynomial: Exact) -> list[str]:
-        """Return the rests that occur linearly in terms of both signs; the minimum is at an end of their ranges."""
+        """Return the rests that occur linearly in terms of both signs; an end of their ranges gives the minimum."""
         signs: dict[str, set[bool]] = {}
         for monomial, value in polynomial.items():
             for name in monomial:
@@ -184,7 +184,7 @@ class Comparer:
         return PolynomialTable(polynomials, frame) if len(frame.matrix) else None
 
     def _expand(self, polynomial: Polynomial, case: Case) -> Exact:
-        """Return a polynomial with all atoms replaced, also nested ones; `~@3` is atom @3's rest by its divisor."""
+        """Return a polynomial with all atoms replaced, also nested ones; `~@3` is atom @3's rest over its divisor."""
         total: Exact = {}
         for monomial, value in polynomial.items():
             if (monomial, case) not in self._expanded:
@@ -214,7 +214,7 @@ class Comparer:
         return Fraction(atom.divisor - 1, atom.divisor)
 
     def _lower_without_rests(self, polynomial: Exact) -> Exact:
-        """Return a lower polynomial without rests: they become 0 in positive terms, their maximum in negative ones."""
+        """Return a lower polynomial without rests: they become 0 in positive terms and maximal in negative terms."""
         total: dict[Monomial, Fraction] = {}
         for monomial, value in polynomial.items():
             rests = [rest for name in monomial if (rest := self._max_rest(name)) is not None]

@@ -64,7 +64,7 @@ class SymbolicProblem(Value):
     format: str | None = None
 
     @model_validator(mode="after")
-    def _has_valid_names(self) -> SymbolicProblem:
+    def _require_valid_names(self) -> SymbolicProblem:
         breaks: list[Break] = []
         if len(self.symbols) > MOST_SYMBOLS:
             breaks.append((("symbols",), f"must be at most {MOST_SYMBOLS}, got {len(self.symbols)}"))

@@ -28,7 +28,7 @@ FUNCTIONS = "floor_div, ceil_div, align, min and max"
 
 
 def parse_expression(text: str | int, space: Space, where: str) -> Polynomial:
-    """Return the polynomial of an expression; raises ProblemError with `where`, the wrong part and the broken rule."""
+    """Return the polynomial of an expression; raises ProblemError that states `where`, the wrong part and the rule."""
     if isinstance(text, int):
         return constant(text)
     if len(text) > MOST_CHARACTERS:

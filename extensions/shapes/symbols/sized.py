@@ -176,7 +176,7 @@ class _Reader:
 
 
 def _size_rule(form: Polynomial, compare: Comparer) -> str | None:
-    """Return the rule that a size violates, or None: it must be proved that the size is never negative."""
+    """Return the rule that a size violates, or None; the rule is that the size is proved never to be negative."""
     space, corner = compare.space, compare.negative_point(form)
     if corner is False:
         return None
@@ -222,7 +222,7 @@ def _live_sets(problem: SymbolicProblem) -> tuple[list[frozenset[int]], tuple[tu
 
 
 def _disjoint_sets(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int]]) -> tuple[tuple[int, ...], ...]:
-    """Return sets of pairwise disjoint buffers: each has a conflict, and buffers alive with one or both of its pair."""
+    """Return sets of buffers that never share bytes: each has the two of a conflict and buffers alive with either."""
     near: dict[int, set[int]] = defaultdict(set)
     for each in [*live, *pairs] if pairs else ():
         for buffer in each:

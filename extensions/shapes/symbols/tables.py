@@ -28,7 +28,7 @@ ERROR = 1e-11
 
 @lru_cache(maxsize=4096)
 def bernstein_matrix(degree: int, low: int, high: int) -> tuple[int, tuple[tuple[int, ...], ...]]:
-    """Return a factor, and the factor times the matrix from powers of x to Bernstein's basis on [low, high]."""
+    """Return a factor, and the matrix from powers of x to Bernstein's basis on [low, high] times this factor."""
     width = high - low
     scale = lcm(*(comb(degree, k) for k in range(degree + 1)))
 
@@ -42,7 +42,7 @@ def bernstein_matrix(degree: int, low: int, high: int) -> tuple[int, tuple[tuple
 
 
 @lru_cache(maxsize=4096)
-def _bernstein_doubles(degree: int, low: int, high: int) -> Doubles:
+def _bernstein_matrix_doubles(degree: int, low: int, high: int) -> Doubles:
     scale, matrix = bernstein_matrix(degree, low, high)
     return np.array([[value / scale for value in row] for row in matrix]).T
 
@@ -110,7 +110,7 @@ class PolynomialTable:
         values = np.ones((len(self.powers), 1))
         for axis, (low, high) in enumerate(box):
             exponents = [power[axis] for power in self.powers]
-            turned = _bernstein_doubles(max(exponents, default=0), low, high)[exponents]
+            turned = _bernstein_matrix_doubles(max(exponents, default=0), low, high)[exponents]
             values = (values[:, :, None] * turned[:, None, :]).reshape(len(values), -1)
         return values
 

@@ -96,7 +96,7 @@ def _smallest_gap(pool: _PoolState, tensor: Tensor, stop_check: StopCheck) -> in
 
 
 def _gap_above(pool: _PoolState, tensor: Tensor, below: Iterable[_PlacedTensor]) -> int:
-    """Return the start of the smallest sufficient gap below a conflicting tensor, else the end of all of `below`.
+    """Return the start of the smallest sufficient gap below a conflicting tensor, else the end of all these tensors.
 
     Each pool is searched from offset 0, because an offset found in one pool means nothing in the next.
     """

@@ -97,7 +97,7 @@ class MemplanAlgorithm:
         return MemoryAlgoResult(places, list(placements.bufsizes))
 
     def _best_placements(self, request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
-        """Plan a request; if the plan is not proved optimal, return ExecuTorch's own plan if that is smaller."""
+        """Plan a request; return ExecuTorch's own plan instead if it is smaller than a plan not proved optimal."""
         problem = problem_of_request(request)
         plan: Plan | None = None
         best: SpecPlacements | None = None

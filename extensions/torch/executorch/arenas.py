@@ -62,7 +62,7 @@ def _last_uses(node: Any) -> Iterator[int]:
 
 
 def overwriting_nodes(arenas: Sequence[Arena]) -> tuple[str, str] | None:
-    """Return two node names where the second runs before the first's results are last read; None without such nodes."""
+    """Return two nodes' names, if the second runs before the first's results are last read; None without any."""
     for k, arena in enumerate(arenas):
         for other in arenas[k + 1 :]:
             if other.start < arena.end:

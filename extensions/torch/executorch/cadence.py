@@ -129,7 +129,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # Exec
         return _buffer_row(spec, name) | {"pools": pools} | ({} if offset is None else {"offset": offset})
 
     def _usable_size(self, mem_id: int) -> int:
-        """Return a memory's size, rounded down to its alignment because ExecuTorch rounds up the end of a spec."""
+        """Return a memory's size rounded down to its alignment, because ExecuTorch rounds up the end of each spec."""
         alignment: int = self.get_alignment(mem_id)
         size: int = self.get_size(mem_id)
         return size // alignment * alignment

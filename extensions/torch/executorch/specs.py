@@ -88,7 +88,7 @@ def request_of(alignment: int, specs: Iterable[Spec], graph_module: Any, padding
 
 
 def _spec_names(graph_module: Any) -> dict[Spec, str]:
-    """Return a name for each spec: the node that computes it, which directly follows the node that allocates it."""
+    """Return each spec's name: that of the node that computes the spec, directly after the node that allocates it."""
     names: dict[Spec, str] = {}
     for node in graph_module.graph.nodes:
         spec_places = node.meta.get("spec")

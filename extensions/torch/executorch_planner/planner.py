@@ -30,7 +30,7 @@ class _SharedObject:
 
 
 def plan_greedily(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place tensors, largest first, into shared objects laid out one after another; of equal ones, the last is first.
+    """Place tensors, largest first, into shared objects laid out one after another; equal sizes are in reverse order.
 
     Source: pytorch/executorch v1.5.1, exir/memory_planning.py: greedy (sorted by bisect.insort, then reversed),
     pick_shared_obj, _compute_total_sizes. The running time is quadratic.
@@ -54,7 +54,7 @@ def _concatenate_objects(objects: list[list[_SharedObject]]) -> dict[int, tuple[
 
 
 def _place_in_objects(objects: list[_SharedObject], tensor: Tensor, size: int) -> None:
-    """Place a tensor at the start of a conflict-free object, else above the conflicts in one, else in a new one."""
+    """Place a tensor in a conflict-free object, or above the conflicts in an object, or in a new object."""
     for shared in objects:
         if not any(other.meets(tensor) for other, _, _ in shared.held):
             shared.add_tensor(tensor, 0, size)

@@ -119,7 +119,7 @@ def settings_of_snapshot(rows: Mapping[str, Any]) -> AllocatorSettings:
 def _divisions(text: str) -> tuple[int, ...]:
     """Return the divisions of all intervals, from one number or a list such as [256:1,512:2,>:4] with sizes in MiB."""
     if not text.startswith("["):
-        return (int(text) or -1,) * _INTERVALS  # torch refuses 0 here, though not in a list
+        return (int(text) or -1,) * _INTERVALS  # As in torch, 0 is refused here, but not in a list.
     divisions, last = [0] * _INTERVALS, -1
     for row in text.strip("[]").split(","):
         size, _, parts = row.partition(":")

@@ -176,7 +176,7 @@ class CachingAllocator:
         self.reserved -= self.segments.pop(block.address)
 
     def _release_unsplit(self, pool: BlockPool, size: int) -> bool:
-        """Return unsplit free blocks to the driver: a sufficient one, else the largest; False if too few exist."""
+        """Return unsplit free blocks to the driver: a sufficient one, else the largest ones; False if too few exist."""
         wanted = max(size, self._unsplit)
         rows = pool.free[bisect_left(pool.free, (self._unsplit, 0)) :]
         if self.settings.max_split_size is None or self.expandable or sum(length for length, _ in rows) < wanted:
@@ -329,7 +329,7 @@ def _growable_bytes(block: Block) -> int:
 
 
 def _first_free_before(block: Block) -> Block:
-    """Return the free block directly before an unmapped block, or the unmapped block itself if there is none."""
+    """Return the free block directly before an unmapped block, or the unmapped block if no free block precedes."""
     before = block.previous
     return before if before is not None and before.is_free else block
 

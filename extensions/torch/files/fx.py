@@ -79,8 +79,10 @@ class _Graph:
             ):
                 self._add_operation(node)
         else:
-            rule = "must be a placeholder, get_attr, call_function or output: export the model first"
-            raise FormatError(f"node {excerpt(node.name)}: {rule}, got {excerpt(node.op)}")
+            raise FormatError(
+                f"node {excerpt(node.name)}: must be a placeholder, get_attr, call_function or output: export the "
+                f"model first, got {excerpt(node.op)}"
+            )
 
     def _add_placeholder(self, node: Any) -> None:
         kind: Kind = "constant" if node.name in self.constants else "param"

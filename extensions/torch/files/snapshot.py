@@ -94,7 +94,7 @@ def graph_name(private: Iterable[int]) -> str:
 
 
 def graph_of(tensor: Storage) -> str:
-    """Return the name of the CUDA graph that allocated a storage: its private pool, and its label if it has one."""
+    """Return the name of the CUDA graph that allocated a storage: its private pool's name, and its label if any."""
     name = graph_name(tensor.private or ())
     return f"{name}:{tensor.label.replace('/', '_')}" if tensor.label else name
 
@@ -122,9 +122,9 @@ def _read_plain(data: bytes) -> Mapping[str, Any]:
     except FormatError:
         raise
     except Exception:  # noqa: BLE001  # Bytes that are not a pickle can raise any exception.
-        way = "for a script, also name its function: SCRIPT.py:FUNCTION"
         raise FormatError(
-            f"must be a snapshot as torch.cuda.memory writes it, got neither JSON nor a pickle; {way}"
+            "must be a snapshot as torch.cuda.memory writes it, got neither JSON nor a pickle; for a script, also "
+            "name its function: SCRIPT.py:FUNCTION"
         ) from None
     if not isinstance(value, dict) or "device_traces" not in value:
         raise FormatError("must be a snapshot: an object with the fields segments and device_traces")
@@ -146,7 +146,7 @@ def _number_field(event: Any, name: str, path: str) -> int:
 
 
 class _SegmentLayout:
-    """The address ranges ever covered by segments that contain some of the tensors: ascending, with overlaps merged."""
+    """The address ranges ever covered by segments that contain given tensors, ascending and without overlaps."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]], tensors: Iterable[Storage]) -> None:
         self.lows: list[int] = []
@@ -225,7 +225,7 @@ def _recorded_step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any
 
 
 def _notes_of(step: StepMemory, trace: Sequence[Any], counts: Mapping[str, int], twice: int) -> Iterator[str]:
-    """Yield sentences on what a device's trace does not show: skipped, unknown and earlier events."""
+    """Yield sentences on what a device's trace lacks: failed allocations, earlier, skipped and unknown events."""
     if counts["oom"]:
         first = next(row.get("size") for row in trace if isinstance(row, dict) and row.get("action") == "oom")
         yield f"the recorded step ran out of memory {counts['oom']} times, first for {first} bytes"

@@ -3,12 +3,11 @@
 Each statement is a time step. `empty_strided_*` allocates a storage and `alloc_from_pool` a part of one; external
 kernels allocate storages whose shapes `assert_size_stride` states. A new name for an old buffer, on a line with the
 comment `# reuse` or `# alloc`, is a new buffer in the bytes of the old one; every other new name is a view of the same
-buffer. A buffer is alive from the first statement that passes it to a call, which writes it, to the last statement that
-names it or a view of it; returned buffers stay alive. In the wrapper's own plan, each storage is a pool of its size.
-The problem has one arena for each device, where a storage is alive from its first buffer to its last. A reuse whose
-first kernel only writes the bytes (`out_ptr` in the kernel's source, or `out=` in a call) starts a new buffer. No code
-is run.
-Source: torch 2.0 to 2.13, torch/_inductor/codegen/wrapper.py and memory_planning.py.
+buffer. A buffer is alive from the first statement that passes it to a call, because that call writes it, to the last
+statement that names the buffer or a view of it. Returned buffers stay alive. In the wrapper's own plan, each storage is
+a pool of its size. The problem has one arena for each device, where a storage is alive from its first buffer to its
+last. A reuse whose first kernel only writes the bytes (`out_ptr` in the kernel's source, or `out=` in a call) starts a
+new buffer. No code is run. Source: torch 2.0 to 2.13, torch/_inductor/codegen/wrapper.py and memory_planning.py.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _row_of(name: str, size: int, buffers: Sequence[WrapperBuffer], options: ModelOptions) -> dict[str, Any]:
-    """Return the row of a buffer that is alive from the first to the last step of the given wrapper buffers."""
+    """Return the row of a buffer that is alive from the first to the last step of some wrapper buffers."""
     start, end = min(row.steps[0] for row in buffers), max(row.steps[-1] for row in buffers) + 1
     return {"id": name, "size": size_of(f"buffer {name}", size, options), "start": start, "end": end}
 

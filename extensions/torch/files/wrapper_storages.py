@@ -251,7 +251,7 @@ class WrapperStorages:
         return found
 
     def _element_span(self, shape: ast.expr, strides: ast.expr | None) -> int:
-        """Return the number of elements from a tensor's first to its last; a tensor without strides is contiguous."""
+        """Return the number of elements from a tensor's first to its last; strides of None mean contiguous."""
         sizes = [self._integer_value(each) for each in getattr(shape, "elts", (shape,))]
         if 0 in sizes:
             return 0

@@ -271,7 +271,7 @@ def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
 
 
 def compare_with_snapshot(step: StepMemory, device: FitsOptions, steps: Mapping[int, StepMemory]) -> Compared:
-    """Compare a step's live peak with that of the snapshot's device with the largest one, in rounded block sizes."""
+    """Compare a step's live peak with the largest live peak of a snapshot's devices, in rounded block sizes."""
     recorded = max(steps.values(), key=lambda each: live_peak_of(each, device)[0])
     sizes = []
     for each in (recorded, step):

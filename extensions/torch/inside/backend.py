@@ -245,7 +245,7 @@ def _is_tangent(node: Any) -> bool:
 
 
 def _tensor_nodes(nodes: Sequence[Any]) -> list[Any]:
-    """Return the nodes that are tensors; a node whose value is a list is replaced by its items."""
+    """Return the nodes that are tensors; a node that computes a list is replaced by the nodes of the list's items."""
     tensors: dict[Any, None] = {}
     for node in nodes:
         items = [user for user in node.users if user.op == "call_function"] if _is_list(node) else [node]

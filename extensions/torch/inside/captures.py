@@ -30,7 +30,7 @@ _MOST_PERMUTED = 5
 
 
 class CapturePool(Answer):
-    """Graphs that share a pool, in the order of captures that reserves least, and bytes that no order is below."""
+    """CUDA graphs that share a pool: their best order of captures, and a lower bound on the bytes of every order."""
 
     graphs: tuple[str, ...]
     reserved: int
@@ -42,7 +42,8 @@ class Captures(Answer):
 
     `recorded` are the bytes of the same pools in the recorded order, `reserved` those in the best of `tried` orders,
     and `is_least` is True if no order needs fewer. `outputs` are the bytes of all graphs' outputs, `outputs_peak` those
-    of one buffer for them, if the outputs of a graph are read before another graph runs that may not run with it.
+    of one buffer for all outputs, if a graph's outputs are read before any graph runs that must not run at the same
+    time.
     """
 
     pools: tuple[CapturePool, ...]
@@ -56,7 +57,7 @@ class Captures(Answer):
 
 @dataclass(frozen=True)
 class GraphCapture:
-    """The events of one graph from its first allocation to the next one of others, and the storages that stay."""
+    """The events of a CUDA graph, from its first allocation to that of another graph, and its lasting storages."""
 
     name: str
     first: int
@@ -136,14 +137,14 @@ def best_captures(
 
 
 class _OrderSearch:
-    """The simulated orders of captures in one pool, until a moment; `tried` counts them."""
+    """The search over orders of captures in one pool, until a deadline; `tried` counts the simulated orders."""
 
     def __init__(self, tensors: Sequence[Storage], settings: AllocatorSettings, until: float) -> None:
         self.tensors, self.settings, self.until = tensors, settings, until
         self.tried, self.is_least = 0, True
 
     def pool_bytes(self, order: Sequence[GraphCapture], below: int | None = None) -> int:
-        """Return the bytes of a pool after captures in this order; from `below` bytes on, the count may stop."""
+        """Return the bytes of a pool after captures in this order; the count may stop once it reaches `below` bytes."""
         allocator, blocks = CachingAllocator(settings=self.settings), dict[int, Block]()
         for event in (event for capture in order for event in capture.events):
             row = self.tensors[event if event >= 0 else ~event]
@@ -156,11 +157,11 @@ class _OrderSearch:
         return allocator.reserved
 
     def falling(self, capture: GraphCapture) -> tuple[int, int]:
-        """Return the key by which larger graphs come first."""
+        """Return a sort key that puts larger graphs first."""
         return -self.pool_bytes([capture]), capture.first
 
     def best_order(self, falling: list[GraphCapture]) -> list[GraphCapture]:
-        """Return the best order found: of all orders for few graphs, else by moving single graphs."""
+        """Return the best order found: of all orders for few graphs, else by moving single graphs repeatedly."""
         least, is_few = self.lower_bound(falling), len(falling) <= _MOST_PERMUTED
         order, found = falling, self.pool_bytes(falling)
         queue: Iterator[list[GraphCapture]] = map(list, permutations(falling))
@@ -178,7 +179,7 @@ class _OrderSearch:
         return order
 
     def lower_bound(self, captures: Sequence[GraphCapture]) -> int:
-        """Return bytes that no order is below: the last capture has its live peak and the outputs of the others."""
+        """Return a lower bound for all orders: the last capture adds the others' outputs to its live peak."""
         kept, peaks = list[int](), list[int]()
         for capture in captures:
             rows = [(event, self.tensors[event if event >= 0 else ~event].size) for event in capture.events]
@@ -199,7 +200,7 @@ def _moved_orders(order: list[GraphCapture]) -> Iterator[list[GraphCapture]]:
 def _outputs_peak(
     step: StepMemory, captures: Sequence[GraphCapture], device: FitsOptions, settings: AllocatorSettings
 ) -> int | None:
-    """Return the bytes of one buffer for all outputs, each alive while its graph, or one at the same time, runs."""
+    """Return the bytes of one buffer for all outputs, each alive while its own or a concurrent graph runs."""
     sizes = {each.name: [settings.round_size(step.tensors[k].size) for k in each.outputs] for each in captures}
     models = {
         name: Problem(buffers=[Buffer(id=k, size=size, start=0, end=1) for k, size in enumerate(mine)])
@@ -217,8 +218,8 @@ def step_in_order(
 ) -> StepMemory:
     """Return a step whose graphs are captured in the pools and the order that were found.
 
-    With `outputs_freed`, the outputs of a graph are freed after its capture. Later frees of outputs keep their place if
-    the capture is over there; otherwise the outputs stay to the end.
+    With `outputs_freed`, the outputs of a graph are freed after its capture. A later free of an output keeps its place
+    if the capture has ended by then; otherwise the output stays to the end.
     """
     by_name = {each.name: each for each in captures}
     order = [by_name[name] for pool in found.pools for name in pool.graphs]

@@ -115,8 +115,10 @@ def _script_arguments(script: str, given: Any) -> dict[str, Any]:
     """Return the dictionary of arguments that a script's function returned; raises InputError for any other result."""
     if not isinstance(given, dict) or not {"model", "inputs"} <= given.keys() <= {*_FIELDS}:
         got = ", ".join(map(str, given)) if isinstance(given, dict) else type(given).__name__
-        rule = f"must return a dictionary with model and inputs, and optionally {', '.join(_FIELDS[2:])}"
-        raise InputError(f"{script}: {rule}, got {excerpt(got)}")
+        raise InputError(
+            f"{script}: must return a dictionary with model and inputs, and optionally {', '.join(_FIELDS[2:])}, got "
+            f"{excerpt(got)}"
+        )
     return given
 
 

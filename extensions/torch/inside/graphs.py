@@ -96,8 +96,10 @@ class _Draft:
         elif node.op == "call_function":
             self._add_call(node)
         else:
-            rule = "must be a placeholder, get_attr, call_function or output: trace the module first"
-            raise FormatError(f"node {excerpt(node.name)}: {rule}, got {excerpt(node.op)}")
+            raise FormatError(
+                f"node {excerpt(node.name)}: must be a placeholder, get_attr, call_function or output: trace the "
+                f"module first, got {excerpt(node.op)}"
+            )
 
     def _add_call(self, node: Any) -> None:
         if is_view(node, self._looking):

@@ -31,7 +31,7 @@ MOST_SIZE = 2**16
 
 @dataclass(frozen=True)
 class PlannedPool:
-    """The sizes of an inductor pool as sympy expressions: of inductor's allocation tree, and of the plan used."""
+    """Two sizes of an inductor pool as sympy expressions: by inductor's own allocation tree, and by the plan used."""
 
     blocks: int
     tree: Any

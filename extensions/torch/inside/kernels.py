@@ -92,7 +92,7 @@ class RealKernels:
         return tree_unflatten([self._fake_like(func, each, row) for each, row in zip(leaves, made, strict=True)], tree)
 
     def is_kept_by_cpu_only(self, value: Any) -> bool:
-        """Return True, once, for a tensor with additional bytes that only CPU kernels keep."""
+        """Return True for a tensor with bytes that only CPU kernels keep, at the first call for this tensor."""
         key = value.untyped_storage()._cdata
         is_of_host = key in self._of_host
         # Another storage may be allocated later at the same address, so forget the address.

@@ -74,16 +74,17 @@ class TorchStep:
             with nullcontext() if isinstance(self.model, nn.Module) or is_computed else torch.device("meta"):
                 model = self.model if isinstance(self.model, nn.Module) else self.model()
             if not isinstance(model, nn.Module):
-                rule = "must be a torch.nn.Module or a function that returns one"
-                raise InputError(f"model: {rule}, got {excerpt(str(type(model)))}")
+                raise InputError(
+                    f"model: must be a torch.nn.Module or a function that returns one, got {excerpt(str(type(model)))}"
+                )
             values = tree_leaves((list(model.parameters()), self.inputs))
             mode = next((value.fake_mode for value in values if isinstance(value, FakeTensor)), None)
             with nullcontext() if is_computed else mode or FakeTensorMode(allow_non_fake_inputs=True):
                 replace(self, model=model)._run_recorded(recording, foreach, checkpointed, is_compiled)
         except (DataDependentOutputException, DynamicOutputShapeException) as error:
-            rule = f"must not read values of tensors, which fake ones do not have, got {error.func}"
             raise InputError(
-                f"{_stop_location(recording)}: {rule}: give computed=True to run the step on real values"
+                f"{_stop_location(recording)}: must not read values of tensors, which fake ones do not have, got "
+                f"{error.func}: give computed=True to run the step on real values"
             ) from error
         except InputError:
             raise
@@ -118,7 +119,7 @@ class TorchStep:
         found.close()
 
     def _run_once(self, found: Recording, trained: tuple[Any, Any, list[Any]], inputs: Any, targets: Any) -> None:
-        """Run one step; like in a user's function, local variables keep tensors alive until its end."""
+        """Run one step; as in a user's function, local variables keep tensors alive until the end of the step."""
         model, optimizer, parameters = trained
         found.phase, found.last_step = "forward", len(found.operations)
         if optimizer is not None:
@@ -189,8 +190,10 @@ class TorchStep:
             return None
         make = OPTIMIZERS.get(optimizer) if isinstance(optimizer, str) else optimizer
         if not callable(make):
-            rule = f"must be one of {', '.join(OPTIMIZERS)}, a function of parameters, or an optimizer"
-            raise OptionError(f"optimizer: {rule}, got {excerpt(optimizer)}")
+            raise OptionError(
+                f"optimizer: must be one of {', '.join(OPTIMIZERS)}, a function of parameters, or an optimizer, got "
+                f"{excerpt(optimizer)}"
+            )
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         if not parameters:
             raise OptionError("optimizer: must have trainable parameters, got a model without any: omit the optimizer")
@@ -225,9 +228,9 @@ def _require_one_device(model: Any) -> None:
     for name, value in (*model.named_parameters(), *model.named_buffers()):
         first = first or (name, value.device)
         if value.device != first[1]:
-            rule = f"must be on the device of {first[0]} ({first[1]})"
             raise InputError(
-                f"model.{name}: {rule}, got {value.device}: call `fits` separately for the modules of each device"
+                f"model.{name}: must be on the device of {first[0]} ({first[1]}), got {value.device}: call `fits` "
+                "separately for the modules of each device"
             )
 
 
@@ -245,12 +248,14 @@ def _scalar_loss(loss: Any) -> Any:
         scalar = loss[0]
     if not isinstance(scalar, torch.Tensor) or scalar.numel() != 1 or not scalar.requires_grad:
         got = tuple(scalar.shape) if isinstance(scalar, torch.Tensor) else type(loss).__name__
-        rule = "must return one number that depends on a parameter"
-        raise InputError(f"loss: {rule}, got {excerpt(got)}: give loss=, a function of the result and the targets")
+        raise InputError(
+            f"loss: must return one number that depends on a parameter, got {excerpt(got)}: give loss=, a function of "
+            "the result and the targets"
+        )
     return scalar
 
 
 def _stop_location(found: Recording) -> str:
-    """Return the module that ran last in a stopped step and, after the forward pass, the name of the pass."""
+    """Return the module that ran last in a stopped step and, once the forward pass is over, the name of the pass."""
     module = ".".join(("model", *filter(None, found.modules[-1:])))
     return module if found.phase in ("given", "forward") else f"{module} ({found.phase})"

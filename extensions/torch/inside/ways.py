@@ -80,7 +80,7 @@ def sizes_of(step: TorchStep) -> Sizes:
 def largest_by_trials(
     name: str, sized: tuple[int, Callable[[int], TorchStep]], record: Callable[[TorchStep], bool], guess: int | None
 ) -> LargestSize:
-    """Return the largest size at which a step fits, by trials: a guess and its successor, then doubling and bisection.
+    """Return the largest size at which a step fits, by trying a guess and the next size, then bisecting.
 
     `sized` is the first size and a function from another size to its step; `record` returns True if a step fits.
     """
@@ -182,7 +182,7 @@ def choose_checkpoints(
 
 
 def _checkpoint_blocks(recording: Recording, names: Sequence[str]) -> list[str]:
-    """Return the outermost modules that contain modules with activations and have a sibling that does, too."""
+    """Return the outermost modules that contain modules with activations and have a sibling that also does."""
     busy = {tensor.module for tensor in recording.tensors if tensor.role == "activations"}
     inner = [name for name in names if name and any(each.startswith(f"{name}.") for each in busy)]
     beside = Counter(name.rpartition(".")[0] for name in inner)

@@ -53,8 +53,10 @@ def install() -> ReplayLibrary:
 
         for name in _SETTINGS:
             if value := os.environ.get(name):
-                rule = "must be unset, since planned addresses come from another allocator, without settings"
-                raise InputError(f"{name}: {rule}, got {excerpt(value)}: unset it, or do not install")
+                raise InputError(
+                    f"{name}: must be unset, since planned addresses come from another allocator, without settings, "
+                    f"got {excerpt(value)}: unset it, or do not install"
+                )
         if not torch.cuda.is_available():
             raise InputError("torch: must have a CUDA device for planned addresses: without one, pass library=")
         library = ReplayLibrary()
@@ -142,15 +144,16 @@ def use_plan(
 
 @contextmanager
 def _named_refusals() -> Iterator[None]:
-    """Raise InputError with the way out where torch refuses something because its allocator was replaced."""
+    """Raise InputError with a remedy if torch refuses a call because its allocator was replaced."""
     try:
         yield
     except RuntimeError as error:
         if (found := _REFUSED.search(str(error))) is None:
             raise
         way = next(way for word, way in _WAYS_OUT if re.search(word, found[1].lower()))
-        rule = "must not need functions that torch has for its own allocator only"
-        raise InputError(f"step: {rule}, got {found[1]}: {way}") from error
+        raise InputError(
+            f"step: must not need functions that torch has for its own allocator only, got {found[1]}: {way}"
+        ) from error
 
 
 def _read_plan_text(path: str | Path) -> str:

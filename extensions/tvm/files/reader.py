@@ -83,20 +83,27 @@ def read_graph(data: bytes) -> Graph:
     """Parse a graph, and check that each column has one entry for each output. Raises FormatError."""
     fields = parse(data)
     if isinstance(fields, dict) and fields.keys().isdisjoint(("arg_nodes", "heads", "attrs")):
-        rule = "must come with arg_nodes, heads, node_row_ptr and attrs, as TVM's graph executor writes them"
-        raise FormatError(f'nodes: {rule}, got only nodes (write your operations as {{"size": [...], "ops": [...]}})')
+        raise FormatError(
+            "nodes: must come with arg_nodes, heads, node_row_ptr and attrs, as TVM's graph executor writes them, got "
+            'only nodes (write your operations as {"size": [...], "ops": [...]})'
+        )
     if isinstance(fields, dict) and "arg_nodes" in fields and not _is_compiled(fields.get("attrs")):
-        rule = "must have the shape, dltype and storage_id of each output, which TVM writes when it compiles"
         got = "an uncompiled graph of NNVM, or a symbol file of MXNet"
-        raise FormatError(f"attrs: {rule}, got {got}", way="compile it with TVM and use the JSON of the compiled graph")
+        raise FormatError(
+            "attrs: must have the shape, dltype and storage_id of each output, which TVM writes when it compiles, got "
+            f"{got}",
+            way="compile it with TVM and use the JSON of the compiled graph",
+        )
     try:
         graph = Graph.model_validate(fields)
     except ValidationError as error:
         raise FormatError(*sentences(error)) from None
     first, columns = graph.node_row_ptr, graph.attrs
     if len(first) != len(graph.nodes) + 1 or first[0] != 0 or any(b < a for a, b in pairwise(first)):
-        rule = f"must be nondecreasing from 0, with one entry for each of {len(graph.nodes)} nodes and one more"
-        raise FormatError(f"node_row_ptr: {rule}, got {excerpt(first)}")
+        raise FormatError(
+            f"node_row_ptr: must be nondecreasing from 0, with one entry for each of {len(graph.nodes)} nodes and one "
+            f"more, got {excerpt(first)}"
+        )
     for name in _Columns.model_fields:
         column = getattr(columns, name)
         if column is not None and len(column[1]) != first[-1]:
@@ -146,12 +153,13 @@ def _element_bytes(dtype: str, i: int) -> int:
     try:
         return DeclaredBuffer(id="element", dtype=dtype, shape=()).bytes
     except ValidationError:
-        rule = "must be a type such as int8, float32 or float32x4"
-        raise FormatError(f"attrs.dltype[1][{i}]: {rule}, got {excerpt(dtype)}") from None
+        raise FormatError(
+            f"attrs.dltype[1][{i}]: must be a type such as int8, float32 or float32x4, got {excerpt(dtype)}"
+        ) from None
 
 
 def _pool_of_each(columns: _Columns, count: int) -> list[str | None]:
-    """Return the name of each output's pool, or only None if all outputs are in one memory."""
+    """Return the name of each output's pool, or None for each output if all outputs are in one memory."""
     devices = columns.device_index[1] if columns.device_index else [0] * count
     scopes = columns.storage_scope[1] if columns.storage_scope else [""] * count
     memories = list(zip(devices, (scope or "global" for scope in scopes), strict=True))

@@ -1,9 +1,9 @@
 """Reader of Relax programs in TVMScript, which is parsed and never run; each tensor is a buffer.
 
-Lifetimes follow the order of the statements. A program may be from any stage of compilation: its tensors are values
-(`lv: R.Tensor(…) = R.nn.relu(x)`), or they are allocated and passed to calls that fill them, or TVM has already planned
-storages for them, which are read as TVM's own plan. A reshape is a view. Parameters after the first `num_input` are
-weights, which are not planned. The options give the sizes of named dimensions. Buffers are aligned to 64 bytes.
+Lifetimes follow the order of the statements. A program may be from any stage of compilation. Either its tensors are
+values (`lv: R.Tensor(…) = R.nn.relu(x)`), or they are allocated and passed to calls that fill them, or TVM has already
+planned storages for them; these are read as TVM's own plan. A reshape is a view. Parameters after the first `num_input`
+are weights, which are not planned. The options give the sizes of named dimensions. Buffers are aligned to 64 bytes.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class _Program:
     _uses: Uses = field(default_factory=Uses)
 
     def add_params(self, function: ast.FunctionDef) -> None:
-        """Add buffers for the parameters of the function, which may include weights."""
+        """Add buffers for the parameters of the function, some of which may be weights."""
         inputs = number_of_inputs(function)
         for k, param in enumerate(function.args.args):
             tensors = tensors_of(param.annotation, self.dims)
@@ -192,7 +192,7 @@ class _Program:
         return offsets
 
     def _unstored_values(self) -> list[str]:
-        """Return the names of the values outside of all storages, except weights and views, in order of definition."""
+        """Return the names of values outside of all storages, except weights and views, in order of definition."""
         inside = self.weights | self._in_storage | {step.outputs[0] for step in self.steps if step.is_view}
         return [name for name in self.values if name not in inside]
 
@@ -225,7 +225,7 @@ class _Program:
             self._homes[value] = (call.args[0].id, _first_integer(call.args[1]))
 
     def _refuse_other_memory(self, call: ast.Call, device: ast.expr | None, scope: ast.expr | None) -> None:
-        """Raise FormatError if a tensor is in another device or scope than the others; default: device 0, `global`."""
+        """Raise FormatError if a tensor's device or scope differs from the others' (default: device 0, `global`)."""
         is_scope = scope is not None and not (isinstance(scope, ast.Call) and _called_name(scope) == "R.dtype")
         words = [part.value for part in ast.walk(scope) if isinstance(part, ast.Constant)] if is_scope and scope else []
         memory = (0 if device is None else _first_integer(device), words[0] if words else "global")

@@ -35,7 +35,7 @@ def call_facts(op: str, call: ast.Call | None, k: int) -> OperationFacts:
 
 
 def _expand_pads(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
-    """Return the attributes with the pads before all axes, then after; one-sided pads also apply to the other side."""
+    """Return attributes with the pads before all axes, then those after; one-sided pads count on both sides."""
     width = attributes.get("pad_width")
     if isinstance(width, tuple) and not len(width) % 2:
         others = {name: value for name, value in attributes.items() if name not in ("pad_width", "pad_mode")}

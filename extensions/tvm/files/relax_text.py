@@ -90,8 +90,9 @@ class RelaxTensor:
         try:
             return 8 * DeclaredBuffer(id="element", dtype=self.dtype, shape=()).bytes
         except ValidationError:
-            rule = "must have a type such as int8, float32 or float32x4"
-            raise FormatError(f"{self.where}: {rule}, got {excerpt(self.dtype)}") from None
+            raise FormatError(
+                f"{self.where}: must have a type such as int8, float32 or float32x4, got {excerpt(self.dtype)}"
+            ) from None
 
     def size(self, alignment: int) -> int:
         """Return the size of the tensor in bytes, rounded up to a multiple of `alignment`. Raises FormatError."""
@@ -132,18 +133,23 @@ def function_of(data: bytes) -> ast.FunctionDef:
     """
     functions = _relax_functions(module_of(data))
     if not functions and b"T.prim_func" in data:
-        rule = "must have a function with @R.function"
-        raise FormatError(f"{rule}, got only loops (T.prim_func); write operations instead, see memplan liveness")
+        raise FormatError(
+            "must have a function with @R.function, got only loops (T.prim_func); write operations instead, see "
+            "memplan liveness"
+        )
     if not functions or (len(functions) > 1 and "main" not in functions):
-        rule = "must have a function main, or only one function, with @R.function (keep the function to plan)"
-        raise FormatError(f"{rule}, got {excerpt(list(functions))}")
+        raise FormatError(
+            "must have a function main, or only one function, with @R.function (keep the function to plan), got "
+            f"{excerpt(list(functions))}"
+        )
     function = functions.get("main") or next(iter(functions.values()))
     for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
         name = dotted_name(call.func)
         called = functions.get(name.removeprefix("cls.")) if name.startswith("cls.") else None
         if called is not None and not _is_operator(called):
-            rule = f"must not call another Relax function (inline it first), got {excerpt(name)}"
-            raise FormatError(f"{line(call)}: {rule}")
+            raise FormatError(
+                f"{line(call)}: must not call another Relax function (inline it first), got {excerpt(name)}"
+            )
     return function
 
 
@@ -161,7 +167,8 @@ def module_of(data: bytes) -> ast.Module:
         with warnings.catch_warnings(action="ignore"):  # Python warns about unusual literals, so ignore warnings.
             return ast.parse(data.decode())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        way = CUT_OFF if "was never closed" in str(error) else None  # Python says so of open brackets.
+        # This is Python's message for a bracket that is never closed.
+        way = CUT_OFF if "was never closed" in str(error) else None
         raise FormatError(f"must be TVMScript: {excerpt(str(error) or type(error).__name__)}", way=way) from None
 
 

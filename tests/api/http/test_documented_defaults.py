@@ -155,7 +155,7 @@ def test_pools_sent_with_all_defaults_have_no_address(server: RunningServer) -> 
 
 
 @pytest.mark.parametrize(("request_name", "field"), [("PlanRequest", "problem"), ("CheckRequest", "baseline")])
-def test_a_choice_of_objects_in_the_schema_begins_with_the_one_that_others_lack_fields_of(
+def test_each_choice_in_the_schema_begins_with_the_object_with_more_required_fields(
     request_name: str, field: str
 ) -> None:
     choices = SCHEMA["components"]["schemas"][request_name]["properties"][field]["anyOf"]

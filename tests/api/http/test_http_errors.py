@@ -32,7 +32,7 @@ MORE = " (the server's MEMPLAN_MAX_BODY_BYTES sets this limit)"
         ("", {**PROBLEM, "options": {"time_limit_s": 1, "seed": 3}}),
     ],
 )
-def test_options_may_be_in_the_query_beside_the_problem_or_in_an_options_object(
+def test_options_may_be_query_parameters_or_fields_beside_the_problem_or_an_options_object(
     server: RunningServer, query: str, content: object
 ) -> None:
     assert server.client.post(f"/v1/plan{query}", json=content).status_code == 200

@@ -28,7 +28,9 @@ def submit(server: RunningServer, headers: dict[str, str], status: int = 202) ->
     return found
 
 
-def test_a_key_above_its_byte_quota_is_refused_with_the_jobs_that_it_can_remove(separate_server: RunningServer) -> None:
+def test_a_key_above_its_byte_quota_is_refused_and_the_error_lists_removable_jobs(
+    separate_server: RunningServer,
+) -> None:
     mine, other = (key_for(separate_server, name, "plan", "read", max_kept_bytes=5000) for name in ("full", "other"))
     jobs = [submit(separate_server, mine) for _ in range(2)]
     refused = submit(separate_server, mine, 429)

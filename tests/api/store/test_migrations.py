@@ -185,7 +185,9 @@ def test_migrations_can_be_printed_without_running_them(version: int | None, url
 @pytest.mark.parametrize(
     "change", ["UPDATE alembic_version SET version_num = '99'", "UPDATE versions SET version = 99"]
 )
-def test_a_database_of_a_later_version_is_refused_with_its_number(change: str, url: str, tmp_path: Path) -> None:
+def test_a_database_of_a_later_version_is_refused_and_the_error_names_the_version(
+    change: str, url: str, tmp_path: Path
+) -> None:
     make_old(url, 1, {name: [] for name in schema.METADATA.tables})
     if "alembic" in change:
         Store.open(url, tmp_path).close()

@@ -325,7 +325,7 @@ def test_a_buffer_ends_at_its_highest_offset_or_below_it() -> None:
 
 
 @pytest.mark.parametrize("most", [40, 4096])
-def test_a_plan_with_a_highest_offset_has_no_certificate_even_if_no_plan_can_break_it(most: int) -> None:
+def test_a_problem_with_a_highest_offset_has_no_certificate_even_if_every_plan_keeps_it(most: int) -> None:
     rows = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 32, "start": 0, "end": 3}]
     pools = [{"name": "p", "size": 128}]
     problem = Problem.model_validate({"buffers": [rows[0], rows[1] | {"end_at_most": most}], "pools": pools})

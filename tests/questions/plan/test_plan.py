@@ -39,7 +39,7 @@ def test_solve_is_an_alias_of_plan_with_keyword_options(problem: Problem) -> Non
         ({"plans": "5@2"}, "plans: must be a number, with distance as a separate option: plans 5, distance 2"),
     ],
 )
-def test_former_option_values_are_refused_with_their_replacement_option(options: Any, sentence: str) -> None:
+def test_former_option_values_are_refused_and_the_error_names_the_replacement(options: Any, sentence: str) -> None:
     with pytest.raises(OptionError, match=sentence):
         memplan.plan(ROOMY, **options)
     flags = [word for name, value in options.items() for word in (f"--{name}", value)]

@@ -130,7 +130,7 @@ def _is_limited(problem: Problem, row: dict[str, Any]) -> bool:
     return free is not None and minimum_use(free, row) != minimum_use(problem, row)
 
 
-def test_in_place_pairs_and_old_places_in_c_are_kept_as_brute_force_says(tmp_path: Path) -> None:
+def test_c_plans_with_in_place_pairs_and_old_places_agree_with_brute_force(tmp_path: Path) -> None:
     plans = shared = limited = best = fewest = wished = compared = 0
     for row in draw_rows(tmp_path, 250 * DEPTH, 1):
         result, without, problem = row["result"], row["without"], problem_of(row)

@@ -41,7 +41,7 @@ def test_the_parts_solver_agrees_with_brute_force(seed: int) -> None:
         assert search.best.score[0] * unit == search.bound[0] * unit == min_peak(*conflicts_of(application))
 
 
-def test_the_parts_solver_cannot_split_a_ring_of_five_but_two_stacked_rings() -> None:
+def test_a_ring_of_five_cannot_be_split_into_parts_but_two_stacked_rings_can() -> None:
     assert search_parts(problem_of_conflicts(6, RING)).best is not None  # the sixth buffer is not part of the ring
     assert search_parts(Problem(buffers=[{"id": k, "size": 1} for k in range(1, 6)], conflicts=RING)).best is None
     other = [(a + 5, b + 5) for a, b in RING]

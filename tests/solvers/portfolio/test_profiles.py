@@ -57,7 +57,7 @@ def moved_at_a_price(problem: Problem, plan: Plan) -> float:
 
 
 @pytest.mark.parametrize("problem", [SPILLS, *map(draw_problem, range(6))])
-def test_profiles_size_and_balanced_minimise_their_objectives_lexicographically(problem: Problem) -> None:
+def test_the_size_and_balanced_profiles_minimise_their_objectives_in_lexicographic_order(problem: Problem) -> None:
     ends = oracle.best_score(problem)
     assert ends is not None
     size = solve(problem, profile="size")

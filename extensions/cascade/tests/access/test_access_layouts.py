@@ -207,7 +207,7 @@ def test_a_custom_operation_reads_the_whole_of_an_axis_without_a_map() -> None:
         ({"access_rows": [-1, 1, 0, 0]}, "access_rows must have a scale from 0"),
         ({"access_columns": [1, 1, 2, 0]}, "access_columns must have a scale from 0"),
         ({"access_rows": [1, 1, 0, 0], "macs": -1}, "macs must be at least 0"),
-        ({"access_rows": [2**30, 1, 0, 0]}, "with strides or pads of more than"),
+        ({"access_rows": [2**30, 1, 0, 0]}, "with strides or pads above"),
     ],
 )
 def test_invalid_access_maps_make_a_barrier_with_a_reason(attributes: dict[str, Any], reason: str) -> None:

@@ -190,7 +190,7 @@ def test_one_streamed_region_contains_several_heads_in_any_order(is_late: bool) 
     assert result.barriers == ()
 
 
-def test_steps_of_a_quarter_row_lower_the_peak_if_earlier_operations_make_several_rows_for_one() -> None:
+def test_steps_of_a_quarter_row_lower_the_peak_if_earlier_operations_compute_several_rows_per_row() -> None:
     net = Network()
     net.conv(net.conv(net.conv(net.input(40, 40, 3), 16, 3), 16, 3, 2), 24, 3, 2)
     options = CascadeOptions(input="streamed", output="streamed", macs=1.0)

@@ -101,7 +101,7 @@ def test_a_shortcut_read_late_is_recomputed_together_with_the_scaled_block() -> 
     assert result.points[-1].peak < 32 * 32 * 16 / 2
 
 
-def test_a_region_may_begin_in_a_second_pass_and_end_at_a_sum_without_one() -> None:
+def test_a_region_may_begin_in_a_second_pass_and_end_at_a_sum_without_a_second_pass() -> None:
     net = Network()
     x = net.depthwise(net.conv(net.input(64, 64, 3), 32, 3, 2))
     x = net.conv(add_excitation(net, x, 8, "", ""), 16, 1)
@@ -197,7 +197,7 @@ def test_plans_of_drawn_units_reach_the_estimated_peak_and_compute_correct_value
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_each_joint_chain_with_second_passes_exists_in_its_own_graph_at_most_at_that_cost() -> None:
+def test_each_joint_chain_with_second_passes_exists_in_its_own_graph_at_no_higher_cost() -> None:
     for seed in seeds(3, 40):
         graph, options = random_units(random.Random(seed)), CascadeOptions()
         given = variant_of(graph, RegionSearch(graph, options), lambda: False)

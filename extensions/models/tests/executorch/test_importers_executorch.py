@@ -378,7 +378,7 @@ def test_the_bytes_of_a_loaded_method_equal_those_of_the_runtime(name: str) -> N
     assert import_program(data).kept == 0
 
 
-def test_a_program_on_a_board_has_one_number_to_reserve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_reports_all_bytes_to_reserve_on_a_board(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "m.pte").write_bytes(program_of_ethos_u())
     assert main(["check", str(tmp_path / "m.pte"), "--target", "cortex-m55", "--budget", "1MiB"]) == 0
     arena = json.loads(capsys.readouterr().out)["arena"]

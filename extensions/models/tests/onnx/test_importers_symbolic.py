@@ -164,7 +164,7 @@ def test_a_dimension_may_be_an_expression_of_other_dimensions() -> None:
         (b"\x00\x00\x00\x00ET12", {}, "must be a problem in JSON, or a model whose dimensions have names (relax, onnx"),
     ],
 )  # fmt: skip
-def test_a_size_without_an_expression_is_refused_with_its_operator(
+def test_a_size_without_an_expression_is_refused_and_the_error_names_its_operator(
     data: bytes, ranges: dict[str, SymbolRange], sentence: str
 ) -> None:
     with pytest.raises(InputError) as error:

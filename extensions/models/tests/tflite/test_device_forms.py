@@ -103,7 +103,9 @@ def test_the_c_array_has_the_bytes_of_the_model_and_the_arena_its_section(tmp_pa
 
 
 def test_convert_refuses_an_invalid_section_name() -> None:
-    with pytest.raises(OptionError, match=r'^section: must match .*\{1,100\}.*, got ".sram-data" \(The section .*\)$'):
+    with pytest.raises(
+        OptionError, match=r'^section: must match .*\{1,100\}.*, got ".sram-data" \(.*: The section .*\)$'
+    ):
         ConvertOptions(section=".sram-data")
 
 

@@ -105,7 +105,7 @@ def test_velas_reader_finds_the_same_model_and_a_valid_plan(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", OF_ONE_SUBGRAPH, ids=lambda path: str(path.stem))
-def test_the_reader_finds_the_same_problem_and_the_peak_of_the_plan(path: Path) -> None:
+def test_an_exported_plan_reads_back_with_the_same_problem_and_its_peak(path: Path) -> None:
     found, plan, written = plan_model(path.read_bytes())
     again = read_model(written)
     assert problem_hash(again.problem) == problem_hash(found.problem)
@@ -129,7 +129,7 @@ def test_the_bytes_of_the_plan_are_aligned_in_the_file() -> None:
     assert (len(written) - len(model(GRAPH))) % 64 == 0
 
 
-def test_a_plan_is_added_to_a_file_without_metadata_and_with_odd_names() -> None:
+def test_a_plan_is_added_to_a_file_without_metadata_or_with_odd_names() -> None:
     for name in ("n", "name", "longer name"):
         read = read_tensors(set_metadata(model(GRAPH), name, b"12345"))
         assert read.metadata == {name: b"12345"}

@@ -56,7 +56,7 @@ def text_model(side: int = 4, signature: tuple[int, ...] = (-1, -1, 4)) -> bytes
     return model(subgraph(rows, [0, 1], [11], operators), contents=contents)
 
 
-def test_open_dimensions_are_named_by_the_first_input_that_has_them_and_their_axis() -> None:
+def test_open_dimensions_are_named_after_their_first_input_and_their_axis() -> None:
     assert open_dimensions(read_tensors(text_model())) == {"words.0": [(0, 0), (1, 0)], "words.1": [(0, 1), (1, 1)]}
 
 

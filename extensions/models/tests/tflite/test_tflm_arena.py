@@ -132,7 +132,8 @@ def test_given_scratch_is_planned_and_the_saving_reported() -> None:
     with pytest.raises(OptionError, match=r'scratch: must name operators of the model \(.*\), got "OTHER"'):
         read_model(CUSTOM, None, ModelOptions(scratch={"OTHER": 1}))
     with pytest.raises(
-        OptionError, match=r"scratch: must be given only for files of ExecuTorch programs, ONNX, .*, got one of cadence"
+        OptionError,
+        match=r"scratch: must be given only for files of ExecuTorch programs, ONNX, .*, got .* for one of cadence",
     ):
         read_model(MEMORIES, None, options)
 

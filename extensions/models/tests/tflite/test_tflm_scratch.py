@@ -175,7 +175,7 @@ def test_a_model_with_types_that_the_runtime_refuses_has_an_unknown_arena(
 
 
 @pytest.mark.parametrize(("bias", "is_known"), [(0.0003, True), (0.0001, False)])
-def test_a_bias_of_another_scale_than_its_products_is_refused_with_the_operators_name(
+def test_a_bias_of_another_scale_than_its_products_is_refused_and_the_error_names_the_operator(
     bias: float, is_known: bool
 ) -> None:
     scales = {"x": 0.1, "w": 0.003, "b": bias, "y": 0.001}

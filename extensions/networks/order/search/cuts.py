@@ -22,7 +22,7 @@ _Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A lower bound: at least `bound` bytes are alive while `macro` runs; exactly `bound` if right after `done`."""
+    """A lower bound: at least `bound` bytes are alive while `macro` runs, exactly `bound` if only `done` ran before."""
 
     bound: int
     done: list[int]
@@ -115,7 +115,7 @@ class Cuts:
         return self._moves.reader[self._moves.reader_first[tensor] : self._moves.reader_first[tensor + 1]]
 
     def _cut_after(self, macro: int, step: int, others: set[int]) -> Cut | None:
-        """Return the cut if the macros in `others` ran before `macro`; its macro is -1 if they cannot run before."""
+        """Return the cut for states in which all macros in `others` ran before `macro`; macro -1 if they cannot."""
         n, moves = self.n, self._moves
         base = self.part.members[0]
         needed, later = self._graph.ancestors[base + macro], self._graph.descendants[base + macro]

@@ -32,7 +32,7 @@ class Macro:
     over: dict[int, list[Overwriting]] = field(default_factory=dict)
 
     def bounds(self, size: tuple[int, ...]) -> tuple[int, int, int, int]:
-        """Return the least and largest peak, then the least and largest net bytes, relative to the bytes before it."""
+        """Return (least peak, largest peak, least net, largest net), in bytes relative to those before the macro."""
         freed = [0] * len(self.net)
         for tensor, step in self.frees.items():
             freed[step] += size[tensor]

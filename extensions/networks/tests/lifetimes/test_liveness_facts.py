@@ -45,7 +45,7 @@ def test_analysis_lists_calls_temporaries_and_live_bytes_of_each_function() -> N
     ]
 
 
-def test_analysis_counts_functions_by_whether_they_have_none_one_or_several_temporaries() -> None:
+def test_analysis_counts_functions_with_no_one_and_several_temporaries() -> None:
     main = function(call("none"), call("one"), call("many"), call("one"), a=1)
     counts = analyse(
         program(main, none=function(op()), one=function(op("-> t"), t=1), many=function(op("-> t u"), t=1, u=1))

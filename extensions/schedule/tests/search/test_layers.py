@@ -192,7 +192,7 @@ def test_a_chain_moves_no_more_than_greedy_tiles_of_each_layer() -> None:
     assert found.traffic <= sum(greedy_figures(graph, v, target).traffic for v in range(5))
 
 
-def test_a_too_small_capacity_is_refused_with_the_operation_that_needs_most() -> None:
+def test_a_capacity_that_is_too_small_is_refused_and_the_error_names_the_largest_operation() -> None:
     net = Network()
     net.pool(net.conv(net.input(8, 8, 64), 64, 3))
     with pytest.raises(ProblemError, match=r"capacity: must hold the \d+ bytes that operation 0 \(conv2d .*; got 100"):

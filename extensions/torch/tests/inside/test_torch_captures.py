@@ -87,7 +87,7 @@ def test_the_order_of_few_captures_is_the_least_of_all_orders() -> None:
     assert advice.captures.reserved + 100 * MIB == min(captured_graphs(each).most for each in permutations(sides))
 
 
-def test_large_outputs_take_the_bytes_of_the_largest_instead_of_their_sum() -> None:
+def test_one_buffer_for_all_outputs_takes_the_bytes_of_the_largest_output_not_their_sum() -> None:
     allocator = PlainAllocator()
     for graph, size in ((1, 60), (2, 40), (3, 50)):
         allocator.place((graph, "temporary"), 20 * MIB, 3, (0, graph))
@@ -120,7 +120,7 @@ def test_graphs_that_may_run_at_once_get_different_pools() -> None:
     assert turns.turns.peak == 22 * 22 * largest + sum(side * side for side in sides[:3]) * (MIB // 64)
 
 
-def test_an_order_that_a_snapshot_does_not_show_is_said_to_be_open() -> None:
+def test_advice_reports_captures_whose_order_a_snapshot_does_not_show() -> None:
     allocator = PlainAllocator()
     for k in range(2):
         for graph in (1, 2):
@@ -134,7 +134,7 @@ def test_an_order_that_a_snapshot_does_not_show_is_said_to_be_open() -> None:
     assert any("captured before the history begins" in text for text in device.advice.unsure)
 
 
-def test_graphs_of_together_must_be_graphs_of_the_snapshot(tmp_path: Path, capsys: Any) -> None:
+def test_the_option_together_refuses_graphs_that_the_snapshot_lacks(tmp_path: Path, capsys: Any) -> None:
     data = captured_graphs((12, 13)).snapshot({})
     with pytest.raises(OptionError, match=r"together: must name CUDA graphs .*graph0.1:side12.*, got graph0.9"):
         fits_of_snapshot(pickle.dumps(data), together=[("graph0.9", "graph0.1:side12")])

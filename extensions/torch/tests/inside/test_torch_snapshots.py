@@ -143,7 +143,7 @@ def drop(snapshot: dict[str, Any], *actions: str) -> bytes:
         (("alloc",), "alloc", False),
     ],
 )
-def test_a_history_recorded_without_some_actions_is_named(
+def test_advice_names_actions_that_a_history_was_recorded_without(
     actions: tuple[str, ...], missing: str, is_counted: bool
 ) -> None:
     allocator = PlainAllocator()
@@ -165,7 +165,7 @@ def test_a_history_recorded_without_some_actions_is_named(
     assert (device.live_peak == whole.live_peak) == is_counted or actions == ("segment_alloc", "segment_free")
 
 
-def test_unknown_events_and_failed_allocations_are_named() -> None:
+def test_notes_name_unknown_events_and_failed_allocations() -> None:
     allocator = PlainAllocator()
     allocator.place("kept", 30 * MIB)
     rows = [("oom", 77 * MIB), ("annotate", 0), ("host_alloc", MIB), ("snapshot", 0)]

@@ -164,7 +164,7 @@ def test_a_step_is_recorded_planned_and_replayed(library_path: Path, tmp_path: P
         ("the size of tensor a must match", None),
     ],
 )
-def test_functions_that_torch_refuses_are_named_with_the_way_out(said: str, way: str | None) -> None:
+def test_the_error_for_a_function_that_torch_refuses_names_it_and_a_remedy(said: str, way: str | None) -> None:
     from memplan.extensions.torch.replay.session import record
     from memplan.planner.errors import InputError
 

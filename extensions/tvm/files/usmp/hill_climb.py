@@ -70,7 +70,7 @@ class _OrderSearch:
     def run(self) -> OrderPacking:
         """Try at most ATTEMPTS orders, stop if one needs only the live peak, and return the last accepted packing."""
         accepted = current = self.tried
-        total = 0  # The bytes of the last accepted packing in which all buffers fit.
+        total = 0  # Bytes of the last accepted packing with all buffers; 0 means that there is none yet.
         for attempt in range(ATTEMPTS):
             before, current = current, self._pack_order()
             new_total = sum(current.used_ends(self.task).values())
@@ -112,7 +112,7 @@ class _OrderSearch:
         return self.tried
 
     def _swap_below_the_top(self, packing: OrderPacking) -> None:
-        """Swap two buffers in the order: an earlier conflict of a highest buffer, and another such or its conflict."""
+        """Swap two buffers in the order: an earlier conflict of a highest buffer, and another one or its conflict."""
         used = packing.used_ends(self.task)
         top = [i for i, (pool, at) in packing.placements.items() if at + self.task.buffers[i].size == used[pool]]
         top.sort(key=self.position.__getitem__)
