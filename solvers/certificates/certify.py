@@ -46,9 +46,9 @@ TIME_LIMIT_S = 10.0
 def proved_claim(
     problem: Problem, instance: Instance, plan: Plan, goal: Goal, prices: Prices | None, control: Control
 ) -> ClaimText | str:
-    """Return the lines that state and prove one goal of a plan, or a sentence on why no proof was found.
+    """Return the lines that state and prove one goal of a plan, or else a sentence that says why no proof was found.
 
-    `prices` are needed only for goals that concern costs.
+    `prices` (the costs as integers) are needed only for goals that concern costs.
     """
     simple = simple_claim(problem, instance, plan, goal.ends)
     # If pinned buffers block every legal place of a buffer, the proof needs these pinned buffers too, so add them.
@@ -62,10 +62,10 @@ def proved_claim(
 def _lemma_claim(
     problem: Problem, instance: Instance, ends: Sequence[int], control: Control, *, has_cost: bool
 ) -> ClaimText | str:
-    """Return a proof by lemmas that no plan ends at or below `ends`, or a sentence on why there is none.
+    """Return a proof by lemmas that no plan ends at or below `ends` (bytes per pool), or a sentence with the reason.
 
-    `has_cost` means that the claim concerns only plans up to a certain cost. The sentence then also names rules on pair
-    costs that might be the reason.
+    With `has_cost`, the claim concerns only plans up to a certain cost; the sentence then also names the rules on pair
+    costs, which lemmas ignore.
     """
     if not instance.is_small_numbered:
         return "the sizes add up to more than the lemma search can hold"
@@ -113,10 +113,11 @@ def _exhausted_claim(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
 
 
 def _failure_reason(problem: Problem, instance: Instance, has_cost: bool = False) -> str:
-    """Return a sentence on why a complete lemma search gave no proof: it could place all buffers.
+    """Return a sentence that says why a completed lemma search proved nothing, although it placed all buffers.
 
-    If the placement might break a rule that certificates ignore, the sentence names these rules. With `has_cost`, it
-    also names the rules on pair costs. Otherwise, the placement refutes the claim.
+    The sentence names the problem's rules that certificates ignore, because the placement may break them. With
+    `has_cost`, it also names the rules on pair costs. If the problem has no such rule, the sentence says that the claim
+    is false.
     """
     of_pairs = instance.features & {"reuse", "bank-weights"} if has_cost else frozenset()
     rules = ", ".join(sorted(ignored_rules(problem, instance) | of_pairs))
@@ -211,7 +212,10 @@ def certify(
 
 
 def _price_certificate(problem: Problem, plan: Plan, control: Control) -> Certificate:
-    """Return a certificate of the least price of shared bytes, proved by conflict cliques in each independent part."""
+    """Return a certificate that no plan pays less for sharing bytes, or one of kind "none" with the reason.
+
+    The proof consists of cliques of conflicting buffers in each independent part of the problem.
+    """
     rows = extensions("searches")
     if "price-lines" not in rows:
         return Certificate("none", reason=f"{NEEDED}: no installed search proves prices")
@@ -246,7 +250,7 @@ def _checked_certificate(
 ) -> Certificate:
     """Return a certificate of the claims if the checker accepts it, or else one of kind "none" with the reason.
 
-    `said` is the line that sums up all claims, and `more` are lines to append.
+    `said` is the line that sums up all claims; the lines `more` are appended at the end.
     """
     text = (
         "\n".join([*_header_lines(problem), said, *(line for claim in claims for line in claim.write()), *more]) + "\n"

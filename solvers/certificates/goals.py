@@ -17,11 +17,11 @@ from memplan.planner.model.problem import Problem, replace_profile
 
 @dataclass(frozen=True)
 class Goal:
-    """A claim to prove: no plan ends at or below `ends` (in bytes, per pool), or no plan within `ends` is cheaper.
+    """A claim to prove: no plan ends at or below `ends` (bytes per pool), or no plan within `ends` has a lower cost.
 
-    A claim on costs has an `excess`. If it is 0, no plan costs less than the given plan. If it is 1, no plan within
-    `ends` costs at most as much: a tie-break, which claims the least use of `pool` among plans that equal the given one
-    in all earlier claims.
+    A claim on costs has an `excess`. With excess 0, it says that no plan costs less than the given plan. With excess 1,
+    it breaks a tie: no plan within `ends` has the given plan's cost or less, so the use of `pool` is the least among
+    plans that are equal in all earlier claims.
     """
 
     ends: tuple[int, ...]
@@ -30,7 +30,7 @@ class Goal:
 
     @property
     def is_tied(self) -> bool:
-        """True for a tie-break among plans of equal cost; without it, a certificate still proves the earlier claims."""
+        """True if the claim breaks a tie among plans of equal cost. Without its proof, the cost is still proved."""
         return self.excess == 1
 
 
@@ -79,7 +79,7 @@ NEVER = 2**120
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """The costs of buffers in pools, as integers in units of 1 / `parts`.
+    """The costs of buffers in pools as exact integers, each a multiple of 1 / `parts` of a unit of cost.
 
     `price[q][i]` is the cost of buffer `i` in pool `q`. `least` is the cost that is claimed to be minimal.
     """
@@ -101,7 +101,7 @@ class Prices:
 
 @dataclass(frozen=True, eq=False)
 class PriceMultipliers:
-    """Lagrange multipliers for the capacities of pools, as integers with a common `scale`.
+    """Lagrange multipliers, which put a price on the capacities of pools, as integers with a common `scale`.
 
     `charge[q, i]` is the scaled cost of buffer `i` in pool `q` plus the price of the bytes that it uses. `paid` is the
     total price of all capacity.

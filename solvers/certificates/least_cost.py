@@ -84,7 +84,7 @@ class CostProof:
 
     @property
     def is_no_question_of_cost(self) -> bool:
-        """True if all plans have the same cost, below the claimed cost; then the claim means that no plan fits."""
+        """True if all plans cost the same, and less than the claimed cost. The claim then means that no plan fits."""
         return self.step == 0 and self.base < self.prices.least
 
     def claim(self) -> ClaimText | None:
@@ -96,11 +96,11 @@ class CostProof:
         return ClaimText(self.ends, lines, len(self.lines), tuple(sorted(self.instance.source.tolist())))
 
     def _refutation(self, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
-        """Refute a choice of pools, and return the (reference, need) of the proof, or None if no proof was found.
+        """Refute a choice of pools, and return the (reference, buffers) of the proof, or None if no proof was found.
 
-        The proof shows that no plan within the choice is cheaper than claimed. `allowed[q, i]` is true where buffer `i`
-        may use pool `q`. `fixed` are the buffers whose pool the search has chosen, and `need` those of them that the
-        proof uses.
+        A refutation proves that no plan within the choice costs less than claimed. `allowed[q, i]` is true where buffer
+        `i` may use pool `q`. `fixed` are the buffers whose pool the search has already chosen. The returned buffers are
+        those of `fixed` on which the proof depends.
         """
         flat = allowed.ravel()
         # If this node allows none of the pools that a lemma excludes, the lemma applies and refutes the node.
@@ -159,7 +159,10 @@ class CostProof:
         return str(len(self.lines) - 1), need
 
     def _needed_buffers(self, k: int, allowed: Bool, fixed: Need) -> Need | None:
-        """Return the fixed buffers that multipliers `k` need to refute a choice of pools, or None if they do not."""
+        """Return the fixed buffers that suffice for the multipliers with number `k` to refute a choice of pools.
+
+        Returns None if these multipliers do not refute the choice.
+        """
         multipliers = self.worths[k]
         least = multipliers.min_costs(allowed)
         slack = int(least.sum()) - multipliers.paid - multipliers.scale * self._cost_to_exceed() - 1
@@ -250,10 +253,11 @@ class CostProof:
             yield f"{number}:{q}:{whole[k, q]}"
 
     def _branching_buffer(self, allowed: Bool, home: I64) -> int | None:
-        """Return the buffer to branch on: the one with the least decided pool, or else with the widest price range.
+        """Return the buffer to branch on: a large one whose cheapest pool changed often as the multipliers improved.
 
-        Returns None if no buffer has several allowed pools. Also returns None if the choice of cheapest pools costs
-        less than the claim and overloads no conflict set, because only packing can refute that choice.
+        If no cheapest pool changed, it is the buffer with the widest range of prices. Returns None if no buffer has
+        several allowed pools. Also returns None if the choice of cheapest pools costs less than the claim and overloads
+        no conflict set, because only packing can refute that choice.
         """
         is_open = allowed.sum(axis=0) > 1
         everything = np.arange(len(self.instance))
@@ -293,7 +297,7 @@ class CostProof:
         return list(need)
 
     def _learn(self, ref: str, need: Need) -> None:
-        """Store a lemma with the pools that it excludes per buffer, as flat positions in an array (pools, buffers)."""
+        """Store a lemma with the entries that it excludes, as flat positions in an array (pools, buffers)."""
         n = len(self.instance)
         barred = [q * n + i for i, lows in need.items() for q, low in enumerate(lows) if low >= FAR]
         self.learned.append((ref, need, np.array(barred, dtype=np.int64)))

@@ -75,7 +75,7 @@ class LemmaSearch:
         return rows, table.free.reshape(-1, pools)
 
     def lines(self, sets: int = 0, lemmas: int = 0) -> ProofLines:
-        """Return the proof of an exhausted search; its lines are numbered from `sets` and `lemmas` on."""
+        """Return the proof of an exhausted search; sets are numbered from `sets`, and lemmas from `lemmas` on."""
         pools, unit = len(self.capacity), self.instance.unit
         need = np.zeros(len(self.instance) * pools, dtype=np.int64)
         core.lemma_lines(self._handle, Reference(LemmaLines(sets, lemmas, need, self._answer)))

@@ -72,9 +72,10 @@ def _allowed_pools(instance: Instance, caps: I64) -> Bool:
 
 
 def _conflict_sets(problem: Problem, instance: Instance, plan: Plan, confined: Bool) -> Iterator[ConflictSet]:
-    """Yield sets of conflicting buffers to try: the plan's clique, the fullest live sets, and a clique of many bytes.
+    """Yield sets of conflicting buffers to try: the clique named by the plan, the fullest live sets, a heavy clique.
 
-    The fullest live sets have the most bytes of buffers in the mask `confined`.
+    A live set is ranked by the bytes of its buffers in the mask `confined`. The heavy clique consists of explicit
+    conflicts.
     """
     position = {int(row): i for i, row in enumerate(instance.source.tolist())} if plan.proof else {}
     if plan.proof is not None and plan.proof.kind == "clique":
@@ -95,7 +96,7 @@ def _conflict_sets(problem: Problem, instance: Instance, plan: Plan, confined: B
 def _excess_grid(
     instance: Instance, which: ConflictSet, members: I64, pools: list[int], caps: list[int]
 ) -> tuple[int, int] | None:
-    """Return the (granule, remainder) of an offset grid on which `members` exceed the pools, or None without one."""
+    """Return the (granule, remainder) of an offset grid on which `members` exceed the pools, or None if none exists."""
     pinned = [i for i in which.buffers if instance.pin[i] >= 0]
     members = members[instance.pin[members] < 0]
     blocks = [obstructed_ranges(instance, q, np.array(pinned, dtype=np.int64)) for q in pools]

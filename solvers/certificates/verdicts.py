@@ -117,7 +117,7 @@ def claim_checks(
     proved: CheckerVerdict | None,
     recounted: float | None = None,
 ) -> dict[str, By | None]:
-    """Return the evidence by which each claim of a valid plan was checked, by field; None for an unchecked claim.
+    """Return the evidence that proves each claim of a valid plan, by field name; None for an unchecked claim.
 
     `recounted` is the verifier's own lower bound on the cost, if it was computed.
     """
@@ -162,9 +162,10 @@ def claim_checks(
 
 
 def _witnessed_bounds(problem: Problem, plan: Plan) -> dict[str, By]:
-    """Return the bounds that recomputed live bytes prove, as evidence by pool name; "" is the total of all pools.
+    """Return the plan's bounds that the recomputed live bytes prove, as a mapping from pool name to "witness".
 
-    The key "status" means that these bounds also prove the plan optimal.
+    The key "" is the bound on the total of all pools. The key "status" is present if these bounds also prove the plan
+    optimal.
     """
     if len(problem.pools) == 1 or not len(plan.placements) or plan.weighted is not None or plan.cost_limit is not None:
         return {}  # Live bytes do not bound all plans of these problems, so they prove nothing.
@@ -180,7 +181,7 @@ def _witnessed_bounds(problem: Problem, plan: Plan) -> dict[str, By]:
 
 
 def _explanation_checks(plan: Plan, witness: By | None) -> dict[str, By | None]:
-    """Return the evidence for each field of a plan's explanation: "witness" for pool, time and buffers, else None."""
+    """Return the evidence for each field of a plan's explanation: `witness` for pool, time and buffers, else None."""
     why = plan.explanation
     if why is None:
         return {}
@@ -204,7 +205,10 @@ def _status_witness(problem: Problem, plan: Plan) -> By | None:
 
 
 def _certified_claims(problem: Problem, plan: Plan, proved: CheckerVerdict | None) -> dict[str, By]:
-    """Return the claims that a certificate proves: "status", "lower_bound", "cost", and pool bounds by pool name."""
+    """Return the plan's claims that a certificate proves, each mapped to "certificate".
+
+    The keys are "status", "lower_bound", "cost" and, for bounds on single pools, the names of the pools.
+    """
     if proved is None or proved.kind is None:
         return {}
     if plan.status == "infeasible" or proved.kind == "infeasible":

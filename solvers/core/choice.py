@@ -28,11 +28,11 @@ class ChoiceItems(NamedTuple):
 
 
 class MultiplierTable(NamedTuple):
-    """Lagrange multipliers: worth[r, t] is the price of one unit of measure `r` in row `t`, in 1 / `scale` cost steps.
+    """Lagrange multipliers: worth[r, t] is the price of one unit of measure `r` (a kind of size) in row `t`.
 
-    Measure `r` weighs the buffers in pool[r]; buffer `i` counts size[r, i]. The first `p` measures are the units of
-    each pool. The others are dual feasible functions of the sizes, valid for rows of at most `until` units and for
-    `capacity`.
+    Prices are in 1 / `scale` cost steps, and each row is a live set. Measure `r` counts size[r, i] for buffer `i` in
+    pool[r]. The first `p` measures are the units of each pool. All others are dual feasible functions of the sizes,
+    valid for rows of at most `until` units and for `capacity`.
     """
 
     pool: I64
@@ -46,9 +46,9 @@ class MultiplierTable(NamedTuple):
 class Bounding(NamedTuple):
     """The task of finding multipliers that give a high lower bound on the load of pool `goal`, or on the cost.
 
-    If `goal` is ABSENT, the bound is on the cost. Plans must respect the row limits. Dual feasible functions are
-    derived from the limits `measured`, unless it has no rows. The kernel fills the fields from `pool` on: they hold the
-    multipliers, with space for p + FUNCTIONS measures. `answer` is (number of measures, scale).
+    If `goal` is ABSENT, the cost is bounded. Only plans within the row limits count. Dual feasible functions are
+    derived from the limits `measured`, unless it has no rows. The kernel fills the fields from `pool` on with the
+    multipliers; they have space for p + FUNCTIONS measures. `answer` receives (number of measures, scale).
     """
 
     limit: Rows  # (p, rows): limit of each pool in each row, in units

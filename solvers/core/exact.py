@@ -56,7 +56,7 @@ class OnePool(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """The input that opens a thread's search: address of the shared state, seed, and a mark for the first thread."""
+    """The input that opens a thread's search: address of the shared state, seed, and whether it is the first thread."""
 
     parts: int
     seed: int

@@ -71,7 +71,10 @@ class LemmaTurn(NamedTuple):
 
 
 class LemmaSets(NamedTuple):
-    """The k sets of pairwise conflicting buffers, pinned ones included; members are positions in the instance."""
+    """The `k` sets of pairwise conflicting buffers, pinned ones included, that a lemma search uses.
+
+    The members are positions in the instance.
+    """
 
     first: I64  # (k + 1,): start of each set's members in `member`, then the end of the last
     member: I64

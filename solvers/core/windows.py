@@ -43,9 +43,9 @@ class Spaces(NamedTuple):
 class WindowSearch(NamedTuple):
     """The task of improving a plan with limited work; buffers in memory ABSENT are not placed yet.
 
-    goal[i] is the cost of buffer `i` in the cheapest choice of memories that ignores offsets. If that choice must be
-    packed first, `home` has the memory of each buffer in it, or else `home` is empty. The kernel updates `pool`,
-    `offset` and the random state, and fills `answer`: (1 if all buffers are placed, work done).
+    goal[i] is the cost of buffer `i` in the cheapest choice of memories that ignores offsets. `home` is empty, or has
+    the memory of each buffer in that choice if the choice must be packed first. The kernel updates `pool`, `offset` and
+    the random state, and fills `answer`: (1 if all buffers are placed, work done).
     """
 
     goal: I64  # (n,): cost of each buffer in the cheapest choice of memories that ignores offsets

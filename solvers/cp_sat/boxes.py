@@ -114,7 +114,7 @@ def barred_offsets_are_left_out(model: CpModel, instance: Instance, boxes: Addre
 
 @dataclass(eq=False)
 class Banks:
-    """The variables for the banks that buffers touch: in a pool with banks, the numbers with first <= bank < past."""
+    """CP-SAT variables `first` and `past` per buffer and pool: the buffer touches banks `first` to past - 1."""
 
     model: CpModel
     instance: Instance
@@ -122,13 +122,13 @@ class Banks:
     _made: dict[tuple[int, int], tuple[IntVar, IntVar]] = field(default_factory=dict)
 
     def common_pools(self, i: int, j: int, by_bank: bool = True) -> Iterator[int]:
-        """Yield the pools that both buffers may use, in any order. With `by_bank`, yield only pools with banks."""
+        """Yield the numbers of the pools that both buffers may use. With `by_bank`, yield only pools with banks."""
         for q in self.boxes[i].keys() & self.boxes[j].keys():
             if self.instance.pools[q].bank or not by_bank:
                 yield q
 
     def bank_range(self, i: int, q: int) -> tuple[IntVar, IntVar]:
-        """Return variables (first, past): buffer `i` touches the banks with first <= number < past in pool `q`."""
+        """Return variables (first, past): buffer `i` touches the banks from `first` to past - 1 of pool `q`."""
         if (i, q) not in self._made:
             pool, box, size = self.instance.pools[q], self.boxes[i][q], int(self.instance.size[i])
             bank, shift = pool.bank, pool.bank_shift
@@ -141,9 +141,9 @@ class Banks:
         return self._made[i, q]
 
     def meets(self, i: int, q: int, by_bank: bool) -> tuple[LinearExprT, LinearExprT]:
-        """Return the range (first, past) of banks (with `by_bank`) or units that buffer `i` occupies in pool `q`.
+        """Return the range (first, past) of banks, with `by_bank`, or else of units that a buffer occupies in a pool.
 
-        A priced pair meets where the ranges of its two buffers overlap.
+        The two buffers of a priced pair meet, and pay the price, where their ranges overlap.
         """
         start = self.boxes[i][q].start
         return self.bank_range(i, q) if by_bank else (start, start + int(self.instance.size[i]))
@@ -158,7 +158,7 @@ class Banks:
 
 
 def partners_touch_no_common_bank(model: CpModel, instance: Instance, banks: Banks) -> None:
-    """Require that the two buffers of a bank pair touch no common bank."""
+    """Require that the two buffers of each bank pair (a pair that must not share a bank) touch no common bank."""
     intervals = {}
     for i, j in pairs_of(instance.bank_first, instance.bank_with):
         for q in banks.common_pools(i, j):
@@ -169,7 +169,7 @@ def partners_touch_no_common_bank(model: CpModel, instance: Instance, banks: Ban
 
 
 def priced_pairs_meet(model: CpModel, instance: Instance, banks: Banks) -> list[IntVar]:
-    """Return a literal for each priced pair, which is true if its two buffers meet in a bank or in bytes."""
+    """Return one literal per priced pair; it is true if the two buffers share a bank or bytes, and so pay."""
     clashes = []
     for (i, j), by_bank in zip(
         instance.priced_pairs.rows.tolist(), instance.priced_pairs.by_bank.tolist(), strict=True

@@ -117,6 +117,7 @@ def _solution_callback(instance: Instance, search: Search, boxes: AddressBoxes) 
     # OR-Tools has no type annotations, so mypy refuses its classes as bases.
     class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
         def on_solution_callback(self) -> None:
+            """Offer CP-SAT's solution, also with its buffers moved down; stop CP-SAT once the search is over."""
             homes = [next(q for q, box in mine.items() if self.boolean_value(box.is_here)) for mine in boxes]
             raw = [self.value(mine[q].start) for mine, q in zip(boxes, homes, strict=True)]
             pool, offset = column(homes), column(raw)

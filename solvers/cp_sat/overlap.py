@@ -55,7 +55,7 @@ class AddressIntervals:
         return Sharing(self.instance)
 
     def intervals_of(self, members: list[int]) -> tuple[list[IntervalVar], list[int]]:
-        """Return intervals that represent members of a live set, and the members that no interval represents."""
+        """Return (intervals for members of a live set, members that no interval represents)."""
         among, is_tied = frozenset(members), self.sharing.is_tied
         intervals = [self.boxes[i][self.q].interval for i in members if not is_tied[i]]
         alone: list[int] = []
@@ -190,6 +190,7 @@ def named_pairs_keep_apart(model: CpModel, instance: Instance, boxes: AddressBox
     longer: dict[tuple[int, int, int], IntervalVar] = {}
 
     def padded_interval(i: int, q: int, clearance: int) -> IntervalVar:
+        """Return the interval of buffer `i` in pool `q`, made longer by the clearance in units."""
         box, size = boxes[i][q], int(instance.size[i]) + clearance
         if clearance == 0:
             return box.interval

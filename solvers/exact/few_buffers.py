@@ -29,7 +29,7 @@ Packing = tuple[int, int, dict[int, int]]
 
 
 def solve(instance: Instance, search: Search, most_nodes: int = _MOST_NODES) -> None:
-    """Offer the best plan and prove it, or claim infeasibility. With too many cases, nothing is proved."""
+    """Offer the best plan and prove it, or claim infeasibility. If there are too many cases, nothing is proved."""
     if prod(map(int, instance.allowed.sum(axis=0))) > _MOST_CHOICES or not instance.is_small_numbered:
         return
     few = _FewBuffers(instance, search, most_nodes)
@@ -43,7 +43,7 @@ def solve(instance: Instance, search: Search, most_nodes: int = _MOST_NODES) -> 
 
 
 class _FewBuffers:
-    """The search over all choices of pools, in which each set of buffers in a pool is packed only once."""
+    """The search for the best plan over all choices of pools. Each set of buffers in a pool is packed only once."""
 
     def __init__(self, instance: Instance, search: Search, most_nodes: int) -> None:
         self.instance, self.search, self.costs = instance, search, Costs.from_instance(instance)

@@ -116,7 +116,10 @@ def grow_core(packer: Packer, traits: Traits, search: Search, kept: Bool, nodes:
 
 @dataclass(eq=False)
 class CoreSearch(Search):
-    """The search of a core. It passes its bounds on, as they hold for the whole problem, but not its assignments."""
+    """The search of a core (a hard subset of the buffers), on behalf of the search of the whole problem.
+
+    It passes on its bounds, which hold for the whole problem, but not its assignments, which lack buffers.
+    """
 
     outer: Search = field(kw_only=True)
 
@@ -126,7 +129,7 @@ class CoreSearch(Search):
 
     @property
     def bound(self) -> Score:
-        """The bound of the whole problem, because a lower peak of the core would gain nothing."""
+        """The bound on the whole problem, below which a peak of the core would gain nothing."""
         return self.outer.bound
 
     @property

@@ -1,4 +1,4 @@
-"""Pools that must have equal use, planned as one pool, on whose time axis the pools' time ranges follow each other.
+"""Pools that must have equal use (bytes used), converted to one pool in which their time ranges follow each other.
 
 Buffers with the same offset in several pools become one buffer that is alive in the time range of each pool. So the
 searches, bounds and proofs for one pool also apply to pools of equal use.
@@ -60,7 +60,7 @@ class EqualPools:
 
     @cached_property
     def members(self) -> dict[int | str, dict[int, int | str]]:
-        """For each set of buffers with the same offset, by its first buffer: the id of its buffer in each pool."""
+        """For each `same_offset` set, by the id of its first buffer: its buffer in each pool, by pool number."""
         index = self.problem.index
         return {ids[0]: {int(self.pool[index[name]]): name for name in ids} for ids in self.problem.same_offset}
 
@@ -99,7 +99,10 @@ class EqualPools:
         return len({int(self.pool[self.problem.index[name]]) for name in pair}) == 1
 
     def _may_share_in_every_pool(self, pair: Sequence[int | str]) -> bool:
-        """Return True if a pair may share bytes in every pool where members of their same-offset sets live together."""
+        """Return True if a pair may share bytes in all pools, also the buffers that `same_offset` ties to the pair.
+
+        In each pool, the tied buffers must be allowed to share bytes or have disjoint lifetimes.
+        """
         first, second = map(self.problem.root_of, pair)
         if not self._is_in_one_pool(pair):
             return False
@@ -115,7 +118,7 @@ class EqualPools:
 
     @cached_property
     def _offset_sets(self) -> dict[int, tuple[int, ...]]:
-        """For each buffer in a `same_offset` set, by position: the positions of all buffers of the set."""
+        """A mapping from each buffer of a `same_offset` set to all buffers of the set, both given as positions."""
         sets = [tuple(self.problem.index[name] for name in ids) for ids in self.problem.same_offset]
         return {i: members for members in sets for i in members}
 
@@ -175,7 +178,7 @@ class EqualPools:
         return offsets
 
     def restore_kept_places(self, kept: KeptPlaces | None, old: Plan | None) -> KeptPlaces | None:
-        """Return the facts about kept placements, where buffers whose old offset cannot be kept also count as moved."""
+        """Return the facts on kept placements; buffers whose old offset cannot be kept also count as moved."""
         if kept is None or old is None:
             return kept
         one = self.single_pool_problem.buffers
@@ -252,7 +255,7 @@ class EqualPools:
         return named.model_copy(update={"kind": "search", "time": None, "buffers": ()})
 
     def _add_turn(self, witness: Named, time: int) -> Named:
-        """Return a witness with its time and buffers in the pool whose time range contains `time`."""
+        """Return a witness at `time` of the single pool, converted to the pool that has its turn then."""
         q, at = divmod(time, len(self.times))
         ids = tuple(self.members.get(name, {}).get(q, name) for name in witness.buffers)
         named = witness.model_copy(update={"time": int(self.times[at]), "buffers": ids})
@@ -266,7 +269,10 @@ class EqualPools:
         return named.model_copy(update={"message": message})
 
     def _remove_time(self, witness: Named) -> Named:
-        """Return a witness without a time, with a weaker claim if it names buffers of sets with the same offset."""
+        """Return a witness that has no time; its claim is weakened if its buffers represent `same_offset` sets.
+
+        The buffers of such a set are in different pools, so they prove nothing about a single pool.
+        """
         if not self.members.keys() & set(witness.buffers):
             return witness
         if isinstance(witness, Explanation):

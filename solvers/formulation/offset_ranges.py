@@ -63,7 +63,7 @@ def horizon(instance: Instance, q: int) -> int:
 
 
 def _group_extents(instance: Instance) -> list[int]:
-    """Return, by anchor, the units from the start of each rigid group's anchor to the group's end; 0 elsewhere."""
+    """Return, for the anchor of each rigid group, the units from its start to the group's end; 0 for other buffers."""
     reach = np.zeros(len(instance), dtype=np.int64)
     np.maximum.at(reach, instance.anchor, instance.distance + instance.size)
     offsets: list[int] = reach.tolist()

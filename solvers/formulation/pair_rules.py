@@ -76,9 +76,10 @@ def pair_clearances(instance: Instance) -> dict[Pair, int]:
 
 
 def clear_lists(instance: Instance) -> tuple[I64, I64, I64]:
-    """Return (first, other, clearance): for each buffer, its pair rules as a list in ascending order of the partner.
+    """Return (first, other, clearance): the partners of each buffer in pair rules, and the units to keep between them.
 
-    The lists are symmetric. If there are only explicit conflicts, `clearance` is empty, as all are 0.
+    The partners of buffer i are other[first[i]:first[i + 1]], in ascending order. Each pair is in the lists of both
+    buffers. If there are only explicit conflicts, `clearance` is empty, as all are 0.
     """
     if len(instance.clear_pairs) == 0:
         return instance.conflict_first, instance.conflict, instance.clearance

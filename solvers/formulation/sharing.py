@@ -95,7 +95,7 @@ class Sharing:
         return sorted([*taken, *(i for i in members if not self.is_tied[i])])
 
     def clusters(self, members: Iterable[int]) -> list[list[int]]:
-        """Return the connected components of members linked as partners or by rigid groups, without single members."""
+        """Return the sets of two or more members that partnership or rigid groups connect, directly or indirectly."""
         leader = {i: i for i in members}
 
         def find_leader(i: int) -> int:

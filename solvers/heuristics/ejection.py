@@ -59,9 +59,10 @@ def conflict_lists(instance: Instance) -> tuple[I64, I64] | None:
 
 @dataclass(eq=False)
 class Ejector:
-    """Ejection on one instance. `pool` and `offset` are the homes of the buffers; offset ABSENT means no home.
+    """A search for placements in which few buffers leave their homes: it ejects buffers and places them elsewhere.
 
-    weight[i] is the cost of moving buffer i away from its home. `near` are the conflicts as adjacency lists.
+    `pool` and `offset` are the homes of the buffers; offset ABSENT means no home. weight[i] is the cost of moving
+    buffer i away from its home. `near` are the conflicts as adjacency lists.
     """
 
     instance: Instance
@@ -104,7 +105,7 @@ class Ejector:
         return int(self.weight[self.moved_mask(places)].sum())
 
     def first_placement(self, stays: Bool, turns: int = ENDLESS) -> Places | None:
-        """Return a placement found from the buffers of mask `stays` at home, or None if `turns` attempts fail."""
+        """Return a placement found from the buffers in the mask `stays` at home; None if `turns` attempts fail."""
         homes = self._homes.table
         while self.flag[0] == 0 and turns > 0:
             turns -= 1
@@ -114,7 +115,7 @@ class Ejector:
         return None
 
     def quick_placement(self, stays: Bool, rounds: int = ROUNDS_SOON) -> Places | None:
-        """Return a placement found within few rounds from the buffers of mask `stays` at home, or None."""
+        """Return a placement found from the buffers in the mask `stays` at home; None if few rounds fail."""
         homes = self._homes.table
         places = Places(homes.home_pool.copy(), np.where(stays | homes.is_fixed, homes.home, ABSENT))
         return places if self._run_kernel(places, np.flatnonzero(places.offset < 0), rounds) else None

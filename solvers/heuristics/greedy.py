@@ -30,10 +30,10 @@ FIRST, NEAR = 4, 0.1
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer a plan for each order in which all buffers fit; claim infeasibility if the pins alone do not fit.
+    """Offer a plan for each order in which all buffers fit; claim infeasibility if the pinned buffers alone do not fit.
 
-    | If pairs may share an offset or priced pairs may meet, each order is tried with the extreme decisions on these
-    pairs.
+    If pairs may share an offset or pay a price for meeting, each order is tried with all and with none of these pairs
+    doing so.
     """
     if plain.suits_instance(instance):
         offer_order(search, plain.start_of_instance(instance, plain.Limits(int(search.bound[-1])), search.flag))
@@ -62,7 +62,7 @@ def offer_first(instance: Instance, search: Search) -> None:
 
 
 def begin(instance: Instance, search: Search) -> None:
-    """Offer plans before an exact search, and stop early if the first orders give no plan close to the bound."""
+    """Offer greedy plans before an exact search; stop early if the first orders give no plan close to the bound."""
     if plain.suits_instance(instance):
         limits = plain.Limits(int(search.bound[-1]), FIRST, 1 + NEAR)
         offer_order(search, plain.start_of_instance(instance, limits, search.flag))
@@ -77,10 +77,10 @@ def begin(instance: Instance, search: Search) -> None:
 def plain_start(
     problem: Problem, instance: Instance | None, ends: float, *, is_all: bool, seed: int | None
 ) -> plain.PlainStart | None:
-    """Return the core's result for a suitable plain problem, or None for other problems; see core/plain.py.
+    """Return the core's bound, best greedy order and search for a suitable plain problem; None for other problems.
 
     With `is_all`, the core tries all greedy orders. Otherwise, it tries the first orders and, with a seed, searches
-    exactly until the time `ends`.
+    exactly until the time `ends`. Plain problems are defined in core/plain.py.
     """
     if not plain.is_suitable(problem):
         return None

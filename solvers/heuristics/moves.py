@@ -52,7 +52,7 @@ class MoveSearch:
         self.best, self.peak = offset, self._largest_end(offset)
 
     def flips(self) -> Iterator[int]:
-        """Repeatedly turn the packing upside down and pack it from the bottom; perturb the order if that stalls."""
+        """Repeatedly turn the packing upside down and pack it from the bottom; if this stalls, perturb the order."""
         current, stalled = self.best, 0
         while True:
             # Eight packings without a gain suggest a dead end, so return to the best packing.
@@ -85,7 +85,8 @@ class MoveSearch:
             yield from self._repeated_flips(packed, "restart")
 
     def raises(self, is_first: bool = True) -> Iterator[int]:
-        """Pack by a rule repeatedly, and move buffers that ended above the bound forward in the order each time.
+        """Pack by a rule repeatedly; each time, move buffers that ended above the bound forward in the order.
+
         This is the method of Joslin and Clements (1999). When it stalls, another rule is drawn. The first of several
         threads starts with the default rule.
         """

@@ -1,4 +1,4 @@
-"""Plans of any size: fill the preferred pools by gain per byte, and pack them in quick orders.
+"""The search for cheap plans of any size: it fills preferred pools by gain per byte, and packs them in quick orders.
 
 An item is a set of buffers that must share a pool. Its gain in a pool is its price in the best later pool minus its
 price here. Multipliers give the value of its bytes. Items are chosen in descending order of gain per value, the better

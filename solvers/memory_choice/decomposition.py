@@ -1,9 +1,10 @@
-"""Alternately choose pools and pack them, goal after goal, until all goals are proved or no gain is expected.
+"""The decomposition of planning: choose pools and pack them in turn, goal after goal, until all goals are proved.
 
-The cheapest choice is found without offsets, and its pools are packed one by one. A set of buffers that is proved not
-to fit is kept as a no-good, and the choice is repeated: a Benders decomposition, whose cuts are sets of buffers (Hooker
-and Ottosson, Mathematical Programming 96, 2003). Once the cost is proved, the ends of the pools are minimised in the
-same way, from the last pool to the first. All later choices keep the proved values.
+It also ends if no gain is expected. The cheapest choice is found without offsets, and its pools are packed one by one.
+A set of buffers that is proved not to fit is kept as a no-good, and the choice is repeated: a Benders decomposition,
+whose cuts are sets of buffers (Hooker and Ottosson, Mathematical Programming 96, 2003). Once the cost is proved, the
+ends of the pools are minimised in the same way, from the last pool to the first. All later choices keep the proved
+values.
 """
 
 from __future__ import annotations
@@ -63,10 +64,10 @@ class SubsetPackings:
         self._packings: dict[tuple[int, bytes], SubsetPacking] = {}
 
     def pack(self, q: int, kept: Bool, end: int, at_most: int, work: int) -> SubsetPacking:
-        """Pack the buffers in the mask `kept` into pool `q` below `end`, or else as low as possible up to `at_most`.
+        """Pack the buffers in the mask `kept` into pool `q`, to end at or below `end`; return the best packing known.
 
-        The search stops after about `work` units. It is skipped if earlier searches for this set had at least as much
-        work.
+        If `end` is not reached, packings up to `at_most` count. The search stops after about `work` units. It is
+        skipped if an earlier search for this set had at least as much work.
         """
         if not kept.any():
             return SubsetPacking(np.zeros(0, dtype=np.int64), 0)
@@ -201,7 +202,10 @@ class Decomposition:
         self.multipliers, self.floor = self._first_bound(self.goals.order[0])
 
     def _within_time(self, most: int, least: int, each_s: float) -> int:
-        """Return the number of steps, from `least` to `most`, for which the first share of the time is enough."""
+        """Return the number of steps for the first share of the time, limited to the range `least` to `most`.
+
+        A step takes `each_s` seconds. A deterministic search ignores the clock and gets `most`.
+        """
         if self.search.deterministic:
             return most
         return max(least, min(most, int(_FIRST_SHARE * self.search.remaining_s / each_s)))
@@ -220,7 +224,10 @@ class Decomposition:
         return multipliers, self._offer_floor(knapsack.row_capacities[goal].min_end(load), floor)
 
     def improve_cost_bound(self) -> None:
-        """Improve an open cost bound by dual feasible functions of sizes, which make partial choices more expensive."""
+        """Raise the lower bound on a cost that is still unproved, by dual feasible functions of the sizes.
+
+        In such a function, a buffer of more than half of a row may count as the whole row. Large problems are skipped.
+        """
         is_small = self.knapsack.n_items + self.knapsack.rows <= _MOST_MEASURED
         if is_small and self.goals.order[0] == COST and not self.goals.proved and not len(self.measured):
             self.measured = self.knapsack.limits(self.ends)
@@ -268,7 +275,7 @@ class Decomposition:
             before = windows.spent
 
     def _raise_cost_bound(self, widest: int, most: int) -> None:
-        """Raise the lower bound on the cost by a relaxation with at most `widest` partial choices."""
+        """Raise the lower bound on the cost by a relaxation that distinguishes at most `widest` partial choices."""
         limit = self.knapsack.limits(self.ends)
         found = cost_bound(self.knapsack, limit, self.multipliers, self.nogoods, most, widest, self._flag())
         self.spent += found.work
@@ -315,7 +322,7 @@ class Decomposition:
         return None
 
     def leave_room(self, work: int) -> None:
-        """Offer plans of choices that leave a part of each pool free, as small as a quick packing allows.
+        """Offer plans in which a part of each pool stays free, as small a part as a quick packing allows.
 
         If the cost is not proved, the free part is doubled until there is a plan. Then it is halved towards the largest
         part without a plan.
@@ -393,7 +400,7 @@ class Decomposition:
         return proved, lowest, home
 
     def _end_bound_of_choice(self, q: int, home: I64, nogoods: list[NoGood]) -> int:
-        """Return a lower bound on the end of pool `q` for a choice of pools, from its loads and the no-goods."""
+        """Return a lower bound on the end of pool `q`, in units, for a choice: from its loads and no-goods."""
         needs = [nogood.need for nogood in nogoods if nogood.pool == q and all(home[j] == q for j in nogood.items)]
         return max(self.knapsack.row_capacities[q].reach(self.knapsack.loads(home)[q]), *needs, 0)
 
@@ -442,7 +449,10 @@ class Decomposition:
         return len(self.doubts) <= _OPEN_AT_MOST
 
     def _store_failure(self, q: int, kept: Bool, end: int, need: int) -> None:
-        """Store that the buffers in `kept` do not fit below an end (a no-good), or that this is undecided (a doubt)."""
+        """Store that buffers do not fit into pool `q` below `end` (a no-good), or that this is undecided (a doubt).
+
+        The buffers are given by the mask `kept`. It is a no-good if `need`, their proved least end, exceeds `end`.
+        """
         items = frozenset(self.knapsack.item[kept].tolist())
         if need > end:
             self.nogoods.append(NoGood(q, items, need))

@@ -55,15 +55,15 @@ class RowCapacity:
         return np.minimum(self.most, free)
 
     def reach(self, load: I64) -> int:
-        """Return the least end of the pool, in units, that provides the given load in each row."""
+        """Return the least end, in units, at which the pool has room for the given load in each row (live set)."""
         return int((self._ends(load) - np.where(load > 0, self.waste, 0)).max(initial=0))
 
     def min_end(self, load: int) -> int:
-        """Return a lower bound on the pool's end, in units, if some row has this load."""
+        """Return a lower bound, in units, on the pool's end in a plan where one row (live set) has this load."""
         return int(self._ends(np.array([load]))[0]) - self.widest_waste if load > 0 else 0
 
     def _ends(self, load: I64) -> I64:
-        """Return the end that each load has if it fills the pool from below, around the reserved ranges."""
+        """Return the end, in units, of each load if it fills the pool from offset 0 up, around the reserved ranges."""
         ends = load.copy()
         for low, high in self.reserved:
             ends += np.where(low < ends, high - low, 0)

@@ -46,7 +46,7 @@ class PoolChoice(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """Lagrange multipliers: the price of capacity in each row and pool. Any prices give a valid bound, in integers."""
+    """Lagrange multipliers: a price for capacity in each row and pool. Any prices give a valid integer bound."""
 
     table: Reference[core.MultiplierTable]
 
@@ -70,7 +70,7 @@ class Multipliers:
         return -(-self.value(knapsack, limit) // self.scale)
 
     def load_bound(self, knapsack: Knapsack, limit: I64, q: int) -> int:
-        """Return a lower bound on the largest load of pool `q`, in units, among choices within the other limits.
+        """Return a lower bound, in units, on the largest load of pool `q` among choices that keep all other limits.
 
         The knapsack must have no costs.
         """
@@ -121,7 +121,11 @@ def cheapest_choice(
     effort: ChoiceEffort,
     flag: I64,
 ) -> PoolChoice:
-    """Return the cheapest choice within limits (p, rows) that costs at most `at_most` steps, or a bound above that."""
+    """Return the cheapest choice of pools whose loads keep `limit`, in units as an array (pools, rows).
+
+    If every choice costs more than `at_most` steps, the result has no choice but a lower bound on the cost of all
+    choices.
+    """
     task = _choice_task(knapsack, limit, nogoods, at_most, effort, flag)
     core.cheapest_choice(knapsack.table, multipliers.table, Reference(task))
     is_found, cost, bound, work = task.answer.tolist()
@@ -137,9 +141,10 @@ def cost_bound(
     widest: int,
     flag: I64,
 ) -> PoolChoice:
-    """Return a lower bound on the cost of all choices within limits (p, rows); it is at most `at_most` + 1.
+    """Return a lower bound, at most `at_most` + 1 steps, on the cost of all choices whose loads keep `limit`.
 
-    If there are more than `widest` partial choices, the most expensive ones are relaxed: their buffers occupy nothing.
+    `limit` is in units, as an array (pools, rows). If there are more than `widest` partial choices, the most expensive
+    ones are relaxed: their buffers occupy nothing.
     """
     task = _choice_task(knapsack, limit, nogoods, at_most, ChoiceEffort(widest), flag)
     core.least_choice(knapsack.table, multipliers.table, Reference(task))

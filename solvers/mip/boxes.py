@@ -186,7 +186,7 @@ class Boxes:
         return [q for q in self.all[a].span if q in self.all[b].span]
 
     def ordered_in(self, a: int, b: int) -> list[int]:
-        """Return the pools in which two boxes may be only without common bytes, so that one is below the other."""
+        """Return the pools in which two boxes must not overlap, so that one must be below the other."""
         if (a, b) in self.conflicts or b >= self.n:
             return self.common_pools(a, b)
         return self.banked_pools(a, b)
@@ -196,7 +196,7 @@ class Boxes:
         return [q for q in self.common_pools(a, b) if self.instance.pools[q].bank]
 
     def shared_in(self, a: int, b: int) -> list[int]:
-        """Return the pools in which two buffers may share an offset."""
+        """Return the pools in which two buffers, both alive, may have the same offset and so share bytes."""
         if b >= self.n or b not in self.sharing.partners[a] or (a, b) in self.pair_clearances:
             return []
         must_part = self.banked_pools(a, b) if (a, b) in self.bank_partners else []

@@ -102,7 +102,7 @@ def priced_pairs_pay_if_they_meet(program: Draft, boxes: Boxes) -> None:
 
 
 def _below_term(program: Draft, boxes: Boxes, low: int, high: int) -> Term:
-    """Return a binary term that can be 1 only if buffer `low` ends at or below the start of buffer `high`."""
+    """Return a new binary term; if it is 1, buffer `low` must end at or below the start of buffer `high`."""
     apart = Term(program.column(("apart", low, high), 0, 1, is_whole=True))
     sides = [(Term(program.at["offset", high]), 1), (Term(program.at["end", low]), -1)]
     big_m = boxes.all[low].max_offset + boxes.all[low].size - boxes.all[high].min_offset

@@ -127,7 +127,7 @@ class _Text:
         yield "End"
 
     def _is_whole(self, at: int, is_binary: bool) -> bool:
-        """Return True for a binary column that is not fixed if `is_binary`, or else for any other integer column."""
+        """Return True if a column is binary and not fixed (with `is_binary`), or is any other integer column."""
         return self.program.is_whole[at] and is_binary == ((self.program.lower[at], self.program.upper[at]) == (0, 1))
 
     def _lp_row(self, row: LinearRow) -> str:

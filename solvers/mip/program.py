@@ -101,7 +101,7 @@ def _bound_ends_by_peaks(program: Draft, boxes: Boxes, question: MipQuestion) ->
 
 
 def _highest_elsewhere(boxes: Boxes, q: int, b: int) -> int:
-    """Return the highest possible end of box `b` in pools other than `q`, or 0 if no other pool is possible."""
+    """Return the highest end that box `b` can have in a pool other than `q`; 0 if it may use no other pool."""
     return max((boxes.limit[r] for r in boxes.all[b].span if r != q), default=0)
 
 
@@ -199,14 +199,14 @@ def _add_stacking_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> N
 
 
 def _require_support(program: Draft, boxes: Boxes, t: int, b: int, others: list[int]) -> None:
-    """Add the cut by which the boxes `others` of crowd `t` raise the offset of box `b` if they are below it."""
+    """Add a cut: the offset of box `b` is at least the extents of the `others` of crowd `t` that are below it."""
     lowest = min(boxes.grid.shift[q] for q in boxes.all[b].span) - boxes.all[b].early
     below = [(program.order_term(a, b), -boxes.all[a].extent) for a in others]
     program.row_of(("held", t, b), [(Term(program.at["offset", b]), 1), *below], at_least=lowest)
 
 
 def _raise_peak(program: Draft, boxes: Boxes, question: MipQuestion, t: int, b: int, others: list[int]) -> None:
-    """Add the cuts by which the boxes `others` of crowd `t`, if above box `b`, raise the peaks of its pools."""
+    """Add cuts: each peak is at least the end of box `b` plus the extents of the `others` of crowd `t` above it."""
     box = boxes.all[b]
     waste = max(boxes.all[a].waste for a in (b, *others))
     above = [(program.order_term(b, a), -boxes.all[a].extent) for a in others]
@@ -235,7 +235,7 @@ def _add_capacity_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> N
 
 
 def _sum_excess(program: Draft, boxes: Boxes, question: MipQuestion, q: int) -> None:
-    """Add a column for the excess over the floor of pool `q`, summed over crowds.
+    """Add a column for the excess over the floor of pool `q`, summed over all crowds (sets of conflicting buffers).
 
     The excess of a crowd is that of the highest end of its members in the pool.
     """

@@ -147,7 +147,7 @@ class PlanParts:
         return changed.reduce(self.implied.are_implied(changed, is_below))
 
     def best_start(self) -> RatedPlan | None:
-        """Return, among random plans, the feasible start with the least excess; None if none is feasible."""
+        """Return the random plan of least excess that is feasible in the program; None if no random plan is."""
         instance = self.boxes.instance
         traits, packer, plans = Traits(instance), Packer(instance, column([0])), []
         for _ in range(_DRAWS):
@@ -161,7 +161,10 @@ class PlanParts:
         )
 
     def perturbed_plan(self, plan: RatedPlan) -> RatedPlan:
-        """Return the plan with a few buffers moved at random and then down; the same plan if none is low enough."""
+        """Return a plan in which a few buffers were moved to random offsets and then down.
+
+        Returns the given plan if each attempt leaves the excess unchanged or exceeds the pool's limit.
+        """
         for count in (3, 3, 3, 2, 2, 2, 1, 1, 1):
             offset = plan.offset.astype(np.float64)
             moved = self.random.choice(len(offset), size=min(count, len(offset)), replace=False)
@@ -177,7 +180,7 @@ class PlanParts:
         return plan
 
     def _free_few_orders(self, t: int, count: int) -> Bits:
-        """Return a mask of the orders to free: all orders of `count` buffers, mostly near crowd `t` in time."""
+        """Return a mask of the orders to free: all that involve `count` drawn buffers, mostly near crowd `t`."""
         n = self.boxes.n
         away = np.maximum(0, np.maximum(self.first[:n] - t, t - self.last[:n]))
         weight = np.exp(-away / _REACH)

@@ -65,9 +65,10 @@ def _constraint_rows(instance: Instance) -> int:
 
 
 def sensible_limits(instance: Instance, known: Score | None) -> list[int]:
-    """Return, for each pool, the largest end that it needs in plans whose buffers are moved down, in units.
+    """Return, for each pool, an end in units that some best plan does not exceed.
 
-    Some best plan has this form. The limits also admit a plan with the score `known`.
+    The ends suffice for plans whose buffers are moved down as far as possible. A plan with the score `known` also keeps
+    them.
     """
     reached = [0] * len(instance.pools) if known is None else known[::-1]
     return [min(pool.capacity, max(horizon(instance, q), int(reached[q]))) for q, pool in enumerate(instance.pools)]
@@ -146,9 +147,9 @@ def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> 
 
 @dataclass(frozen=True)
 class _Run:
-    """The purpose of one engine run, and its end by the search's clock.
+    """The kind of one engine run, and the time of the search's clock at which it ends.
 
-    A decision looks for any plan, and other runs look for the best one.
+    A run with `is_decision` looks for any plan within its limits, and other runs for the best one.
     """
 
     is_decision: bool
@@ -197,7 +198,7 @@ class _Pursuit:
         return floor
 
     def _rearrange(self, goal: int, floor: int) -> None:
-        """Rearrange parts of the best plan until no end exceeds the floor or the time for it is over."""
+        """Rearrange parts of the best plan until no end exceeds the floor, or the time for this is over."""
         most, best = self.goals.best_value(goal), self.search.best
         if goal == COST or self.search.deterministic or self.search.is_over or best is None or most in (None, floor):
             return
@@ -213,7 +214,10 @@ class _Pursuit:
         idle, restarts = _IDLE - 1, 0
 
         def solve(part: IntegerProgram, start: F64, widened: Callable[[F64], F64]) -> float:
+            """Run the engine on a part of the program; return the time used, as a share of the time for a part."""
+
             def take(values: F64) -> None:
+                """Offer the plans of a solution, and keep the one with the least excess."""
                 nonlocal plan, idle
                 for pool, offset in self._exact_plans(boxes, program, widened(values)):
                     self.search.offer(pool, offset, self.name)
@@ -357,7 +361,7 @@ def _scale(largest: int) -> int:
 
 
 def _integer_bound(bound: float, value_of_one: int) -> float:
-    """Return the least integer, in whole units or steps, that an engine's bound allows within its tolerances."""
+    """Return an engine's bound, less its tolerances, in units or cost steps and rounded up to a whole number."""
     if bound == -inf:
         return bound
     tolerance = 0.01 if value_of_one == 1 else 0.01 + value_of_one / 1000

@@ -124,7 +124,7 @@ class Traits:
         return column(self.instance.allowed.sum(axis=0))
 
     def product(self, names: tuple[str, ...]) -> F64:
-        """Return the product of traits for each buffer, given names such as `size`, `sqrt life` or `pressure^8`."""
+        """Return, for each buffer, the product of the named traits, such as `size`, `sqrt life` or `pressure^8`."""
         value = np.ones(len(self.instance))
         for name in names:
             trait, _, power = name.removeprefix("sqrt ").partition("^")
@@ -270,7 +270,7 @@ COST_MIXES = (("busyness",), ("busyness", "size"), ("busyness", "sqrt life"), ("
 def random_rule(
     rng: np.random.Generator, mixes: tuple[tuple[str, ...], ...] = MIXES, some_are_confined: bool = False
 ) -> Rule:
-    """Return a random rule that compares one of the products of traits in `mixes` in bands."""
+    """Return a random sorting rule, which compares one of `mixes` (products of traits) in bands."""
     base = 1.25 + 8 * rng.random() ** 2
     return Rule(
         by=mixes[rng.integers(len(mixes))],

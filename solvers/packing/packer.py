@@ -87,11 +87,11 @@ class Packer:
 
 
 def block_width(instance: Instance) -> tuple[int, bool]:
-    """Return the packing kernel's block width in live sets, and True if packing is flat (without a tree).
+    """Return (the packing kernel's block width in live sets, True if the packing is flat, that is, without a tree).
 
-    A flat pack is faster if lifetimes are similar and blocks are about as long. The exception is a problem with so many
-    live buffers that one list of them costs more than a few lists of merged runs. With a tree, blocks are narrow, so
-    that few lifetimes start or end in each.
+    A flat packing is faster if lifetimes are similar and blocks are about as long. The exception is a problem with so
+    many live buffers that one list of them costs more than a few lists of merged runs. With a tree, blocks are narrow,
+    so that few lifetimes start or end in each.
     """
     life = instance.end - instance.start
     m, n_sets = len(life), max(1, instance.n_live_sets)

@@ -34,11 +34,11 @@ def first_multiple(step: int, modulus: int, low: int, high: int) -> int | None:
 
 
 class Bodies:
-    """The bodies of one pool: buffer `i` is distance[i] units above the offset of its body, whose lead is lead[i].
+    """The bodies (buffers placed as a whole) of one pool: buffer `i` is distance[i] units above its body's offset.
 
-    Distances are at least 0. The offset of a body is lowest[i] plus a multiple of step[i], at most highest[i], where
-    pages and the capacity allow it; these values are equal for all its buffers. Each of the `glued` pairs becomes one
-    body with one offset, unless that violates another rule.
+    lead[i] is the buffer that names the body. Distances are at least 0. The offset of a body is lowest[i] plus a
+    multiple of step[i], at most highest[i], where pages and the capacity allow it; these values are equal for all its
+    buffers. Each of the `glued` pairs becomes one body with one offset, unless that violates another rule.
     """
 
     def __init__(self, instance: Instance, q: int, glued: Iterable[tuple[int, int]] = ()) -> None:
@@ -102,7 +102,7 @@ class Bodies:
         return column(by_body), column(np.flatnonzero(is_new))
 
     def _body_borders(self, members: list[int]) -> Iterator[tuple[int, int]]:
-        """Yield (upper buffer, units that must remain of its bank) for each pair in a body that must not share a bank.
+        """Yield (upper buffer, units that must remain of its bank) for each pair of a body that must not share a bank.
 
         A bank must start in the gap between the two buffers, which limits how far above a border the upper one may
         start.

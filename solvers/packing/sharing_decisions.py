@@ -35,7 +35,7 @@ class SharingDecisions:
 
 
 def extreme_decisions(instance: Instance) -> list[SharingDecisions]:
-    """Return the extreme decisions: all or no pairs share an offset, and all or no priced pairs are kept apart."""
+    """Return the extreme decisions: all or no pairs share an offset, and all or no priced pairs may meet."""
     pairs, soft = tuple(share_pairs(instance)), tuple(range(len(instance.priced_pairs)))
     glues: list[tuple[Pair, ...]] = [(), pairs] if pairs else [()]
     return [SharingDecisions(glued, apart) for apart in ([soft, ()] if soft else [()]) for glued in glues]

@@ -52,7 +52,10 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 class _Parts:
-    """The planner of parts, which fills `offset`; `is_exact` is true while the sum of the parts' bounds is a bound."""
+    """The planner of an instance's parts, which fills `offset`.
+
+    `is_exact` is true while the sum of the parts' bounds is a bound on the whole instance.
+    """
 
     def __init__(self, instance: Instance, search: Search, near: list[int], offset: I64) -> None:
         self.instance, self.search, self.near, self.offset = instance, search, near, offset

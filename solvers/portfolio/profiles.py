@@ -144,7 +144,7 @@ def _search_speed(problem: Problem, options: SolveOptions, start: Plan | None) -
 
 
 def _filling_searches(problem: Problem, options: SolveOptions, start: Plan | None) -> Iterator[ProfileSearch]:
-    """Yield searches that fill the pools in order: Cadence's planners, or greedy orders for large problems.
+    """Yield searches whose planners fill the pools in order: Cadence's planners, or greedy orders for large problems.
 
     If a starting plan is given, the first search only computes its cost.
     """
@@ -277,7 +277,7 @@ def _pool_ends(problem: Problem, plan: Plan) -> list[int | None]:
 
 
 def _limit_last_pool(problem: Problem, end: int | None) -> Problem:
-    """Return the problem of minimizing the cost with a last pool of `end` bytes."""
+    """Return the problem of minimizing the cost if the last pool has only `end` bytes; None means no limit."""
     wanted = replace_profile(problem, "balanced")
     last = wanted.pools[-1].model_copy(update={"size": end})
     return wanted.model_copy(update={"pools": (*wanted.pools[:-1], last)})

@@ -25,12 +25,16 @@ PACKED = SEARCHED | {"relative", "sharing", "pages", "banks", "bank-weights", "r
 class SolverRow:
     """A registered solver. `where` is the location `module:function` of a callable `(instance, search) -> None`.
 
-    `can` names the instance features that it supports, and `needs` the packages that it imports. An `is_isolated`
-    solver runs in a child process. Bounds and infeasibility claims of an `is_trusted` solver need no second opinion.
-    `proves` is True if the solver makes such claims. Unless it is chosen by name, it runs only on instances with
-    `at_least` to `at_most` buffers, at least `memories_at_least` memories, all features in `must_have` and, if it
-    `needs_mixed_alignments`, buffers of different alignments. `quick` is the location of a function that finds first
-    plans quickly. `suits` is the location of a further condition, `(instance) -> bool`. Both are usually empty.
+    - `can`, `needs`: the instance features that it supports, and the packages that it imports.
+    - `is_isolated`: True if it runs in a child process.
+    - `is_trusted`: True if its bounds and claims of infeasibility need no confirmation by another solver.
+    - `proves`: True if it makes such claims.
+    - `quick`: the location of a function that finds first plans quickly; usually empty.
+    - `suits`: the location of a further condition, `(instance) -> bool`; usually empty.
+
+    Unless it is chosen by name, it runs only on instances with `at_least` to `at_most` buffers, at least
+    `memories_at_least` memories, all features in `must_have` and, if it `needs_mixed_alignments`, buffers of different
+    alignments.
     """
 
     name: str

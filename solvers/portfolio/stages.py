@@ -57,7 +57,7 @@ class Failure(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The last line of the error, without the stack frames, cut after 200 characters."""
+        """The last line of the error's text, limited to 200 characters."""
         text = (self.error.strip().splitlines() or ["it did not say why"])[-1]
         return text if len(text) <= _LONGEST_LINE else f"{text[: _LONGEST_LINE - 3]}..."
 

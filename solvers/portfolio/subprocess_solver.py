@@ -27,7 +27,7 @@ _WORDS = [(word,) for word in ("offer", "offer_bound", "claim_infeasible", "run_
 
 
 class EngineError(Exception):
-    """The error that the child process of a solver failed; the message is that of the solver."""
+    """The error that a solver failed in its child process. Its message is that of the solver's error."""
 
 
 def run_isolated(row: SolverRow, instance: Instance, search: Search) -> None:
@@ -97,7 +97,7 @@ class EngineTask:
 
 @dataclass(eq=False)
 class Remote(Search):
-    """The state of the search in a child process, which sends all results of the solver to the parent."""
+    """The state of a search as seen by a solver in a child process, which sends all its results to the parent."""
 
     parent: Parent = field(kw_only=True)
 

@@ -1,4 +1,4 @@
-"""Trade-offs between pools: the least weighted sum of their ends, and the smallest slow pool within a slowdown.
+"""Trade-offs between pools: the least weighted sum of their ends, and the smallest slow pool at a limited slowdown.
 
 Both solve a sequence of problems with smaller and smaller pools. So all solvers, proofs and the verifier are used
 unchanged.
@@ -27,7 +27,7 @@ SEARCHES_AT_MOST = 256
 
 @dataclass(eq=False)
 class WeightedEnds:
-    """The search for the least sum of weight * end over the pools, by branching on regions of ends.
+    """The search for the least weighted sum of the pools' ends, by branching on regions (ranges of the ends).
 
     A region contains the ends from `low` to `high`. Once its best plan is known, a plan with a smaller sum must have a
     smaller end in some pool. So the rest of the region is divided by the heaviest pool whose end is smaller. The best

@@ -45,6 +45,7 @@ class Parent:
         arrays: list[npt.NDArray[Any]] = []
 
         def encode_value(value: Any) -> object:
+            """Return a value for JSON; an array is replaced by its type and shape, and its bytes are collected."""
             if isinstance(value, Mapping):
                 return [*value.items()]
             arrays.append(np.asarray(value))

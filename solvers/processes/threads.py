@@ -38,7 +38,7 @@ def max_threads() -> int | None:
 
 
 def solvers_beside(count: int) -> int:
-    """Return how many of `count` solvers run in parallel: all of them, or up to half of a thread limit."""
+    """Return how many of `count` solvers run in parallel: all or, with a thread limit, at most half of that limit."""
     most = max_threads()
     return count if most is None else min(count, max(1, most // 2))
 

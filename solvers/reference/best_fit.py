@@ -30,7 +30,11 @@ def placed_by_start(problem: Problem, stop_check: StopCheck, block: int = 1) -> 
 
 
 def _best_fit_offset(taken: Iterable[tuple[int, int]], size: int, each: int, top: int) -> int:
-    """Return the start of the smallest gap of at least `size` bytes, lowest among equals, or else the last end."""
+    """Return the aligned start of the smallest gap between `taken` ranges that has space for `size` bytes.
+
+    Of equal gaps, the lowest is chosen. The last gap ends at `top`. If no gap is large enough, the aligned end of the
+    last range is returned.
+    """
     at, gaps = 0, []
     for low, high in taken:
         gaps.append((low - align(at, each), align(at, each)))

@@ -59,7 +59,7 @@ def check_features(problem: Problem, instance: Instance, planner: ReferencePlann
 
 
 def needed_features(problem: Problem, instance: Instance) -> frozenset[str]:
-    """Return the features that a planner must support for a problem.
+    """Return the features that a planner must support to plan a problem.
 
     Holes between lifetimes count only if a buffer's own row has them, not if they come from its aliases.
     """

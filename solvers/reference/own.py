@@ -57,6 +57,7 @@ def _run_planner(where: str, limit_s: float, problem: Problem, seed: int, stop_c
     """Run the planner in a child process until it returns or the search is over; raises OptionError if it fails."""
 
     def is_over() -> bool:
+        """Return True once the search no longer needs the plan or the planner's time is over."""
         try:
             stop_check()
         except StoppedError:

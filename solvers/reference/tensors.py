@@ -13,7 +13,7 @@ from memplan.planner.model.rows import MAX_TIME, MIN_TIME
 
 
 class StoppedError(Exception):
-    """The error of a planner that must stop, because time is over or its plan is no longer needed."""
+    """The error of a planner that must stop because time is over or its plan is not needed any more."""
 
 
 StopCheck = Callable[[], None]
@@ -26,10 +26,10 @@ _OFTEN = 1 << 12
 
 @dataclass(frozen=True)
 class Tensor:
-    """A buffer together with the buffers that it carries; it is alive in [start, end), or never if end < start.
+    """A buffer together with the buffers that it carries (places inside or near it); alive in the steps [start, end).
 
-    `position` is its row in the problem. `pools` are the numbers of the allowed pools, best first. `offset` is its
-    pinned offset, or None.
+    It is never alive if end < start. `position` is its row in the problem. `pools` are the numbers of the allowed
+    pools, best first. `offset` is its pinned offset, or None.
     """
 
     position: int
@@ -118,5 +118,5 @@ def tensor_alignment(problem: Problem, tensor: Tensor, pool: int) -> int:
 
 
 def common_alignment(problem: Problem, of: Iterable[Tensor]) -> int:
-    """Return the least common alignment of tensors in the first pool, for planners that support only one."""
+    """Return the least common alignment of tensors in the first pool, for planners that support only one alignment."""
     return lcm(*(tensor_alignment(problem, tensor, 0) for tensor in of))

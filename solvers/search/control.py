@@ -81,19 +81,21 @@ class TimeOptions(Protocol):
 
 
 def ignore_report(_: Any) -> None:
-    """Do nothing with a progress report: the default of callbacks for reports."""
+    """Do nothing with a progress report. This function is the default for callbacks that get reports."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Control:
     """The control of a running call, which is a question, a solve or a search.
 
-    deadline: the time at which the answer is due; infinite until the call begins, if only its time limit decides.
-    cancelled: an event that ends the search early, with the best answer so far. report: is called with each progress
-    report: JSON objects for a question, Progress for a solve. is_local: True if the caller runs this process and may
-    name code to run. note: is called with each valid answer, which is used if the call is abandoned. counted_s: the
-    time limit as counted work; then no clock except the caller's decides. raised: (1,), the flag that compiled loops
-    poll. work_left: (1,), the work that is left if work is counted.
+    - `deadline`: the time at which the answer is due; infinite until the call begins, if only its time limit decides.
+    - `cancelled`: an event that ends the search early, with the best answer so far.
+    - `report`: is called with each progress report, a JSON object for a question or Progress for a solve.
+    - `is_local`: True if the caller runs this process and may name code to run.
+    - `note`: is called with each valid answer, which is used if the call is abandoned.
+    - `counted_s`: the time limit as counted work; then no clock except the caller's decides.
+    - `raised`: the flag, an array (1,), that compiled loops poll to stop.
+    - `work_left`: the work that is left, as an array (1,), if work is counted.
     """
 
     deadline: Deadline = NEVER

@@ -52,7 +52,7 @@ class Goals:
         return used_ends(self.instance, best.pool, best.offset)[goal]
 
     def first_bound(self) -> int:
-        """Return the initial bound on the next unproved goal; 0 if an earlier goal is above its initial bound."""
+        """Return the initial bound on the next unproved goal; 0 if a proved goal is above its own initial bound."""
         if self.has_cost and not self.proved:
             return 0
         ends = tuple(self.proved[self.has_cost :])

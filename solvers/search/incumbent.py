@@ -29,12 +29,16 @@ class Accept(NamedTuple):
 class Search:
     """The state of a search, from which solvers read the best results and to which they offer theirs; thread-safe.
 
-    A solver returns when it has nothing more to offer, and soon after `is_over` becomes true. Kernels poll `flag[0]`,
-    which changes from 0 to 1 at the same moment. If `deterministic`, `work_limit` replaces the clock, in units of about
-    a microsecond of one core. A bound or a claim of infeasibility is accepted if it has a witness, comes from a
-    `trusted` solver, or is made by two engines. `claims` has the claims of untrusted solvers. `children` end with this
-    search. `known` is the live-set bound, if it was computed already. `begun` is an exact search to continue; see
-    core/plain.py. `deadline` is a time of `clock`.
+    A solver returns when it has nothing more to offer, and soon after `is_over` becomes true. A bound or a claim of
+    infeasibility is accepted if it has a witness, comes from a `trusted` solver, or is made by two engines.
+
+    - `flag`: kernels poll flag[0], which changes from 0 to 1 once the search is over.
+    - `deadline`: the time of `clock` at which the search ends. If `deterministic`, `work_limit` replaces it, in units
+      of about a microsecond of one core.
+    - `claims`: the claims of solvers that are not trusted, by solver.
+    - `children`: the searches that end with this search.
+    - `known`: the live-set bound, if it was computed already.
+    - `begun`: an exact search to continue, which an earlier call of the core began; see core/plain.py.
     """
 
     instance: Instance
@@ -154,7 +158,7 @@ class Search:
 
     @property
     def _is_settled(self) -> bool:
-        """True if no further assignment may be accepted, because a deterministic search ended with an accepted plan.
+        """True if a deterministic search has ended with an accepted plan, so that further plans are refused.
 
         Only an engine that was not stopped in time could still offer one.
         """
@@ -162,7 +166,7 @@ class Search:
 
     @property
     def has_open_claims(self) -> bool:
-        """True if an unconfirmed claim of an engine would end the search once it is confirmed.
+        """True if an engine made a claim that would end the search once another solver confirms it.
 
         Such a claim is a bound equal to the best score or, if there is no assignment, the claim of infeasibility.
         """

@@ -25,9 +25,9 @@ class Assignment:
 class SolveResult:
     """The result of a solve: a plan or an explanation, with the assignment and the bound from which it was made.
 
-    `assignment` is None if there is none, or if it is unknown in the units of the instance. `bound` is None if only the
-    plan states it. `has_failures` is True if an engine failed. The plan lacks its stop reason and time, which `answer`
-    adds.
+    `assignment` is None if there is none, or if its offsets are unknown in the units of the instance. `bound` is None
+    if only the plan states it. `has_failures` is True if an engine failed. The plan lacks its stop reason and time,
+    which `answer` adds.
     """
 
     plan: Plan
@@ -55,7 +55,7 @@ class SolveResult:
 
     @property
     def _disturbed_by(self) -> Disturbance | None:
-        """The event that makes the result unrepeatable (end by time, cancellation or a failed engine), or None."""
+        """The event (time limit, cancellation or failed engine) because of which the result may not repeat, or None."""
         if self.stop_reason == "time_limit" or self.stop_reason == "cancelled":
             return self.stop_reason
         return "engine-failure" if self.has_failures else None

@@ -29,7 +29,7 @@ _NAMED = 5
 
 
 def explain(problem: Problem, instance: Instance, bound: Bound) -> Explanation:
-    """Return the explanation of a missing plan: the pool that lacks bytes, or else the time of the most live bytes."""
+    """Return the explanation of a missing plan: a buffer or pool that cannot fit, or else the time of the live peak."""
     if instance.unplaceable:
         table = problem.buffers
         too_wide = (i for i in instance.unplaceable if table.size[i] > table.rules["no_cross"].get(i, table.size[i]))
@@ -162,7 +162,7 @@ def make_plan(
 
 
 def gap_of(goals: Iterable[tuple[float, float | None]]) -> float | None:
-    """Return the relative gap of the first goal (value, bound) that is not at its bound.
+    """Return the relative gap of the first goal whose value differs from its bound; `goals` are pairs (value, bound).
 
     The result is 0 if all goals are at their bounds, and None if the bound of that goal is 0 or unknown.
     """
