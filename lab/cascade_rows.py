@@ -32,7 +32,7 @@ DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
 
 
 def exactness(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Execute random regions of a graph by value; yield a line for each buffer that has a row or column too many."""
+    """Execute random regions of a graph by value; yield a line for each buffer that could have a row or column less."""
     rng = random.Random(seed)
     graph = (random_blocks, random_units, random_network, random_network)[seed % 4](rng)
     options = CascadeOptions(input=rng.choice(DELIVERIES), output=rng.choice(DELIVERIES))
@@ -54,6 +54,7 @@ def exactness(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def _is_wrong_by_value(less: Cascade, offsets: dict[str, int], size: int, seed: int) -> bool:
+    """Return True if a cascade computes wrong values when it is executed at these offsets."""
     try:
         check_by_value(less, offsets, size, seed)
     except InvalidPlanError:
@@ -62,13 +63,13 @@ def _is_wrong_by_value(less: Cascade, offsets: dict[str, int], size: int, seed: 
 
 
 def enumeration(seed: int, _: Counter[str]) -> Iterator[str]:
-    """Yield a line if enumeration finds better regions in stripes of rows than the search does."""
+    """Yield a line if enumeration finds better chains of regions, in stripes of rows, than the search does."""
     if beaten(seed):
         yield "other chains beat those of the search"
 
 
 def fronts(seed: int, _: Counter[str]) -> Iterator[str]:
-    """Yield the differences between the search's Pareto fronts, of two and three objectives, and all chains."""
+    """Yield a line if the search's Pareto fronts, of two or three objectives, differ from those of all chains."""
     if said := fronts_differ(5_000 + seed, 25):
         yield str(said)
 

@@ -44,9 +44,10 @@ Data = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A test case: a problem file, a certificate, and further arguments of the checker. `problem` is the parsed file.
+    """A test case: the text of a problem file, a certificate (`proof`), and further arguments of the checker.
 
     `must` is True if the certificate must be accepted, False if it must be refused, and None if that is unknown.
+    `problem` is the parsed file, if it is known.
     """
 
     kind: str
@@ -76,6 +77,7 @@ def corrupt(text: str, rng: random.Random) -> str:
 
 
 def _replace_number(text: str, rng: random.Random) -> str:
+    """Return a copy of a text in which one random number is replaced by another."""
     found = rng.choice([*re.finditer(r"(?<![\w.\"])\d+", text)])
     number = int(found[0])
     other = rng.choice([number + 1, max(0, number - 1), number // 2, 2 * number, 0, 1, rng.randrange(20)])
@@ -106,7 +108,7 @@ def close_lifetimes(data: Data) -> Data:
 
 
 def table(data: Data, head: str) -> str | None:
-    """Return a problem as a CSV table whose lifetime columns have the names `head`, or None if that is impossible."""
+    """Return a problem as a CSV table, or None if a table cannot express it; `head` names the lifetime columns."""
     ends, rows = head.split(","), []
     if {*data} - {"buffers", "pools", "format"} or any({*pool} - {"name", "size"} for pool in data.get("pools", ())):
         return None
@@ -122,7 +124,7 @@ def table(data: Data, head: str) -> str | None:
 
 
 def forgeries(data: Data, text: str, rng: random.Random) -> Iterator[tuple[str, str]]:
-    """Yield (name of the mistake, file) for wrong versions of a problem file, which no checker may accept."""
+    """Yield (name of the mistake, text) for malformed versions of a problem file, which no checker may accept."""
     row = rng.choice(data["buffers"])
 
     def text_with(**fields: Any) -> str:
@@ -192,6 +194,7 @@ class Checkers:
 
     @staticmethod
     def _problem(case: Case) -> Problem | None:
+        """Return a case's problem for enumeration; None if it is unreadable, too large or has checker arguments."""
         try:
             read = FORMATS["json" if case.text.lstrip().startswith("{") else "csv"].read_problem
             found = read(case.text.encode())

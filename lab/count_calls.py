@@ -44,7 +44,7 @@ class Recorder:
             self._entered.add(frame.f_code)
 
     def functions(self) -> set[Function]:
-        """Return memplan's functions that were entered since the last call of this method, and forget them."""
+        """Return memplan's functions that were entered since the last call of this method, and start anew."""
         entered, self._entered = self._entered, set()
         return {
             (code.co_filename.removeprefix(f"{_ROOT}/").removeprefix("memplan/"), code.co_qualname)
@@ -55,7 +55,7 @@ class Recorder:
 
 
 def functions_of_post(is_known: bool = False, query: str = "") -> set[Function]:
-    """Return the functions that one request enters. If `is_known`, the same problem was planned before, reordered."""
+    """Return the functions that one request enters. If `is_known`, it repeats an earlier problem in another order."""
     recorder, found = Recorder(), []
     with (
         TemporaryDirectory(prefix="memplan-") as folder,

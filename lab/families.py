@@ -167,7 +167,7 @@ def dense_problem(seed: int, n: int = 100, sigma: float = 2.0) -> Problem:
 
 
 def _shares(total: int, parts: int, rng: np.random.Generator) -> list[int]:
-    """Split a total into `parts` positive integers (fewer if it is too small), where all splits are equally likely."""
+    """Split `total` into `parts` positive integers, all splits equally likely; into fewer if `total` is too small."""
     cuts = 1 + np.sort(rng.choice(max(1, total - 1), min(parts, total) - 1, replace=False))
     shares: list[int] = np.diff(np.concatenate(([0], cuts, [total]))).tolist()
     return shares
@@ -192,7 +192,7 @@ FAMILIES: dict[str, Callable[..., Problem]] = {
 
 
 def shuffle_buffers(problem: Problem, seed: int) -> Problem:
-    """Return a copy of the problem whose buffers are in a random order."""
+    """Return a copy of the problem with the same buffers in a random order."""
     order = np.random.default_rng(seed).permutation(len(problem.buffers)).tolist()
     return replace_fields(problem, buffers=[problem.buffers.fields(i) for i in order])
 
@@ -214,7 +214,7 @@ def _mirrored_span(start: int, end: int) -> tuple[int, int]:
 
 
 def pose(name: str) -> Problem:
-    """Return the problem of this name, which is drawn from a family or read from a file."""
+    """Return the problem with this name, which is either drawn from a family or read from a file."""
     if change := re.fullmatch(r"(mirrored|shuffled@(\d+)):(.*)", name, re.DOTALL):
         inner = pose(change[3])
         return shuffle_buffers(inner, int(change[2])) if change[2] else mirror_time(inner)
@@ -227,7 +227,7 @@ def pose(name: str) -> Problem:
 
 
 def names(suite: str) -> list[str]:
-    """Return the names of a suite: for `seeds=N`, N names with the seeds 1 to N, else only the suite itself."""
+    """Return the names in a suite: for `seeds=N`, one name for each seed from 1 to N, else only the suite itself."""
     head, _, count = suite.partition("seeds=")
     return [f"{head}seed={seed}" for seed in range(1, int(count) + 1)] if count else [suite]
 

@@ -45,7 +45,7 @@ def _files_with_suffix(suffix: str) -> Callable[[], list[bytes]]:
 
 
 def _change_program(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
-    """Return an exported PyTorch program after applying `change` to the JSON in it."""
+    """Return an exported PyTorch program (a ZIP archive) after applying `change` to the JSON inside."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
         for name in old.namelist():
@@ -143,7 +143,7 @@ INSIDE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
 
 
 def draw_faulty_file(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
-    """Return one of the importer's valid files after adding one to four random faults."""
+    """Return a copy of one of an importer's valid files, with one to four random faults added."""
     chance = random.Random(seed)
     if name in INSIDE and seed % 2:
         return INSIDE[name](chance.choice(seeds), chance)
@@ -172,7 +172,7 @@ def draw_faulty_file(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
 
 
 def outcome(name: str, data: bytes) -> str:
-    """Read a file, and return "read" or, if a sentence refuses the file, the name of the error's class."""
+    """Read a file, and return "read", or the name of the error's class if a sentence refuses the file."""
     try:
         if file_readers()[name].of is None:
             model = read_format(name, data, ModelOptions())

@@ -81,6 +81,7 @@ async def _ask_server(own: ServerProcess, given: argparse.Namespace) -> _Finding
     found, numbers = _Findings(), iter(range(given.count))
 
     async def ask() -> None:
+        """Send random requests in turn and record their outcomes, until all are sent or a response is wrong."""
         for number in numbers:
             if found.wrong:
                 return

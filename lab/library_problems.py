@@ -111,7 +111,7 @@ def easy_names(library: ProblemLibrary) -> list[str]:
 
 
 def spread(rows: list[Entry], count: int) -> list[str]:
-    """Return the names of `count` problems that differ as much as possible in features and known bounds."""
+    """Return the names of `count` problems that differ from each other most in features and known bounds."""
     points = {row.name: _feature_point(row) for row in rows}
     taken = [max(rows, key=lambda row: sum(points[row.name])).name][:count]
     while len(taken) < count:

@@ -45,6 +45,7 @@ def main() -> None:
 
 
 async def _run_load(asked: argparse.Namespace, own: ServerProcess) -> dict[str, object]:
+    """Send the requests that the arguments describe, and return the measured rates, latencies and CPU times."""
     draw = random.Random(asked.seed)
     requests = _Requests(asked, f"{own.host}:{own.port}", draw)
     known = [requests.new_request() for _ in range(_WARM)]
@@ -77,6 +78,7 @@ async def _run_load(asked: argparse.Namespace, own: ServerProcess) -> dict[str, 
 
 
 async def _ask_at_rate(line: _Line, bodies: list[bytes], rate: float) -> None:
+    """Send `rate` requests per second at their scheduled times, and wait for all responses."""
     began, calls = time.monotonic(), []
     for k, body in enumerate(bodies):
         due = began + k / rate
@@ -90,6 +92,7 @@ async def _ask_closed_loop(line: _Line, bodies: list[bytes], asked: argparse.Nam
     until, waiting = time.monotonic() + asked.seconds, iter(bodies)
 
     async def ask_on() -> None:
+        """Send requests on one connection, each after the response to the previous one."""
         for body in waiting:
             await line.send_request(body)
             if time.monotonic() >= until:
@@ -114,6 +117,7 @@ class _Requests:
         return f"{self._head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
     def _problem(self) -> Any:
+        """Return a new problem as JSON values: random buffers, or the given problem with some sizes redrawn."""
         if (count := self._asked.buffers) is not None:
             return {"buffers": [self._draw_buffer(k, count) for k in range(count)]}
         rows = [row | {"size": self._draw_size(row["size"])} for row in self._content["buffers"]]

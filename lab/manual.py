@@ -78,7 +78,7 @@ def _command_lines(name: str, command: Command, shared: set[tuple[str, str]]) ->
 
 
 def _call_forms(question: Question[Any], name: str) -> str:
-    """Return the ways to ask a question as text: as a command line and in Python."""
+    """Return the two calls of a question as text: a command line and a call in Python."""
     files = (each for each in question.inputs if each.from_file is not None)
     written = " ".join(_file_argument(each) if each.required else f"[{_file_argument(each)}]" for each in files)
     kinds = inspect.signature(question.function).parameters
@@ -88,7 +88,7 @@ def _call_forms(question: Question[Any], name: str) -> str:
 
 
 def _file_argument(each: Input[Any]) -> str:
-    """Return the part of a command line that names an input's file."""
+    """Return the argument of a command line that names the file of a question's input."""
     return f"{flags_of(each.name)[0]} FILE" if each.named_by_flag else each.metavar or each.name.upper()
 
 
@@ -100,7 +100,7 @@ def _wording(option: Option) -> tuple[str, str]:
 
 
 def _details(option: Option, fields: dict[str, Any]) -> list[str]:
-    """Return texts about an option: its field's name, if it differs from the flag, and its default, if it has one."""
+    """Return texts about an option: its field's name if this differs from the flag, and its default if it has one."""
     name = option.name or ""
     renamed = name in fields and option.opts[0] not in (f"--{name.replace('_', '-')}", f"--{name[:-2]}-limit")
     stated = option.default not in (None, False, "", ()) and not callable(option.default)

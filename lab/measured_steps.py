@@ -24,7 +24,7 @@ _RUNS = {
 
 
 def reserved_mib(name: str, side: int, batch: int) -> tuple[float, float]:
-    """Return the MiB that a training step reserves, without and with scratch memory of convolutions."""
+    """Return (MiB that a training step reserves without scratch memory of convolutions, MiB with it)."""
     import timm
     import torch
     from torch.nn.functional import cross_entropy

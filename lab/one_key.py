@@ -57,6 +57,7 @@ BOMBS: dict[str, tuple[int, str, str, Callable[[], bytes]]] = {
 
 
 def _rows_body(count: int, draw: random.Random | None = None) -> bytes:
+    """Return the JSON body of a random problem with `count` small buffers."""
     draw = draw or random.Random(count)
     starts = (draw.randrange(2 * count) for _ in range(count))
     rows = [{"id": k, "size": draw.randrange(64, 4096), "start": at, "end": at + 4} for k, at in enumerate(starts)]
@@ -86,12 +87,14 @@ def _watch_server(own: ServerProcess, other: str, over: threading.Event) -> Iter
     draw = random.Random(0)
 
     def probe(seconds: list[float], path: str, body: Callable[[], bytes], key: str | None) -> None:
+        """Call a path of the server repeatedly, and record the seconds of each call."""
         while not over.is_set():
             status, took = call_status(own, path, body(), key=key)
             seconds.append(took if status == "200" else _PATIENCE_S)
             over.wait(_PROBE_S)
 
     def sample(most: dict[str, int]) -> None:
+        """Record the maximum memory of the server's main process and of all its processes, in bytes."""
         page = os.sysconf("SC_PAGESIZE")
         while not over.wait(_SAMPLE_S):
             with suppress(OSError):
@@ -109,6 +112,7 @@ def _watch_server(own: ServerProcess, other: str, over: threading.Event) -> Iter
         thread.start()
 
     def end_watch() -> dict[str, object]:
+        """End all probes, and return the maximum memory and the latencies that they measured."""
         over.set()
         for thread in threads:
             thread.join()

@@ -29,7 +29,7 @@ _WORDS = ["0", "1", "2", "5", "-", "t", "o", "state", "while", "all", "run", "as
 
 
 def draw(seed: int) -> OperationGraph:
-    """Return a random graph of four to nine operations; many have equal operations or outputs written over inputs."""
+    """Return a random graph of four to nine operations; many have equal operations, or outputs written over inputs."""
     rng = random.Random(seed)
     graph = random_graph(rng, 4 + seed % 6)
     if seed % 3 == 0:
@@ -82,7 +82,10 @@ def mutant(lines: list[str], rng: random.Random) -> list[str]:
 
 
 def explore_orders(graph: OperationGraph, budget: int, rng: random.Random, tally: Counter[str]) -> bool:
-    """Draw joins, swaps and runs, search with all accepted ones, and return True if an order within budget is found."""
+    """Search with random steps that the checker accepts; return True if an order within `budget` bytes is found.
+
+    The steps are joins, swaps and runs, as in a proof by search.
+    """
     macros = SEARCHED.Macros(CHECKER.Graph(write_graph(graph).decode()))
     for _ in range(3 * len(graph.ops)):
         u, v = rng.choice([*macros.rows]), rng.choice([*macros.rows])
@@ -119,6 +122,7 @@ def explore_orders(graph: OperationGraph, budget: int, rng: random.Random, tally
 
 
 def _is_step_accepted(step: Any) -> bool:
+    """Run a step of a proof, and return False if the checker refuses it."""
     try:
         step()
     except SEARCHED.Refused as refused:

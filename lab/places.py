@@ -42,7 +42,7 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def loose_plan(seed: int) -> tuple[Problem, Plan | None]:
-    """Return a random problem, and a valid plan in which some buffers are raised, or None if no plan is found."""
+    """Return (random problem, valid plan in which some buffers are higher than needed, or None if none is found)."""
     rng = random.Random(seed)
     problem = draw_tied_problem(rng, MOST)
     best = solve(problem, time_limit_s=_SOLVE_S)
@@ -70,7 +70,7 @@ def move_buffer(problem: Problem, rows: Offsets, i: int, offset: int) -> Offsets
 
 
 def plan_of(rows: Offsets) -> Plan:
-    """Return a Plan with the given placements that claims nothing."""
+    """Return a plan with the given placements, which makes no claim about its peak or its optimality."""
     placements = [{"id": name, "pool": pool, "offset": offset} for name, (pool, offset) in rows.items()]
     return Plan.model_validate({"status": "feasible", "placements": placements})
 

@@ -57,7 +57,7 @@ def _answer_within(graph: OperationGraph, limit: int) -> Recomputed:
 
 
 def false_claims(answer: Recomputed, least: int | None) -> Iterator[str]:
-    """Yield the claims of an answer that the least extra cost refutes; `least` is None if no program fits."""
+    """Yield the claims of an answer that contradict `least`, the least extra cost (None: no program fits)."""
     if answer.has_none and least is not None:
         yield f"said to be none, where {least} is the least"
     if least is not None and answer.extra_cost_lower_bound > least:

@@ -110,7 +110,7 @@ def draw_machine(rng: random.Random) -> Target:
 def walk(
     graph: AccessGraph, v: int, tile: Tile, fast: frozenset[int], target: Target, far: frozenset[int] = frozenset()
 ) -> Figures:
-    """Return the figures of layer v, found by simulating each tile; tensors in `far` pass through the second memory."""
+    """Return the figures of layer `v`, found by simulating each tile; tensors in `far` come from the second memory."""
     row, tensors, engine = graph.operations[v], graph.tensors, target.engine
     out = tensors[row.outputs[0]]
     of = max(1, out.channels)
@@ -189,6 +189,7 @@ def _tile_spans(length: int, size: int) -> list[tuple[int, int]]:
 
 
 def _loop_order(counts: list[int], *, channels_outside: bool) -> Iterator[tuple[int, int, int]]:
+    """Yield (row, column, channel) of each tile in loop order; the channels may be the outermost loop."""
     rows, columns, channels = map(range, counts)
     if channels_outside:
         yield from ((y, x, z) for z in channels for y in rows for x in columns)

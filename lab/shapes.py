@@ -57,7 +57,10 @@ def faults_of_plans(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def faults_of_limits(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield a line for each wrong symbol limit of a random problem and, if it has two symbols, each wrong staircase."""
+    """Yield a line for each limit of a symbol that an enumeration of a random problem's symbol values contradicts.
+
+    If the problem has two symbols, the staircase of their limits is also compared.
+    """
     problem, draw = draw_problem(seed, most_buffers=12), random.Random(seed)
     values = values_of_all_symbols(problem, 400)
     if values is None:
@@ -82,14 +85,17 @@ def faults_of_limits(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def corners(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the sorted pairs in which neither number is smaller than in another pair with an equal other number."""
+    """Return the corners of a staircase of pairs, in ascending order.
+
+    At a corner, no pair with the same first number has a larger second number, and vice versa.
+    """
     across = {a: max(y for x, y in pairs if x == a) for a, _ in pairs}
     along = {b: max(x for x, y in pairs if y == b) for _, b in pairs}
     return sorted((a, b) for a, b in pairs if across[a] == b and along[b] == a)
 
 
 def faults_of_models(names: Sequence[str]) -> Iterator[str]:
-    """Print a line for each model; yield a fault if a response hides that the checker could not decide its claim."""
+    """Print a line for each model; yield a fault if a response claims a check that the checker does not confirm."""
     from lab.support.symbolic_models import ASKED, symbolic_model
 
     for name in names or ASKED:
@@ -103,7 +109,7 @@ def faults_of_models(names: Sequence[str]) -> Iterator[str]:
 
 
 def row(path: Path, limit_s: float) -> str:
-    """Plan a problem file, and return its report line: buffers, orders, proved ratio, waste and seconds."""
+    """Plan a problem file, and return a line of text: number of buffers and orders, proved ratio, waste and seconds."""
     problem = SymbolicProblem.model_validate(json.loads(path.read_bytes()))
     begun, cpu = time.monotonic(), time.process_time()
     found = shapes(problem, options=ShapesOptions(time_limit_s=limit_s))

@@ -95,7 +95,10 @@ def _restart_in_turn(servers: Sequence[Machine]) -> None:
 
 
 def _shift_clocks(all_of_them: Sequence[Machine], folder: Path, is_one: bool) -> list[Path]:
-    """Make each machine read its clock shift in seconds from a file, its own or a shared one; return the files."""
+    """Make the machines read their clock shift in seconds from files, and return these files.
+
+    With `is_one`, all machines share one file; otherwise each has its own.
+    """
     (folder / "sitecustomize.py").write_text(_STEPPED)
     files = [folder / ("step" if is_one else f"{machine.name}.step") for machine in all_of_them]
     for machine, file in zip(all_of_them, files, strict=True):

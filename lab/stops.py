@@ -61,7 +61,7 @@ _OF_SCHEDULES = "latency"
 
 @dataclass
 class Tally:
-    """Outcomes of stops by question, faults (`wrong`), and maxima of time checks and CPU seconds after a stop."""
+    """Outcomes of stops by question, faults (`wrong`), and the most time checks and CPU seconds after a stop."""
 
     counts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     asked_on: Counter[str] = field(default_factory=Counter)
@@ -93,7 +93,7 @@ class TimedAsks(CheckCounter):
     over_cpu_s: float | None = None
 
     def is_over(self) -> bool:
-        """Count a time check; return True if the question must stop now."""
+        """Count a time check, and return True if the question must stop now."""
         is_over = super().is_over()
         if is_over and self.over_cpu_s is None:
             self.over_cpu_s = time.process_time()
@@ -151,7 +151,7 @@ def _try_question(
 
 
 def contradiction(name: str, body: dict[str, Any], whole: Any, found: Any) -> str | None:
-    """Return a line if a value in one response contradicts a bound in another response, or None if none does."""
+    """Return a line if a bound in one response is above a value in the other response, or None if no bound is."""
     if body["options"].get("recompute"):  # Each answer bounds only its own repeated operations.
         return None
     goal = body["options"].get("objective", _OF_SCHEDULES)
@@ -249,6 +249,7 @@ async def _stop_at_servers(count: int, seed: str, ways: tuple[str, ...], names: 
         numbers = iter(range(count))
 
         async def ask() -> None:
+            """Draw and stop questions one after another, until `count` questions were stopped."""
             for k in numbers:
                 draw, way = random.Random(f"{seed} there {k}"), ways[k % len(ways)]
                 drawn_question = draw_question(f"{seed} there", k, names[k // len(ways) % len(names)], _SIZES_THERE)

@@ -2,9 +2,9 @@
 
 The models are the given files, or random: one for every known operator in int8 and in float32, and COUNT with two or
 three operators. The runtime of PyPI's `tflite_micro` must start each model in the computed arena, but not in 16 bytes
-less. The minimum arena is searched in steps of 16 bytes. If some kernels of a model are unknown, it must not start in
-less than the computed arena. The runtime does not notice kernel data that overlaps tensors in use; models that start in
-a smaller arena for this reason are counted separately.
+less. The minimum arena is searched in steps of 16 bytes. If some kernels of a model are unknown, the computed arena is
+only a lower bound: the model must not start in a smaller one. The runtime does not notice kernel data that overlaps
+tensors in use; models that start in a smaller arena for this reason are counted separately.
 """
 
 from __future__ import annotations
@@ -74,7 +74,10 @@ class Device:
         return answer == b"\1"
 
     def measure_arena(self, data: bytes, said: int) -> int | None:
-        """Return the minimum arena in bytes, searched from `said` on, or None if even 4 MiB more do not suffice."""
+        """Return the minimum arena in bytes, searched from `said` bytes on.
+
+        Returns None if the model does not start even in 4 MiB more.
+        """
         size = said
         if self.starts(data, size):
             while size > _STEP and said - size < _MOST_STEPS * _STEP and self.starts(data, size - _STEP):

@@ -50,7 +50,7 @@ def repeated_step(problem: Problem, times: int = 2) -> StepMemory:
 
 
 def second_count(step: StepMemory, primed: int = 0) -> int:
-    """Return the reserved bytes of a step after a priming block, by the simulator that the tests define."""
+    """Return the bytes that a step reserves after a priming block of `primed` bytes, by the simulator of the tests."""
     allocator = PlainAllocator()
     if primed:
         allocator.place(-1, primed)

@@ -32,7 +32,7 @@ def read_rows() -> Rows:
 
 
 def percent_saved(pairs: Iterable[tuple[float, float]]) -> list[float]:
-    """Return the percentages by which the second numbers are smaller than the first ones."""
+    """Return, for each pair of numbers, by how many percent the second is smaller than the first."""
     return [100 - 100 * after / before for before, after in pairs]
 
 

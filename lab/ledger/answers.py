@@ -35,12 +35,12 @@ _UNPROVED = 10.0
 
 
 def missing_folder() -> str:
-    """Return a sentence that names a folder with problems that this machine lacks, or "" if it has all folders."""
+    """Return a sentence that names the folder of problems that this machine lacks, or "" if it has all folders."""
     return "" if FOLDERS["library"].is_dir() else f"lacks {FOLDERS['library']}: it needs this checkout"
 
 
 def is_here(command: str) -> bool:
-    """Return True unless a command's problem is in a folder outside the repository that this machine lacks."""
+    """Return True unless a command needs a problem from a folder outside the repository, which this machine lacks."""
     return GIVEN.is_dir() or not ("given:" in command or "generated:" in command)
 
 
@@ -63,7 +63,7 @@ def run_command(command: str, work: int, without: str = "") -> Answer:
 
 
 def _answer_of(command: str, work: int) -> dict[str, Any]:
-    """Run a command, and return the JSON that it writes, or {} if it failed or its answer depended on the clock."""
+    """Run a command, and return the JSON that it writes; {} if it failed or its answer depended on the clock."""
     with tempfile.TemporaryDirectory() as folder, redirect_stderr(io.StringIO()) as errors:
         words, out = _write_files(command, Path(folder)), Path(folder, "answer.json")
         is_counted = not command.startswith(UNCOUNTED)

@@ -18,9 +18,9 @@ _LEAST_WORK = 1000
 
 
 def compare(row: Row, each_times: Sequence[float] = TIMES, without: str = "") -> tuple[str, float, Answer]:
-    """Ask a row's question, and ask again with more work while the answer is worse than the recorded one.
+    """Ask a row's question again, with more and more work while the answer is worse than the recorded one.
 
-    Returns "better", "equal" or "worse", the multiple of the recorded work, and the answer.
+    Returns ("better", "equal" or "worse"; the multiple of the recorded work; the answer).
     """
     for times in each_times:
         answer = run_command(row.command, int(row.work * times), without)

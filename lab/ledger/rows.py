@@ -14,7 +14,7 @@ WORK_PER_S = 50_000
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer: status, values (most important first), bound on the first value, finder and prover, CPU seconds."""
+    """A recorded answer: status, values (most important first), bound on the first, finder, prover and CPU seconds."""
 
     status: str
     values: list[float]
@@ -23,7 +23,7 @@ class Answer:
     cpu_s: float
 
     def is_worse_than(self, other: Answer) -> bool:
-        """Return True if the status, a value or the bound is worse than in the other answer, or plans are missing."""
+        """Return True if this answer has a worse status, value or bound than the other one, or lacks plans of it."""
         own, others = ((each.rank, -len(each.values), each.values) for each in (self, other))
         has_less_bound = other.bound is not None and (self.bound is None or self.bound < other.bound)
         return own > others or has_less_bound

@@ -52,7 +52,7 @@ def problem_of_buffers(problem: Problem, names: Collection[int | str]) -> Proble
 
 
 def wrong_claims(problem: Problem, plan: Plan, certificate: Certificate, tally: Counter[str]) -> Iterator[str]:
-    """Yield the claims of a certificate that brute force contradicts, or why a certificate is unexpectedly missing."""
+    """Yield the claims of a certificate that brute force contradicts, or why a certificate is wrongly missing."""
     tally[f"{plan.status}, {certificate.kind}{', in part' * (certificate.left_open is not None)}"] += 1
     if certificate.kind == "none":
         reason = certificate.reason or ""

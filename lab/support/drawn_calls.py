@@ -134,7 +134,7 @@ def _draw_value(draw: random.Random, option: str, schema: Data) -> Any:
 
 
 def _bounds(schema: Data) -> Data:
-    """Return the bounds of a number schema under the names `minimum` and `maximum`."""
+    """Return the bounds of a number's schema, with their various names replaced by `minimum` and `maximum`."""
     names = {"ge": "minimum", "le": "maximum", "exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
     return {names.get(name, name): value for name, value in schema.items()}
 
@@ -153,6 +153,7 @@ def draw_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, str]:
 
 
 def _problem_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, str]:
+    """Return random inputs of a question about a problem of about `count` buffers, and a description of the problem."""
     if count <= _SMALL:
         problem, kinds = drawn_kinds(draw, draw.sample([*KINDS], draw.randint(1, _OF_KINDS)))
         words = ", ".join(kinds)
@@ -188,6 +189,7 @@ def _draw_plan(draw: random.Random, problem: Problem, other: Data | None = None)
 
 
 def _draw_graph(draw: random.Random, count: int) -> Data:
+    """Return a random graph of about `count` operations as a JSON object."""
     if count <= _MOST_DRAWN and draw.random() < 0.5:
         found: Data = random_graph(draw, count).model_dump(mode="json", exclude_defaults=True, by_alias=True)
         return found
@@ -212,6 +214,7 @@ def _convolutions(draw: random.Random, count: int) -> tuple[Data, str]:
 
 
 def _draw_schedule(draw: random.Random, count: int) -> tuple[Data, str]:
+    """Return a random network of convolutions with a target machine, and a description of the network."""
     network, words = _convolutions(draw, max(2, min(_MOST_DRAWN, count) // 10))
     memories = [{"name": "L1", "capacity": draw.choice((2_048, 16_384, 65_536)), "alignment": 16}, {"name": "L2"}]
     engine = {"native": draw.choice(([1, 1], [8, 4])), "rate": draw.choice((8, 256)), "copies": draw.choice((1, 2))}
@@ -226,6 +229,7 @@ def _draw_statements(draw: random.Random, count: int) -> tuple[Data, str]:
 
 
 def _symbolic_inputs(draw: random.Random, count: int) -> tuple[Data, str]:
+    """Return a random problem with symbolic sizes of up to `count` buffers, and a description of it."""
     seed = draw.randrange(2**30)
     if count <= _SMALL:
         return {"problem": symbolic.draw_ruled_problem(seed)}, "a small problem with symbols"
@@ -233,6 +237,7 @@ def _symbolic_inputs(draw: random.Random, count: int) -> tuple[Data, str]:
 
 
 def _draw_file(draw: random.Random, count: int) -> tuple[Data, str]:
+    """Return a file of the project, or a table of `count` buffers, as inputs of a question, and a description of it."""
     if draw.random() < 0.5:
         name, data = draw.choice(_files())
         return {"file": b64encode(data).decode(), "options": {"name": name}}, name
@@ -240,6 +245,7 @@ def _draw_file(draw: random.Random, count: int) -> tuple[Data, str]:
 
 
 def _draw_model(draw: random.Random, count: int) -> tuple[Data, str]:
+    """Return a random TFLite model of `count` operators, or another file, as inputs, and a description of it."""
     if draw.random() < 0.5:
         return _draw_file(draw, count)
     data = random_model(draw.randrange(2**30), count, has_plan=draw.random() < 0.5)

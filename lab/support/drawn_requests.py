@@ -136,6 +136,7 @@ def _valid_call(draw: random.Random) -> tuple[str, Any, str]:
 
 
 def _draw_problem(draw: random.Random) -> Any:
+    """Return a problem as JSON values, with random further buffers and sometimes random, possibly invalid fields."""
     problem: Any = json.loads(json.dumps(PROBLEM_EXAMPLE))
     for k in range(draw.choice((0, 0, 3, 20))):
         start = draw.randrange(9)
@@ -147,6 +148,7 @@ def _draw_problem(draw: random.Random) -> Any:
 
 
 def _batch_call(draw: random.Random) -> tuple[str, Any, str]:
+    """Return the path, the body and the media type of a random batch of problems."""
     lines = [_json_bytes(draw, {"id": k, "problem": _draw_problem(draw)}) for k in range(draw.randrange(4))]
     if draw.random() < 0.3:
         return "/v1/batch", b'{"submissions":[' + b",".join(lines) + b"]}", "application/json"
@@ -187,6 +189,7 @@ def _json_keys(content: Any) -> list[Any]:
 
 
 def _json_bytes(draw: random.Random, content: Any) -> bytes:
+    """Return a value as JSON bytes, sometimes with a repeated key."""
     text = json.dumps(content, ensure_ascii=draw.random() < 0.7, separators=(",", ":"))
     if draw.random() < 0.03 and text.startswith("{"):
         text = '{"buffers":[],' + text[1:]
@@ -194,6 +197,7 @@ def _json_bytes(draw: random.Random, content: Any) -> bytes:
 
 
 def _damage_bytes(draw: random.Random, body: bytes) -> bytes:
+    """Return a copy of a body with one to three random bytes changed, removed or inserted, or with its end cut off."""
     found = bytearray(body)
     for _ in range(draw.randrange(1, 4)):
         at, action = draw.randrange(len(found) + 1), draw.randrange(4)

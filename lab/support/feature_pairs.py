@@ -48,7 +48,7 @@ class Case:
 
     @property
     def profile(self) -> Profile | None:
-        """Return the requested profile, by default the one whose objective brute force minimises."""
+        """Return the profile with which to plan, by default the one whose objective brute force minimises."""
         if "profile" in self.features:
             return _PROFILES[self.seed % len(_PROFILES)]
         return None if "cost" in self.features else "size"
@@ -80,6 +80,7 @@ class Case:
         return Problem.model_validate(data)
 
     def _draw_pools(self, rng: np.random.Generator, unit: int) -> list[dict[str, Any]]:
+        """Return the problem's pools as JSON objects, with the banks, alignments and costs that its features name."""
         names = ["fast", "slow"] if "pools" in self.features else ["only"]
         pools: list[dict[str, Any]] = [{"name": name, "size": 3 * _PAGE * unit} for name in names]
         if self.n > SMALL or self.seed % 3:

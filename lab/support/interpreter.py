@@ -73,6 +73,10 @@ class Interpreter:
         return self.inside.get(buffer, (buffer, 0))[0]
 
     def _begin_call(self, function: str, path: str, bound: dict[str, str]) -> Call:
+        """Register the buffers and aliases of a function that is called at `path`, and return the call.
+
+        `bound` maps the function's parameters and results to buffers of the caller.
+        """
         found = self.program["functions"][function]
         names = dict(bound)
         for row in found["buffers"]:
@@ -94,6 +98,7 @@ class Interpreter:
         return [(*way, *ends) for way in ways]
 
     def _body_ways(self, body: list[dict[str, Any]], call: Call, position: tuple[int, ...]) -> list[Way]:
+        """Return all executions of a list of statements; a scope that no statement frees ends after the last one."""
         ways: list[Way] = [()]
         ends: list[Event] = []
         for k, statement in enumerate(body):
@@ -111,6 +116,7 @@ class Interpreter:
         return [(*a, *b) for a in first for b in second]
 
     def _statement_ways(self, statement: dict[str, Any], call: Call, position: tuple[int, ...]) -> list[Way]:
+        """Return all executions of one statement, as sequences of events."""
         path = f"{call.path}/{'.'.join(map(str, position))}"
         if "op" in statement:
             return self._operation_ways(statement, call, position, path)
@@ -125,6 +131,7 @@ class Interpreter:
         return [(*events, self._new_step_event(path))]
 
     def _operation_ways(self, statement: dict[str, Any], call: Call, position: tuple[int, ...], path: str) -> list[Way]:
+        """Return all executions of an operation, including those of its body if it has one."""
         uses = [(kind, call.names[name]) for kind, name in _buffer_uses(statement)]
         for _, name in uses:
             self.operations_of.setdefault(self.root(name), set()).add(call.operation)
@@ -143,6 +150,7 @@ class Interpreter:
         return [(*before, *after, *way, *after) for way in ways]
 
     def _call_ways(self, statement: dict[str, Any], call: Call, path: str) -> list[Way]:
+        """Return all executions of a call: the buffers are passed, and then the function's body runs."""
         function = self.program["functions"][statement["call"]]
         formals, actuals = (*function["params"], *function["results"]), (*statement["inputs"], *statement["outputs"])
         bound = {formal: call.names[actual] for formal, actual in zip(formals, actuals, strict=True)}
@@ -163,6 +171,7 @@ class Interpreter:
         return [(*before, *way, *after) for way in ways]
 
     def _branch_ways(self, statement: dict[str, Any], call: Call, position: tuple[int, ...], path: str) -> list[Way]:
+        """Return all executions of a statement with branches, of which one runs."""
         choosing: Way = ()
         if statement["inputs"]:
             uses = [("read", call.names[name]) for name in statement["inputs"]]
@@ -173,6 +182,7 @@ class Interpreter:
         return [(*choosing, *way) for ways in branches for way in ways]
 
     def _loop_ways(self, statement: dict[str, Any], call: Call, position: tuple[int, ...], path: str) -> list[Way]:
+        """Return all executions of a loop, with each possible number of iterations up to `rounds`."""
         trips = statement.get("trips")
         if trips == 1:
             return self._body_ways(statement["loop"], call, position)
@@ -199,6 +209,7 @@ class Interpreter:
 
 
 def _buffer_uses(statement: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return (kind of use, buffer name) for each buffer that an operation or call reads, writes or uses as scratch."""
     inputs, outputs = dict.fromkeys(statement["inputs"]), dict.fromkeys(statement["outputs"])
     found = [("read", name) for name in inputs]  # All inputs are read before any output is written.
     found += [("update" if name in inputs else "write", name) for name in outputs]
@@ -206,6 +217,7 @@ def _buffer_uses(statement: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _freed_names(body: list[dict[str, Any]]) -> set[str]:
+    """Return the names of all buffers that statements free, at any depth."""
     found = set()
     for statement in body:
         found.update(statement.get("free", ()))

@@ -39,6 +39,7 @@ Extract = Callable[[Any, int | None], tuple[str | None, float | None, float | No
 
 
 def _plan_fields(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+    """Return (text of the plan or None, None, lower bound or None) from the JSON answer about a problem."""
     rows = [[row["id"], row["pool"], row["offset"]] for row in answer["placements"]]
     bound = len(answer["pools"]) if "no fewer are enough" in answer["said"] else None
     if bound is None and "heaps of" not in answer["said"]:

@@ -81,6 +81,7 @@ def _lives(way: Sequence[Event], split: set[str]) -> Iterator[int]:
 
 
 def _is_used_around(way: Sequence[Event], loop: str, split: set[str]) -> bool:
+    """Return True if an execution uses the buffer outside of a loop, but in the same life as in the loop."""
     lives = list(_lives(way, split))
     begins = [k for k, event in enumerate(way) if event.kind == "loop" and event.path == loop]
     ends = [k for k, event in enumerate(way) if event.kind == "loop-end" and event.path == loop]
@@ -92,6 +93,7 @@ def _is_used_around(way: Sequence[Event], loop: str, split: set[str]) -> bool:
 
 
 def _steps_after_a_use(lives: Iterable[tuple[Event, int]]) -> set[int]:
+    """Return the steps that follow a use of the buffer in the same life."""
     begun: set[int] = set()
     found = set()
     for event, life in lives:
@@ -127,7 +129,10 @@ def _whole_span(program: Interpreter, root: str) -> set[int]:
 
 
 def alive_if_lifted(program: Interpreter, ways: Iterable[Way], root: str, *, by_scope: bool) -> set[int]:
-    """Return the steps in which a buffer is alive if each call and each outermost operation counts as one step."""
+    """Return the steps in which a buffer is alive if calls and outermost operations keep their buffers throughout.
+
+    A buffer that only one of them uses is then alive during all its steps.
+    """
     scope = alive_by_scope(program, ways, root)
     operations = program.operations_of.get(root, {None})
     whole: set[int] | None = None

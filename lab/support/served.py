@@ -80,6 +80,7 @@ def run_server(folder: Path, **settings: str) -> Iterator[ServerProcess]:
 
 
 def _wait_until_ready(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until a server is ready. Raises RuntimeError with the log's end if the server ends or takes too long."""
     give_up = time.monotonic() + _PATIENCE_S
     while process.poll() is None and time.monotonic() < give_up:
         try:

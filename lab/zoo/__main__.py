@@ -52,6 +52,7 @@ def _rows_of(wanted: Sequence[tuple[Any, str]], limit_s: int, on: str | None) ->
 def _run_models(
     path: Path, wanted: Sequence[str], modes: Sequence[str], minutes: float, limit_s: int, on: str | None
 ) -> int:
+    """Measure the wanted models without a row in the table, append their rows, and return the exit status."""
     from lab.zoo.measuring import COLUMNS
     from lab.zoo.models import models
 
@@ -70,6 +71,7 @@ def _run_models(
 
 
 def _repeat_rows(path: Path, count: int, seed: int, limit_s: int) -> int:
+    """Measure `count` random rows of a table again, print differences, and return 1 if there are any, else 0."""
     from lab.zoo.measuring import COLUMNS
     from lab.zoo.models import models
 
@@ -88,6 +90,7 @@ def _repeat_rows(path: Path, count: int, seed: int, limit_s: int) -> int:
 
 
 def _write_certificates(name: str, folder: Path, limit_s: int) -> int:
+    """Write the files that the checkers read for a model, in all modes, into a folder; return the exit status."""
     from lab.zoo.measuring import MODES
     from lab.zoo.models import models
 

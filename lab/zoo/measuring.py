@@ -119,7 +119,7 @@ def _last_step_graph(recording: Recording) -> OperationGraph:
 
 
 def _columns(graph: OperationGraph, name: str, checkers: Checkers) -> Row:
-    """Return the columns about a graph: plans for its given order, its best order, and the peaks of other planners."""
+    """Return the columns of a graph's row: plans for its given and its best order, and other planners' peaks."""
     row: Row = {"operations": len(graph.ops), "parameters": sum(graph.size[t] for t in graph.resident)}
     for end in ALIGNMENTS:
         problem = problem_of_order(graph, range(len(graph.ops)), alignment=64 if end else 1)

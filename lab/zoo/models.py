@@ -67,6 +67,7 @@ def _size_rank(name: str) -> int:
 
 
 def _timm_models() -> Iterator[Model]:
+    """Yield all architectures of the package timm, by family."""
     import timm
 
     for family in timm.list_modules():
@@ -79,6 +80,7 @@ def _image_of_timm(model: Any, batch: int) -> Any:
 
 
 def _torchvision_models() -> Iterator[Model]:
+    """Yield all architectures of the package torchvision, without weights."""
     from torchvision import models
 
     for name in models.list_models():
@@ -89,6 +91,7 @@ def _torchvision_models() -> Iterator[Model]:
 
 
 def _image_of_torchvision(model: Any, batch: int) -> Any:
+    """Return the input of a torchvision model: images, a pair of images, or video frames."""
     kind, side = type(model).__module__, 299 if type(model).__name__ == "Inception3" else _IMAGE
     if ".detection." in kind:
         return ([torch.empty(3, side, side, device="meta") for _ in range(batch)],)
@@ -99,6 +102,7 @@ def _image_of_torchvision(model: Any, batch: int) -> Any:
 
 
 def _transformers_models() -> Iterator[Model]:
+    """Yield a base and a small model for each architecture of the package transformers."""
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
     from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
 
@@ -146,6 +150,7 @@ def _model_inputs(model: Any, batch: int) -> Any:
 
 
 def _image_of(config: Any) -> tuple[int, int, int]:
+    """Return the shape of a model's input image as (channels, height, width)."""
     vision = getattr(config, "vision_config", config)
     side = getattr(vision, "image_size", None) or _IMAGE
     height, wide = side if isinstance(side, (list, tuple)) else (side, side)

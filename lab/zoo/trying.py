@@ -35,6 +35,7 @@ def try_model(model: Any, mode: str, folder: Path, limit_s: int) -> dict[str, An
 
 
 def _send_row(model: Any, mode: str, checkers: Any, writer: Any, limit_s: int) -> None:
+    """Measure a model in this process, with a limit of CPU seconds, and send the row to the parent process."""
     from lab.zoo.measuring import measure
 
     resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 1))
