@@ -1,4 +1,4 @@
-"""Plan two memories: place the buffers that are read and written most in the fast memory while it has room."""
+"""Plan two memories: place the buffers that are accessed most in the fast memory, as far as it has space."""
 
 from memplan import Buffer, Pool, Problem, solve
 

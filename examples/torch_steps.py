@@ -18,7 +18,7 @@ class Bottleneck(nn.Module):
         self.past = _convolution(inward, 4 * width, 1, stride) if inward != 4 * width else nn.Identity()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Return the rectified sum of the block's input and the result of its convolutions."""
+        """Return the sum of the block's input and the result of its convolutions, after a rectifier (ReLU)."""
         y = x
         for part in self.parts[:2]:
             y = functional.relu(part(y), inplace=True)

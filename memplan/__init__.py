@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     def _typed_question(
         question: Callable[..., _Answer], options: Callable[_Options, object]
     ) -> _TypedQuestion[_Options, _Answer]:
-        """Return the function of a question, typed with its options. Only type checkers evaluate this function."""
+        """Return the function of a question with its options as typed keywords. Only type checkers evaluate it."""
         raise NotImplementedError
 
     cascade = _typed_question(_cascade, CascadeOptions)

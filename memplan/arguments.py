@@ -49,6 +49,7 @@ def check_arguments(function: F, verified: Callable[[dict[str, Any], Any, Any], 
 
     @functools.wraps(function)
     def call(*given: Any, **named: Any) -> Any:
+        """Check and complete the arguments, and return the answer of the question's function, verified if requested."""
         if callable(named.get("solver")):
             way = "write MODULE:FUNCTION, since a solver runs in a separate process"
             raise OptionError(f"solver: must be the name of a solver, got {excerpt(named['solver'])}: {way}")
@@ -101,6 +102,7 @@ def _run_interruptibly(work: Callable[[], Any], cancelled: threading.Event) -> A
     has_ended = threading.Event()
 
     def run_to_end() -> Any:
+        """Run the function, return its result, and signal its end even after an error."""
         try:
             return work()
         finally:
@@ -115,7 +117,7 @@ def _run_interruptibly(work: Callable[[], Any], cancelled: threading.Event) -> A
 
 
 def _local_control(control: Any) -> Any:
-    """Return the control marked as a call from Python, so that the caller's own function may be the solver."""
+    """Return the control marked as a call from this process, which may name the caller's own function as the solver."""
     from memplan.solvers.search.control import Control
 
     return replace(control or Control(), is_local=True)
@@ -148,6 +150,7 @@ def _read_inputs(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, An
     from memplan.questions.inputs.values import read_inputs
 
     def read(each: Any, value: Any, values: Mapping[str, Any], reader: Any) -> Any:
+        """Return an input as a value: unchanged, read from a file, or made from a JSON object."""
         if each.name in wrong and isinstance(value, Mapping):
             return each.from_json(value)
         if each.name not in wrong or not isinstance(value, str | PathLike) or each.from_file is None:

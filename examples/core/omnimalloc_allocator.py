@@ -23,6 +23,7 @@ class MemplanAllocator(BaseAllocator):
         self._timeout = timeout
 
     def _allocate(self, allocations: tuple[Allocation, ...]) -> tuple[Allocation, ...]:
+        """Return the allocations with offsets planned by memplan; given offsets are kept."""
         rows = [
             {"id": i, "size": row.size, "start": row.start, "end": row.end, "offset": row.offset}
             for i, row in enumerate(allocations)

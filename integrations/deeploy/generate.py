@@ -48,7 +48,7 @@ def bound(rows: list[tuple[int, int, int]]) -> int:
 
 
 def noted_call(tiler: Any, blocks: Any, ctxt: Any, *arguments: Any) -> Any:
-    """Call minimalloc as Deeploy does, and record the call. Raises AssertionError if buffers overlap."""
+    """Call minimalloc as Deeploy does, and record its result and time. Raises AssertionError if buffers overlap."""
     start = time.perf_counter()
     blocks = minimalloc(tiler, blocks, ctxt, *arguments)
     ms = 1e3 * (time.perf_counter() - start)
@@ -60,7 +60,7 @@ def noted_call(tiler: Any, blocks: Any, ctxt: Any, *arguments: Any) -> Any:
 
 
 def noted_tile(deployer: Any, *arguments: Any) -> None:
-    """Tile and schedule as Deeploy does, and record the CPU time in microseconds and the bytes of the arenas."""
+    """Tile and schedule as Deeploy does, and record the CPU time in microseconds and the bytes of each arena."""
     start = cpu_time_us()
     tile(deployer, *arguments)
     plan["us"], plan["arenas"] = cpu_time_us() - start, deployer.worstCaseBufferSize
@@ -72,6 +72,7 @@ def host_deployer(strategy: str) -> Any:
     MemoryManagementGeneration.is_memory_level = lambda self, buffer: True
 
     def deployer(platform: Any, graph: Any, types: Any, **options: Any) -> Any:
+        """Return a Deeploy deployer for a graph, with one memory and the requested memory scheduler."""
         level = MemoryLevel(LEVEL, [], 1 << 26)
         levels = MemoryHierarchy([level])
         levels.setDefaultMemoryLevel(LEVEL)
@@ -86,6 +87,7 @@ def host_deployer(strategy: str) -> Any:
 
 
 def main() -> None:
+    """Generate the code of the network that the command line names, and write plan.json with the measurements."""
     platform, strategy, model, folder, *flags = sys.argv[1:]
     Tiler.minimalloc, TilerDeployerWrapper.tile = noted_call, noted_tile
     if platform == "Generic":

@@ -41,6 +41,7 @@ class _RecordingAllocator(_Own):
         self.clock = 0
 
     def alloc(self, req_size: int, align: int = 1) -> int:
+        """Return tinygrad's offset for a new buffer, and record the buffer's size and start."""
         offset = super().alloc(req_size, align)
         self.clock += 1
         self.open[offset] = len(self.rows)
@@ -55,7 +56,10 @@ class _RecordingAllocator(_Own):
 
 
 class _Giving:
-    """An allocator that returns the offsets of given plans; each new instance uses the plan of the next lane."""
+    """An allocator that returns the offsets of memplan's plans; each new instance takes the plan of the next lane.
+
+    A lane is the sequence of kernels of a device, or its copies.
+    """
 
     plans: ClassVar[list[list[int]]] = []
 

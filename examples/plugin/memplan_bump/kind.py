@@ -1,4 +1,4 @@
-"""The constraint kind `at_most`: the offset of a buffer must not exceed a limit."""
+"""The constraint kind `at_most`: the offset of a buffer must not exceed a limit in bytes."""
 
 from typing import Any
 
