@@ -26,6 +26,7 @@ class Bottleneck(nn.Module):
 
 
 def _convolution(inward: int, outward: int, size: int, stride: int) -> nn.Module:
+    """Return a convolution without bias, followed by batch normalization; padding keeps the size at stride 1."""
     convolution = nn.Conv2d(inward, outward, size, stride, size // 2, bias=False)
     return nn.Sequential(convolution, nn.BatchNorm2d(outward))
 

@@ -128,6 +128,7 @@ def forgeries(data: Data, text: str, rng: random.Random) -> Iterator[tuple[str, 
     row = rng.choice(data["buffers"])
 
     def text_with(**fields: Any) -> str:
+        """Return the problem as JSON text after setting `fields` of the chosen buffer."""
         return json.dumps(data | {"buffers": [one | fields if one is row else one for one in data["buffers"]]})
 
     plain = json.dumps(data)

@@ -1,11 +1,14 @@
 """Count the functions that one call enters: `python -m lab.count_calls [--list] post | reordered | above | COMMAND`.
 
-COMMAND is a command line of memplan, such as `plan examples/mobilenet_v2.csv`, which runs in this process. `post` sends
-`POST /v1/plan` to the app in this process, with a separate store and no workers: one request as a warm-up, then five,
-each with a new problem. The least of the five counts is reported, because the server's loops may run at the same time.
-`reordered` sends each problem twice, with its rows reordered, and counts the second request. `above` sends problems
-with a buffer larger than its pool. Each function, method, property and nested function in any thread counts once;
-comprehensions, lambdas, class bodies and modules do not count.
+- `post` sends `POST /v1/plan` to the app in this process, with a separate store and no workers: one request as a
+  warm-up, then five, each with a new problem. The least of the five counts is reported, because the server's loops may
+  run at the same time.
+- `reordered` sends each problem twice, with its rows reordered, and counts the second request.
+- `above` sends problems with a buffer larger than its pool.
+- COMMAND is a command line of memplan, such as `plan examples/mobilenet_v2.csv`, which runs in this process.
+
+Each function, method, property and nested function in any thread counts once; comprehensions, lambdas, class bodies and
+modules do not count.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ class Recorder:
         sys.setprofile(self._note)
 
     def _note(self, frame: FrameType, event: str, _: object) -> None:
+        """Record the function of a frame; Python calls this method at each call of a function."""
         if event == "call":
             self._entered.add(frame.f_code)
 

@@ -207,10 +207,12 @@ def _distributions(needed: Iterable[Requirement]) -> set[str]:
 
 
 def _applies(requirement: Requirement, extra: str) -> bool:
+    """Return True if a requirement applies to this environment with the given extra."""
     return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
 
 def _normal_name(name: str) -> str:
+    """Return a package's name in the normal form of PyPI: in lower case, with hyphens as separators."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 

@@ -174,6 +174,7 @@ def _shares(total: int, parts: int, rng: np.random.Generator) -> list[int]:
 
 
 def _problem_of_columns(start: I64, end: I64, size: I64) -> Problem:
+    """Return the problem of buffers with these starts, ends and sizes, whose ids are 0, 1, 2, ..."""
     return Problem(buffers=BufferTable.from_columns(range(len(start)), size, start, end))
 
 

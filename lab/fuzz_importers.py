@@ -41,6 +41,7 @@ def _onnx_files() -> list[bytes]:
 
 
 def _files_with_suffix(suffix: str) -> Callable[[], list[bytes]]:
+    """Return a function that reads all model files of the project with this suffix."""
     return lambda: [path.read_bytes() for path in sorted(MODELS.glob(f"*{suffix}"))]
 
 
@@ -55,6 +56,7 @@ def _change_program(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
 
 
 def _set_sizes(program: bytes) -> bytes:
+    """Return an exported PyTorch program with its symbolic size replaced by 16."""
     return program.replace(b"Symbol('s77', positive=True, integer=True)", b"16")
 
 

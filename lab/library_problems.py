@@ -2,10 +2,13 @@
 
 Each file becomes a problem of the library, named after its source and file, with its features. The best plan and the
 certificate that memplan finds are submitted like those of users. A problem whose fingerprint is already in the library
-is left unchanged, except with `--again`. `--choose 120` writes the benchmark: it has a share of each kind, and each
-chosen problem differs most in its features from those chosen before. `--tables` writes the tables of the library's page
-and the list of easy problems, which the ledger proves. `--version 1.1` writes the version and the hash of the problem
-set. `--par2 RESULTS` writes the table of solvers from the results of `memplan bench`.
+is left unchanged, except with `--again`. Further options write other files of the library:
+
+- `--choose 120`: the benchmark. It has a share of each kind, and each chosen problem differs most in its features from
+  those chosen before.
+- `--tables`: the tables of the library's page, and the list of easy problems, which the ledger proves.
+- `--version 1.1`: the version and the hash of the problem set.
+- `--par2 RESULTS`: the table of solvers, from the results of `memplan bench`.
 """
 
 from __future__ import annotations
@@ -121,6 +124,7 @@ def spread(rows: list[Entry], count: int) -> list[str]:
 
 
 def _feature_point(row: Entry) -> list[float]:
+    """Return a problem's features, status and gap as coordinates of a point; the benchmark compares distances."""
     known = [4.0 * row.is_infeasible, 4.0 * (row.status == "open"), math.log2(1 + (row.gap or 0)) * 8]
     return [*(math.log2(1 + value) for value in row.features.values()), *known]
 

@@ -1,10 +1,10 @@
 """Load one server with several callers: `python -m lab.one_key bombs [--only WORD]`, or `mixture [--count 150]`.
 
 - `bombs`: one key sends bodies that take far more memory than their bytes, with the settings of the deployment
-manifests, while another key plans small problems. For each kind of body, it prints the statuses, the peak memory (RSS)
-of the server's main process and of all its processes, and the latencies of `/healthz` and of the plans. - `mixture`:
-random calls of several callers at once. It prints the statuses, the late responses, the times of refusals, and how many
-of the calls without a response in time (504) succeed when repeated alone.
+  manifests, while another key plans small problems. For each kind of body, it prints the statuses, the peak memory
+  (RSS) of the server's main process and of all its processes, and the latencies of `/healthz` and of the plans.
+- `mixture`: several callers make random calls at once. It prints the statuses, the late responses, and the times of
+  refusals. It repeats each call without a response in time (504) alone, and prints how many of these succeed.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _PROBE_S, _SAMPLE_S, _PATIENCE_S = 0.02, 0.1, 300.0
 
 
 def _fill_body(begin: bytes, part: bytes, end: bytes) -> bytes:
+    """Return a body of nearly `_BODY` bytes that repeats `part` between `begin` and `end`."""
     return begin + part * ((_BODY - 64) // len(part)) + end
 
 

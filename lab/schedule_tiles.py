@@ -185,6 +185,7 @@ def greedy_figures(graph: AccessGraph, v: int, target: Target) -> Figures:
 
 
 def _tile_spans(length: int, size: int) -> list[tuple[int, int]]:
+    """Return the (start, end) ranges of tiles of `size` that cover an axis of `length`."""
     return [(a, min(a + size, length)) for a in range(0, length, size)]
 
 

@@ -1,11 +1,12 @@
 """Check plans for all symbol values: `python -m lab.shapes random COUNT [SEED]`, `limits COUNT [SEED]` or `FILE ...`.
 
-`random`: plans of random problems must be free of overlaps at all symbol values if there are at most 4,000, or else at
-the corners and at 100 other values. Their peaks must respect the proved bound. `limits`: the limits of one symbol, and
-the staircases of limits of two symbols, are compared with an enumeration of all values for COUNT problems. FILE: for
-each problem file, the proved ratio, the mean and worst waste at 50 values, and the seconds are printed. `models [NAME
-...]`: networks and training steps of torch with symbolic dimensions are planned, each in 20 s. If a response claims
-optimality that `checkers/all_values.py` cannot decide, it must state that the claim is unchecked.
+- `random`: the plans of random problems must be free of overlaps at all symbol values if there are at most 4,000, or
+  else at the corners and at 100 other values. Their peaks must respect the proved bound.
+- `limits`: for COUNT problems, the limits of one symbol and the staircases of limits of two symbols are compared with
+  an enumeration of all values.
+- FILE: for each problem file, the proved ratio, the mean and worst waste at 50 values, and the seconds are printed.
+- `models [NAME ...]`: networks and training steps of torch with symbolic dimensions are planned, each in 20 s. If a
+  response claims optimality that `checkers/all_values.py` cannot decide, it must state that the claim is unchecked.
 """
 
 from __future__ import annotations

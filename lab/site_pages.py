@@ -62,6 +62,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     folder = posixpath.dirname(page.file.src_uri)
 
     def link(found: re.Match[str]) -> str:
+        """Return a link's target, changed to the repository's web page if it is outside of docs/."""
         target = posixpath.normpath(posixpath.join("docs", folder, found[1]))
         return found[0] if target.startswith("docs/") else f"]({config.repo_url}/blob/main/{target})"
 

@@ -108,6 +108,7 @@ def _shift_clocks(all_of_them: Sequence[Machine], folder: Path, is_one: bool) ->
 
 
 def _shift_clock(file: Path, draw: random.Random) -> None:
+    """Write a new random clock shift, up to two hours in either direction, to a file that machines read."""
     file.write_text(str(draw.uniform(-_STEP_S, _STEP_S)))
 
 

@@ -189,7 +189,10 @@ async def stopped_there(
 
 
 async def _cancelled_job(own: ServerProcess, name: str, content: bytes, after_s: float) -> tuple[int, bytes]:
-    """Submit a question as a job, cancel it after `after_s`, and return its status and body as of a direct call."""
+    """Submit a question as a job, cancel it after `after_s` seconds, and return (status, body of the result).
+
+    The status is that of a direct call: 504 for a job that was cancelled without a result.
+    """
     status, answer = _status_and_body(await exchange(own, f"/v1/jobs?kind={name}", content))
     if status != 202:
         return status, answer

@@ -134,6 +134,7 @@ def judge_models(models: Iterable[tuple[str, bytes]], tally: Counter[str]) -> It
 
 
 def _files(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
+    """Yield (name, bytes) of each given model file, and of each model in the given folders."""
     for path in paths:
         for file in sorted(path.rglob("*.tflite")) if path.is_dir() else [path]:
             yield str(file), file.read_bytes()

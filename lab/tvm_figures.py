@@ -1,10 +1,14 @@
 """Write the figures of networks in TVM: `python -m lab.tvm_figures`, from the measured rows in `lab/tvm_rows.csv`.
 
 It replaces the text between `<!-- tvm rows -->` and `<!-- end -->` in docs/tvm.md and integrations/tvm/README.md. A row
-has the bytes of the storages of one network in TVM 0.27, by TVM's plan and by memplan's, and times in microseconds. The
-bytes are those of `tvm.compile` (`tvm`, `memplan`, `bound`) and of TVM's fused pipeline for a CPU (`fused_*`), there
-also in the order of `order=True`, and with temporaries of kernels planned (`lifted`; TVM's plan and the largest
-`workspace` of a kernel beside it, which is 0 if temporaries have symbolic sizes). All outputs were bit-identical.
+has the bytes of the storages of one network in TVM 0.27, by TVM's plan and by memplan's, and times in microseconds:
+
+- `tvm`, `memplan`, `bound`: the bytes of `tvm.compile`.
+- `fused_*`: the bytes of TVM's fused pipeline for a CPU; `fused_ordered` is in the order of `order=True`.
+- `lifted`: the bytes of that pipeline if kernels' temporaries are planned. TVM's plan needs the largest `workspace`
+  of a kernel in addition, which is 0 if temporaries have symbolic sizes.
+
+All outputs were bit-identical.
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ def percent_saved(pairs: Iterable[tuple[float, float]]) -> list[float]:
 
 
 def _columns(rows: Rows, *names: str) -> list[tuple[float, ...]]:
+    """Return the values of the named columns of all rows, as one tuple per row."""
     return [tuple(float(row[name]) for name in names) for row in rows]
 
 

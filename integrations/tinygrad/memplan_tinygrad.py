@@ -50,6 +50,7 @@ class _RecordingAllocator(_Own):
         return offset
 
     def free(self, start: int) -> None:
+        """Free a buffer as tinygrad does, and record the end of its lifetime."""
         self.clock += 1
         self.rows[self.open.pop(start)][2] = self.clock
         super().free(start)
@@ -67,6 +68,7 @@ class _Giving:
         self.offsets = iter(self.plans.pop(0))
 
     def alloc(self, req_size: int, align: int = 1) -> int:
+        """Return the planned offset of the next buffer."""
         return next(self.offsets)
 
     def free(self, start: int) -> None:

@@ -2,10 +2,13 @@
 
 The program asks the questions of `rows.jsonl` with the recorded amount of work, and prints whether each answer is
 better, equal or worse. After a worse answer, the question gets up to four times as much work. NAME selects the rows
-whose names start with it. `--without SEARCH` disables a search, or several searches with commas (`cp-sat,highs,cbc`:
-the engines), and records which rows become worse. `--on ADDRESS` uses the machines of a cluster, which need this
-checkout. `--record` records rows again, or for the first time, with the least work that gives the answer. Writing rows
-also updates the table in `docs/benchmarks.md`. The exit status is 1 if a row is worse.
+whose names start with it. The exit status is 1 if a row is worse.
+
+- `--record` records rows again, or for the first time, with the least work that gives the answer. This also updates the
+  table in `docs/benchmarks.md`.
+- `--without SEARCH` disables a search, or several searches with commas (`cp-sat,highs,cbc`: the engines), and records
+  which rows become worse.
+- `--on ADDRESS` uses the machines of a cluster, which need this checkout.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ def _problem_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, s
 
 
 def _draw_plan(draw: random.Random, problem: Problem, other: Data | None = None) -> Data | None:
-    """Return a plan found by a quick search, if any; else, and in a fifth of the cases, `other`, a wrong plan."""
+    """Return a plan found by a quick search or, if none is found and in a fifth of cases, the wrong plan `other`."""
     if other is not None and draw.random() < 0.2:
         return other
     found = solve(problem, SolveOptions(solver="greedy"), control=Control.from_limit(1.0))
@@ -223,6 +223,7 @@ def _draw_schedule(draw: random.Random, count: int) -> tuple[Data, str]:
 
 
 def _draw_statements(draw: random.Random, count: int) -> tuple[Data, str]:
+    """Return a random program with about `count` statements as input of a question, and a description of it."""
     if count <= _SMALL:
         return {"operations": random_program(draw.randrange(2**30))}, "a small program"
     return {"operations": statements(count)}, f"{count} statements"
@@ -253,15 +254,18 @@ def _draw_model(draw: random.Random, count: int) -> tuple[Data, str]:
 
 
 def _convert_inputs(draw: random.Random, count: int) -> tuple[Data, str]:
+    """Return random inputs of the question `convert`, a file or a problem, and a description of them."""
     return _draw_file(draw, count) if draw.random() < 0.5 else _problem_inputs(draw, "convert", count)
 
 
 @cache
 def _files() -> list[tuple[str, bytes]]:
+    """Return (path, bytes) of each small file of the project that memplan can read; they are read only once."""
     return [*foreign_files.files()]
 
 
 def _json(model: Any) -> Any:
+    """Return the JSON value of a pydantic model, without fields that have their defaults."""
     return json.loads(model.model_dump_json(exclude_defaults=True))
 
 

@@ -156,6 +156,7 @@ def _batch_call(draw: random.Random) -> tuple[str, Any, str]:
 
 
 def _random_query(draw: random.Random, chance: float) -> str:
+    """Return a URL's query of up to three random parameters with probability `chance`, or else ""."""
     pairs = [f"{draw.choice(_NAMES)}={draw.choice(_VALUES)}" for _ in range(draw.choice((0, 1, 2, 3)))]
     return "?" + "&".join(pairs) if draw.random() < chance else ""
 
@@ -183,6 +184,7 @@ def _change_json(draw: random.Random, content: Any) -> Any:
 
 
 def _json_keys(content: Any) -> list[Any]:
+    """Return the keys of a JSON object or the positions of a JSON array; [] for other values."""
     return (
         list(content) if isinstance(content, dict) else list(range(len(content))) if isinstance(content, list) else []
     )

@@ -99,7 +99,10 @@ class Case:
 
 
 def _buffer(rng: np.random.Generator, i: int, n: int, features: frozenset[str], unit: int) -> dict[str, Any]:
-    """Return a random buffer without ties to others; pins are far apart, pages larger than sizes and alignments."""
+    """Return a random buffer that is not tied to other buffers.
+
+    Pins are far apart, and pages are larger than sizes and alignments.
+    """
     start = int(rng.integers(0, 2 + n // 3))
     row: dict[str, Any] = {"id": i, "size": unit * int(rng.integers(1, 9)), "start": start}
     row["end"] = start + int(rng.integers(1, 5))
@@ -141,7 +144,10 @@ class _Pairs:
                 self._group[i] = self._group[to["id"]]
 
     def add_relatives(self) -> None:
-        """Tie some buffers by `relative` at fixed distances above others; both then only keep pins as constraints."""
+        """Tie some buffers at fixed distances above other buffers by `relative`.
+
+        Both buffers lose their alignments and pages, and the upper one its choice of pools; pins stay.
+        """
         free = [i for i, row in enumerate(self._rows) if row["size"] and "alias_of" not in row]
         members: dict[int, list[int]] = {}
         for i, group in enumerate(self._group):

@@ -45,7 +45,10 @@ SCRATCHPADS = tuple(f"{letter} {percent}" for letter in "ACHK" for percent in (5
 
 
 def scratchpad(name: str) -> Problem:
-    """Return a problem of choosing buffers for a fast memory; a byte of another buffer costs two to four transfers."""
+    """Return a problem of choosing buffers for a fast memory.
+
+    Each byte of a buffer outside the fast memory costs two to four transfers.
+    """
     letter, percent = name.split()
     table, rng = problem(letter).buffers, random.Random(1)
     change = np.zeros(int(table.end.max()) + 1, dtype=np.int64)

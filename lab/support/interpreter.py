@@ -93,6 +93,7 @@ class Interpreter:
         return Call(path, names, frozenset(_freed_names(found["body"])))
 
     def _function_ways(self, body: list[dict[str, Any]], call: Call) -> list[Way]:
+        """Return all executions of a function's body, followed by the ends of the scopes that the call kept open."""
         ways = self._body_ways(body, call, ())
         ends = tuple(Event("end", call.path, name) for name in call.ends)
         return [(*way, *ends) for way in ways]
@@ -111,6 +112,7 @@ class Interpreter:
         return [(*way, *ends) for way in ways]
 
     def _concatenated_ways(self, first: Sequence[Way], second: Sequence[Way]) -> list[Way]:
+        """Return each execution of `first` followed by each of `second`. Raises TooManyWaysError."""
         if len(first) * len(second) > self.most:
             raise TooManyWaysError
         return [(*a, *b) for a in first for b in second]
@@ -196,11 +198,13 @@ class Interpreter:
         return [(Event("loop", path), *way, Event("loop-end", path)) for way in found]
 
     def _step_way(self, uses: list[tuple[str, str]], path: str, time: int) -> Way:
+        """Return the execution of one step: the uses of buffers, the step itself, and the buffers that it holds."""
         before = (Event(kind, path, name) for kind, name in uses)
         after = (Event("hold", path, name) for _, name in uses)
         return (*before, Event("step", path, time=time), *after)
 
     def _next_step(self) -> int:
+        """Count one more step, and return its number."""
         self.steps += 1
         return self.steps - 1
 

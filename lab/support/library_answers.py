@@ -52,26 +52,31 @@ def _plan_fields(answer: Any, limit: int | None) -> tuple[str | None, float | No
 
 
 def _object_fields(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+    """Return (text of the objects, None, lower bound) from the JSON answer about shared objects."""
     rows = [{"buffers": row["buffers"]} for row in answer["objects"]]
     return json.dumps({"objects": rows}, separators=(",", ":")) + "\n", None, answer["lower_bound"]
 
 
 def _symbol_fields(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+    """Return (text of the whole answer, None, None) from the JSON answer about symbolic sizes."""
     fields = {name: value for name, value in answer.items() if name not in ("said", "is_table")}
     return json.dumps(fields, separators=(",", ":")) + "\n", None, None
 
 
 def _order_fields(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+    """Return (text of the order, None, lower bound on the peak) from the JSON answer about an order."""
     return json.dumps(answer["order"], separators=(",", ":")) + "\n", None, answer["lower_bound"]
 
 
 def _recompute_fields(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+    """Return (text of the best order, None, None) among the answer's points with an extra cost of at most `limit`."""
     points = [p for p in answer["recomputed"]["points"] if limit is None or p["extra_cost"] <= limit]
     best = min(points, key=lambda p: p["live_peak"])
     return json.dumps(best["order"], separators=(",", ":")) + "\n", None, None
 
 
 def _cascade_fields(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
+    """Return (text of the point with the lowest peak, that peak, None) from the JSON answer about cascades."""
     point = min(answer["points"], key=lambda p: p["peak"])
     return json.dumps({"points": [point]}, separators=(",", ":")) + "\n", point["peak"], None
 

@@ -123,6 +123,7 @@ def alive_by_scope(program: Interpreter, ways: Iterable[Way], root: str) -> set[
 
 
 def _whole_span(program: Interpreter, root: str) -> set[int]:
+    """Return all steps of the call that owns a buffer or, for arguments and persistent buffers, of the program."""
     if root in (*program.arguments, *program.persistent):
         return set(range(-1, program.steps + 1))
     return set(range(*program.spans.get(program.path_of[root], (0, program.steps))))

@@ -28,6 +28,7 @@ def symbolic_model(name: str) -> SymbolicProblem:
     is_step = name.endswith(" step")
 
     def run(own: Any, *given: Any) -> Any:
+        """Return the network's result or, for a training step, a loss of it."""
         made = own.inner(*given)
         return made.square().mean() if is_step else made
 

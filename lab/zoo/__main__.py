@@ -1,10 +1,13 @@
 """Run the zoo: `python -m lab.zoo run [--minutes 360] [MODEL ...]`, `again N`, `write MODEL TO`, `page`.
 
-`run` measures all models without a row in the table, each in a separate process, and adds their rows. With `--on
-ADDRESS`, the machines of a cluster measure them; each needs this checkout. If a model fails, crashes or exceeds its CPU
-seconds, its row states the reason. `again` measures N random rows again and compares the results. `write` writes a
-model's certificates and the other files that the checkers read. `page` writes the HTML page of the table, and the
-tables of `docs/benchmarks.md`. All commands except `page` need torch, timm, torchvision and transformers.
+- `run` measures all models without a row in the table, each in a separate process, and adds their rows. With `--on
+  ADDRESS`, the machines of a cluster measure them; each needs this checkout. If a model fails, crashes or exceeds its
+  CPU seconds, its row states the reason.
+- `again` measures N random rows again and compares the results.
+- `write` writes a model's certificates and the other files that the checkers read.
+- `page` writes the HTML page of the table, and the tables of `docs/benchmarks.md`.
+
+All commands except `page` need torch, timm, torchvision and transformers.
 """
 
 from __future__ import annotations

@@ -89,6 +89,7 @@ def measure(model: Model, mode: str, checkers: Checkers) -> Row:
 
 
 def _short_reason(text: str) -> str:
+    """Return a text in one line of at most 120 characters."""
     return " ".join(text.split())[:120]
 
 

@@ -76,6 +76,7 @@ def _timm_models() -> Iterator[Model]:
 
 
 def _image_of_timm(model: Any, batch: int) -> Any:
+    """Return an input batch of images for a timm model, without data."""
     return torch.empty(batch, *model.default_cfg.get("input_size", (3, _IMAGE, _IMAGE)), device="meta")
 
 

@@ -63,7 +63,7 @@ class Costs:
         return Costs(self.cheapest, self.step * factor, extra, [steps // factor for steps in self.clash])
 
     def plan_steps(self, pool: Iterable[int], clashes: Iterable[int]) -> int:
-        """Return the cost, in steps, of a plan with these pools per buffer, whose priced pairs `clashes` meet."""
+        """Return the cost of a plan in steps, from each buffer's pool and the numbers of the priced pairs that meet."""
         return sum(extra[q] for extra, q in zip(self.extra, pool, strict=True)) + sum(self.clash[k] for k in clashes)
 
     def cost_of_steps(self, steps: int) -> float:

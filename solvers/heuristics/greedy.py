@@ -155,7 +155,7 @@ def rules(instance: Instance) -> Iterator[Rule]:
 
 
 def preference(instance: Instance) -> tuple[int, ...]:
-    """Return the pool numbers in the order in which pools are filled: by cost if costs count, else as given."""
+    """Return the pool numbers in the order in which pools are filled: by cost if costs count, or else as given."""
     pools = range(len(instance.pools))
     if instance.objective == "cost":
         return tuple(sorted(pools, key=lambda q: instance.pools[q].cost))

@@ -107,6 +107,7 @@ def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int
     offset = np.array(best.offset)
 
     def offer_repacked(packed: I64, by: str) -> None:
+        """Offer the best plan with its buffers in pool `q` moved to the offsets `packed`."""
         offset[here] = packed
         _offer(search, best.pool, column(offset), by)
 

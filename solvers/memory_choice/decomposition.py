@@ -97,6 +97,7 @@ class SubsetPackings:
         inner = self.search.child(part, work_limit=work)
 
         def stop_once_accepted(_: Progress) -> None:
+            """Stop the search for a packing once it ends at or below `end`."""
             if inner.best is not None and inner.best.score[0] <= end:
                 inner.stop("accepted")
 
@@ -181,7 +182,10 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 class Decomposition:
-    """The decomposition of an instance, with its proved goals and no-goods; ends[q] limits pool q, in units."""
+    """The search that chooses pools and packs them in turn, with the goals and no-goods proved so far.
+
+    ends[q] is the limit of pool q in units.
+    """
 
     def __init__(self, knapsack: Knapsack, search: Search) -> None:
         self.knapsack, self.search = knapsack, search
@@ -235,7 +239,7 @@ class Decomposition:
             self.floor = max(self.floor, floor)
 
     def search_windows_first(self, windows: Windows) -> bool:
-        """Offer plans near a cheap choice, and bounds on the cost of all choices; return True if there is a plan.
+        """Offer plans near a cheap choice of pools, and lower bounds on the cost; return True if there is a plan.
 
         The plans are improved window by window, that is, a few buffers at a time.
         """

@@ -182,7 +182,7 @@ class Knapsack:
         return np.stack([capacity.capacity_below(end) for capacity, end in zip(self.row_capacities, ends, strict=True)])
 
     def row_sums(self, amounts: Amounts) -> Amounts:
-        """Sum amounts of lifetimes, an array (r, m), over each row, and return the sums as an array (r, rows)."""
+        """Return the sums, as an array (r, rows), of amounts (r, m) over the lifetimes that cover each row."""
         # numpy's add.at is much faster on flat arrays, so flatten the amounts.
         change = np.zeros(len(amounts) * (self.rows + 1), dtype=amounts.dtype)
         before = np.arange(len(amounts))[:, None] * (self.rows + 1)

@@ -38,6 +38,7 @@ def write_model(problem: Problem, suffix: str, is_over: Callable[[], bool] = lam
     program = Draft()
 
     def require_time() -> None:
+        """Raise TimeOverError, with the progress so far, once the time is over."""
         if is_over():
             made = f"{len(program.rows)} rows and {len(program.keys)} columns of up to {rows} rows were written"
             raise TimeOverError(f"time_limit_s: must suffice to write the whole program: {made}")

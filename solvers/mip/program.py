@@ -106,9 +106,10 @@ def _highest_elsewhere(boxes: Boxes, q: int, b: int) -> int:
 
 
 def _decide_orders(program: Draft, boxes: Boxes) -> None:
-    """Decide the order of each pair by one binary, or by two if both boxes need not be in one pool or may share.
+    """Add binary columns for the order of each pair: one if the boxes must be apart in one pool, or else two.
 
-    If neither order is possible, one of them is fixed anyway, and its row makes the program infeasible.
+    Two are needed if the boxes need not be in one pool or may share bytes. If neither order is possible, one of them is
+    fixed anyway, and its row makes the program infeasible.
     """
     for a, b in boxes.pairs:
         first, second, shared = boxes.may_lie_below(a, b), boxes.may_lie_below(b, a), boxes.shared_in(a, b)

@@ -129,6 +129,7 @@ class PlanParts:
         part, columns = self._fix_orders(self.order[~is_free], values)
 
         def complete_values(its: F64) -> F64:
+            """Return the values of all columns: those of the smaller program, and the plan's values elsewhere."""
             whole = values.copy()
             whole[columns] = its
             return whole

@@ -110,7 +110,7 @@ def _partial_group_mask(colocation: I64, is_left_out: Bool) -> Bool:
 
 
 def pins_collide(instance: Instance, packer: Packer) -> bool:
-    """Return True if pinned buffers overlap illegally, among those with only one possible pool."""
+    """Return True if pinned buffers, each with only one allowed pool, overlap although they must not."""
     pinned = (instance.pin != ABSENT) & (instance.allowed.sum(axis=0) == 1)
     if pinned.sum() < 2:
         return False

@@ -81,7 +81,7 @@ def solve_profile(
 
 
 def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: Plan | None = None) -> Steps:
-    """Yield the searches of a profile, to each of which the caller sends the result; return the profile's result."""
+    """Yield the searches of a profile one by one; the caller sends back each result. Return the profile's result."""
     weights, percent = options.weights, options.max_slowdown
     options = options.model_copy(update={"profile": None})
     if weights is not None:
@@ -303,7 +303,7 @@ def interim_result(problem: Problem, profile: Profile, found: SolveResult) -> So
 
 
 def _ends_are_least(pools: Iterable[PoolUse]) -> bool:
-    """Return True if all pools end at their lower bounds; with priced pairs, a search may end before that."""
+    """Return True if all pools end at their lower bounds."""
     return all(row.used == row.lower_bound for row in pools)
 
 

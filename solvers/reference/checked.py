@@ -71,6 +71,7 @@ def _stop_check(search: Search) -> StopCheck:
     """Return a function that raises StoppedError once the search is over."""
 
     def stop_check() -> None:
+        """Raise StoppedError once the search is over."""
         if search.is_over:
             raise StoppedError
 

@@ -6,6 +6,7 @@ from memplan.questions import Row
 
 
 def _count() -> Any:
+    """Import the question `count` when it is first used, and return it."""
     from memplan_bump.count import QUESTION
 
     return QUESTION
