@@ -89,7 +89,7 @@ class LemmaSearch:
 
 
 def _lemma_instance(instance: Instance) -> LemmaInstance:
-    """Return the instance as the table that the core's lemma search reads."""
+    """Return the instance as the table that the lemma search of the compiled core reads."""
     step, reserved = instance.alignment.ravel(), [pool.reserved.reshape(-1, 2) for pool in instance.pools]
     return LemmaInstance(
         pools=len(instance.pools),
@@ -120,7 +120,7 @@ def _lemma_instance(instance: Instance) -> LemmaInstance:
 
 
 def _close(handle: Handle, *_: Reference[LemmaInstance] | Reference[core.LemmaQuestion]) -> None:
-    """Close a search of the core. The other parameters keep the tables that the search reads in memory until then."""
+    """Close a search of the compiled core. The other parameters keep its tables in memory until then."""
     core.close_lemmas(handle)
 
 

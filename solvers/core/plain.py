@@ -1,4 +1,4 @@
-"""One call of the core for plain problems: live sets, lower bound, greedy orders and, if a gap remains, exact search.
+"""One call of the compiled core for plain problems: lower bound, greedy orders and, if a gap remains, exact search.
 
 A plain problem has one pool, one lifetime per buffer, and no rules except capacity and alignment.
 """
@@ -61,7 +61,7 @@ plan_plain = CORE.kernel("plan_plain", tables=1)
 
 @dataclass(frozen=True, eq=False)
 class BegunSearch:
-    """An exact search of the core after its first turn. If `peak` is not ABSENT, `offset` is its best plan."""
+    """An exact search in the compiled core after its first turn. If `peak` is not ABSENT, `offset` is its best plan."""
 
     parts: Handle
     search: Handle
@@ -75,7 +75,7 @@ class BegunSearch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlainStart:
-    """The result of one call of the core for a plain problem: bound, best greedy order, and begun exact search.
+    """The result of one call of the compiled core for a plain problem: bound, best greedy order, begun exact search.
 
     `rule` is the number of the best greedy order, or -1 if the buffers fit in no order. `order` is the canonical order
     of the buffers, as an array (n,).
@@ -91,7 +91,7 @@ class PlainStart:
 
 
 class Limits(NamedTuple):
-    """The limits of one call of the core, as in PlainTask; packing stops at a plan of peak `target`, in units."""
+    """The limits of one call of the compiled core, as in PlainTask; packing stops at a peak of `target` units."""
 
     target: int = 0
     first: int = 2**62
@@ -124,7 +124,7 @@ def suits_instance(instance: Instance) -> bool:
 
 
 def solve_plain(problem: Problem, limits: Limits, instance: Instance | None = None) -> PlainStart:
-    """Bound the peak of a suitable problem, pack it greedily, and search exactly, in one call of the core.
+    """Bound the peak of a suitable problem, pack it greedily, and search exactly, in one call of the compiled core.
 
     The problem is also compiled, unless its `instance` is given.
     """
@@ -137,7 +137,7 @@ def solve_plain(problem: Problem, limits: Limits, instance: Instance | None = No
 
 
 def _instance_of(problem: Problem, task: PlainTask) -> Instance:
-    """Return the instance of a problem, built from the columns that a call of the core filled."""
+    """Return the instance of a problem, built from the columns that a call of the compiled core filled."""
     table, pool = problem.buffers, problem.pools[0]
     unit, n_sets = int(task.answer[0]), int(task.answer[1])
     size, step, start, end, time, _ = freeze(task.columns)
@@ -199,7 +199,7 @@ def start_of_instance(instance: Instance, limits: Limits, flag: I64) -> PlainSta
 
 
 def _run_core(columns: tuple[I64, I64, I64, I64], capacity: int, limits: Limits, flag: I64) -> PlainTask:
-    """Call the core for the buffers with these columns (size, start, end, alignment), and return the filled task."""
+    """Call the compiled core for buffers with these columns (size, start, end, alignment); return the filled task."""
     n = len(columns[0])
     rows, answer = np.zeros((8, n), dtype=np.int64), np.zeros(20, dtype=np.int64)
     target, first, near, nodes, seed, seconds = limits
@@ -250,6 +250,6 @@ def _default_columns(n: int) -> dict[str, Any]:
 
 
 def _close_search(parts: Handle, search: Handle) -> None:
-    """Close an exact search of the core, then free the state that its threads share."""
+    """Close an exact search of the compiled core, then free the state that its threads share."""
     close_search(search)
     close_parts(parts)

@@ -85,7 +85,7 @@ _NO_MEMORY = -(2**63)  # This value must equal kNoMemory in stack.hpp, because k
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Handle:
-    """The address of an object of the core, such as an open search; kernels accept a handle in place of a table."""
+    """The address of an object in the compiled core, such as an open search; kernels accept it in place of a table."""
 
     address: int
 

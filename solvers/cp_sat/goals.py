@@ -55,7 +55,7 @@ class CpSatEngine:
         return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
 
     def answer(self, question: CpSatQuestion, work: float) -> int:
-        """Solve a question with limited work, and return the lower bound on its goal that CP-SAT reports.
+        """Solve a question with limited work; return the lower bound that CP-SAT proves on its goal, or 0 without one.
 
         The work is counted in deterministic seconds, which hardly depend on the machine's load. Raises ValueError if
         CP-SAT rejects the model.
@@ -178,7 +178,7 @@ class _NextQuestion:
 
 
 def _questions_in_turn(goal: int) -> Iterator[_NextQuestion]:
-    """Yield the kinds and work limits of the questions about one goal, in an endless sequence."""
+    """Yield the kinds and work limits of questions about one goal (the cost or a pool's end), endlessly."""
     if goal == COST:
         yield _NextQuestion("choice", 4 * _FIRST_RUN)
     for work in (_FIRST_RUN * 1.5**k for k in count()):
@@ -189,7 +189,7 @@ def _questions_in_turn(goal: int) -> Iterator[_NextQuestion]:
 
 
 class _GoalPursuit:
-    """The minimization of one goal after another, with earlier goals fixed at their proved values."""
+    """The minimization of one goal (the cost or a pool's end) after another; earlier goals keep their proved values."""
 
     def __init__(self, instance: Instance, search: Search) -> None:
         self.instance, self.search = instance, search
@@ -203,7 +203,7 @@ class _GoalPursuit:
         self.engine = CpSatEngine(instance, search, costs, _buffer_orders(instance, self.random))
 
     def min_value(self, goal: int) -> int | None:
-        """Return the least value of a goal once it is reached and proved, or None if the search ends before."""
+        """Return the least value of a goal once a plan reaches it and it is proved; None if the search ends before."""
         floor = promising = self.goals.first_bound()
         for run in _questions_in_turn(goal):
             reached = self.goals.best_value(goal)
@@ -230,7 +230,7 @@ class _GoalPursuit:
         return None
 
     def _next_model_question(self, goal: int, limit: int, run: _NextQuestion) -> CpSatQuestion:
-        """Return the question for CP-SAT: `goal` is limited to `limit`, and earlier goals to their proved values."""
+        """Return the CP-SAT question about `goal`, limited to `limit`, while earlier goals keep their proved values."""
         settled = dict(zip(self.goals.order, self.goals.proved, strict=False))
         limits = self.limits | settled | {goal: limit}
         ends = tuple(limits[q] for q in range(len(self.instance.pools)))

@@ -137,7 +137,7 @@ def _bound_cost(
 
 
 def _minimise_end(model: CpModel, instance: Instance, boxes: AddressBoxes, question: CpSatQuestion) -> None:
-    """Minimize the end of the goal's pool."""
+    """Add the objective of minimizing the end of the pool that is the question's goal."""
     q = question.goal
     end = model.new_int_var(0, question.ends[q], "")
     for i, homes in enumerate(boxes):

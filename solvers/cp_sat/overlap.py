@@ -70,7 +70,7 @@ class AddressIntervals:
         return intervals, alone
 
     def buffer_interval(self, i: int, among: frozenset[int] = frozenset()) -> IntervalVar:
-        """Return the interval of a buffer, which is absent if the buffer lies inside one of its partners in `among`."""
+        """Return the interval of a buffer, which is absent if the buffer lies inside a sharing partner in `among`."""
         around = [j for j in sorted(self.sharing.partners[i] & among) if self.sharing.is_inside(i, j)]
         shares = [share for share in (self._sharing_literal(i, j) for j in around) if share is not None]
         return self._interval_unless_shared(i, shares)
@@ -90,11 +90,11 @@ class AddressIntervals:
         )
 
     def _sharing_literal(self, i: int, j: int) -> IntVar | None:
-        """Return the literal that is true if two partners share an offset in this pool; None for other pairs."""
+        """Return the literal that is true if two partners have the same offset in this pool; None for other pairs."""
         return self.shares.get((min(i, j), max(i, j), self.q))
 
     def _overlapping_views(self, members: list[int]) -> list[list[int]]:
-        """Return the members in groups of transitively overlapping views, each in ascending order of distance."""
+        """Return the members as lists of overlapping views (of one rigid group), each list ascending by distance."""
         anchor, distance, size = self.instance.anchor, self.instance.distance, self.instance.size
         views: list[list[int]] = []
         last, end = -1, 0
@@ -107,7 +107,7 @@ class AddressIntervals:
         return views
 
     def _views_interval(self, views: list[int]) -> IntervalVar:
-        """Return the interval from the lowest start to the highest end of overlapping views."""
+        """Return one interval from the lowest start to the highest end of overlapping members of a rigid group."""
         low = views[0]
         end = max(int(self.instance.distance[i] + self.instance.size[i]) for i in views)
         box, key = self.boxes[low][self.q], ("views", low, end)
@@ -138,7 +138,7 @@ class AddressIntervals:
 
 
 def partners_may_share_an_offset(model: CpModel, instance: Instance, boxes: AddressBoxes) -> Shares:
-    """Return, for each pair of partners and each common pool, a literal that both are there at the same offset."""
+    """Return, for each pair of partners and each common pool, a literal that both have the same offset there."""
     shares: Shares = {}
     for i, j in Sharing(instance).pairs:
         for q in boxes[i].keys() & boxes[j].keys():

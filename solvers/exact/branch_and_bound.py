@@ -68,7 +68,7 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 class Parts:
-    """An instance in the core, with the state that its search threads share.
+    """An instance in the compiled core, with the state that its search threads share.
 
     `bound` is the least peak that the threads have not excluded, even if `search` does not use it. `is_proving` becomes
     true once a long run was exhaustive, because the best known peak is then probably close to the minimum.
@@ -87,7 +87,7 @@ class Parts:
 
 
 def core_instance(instance: Instance) -> exact.OnePool:
-    """Return an instance with one pool as the table that the core's exact search reads."""
+    """Return an instance with one pool as the table that the exact search of the compiled core reads."""
     step, lowest, highest = instance.alignment[0], instance.lowest[0], instance.highest[0]
     pair_first, pair, clearance = clear_lists(instance)
     barred_first, barred = instance.barred_in(0)
@@ -177,7 +177,7 @@ class SearchThread:
 
 
 def offer_begun(search: Search, begun: BegunSearch) -> None:
-    """Offer the plan and the bound of an exact search that an earlier call of the core began."""
+    """Offer the plan and the bound of an exact search that an earlier call of the compiled core began."""
     if begun.peak != ABSENT and (search.best is None or begun.peak < search.best.score[-1]):
         search.offer(np.zeros(len(begun.offset), dtype=np.int64), begun.offset, NAME)
     if begun.bound > search.bound[-1]:
@@ -187,5 +187,5 @@ def offer_begun(search: Search, begun: BegunSearch) -> None:
 
 
 def _close(handle: Handle, _: Parts) -> None:
-    """Close a search of the core. The second parameter keeps the shared parts in memory until then."""
+    """Close a search of the compiled core. The second parameter keeps the shared parts in memory until then."""
     exact.close_search(handle)

@@ -143,7 +143,7 @@ class CoreSearch(Search):
             self.offer(best.pool[members], best.offset[members], best.by)
 
     def pack(self) -> int:
-        """Pack the core in several orders, which is fast and often sufficient, and return the cost in nodes."""
+        """Pack the buffers of the core in several orders, which is often sufficient, and return the cost in nodes."""
         moves = MoveSearch(self.instance, self.flag, np.random.default_rng(self.seed), lambda offset, _: None)
         for _ in islice(moves.restarts(), ORDERS):
             if moves.best is not None and moves.peak <= self.bound[-1]:
@@ -153,7 +153,7 @@ class CoreSearch(Search):
         return ORDERS * packing_work(self.instance) // NODE_WORK
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:
-        """Store an assignment of the core if it is better than the stored one, and return True if so."""
+        """Store an assignment of the core's buffers if it is better than the stored one, and return True if so."""
         value = score(self.instance, pool, offset)
         if self.best is not None and self.best.score <= value:
             return False
@@ -165,5 +165,5 @@ class CoreSearch(Search):
         self.outer.offer_bound(bound, NAME)
 
     def claim_infeasible(self, by: str) -> None:
-        """Claim that the whole problem is infeasible, because its core is."""
+        """Claim that the whole problem is infeasible, because its core (some of its buffers) is infeasible."""
         self.outer.claim_infeasible(NAME)

@@ -51,13 +51,13 @@ class Sharing:
 
     @cached_property
     def partners(self) -> list[frozenset[int]]:
-        """For each buffer, the set of its partners, with which it may share an offset."""
+        """For each buffer, the set of its partners: the buffers with which it may share an offset."""
         instance = self._instance
         return [frozenset(neighbours(instance.share_first, instance.share, i)) for i in range(len(instance))]
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
-        """The pairs of partners, each pair once as (lower position, higher position)."""
+        """The pairs of partners (buffers that may share an offset), each once as (lower position, higher position)."""
         return [(i, j) for i, mine in enumerate(self.partners) for j in sorted(mine) if i < j]
 
     def are_views(self, i: int, j: int) -> bool:
@@ -78,7 +78,7 @@ class Sharing:
 
     @cached_property
     def is_tied(self) -> list[bool]:
-        """For each buffer, True if it has partners or is in a rigid group with other members."""
+        """For each buffer, True if it may share an offset with a partner, or its rigid group has other members."""
         members = np.bincount(self._instance.anchor, minlength=len(self._instance))
         tied: list[bool] = ((members[self._instance.anchor] > 1) | (np.diff(self._instance.share_first) > 0)).tolist()
         return tied

@@ -215,7 +215,7 @@ class Decomposition:
         return max(least, min(most, int(_FIRST_SHARE * self.search.remaining_s / each_s)))
 
     def _first_bound(self, goal: int) -> tuple[Multipliers, int]:
-        """Return multipliers for a goal and the lower bound that they give, after offering that bound to the search."""
+        """Return (multipliers for a goal, the lower bound that they give), after offering that bound to the search."""
         knapsack, limit = self.knapsack, self.knapsack.limits(self.ends)
         if goal == COST:
             multipliers = cost_multipliers(knapsack, self.measured, limit, self.dearest, self.iterations, self._flag())
@@ -292,7 +292,10 @@ class Decomposition:
         return self.goals.pursue(lambda goal: self._min_value(goal, work)) or self.search.is_over
 
     def _min_value(self, goal: int, work: int) -> int | None:
-        """Return the least value of a goal if it is proved, or None; a proved value limits all later goals."""
+        """Return the least value of a goal (the cost or a pool's end) if it is proved, or None.
+
+        All later choices keep the proved value.
+        """
         self.doubts = []
         if goal != COST:
             value = self._min_end(goal, work)
@@ -473,7 +476,7 @@ class Decomposition:
         return np.ones(1, dtype=np.int64) if self._is_over() else self.search.flag
 
     def _offer_floor(self, floor: int, before: int = 0) -> int:
-        """Offer a lower bound on the current goal if it exceeds the previous one, and return the higher of both."""
+        """Offer a lower bound on the current goal if it exceeds the bound `before`, and return the higher of both."""
         if floor > before:
             self.search.offer_bound(self.goals.score(floor), NAME)
         return max(floor, before)

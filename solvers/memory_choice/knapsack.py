@@ -71,13 +71,13 @@ class RowCapacity:
 
 
 def _rounded_reserves(pool: CompiledPool, granule: int) -> list[tuple[int, int]]:
-    """Return the reserved ranges with both ends rounded up to granules, because buffers start only at granules."""
+    """Return the reserved ranges with both ends rounded up to granules, at which all buffers start."""
     rows = pool.reserved.tolist()
     return [(-(-low // granule) * granule, -(-high // granule) * granule) for low, high in rows]
 
 
 def _waste_by_row(waste: I64, lives: tuple[I64, I64, I64], rows: int) -> I64:
-    """Return, for each row, the most units that a live buffer leaves unused in its last granule."""
+    """Return, for each row (live set), the most units that one of its buffers leaves unused in its last granule."""
     lifetime_buffer, start, end = lives
     kinds = np.unique(waste[waste > 0])
     # The largest waste is valid for all rows but gives a weaker bound, so use it only for many kinds of waste.

@@ -16,7 +16,7 @@ def colocated_buffers_lie_in_one_pool(program: Draft, boxes: Boxes) -> None:
 
 
 def rigid_groups_keep_their_distances(program: Draft, boxes: Boxes) -> None:
-    """Require each member of a rigid group to keep its distance from the group's anchor."""
+    """Require each member of a rigid group to keep its distance from the group's anchor (its first buffer)."""
     for b, anchor in enumerate(boxes.instance.anchor.tolist()):
         if anchor != b:
             distance = int(boxes.instance.distance[b])
@@ -86,7 +86,7 @@ def bank_partners_touch_no_common_bank(program: Draft, boxes: Boxes) -> None:
 
 
 def priced_pairs_pay_if_they_meet(program: Draft, boxes: Boxes) -> None:
-    """Require the buffers of a priced pair to be disjoint, in bytes or in banks, or else to pay the pair's price."""
+    """Require each priced pair to share no byte or bank, or else add the pair's price to the cost."""
     priced = boxes.instance.priced_pairs
     for k, ((a, b), by_bank) in enumerate(zip(priced.rows.tolist(), priced.by_bank.tolist(), strict=True)):
         paid = Term(program.column(("paid", k, a, b), 0, 1, is_whole=True))

@@ -71,7 +71,7 @@ def _add_offsets_and_ends(program: Draft, boxes: Boxes) -> None:
 
 
 def _add_peaks(program: Draft, question: MipQuestion) -> None:
-    """Add a column for the peak of each pool, limited to the range from its floor to its limit."""
+    """Add a column for the peak of each pool; its limits are the proved lower bound (floor) and the allowed end."""
     for q, (floor, limit) in enumerate(zip(question.floor, question.limit, strict=True)):
         program.column(("peak", q), floor, limit, unit="units")
 
@@ -200,14 +200,20 @@ def _add_stacking_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> N
 
 
 def _require_support(program: Draft, boxes: Boxes, t: int, b: int, others: list[int]) -> None:
-    """Add a cut: the offset of box `b` is at least the extents of the `others` of crowd `t` that are below it."""
+    """Add a cut: the offset of box `b` is at least the extents of those `others` of a crowd that are below it.
+
+    A crowd is a set of conflicting buffers, and an extent is a size rounded up to the grid.
+    """
     lowest = min(boxes.grid.shift[q] for q in boxes.all[b].span) - boxes.all[b].early
     below = [(program.order_term(a, b), -boxes.all[a].extent) for a in others]
     program.row_of(("held", t, b), [(Term(program.at["offset", b]), 1), *below], at_least=lowest)
 
 
 def _raise_peak(program: Draft, boxes: Boxes, question: MipQuestion, t: int, b: int, others: list[int]) -> None:
-    """Add cuts: each peak is at least the end of box `b` plus the extents of the `others` of crowd `t` above it."""
+    """Add cuts: each peak is at least the end of box `b` plus the extents of the `others` of a crowd above it.
+
+    A crowd is a set of conflicting buffers, and an extent is a size rounded up to the grid.
+    """
     box = boxes.all[b]
     waste = max(boxes.all[a].waste for a in (b, *others))
     above = [(program.order_term(b, a), -boxes.all[a].extent) for a in others]
@@ -218,7 +224,7 @@ def _raise_peak(program: Draft, boxes: Boxes, question: MipQuestion, t: int, b: 
 
 
 def _add_capacity_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
-    """Add cuts by which the members of each crowd in a pool fit below its peak and around its reserved ranges."""
+    """Add cuts: the buffers of a crowd (conflict set) in a pool fit below its peak and around its reserved ranges."""
     for t, members in enumerate(boxes.crowds):
         for q, limit in enumerate(question.limit):
             inside = [b for b in members if q in boxes.all[b].span]

@@ -43,7 +43,7 @@ class RatedPlan:
 
     @property
     def total_excess(self) -> int:
-        """The sum of the excesses of all crowds, in units."""
+        """The units by which plans exceed the lower bound, summed over all crowds (sets of conflicting buffers)."""
         return int(self.heights.sum())
 
 
@@ -115,7 +115,7 @@ class PlanParts:
         self._values_of = lru_cache(maxsize=1)(lambda plan: start_of(program, boxes, plan.pool, plan.offset))
 
     def rate(self, pool: I64, offset: I64) -> RatedPlan:
-        """Return a plan together with the excess of each crowd over the floor."""
+        """Return a plan together with the excess of each crowd (set of conflicting buffers) over the lower bound."""
         ends = np.where(pool == self.q, offset + self.boxes.instance.size, 0)
         heights = [max(0, int(ends[members].max(initial=0)) - self.floor) for members in self.crowds]
         return RatedPlan(pool, offset, column(heights))
@@ -181,7 +181,7 @@ class PlanParts:
         return plan
 
     def _free_few_orders(self, t: int, count: int) -> Bits:
-        """Return a mask of the orders to free: all that involve `count` drawn buffers, mostly near crowd `t`."""
+        """Return a mask of the orders to free: all that involve `count` drawn buffers, mostly near conflict set `t`."""
         n = self.boxes.n
         away = np.maximum(0, np.maximum(self.first[:n] - t, t - self.last[:n]))
         weight = np.exp(-away / _REACH)
@@ -191,7 +191,7 @@ class PlanParts:
         return chosen[self.a] | chosen[self.b]
 
     def _free_orders_in_time(self, t: int, count: int) -> Bits:
-        """Return a mask of the orders to free: those between boxes alive in a time range around crowd `t`."""
+        """Return a mask of the orders to free: those between boxes alive in a time range around conflict set `t`."""
         low, high, is_free = t, t, np.zeros(len(self.order), dtype=np.bool_)
         while True:
             inside = (self.first <= high) & (self.last >= low)

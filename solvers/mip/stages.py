@@ -167,7 +167,7 @@ class _Pursuit:
     goals: Goals
 
     def min_value(self, goal: int) -> int | None:
-        """Return the least value of a goal once a plan reaches it and the engine proves it, or else None."""
+        """Return the least value of a goal once a plan reaches it and the engine proves it; None if this fails."""
         first = self.goals.first_bound()
         floor = self._decide(goal, first)
         if floor == first:
@@ -198,7 +198,7 @@ class _Pursuit:
         return floor
 
     def _rearrange(self, goal: int, floor: int) -> None:
-        """Rearrange parts of the best plan until no end exceeds the floor, or the time for this is over."""
+        """Rearrange parts of the best plan until no end exceeds the lower bound, or the time for this is over."""
         most, best = self.goals.best_value(goal), self.search.best
         if goal == COST or self.search.deterministic or self.search.is_over or best is None or most in (None, floor):
             return
@@ -248,7 +248,7 @@ class _Pursuit:
                 least, restarts = plan, 0
 
     def _minimise(self, goal: int, floor: int, most: int | None) -> int:
-        """Search for better plans between `floor` and the incumbent, and return the new lower bound."""
+        """Search for plans better than the best one and not below `floor`, and return the new lower bound."""
         run = _Run(is_decision=False, ends=self.search.clock() + self._remaining_s)
         outcome = self._solve_for(goal, floor, most, run)
         if outcome.status == "open" and not self.search.deterministic:
@@ -268,7 +268,10 @@ class _Pursuit:
         return max(0.05, self.search.remaining_s - RESERVE_S)
 
     def _solve_for(self, goal: int, floor: int, most: int | None, run: _Run) -> Outcome:
-        """Run the engine for a goal between `floor` and `most`, and return its outcome with an integer bound."""
+        """Run the engine for a goal (the cost or a pool's end) from `floor` to `most`; return the outcome.
+
+        The bound in the outcome is rounded up to a whole number of units or steps.
+        """
         boxes = Boxes(self.instance, self._limits(goal, most))
         if any(not box.span for box in boxes.all):
             return Outcome("infeasible")

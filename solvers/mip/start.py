@@ -115,7 +115,7 @@ def _column_value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset
 
 
 def _height(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int], q: int, t: int) -> float:
-    """Return how far the highest end in crowd `t` is above the floor of pool `q`, or 0, in the program's scale."""
+    """Return how far the highest end in crowd (conflict set) `t` is above pool `q`'s floor, in the program's scale."""
     ends = [offset[b] + boxes.all[b].size for b in boxes.crowds[t] if pool[b] == q]
     return max(0.0, max(ends, default=0) / program.scale - float(program.lower[program.at["peak", q]]))
 

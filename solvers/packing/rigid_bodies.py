@@ -84,7 +84,7 @@ class Bodies:
             self.highest[both] = min(highest + below, I64_MAX)
 
     def members(self, lead: int) -> list[int]:
-        """Return the buffers of the body that has the given lead."""
+        """Return the buffers of the body that is named by its buffer `lead`."""
         return self._members.get(lead, [lead])
 
     def group(self, order: I64) -> tuple[I64, I64]:

@@ -21,9 +21,9 @@ _FRESH = 0.3
 
 @dataclass(frozen=True)
 class SharingDecisions:
-    """The decisions for one packing: pairs that share an offset, and priced pairs that never meet.
+    """The decisions for one packing: pairs that share an offset, and priced pairs that are kept apart.
 
-    The two buffers of a `glued` pair share an offset if possible. `parted` has the numbers of the priced pairs.
+    The two buffers of a `glued` pair share an offset if possible. `parted` has the numbers of the separated pairs.
     """
 
     glued: tuple[Pair, ...] = ()
@@ -78,7 +78,10 @@ def share_pairs(instance: Instance) -> list[Pair]:
 
 
 def forbid_sharing(instance: Instance, numbers: Sequence[int]) -> Instance:
-    """Return the instance with hard rules against sharing for the priced pairs with the given numbers."""
+    """Return the instance in which the priced pairs with these numbers must not share bytes or banks, even at a price.
+
+    Pairs in one rigid group are left out, because their distance is fixed.
+    """
     chosen, priced = np.array(numbers, dtype=np.int64), instance.priced_pairs
     # Members of one rigid group have a fixed distance, so no rule can keep them apart: leave out their pairs.
     chosen = chosen[instance.anchor[priced.rows[chosen, 0]] != instance.anchor[priced.rows[chosen, 1]]]

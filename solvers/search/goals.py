@@ -30,9 +30,9 @@ class Goals:
         self._initial_ends = tuple(int(end) for end in search.bound[self.has_cost :])
 
     def pursue(self, least: Callable[[int], int | None]) -> bool:
-        """Minimize the unproved goals in order by `least(goal)`; return False if one of them stays unproved.
+        """Minimize the unproved goals in order by `least(goal)`; return False if one of them cannot be proved.
 
-        `least` returns the proved minimum of a goal, or None.
+        `least` returns the proved minimum of a goal (the cost or a pool's end), or None.
         """
         for goal in self.order[len(self.proved) :]:
             value = least(goal)
@@ -42,7 +42,7 @@ class Goals:
         return True
 
     def best_value(self, goal: int) -> int | None:
-        """Return the value of a goal in the best plan so far, or None if there is no plan."""
+        """Return the value of a goal in the best plan (cost in steps or end in units), or None if there is no plan."""
         best = self.search.best
         if best is None:
             return None

@@ -204,7 +204,7 @@ class Search:
                 self.stop("accepted")
 
     def _gap(self, best: Assignment) -> float | None:
-        """Return the relative gap of the first goal, or None if its bound is 0 and not reached."""
+        """Return the relative gap of the first goal in the best plan; None if its bound is 0 and not reached."""
         if len(best.score) == 1:
             return self.progress().gap
         value, least = best.score[0], self.bound[0]
