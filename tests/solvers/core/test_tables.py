@@ -35,7 +35,19 @@ def tables() -> dict[str, type[NamedTuple]]:
 def structs() -> dict[str, list[tuple[str, str]]]:
     """Return the fields (type, name) of the structs in all C++ sources, by struct name."""
     text = "\n".join(path.read_text() for _, folder in FOLDERS for path in sorted(folder.glob("*.[ch]pp")))
-    return {name: re.findall(r"^  ([\w<>]+) (\w+);", body, re.MULTILINE) for name, body in STRUCT.findall(text)}
+    lines = {
+        name: re.findall(r"^  ([\w<>]+) (\w+(?:, \w+)*);", body, re.MULTILINE) for name, body in STRUCT.findall(text)
+    }
+    plain = {
+        name: [(kind, field) for kind, fields in body for field in fields.split(", ")] for name, body in lines.items()
+    }
+    return {name: [each for field in body for each in members_of(field, plain)] for name, body in plain.items()}
+
+
+def members_of(field: tuple[str, str], plain: dict[str, list[tuple[str, str]]]) -> list[tuple[str, str]]:
+    """Return the fields of a field that is a struct itself, named after both; or else the field."""
+    kind, name = field
+    return [(inner, f"{name}_{part}") for inner, part in plain[kind]] if kind in plain else [field]
 
 
 @pytest.mark.parametrize("name", sorted(tables()))

@@ -92,7 +92,7 @@ def test_sizes_are_expressions_over_open_dimensions() -> None:
             'dims: must be an open dimension of the model .words.0, words.1., got "words.2"',
         ),
         (text_model(signature=()), {"n": 3}, 'dims: must not be given, as TFLite names no dimensions, got "n"'),
-        (text_model(), {"words.0": (3,)}, "dims: must be one size, such as words.0=8 (only ONNX models accept"),
+        (text_model(), {"words.0": (3,)}, "dims: must be one size, such as words.0=8 .only ONNX models accept"),
         (text_model(), {"words.0": 3}, r"operators\[4\]: must have a shape that follows from its inputs, for RESHAPE"),
     ],
 )
