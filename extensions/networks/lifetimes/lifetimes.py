@@ -173,6 +173,7 @@ class _Walk:
         return held
 
     def _states_after_use(self, use: Use, held: Held) -> Held:
+        """Return the variable's possible states after a use; raises OperationsError unless `held` allows the use."""
         if use.action == "end":
             return _FREE
         if use.action == "alloc" and held != _FREE:
@@ -184,6 +185,7 @@ class _Walk:
         return _FREE if use.action == "free" else _HELD
 
     def _states_after_part(self, part: BlockPart, uses: Sequence[Use], held: Held) -> Held:
+        """Return the variable's possible states (allocated or free) after a nested choice or loop."""
         if isinstance(part, BranchChoice):
             ends = [self._states_after_branch(branch, uses_in_run(branch, uses), held) for branch in part.branches]
             return frozenset().union(*ends)
@@ -193,6 +195,7 @@ class _Walk:
         return held
 
     def _states_after_branch(self, branch: StatementBlock, uses: Sequence[Use], held: Held) -> Held:
+        """Return the variable's possible states after a branch, and add its lifetime in the branch to `found`."""
         if uses:
             return self.run(branch, uses, held)
         if True in held:
@@ -200,5 +203,6 @@ class _Walk:
         return held
 
     def _error_at(self, where: int | str, rule: str) -> OperationsError:
+        """Return the error that a variable breaks a rule at a stretch (an index) or at a path."""
         path = self.timeline.path(where) if isinstance(where, int) else where
         return OperationsError(f"{self.name}: {rule}, got {path}")

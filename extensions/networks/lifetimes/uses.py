@@ -106,6 +106,7 @@ def first_access(run: StatementBlock, uses: Sequence[Use], writing: Set[Action] 
 
 
 def _first_access_of_item(item: BlockItem, writing: Set[Action]) -> tuple[bool, bool]:
+    """Return whether the variable may be read before it is written, and whether each path of the item writes it."""
     if item.part is None:
         action = item.uses[0].action
         return action in _READING - writing, action in writing
@@ -195,12 +196,14 @@ class _Walk:
             self._add_death("after" if stretch else "start-of", self.timeline.path(stretch))
 
     def _walk_part(self, part: BlockPart, uses: Sequence[Use], before: bool, after: bool) -> None:
+        """Add the lifetime of the variable within a nested loop or choice."""
         if isinstance(part, Loop):
             self._walk_loop(part, uses, before, after)
         else:
             self._walk_choice(part, uses, before, after)
 
     def _walk_choice(self, choice: BranchChoice, uses: Sequence[Use], before: bool, after: bool) -> None:
+        """Add the lifetime of the variable within each branch of a choice, and its deaths at the starts of branches."""
         for k, branch in enumerate(choice.branches):
             inside = uses_in_run(branch, uses)
             if inside:
@@ -209,6 +212,7 @@ class _Walk:
                 self._add_death("start-of", f"{choice.path}.{k}")
 
     def _walk_loop(self, loop: Loop, uses: Sequence[Use], before: bool, after: bool) -> None:
+        """Add the lifetime of the variable in a loop: all of the loop if a value may cross its iterations or ends."""
         if not (before or after or self._crosses_iterations(loop)):
             self.run(loop.body, uses, False, False)
             return
@@ -227,4 +231,5 @@ class _Walk:
         return first_access(loop.body, uses_in_run(loop.body, self.uses))[0]
 
     def _add_death(self, where: Where, path: str) -> None:
+        """Record a point from which the variable is unused."""
         self.found.deaths.append(Death(where, path))

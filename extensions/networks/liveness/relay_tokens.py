@@ -65,6 +65,7 @@ class FreeTokens:
         insort(self._entries, (token.width, self._freed, token), key=lambda entry: entry[:2])
 
     def _first_at_least(self, size: int) -> int:
+        """Return the position of the first free storage of at least `size` bytes."""
         return bisect_left(self._entries, size, key=lambda entry: entry[0])
 
 
@@ -108,4 +109,5 @@ class FreeTextures:
 
 
 def _has_close_size(side: int, other: int) -> bool:
+    """Return True if the larger side is at most the allowed ratio times the smaller one."""
     return max(side, other) // max(1, min(side, other)) <= _MAX_RATIO

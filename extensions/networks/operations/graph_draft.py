@@ -165,6 +165,7 @@ class GraphDraft:
         )
 
     def _exists(self, root: str) -> bool:
+        """Return True if a buffer exists before the present operation: written earlier, given, or resident."""
         return root in self.made or root in self.given or root not in self.counted
 
     def _counted_inside(self, k: int, statement: Statement | None, apart: set[str]) -> set[str]:
@@ -215,6 +216,11 @@ class GraphDraft:
     def _new_region(
         self, kind: RegionKind, body: list[Placed], deep: set[str], given: set[str], kept: set[str]
     ) -> tuple[Region, int]:
+        """Return a region made of the statements in `body`, and its peak in bytes.
+
+        The buffers in `deep` are used by this operation's nested statements only. Buffers in `given` exist before the
+        region, and buffers in `kept` are needed after it.
+        """
         program = self.program
         facts = program.facts.operations.get(self.drawing)
         program.depth += 1
@@ -250,6 +256,7 @@ class GraphDraft:
         return Region(kind="call", graph=graph, outer=outer), peak_of(graph, range(len(graph.ops)))
 
     def _count_operations(self, n_operations: int) -> None:
+        """Add to the number of operations in all graphs; raises OperationsError if there are too many."""
         self.n_operations += n_operations
         if self.n_operations > MAX_OPERATIONS:
             raise OperationsError(f"functions: must run at most {MAX_OPERATIONS} operations, calls included, got more")
@@ -279,6 +286,7 @@ class GraphDraft:
         return fields
 
     def _shape(self, name: str) -> tuple[int, ...] | None:
+        """Return the shape of a buffer in the file's facts, or None if it is unknown."""
         facts = self.facts.tensors.get(name)
         return facts.shape if facts is not None else None
 

@@ -57,6 +57,7 @@ def order_and_place(
     inside = order_regions(graph, control)
 
     def pose(order: Sequence[int]) -> Problem:
+        """Return the problem of placing the tensors of the graph if its operations run in an order."""
         return problem_of_order(inside.graph, order, alignment=alignment)
 
     return order_and_plan(inside, pose, goal, control, on_order)
@@ -101,6 +102,7 @@ class _PlannedOrder(NamedTuple):
 
     @property
     def quality(self) -> tuple[int, int]:
+        """The peak of the plan and the number of moved operations; lower is better."""
         return self.plan.peak or 0, move_count(self.order)
 
 
@@ -180,6 +182,7 @@ class PlannedOrders:
         return plan.peak
 
     def _improve_plan(self, planned: _PlannedOrder) -> None:
+        """Plan an order again for longer, and keep the new plan if its peak is lower."""
         plan = self._solve_within(planned.problem, _LONG_SHARE * self._remaining_s, planned.plan)
         if plan.peak is not None and plan.peak < (planned.plan.peak or 0):
             self.planned[self.planned.index(planned)] = planned._replace(plan=plan)

@@ -112,6 +112,7 @@ class Cuts:
         return inputs
 
     def _readers(self, tensor: int) -> I64:
+        """Return the macros that read a tensor."""
         return self._moves.reader[self._moves.reader_first[tensor] : self._moves.reader_first[tensor + 1]]
 
     def _cut_after(self, macro: int, step: int, others: set[int]) -> Cut | None:

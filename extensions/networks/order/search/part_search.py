@@ -115,6 +115,7 @@ class PartSearch:
         self._round += 1
 
     def _can_continue(self, floor: int) -> bool:
+        """Return True if time remains and a lower peak may exist above `floor`."""
         return self.is_open(floor) and not self._control.is_over
 
     def _keep_if_better(self, order: list[int] | None) -> None:
@@ -150,6 +151,7 @@ class PartSearch:
                 misses = 0
 
     def _search_within_budget(self, way: Way, budget: int, node_limit: int, seed: int = 0) -> bool:
+        """Search depth first for an order within a budget; return True if an order was found or a bound was proved."""
         if self._alike is None:
             self._alike = encode_twins(self.part)
         if way == self._tree_way:

@@ -46,6 +46,7 @@ def search_lines(
 
 
 def _first_operations(reduced: MacroGraph, part: OrderPart) -> list[int]:
+    """Return the first operation of each macro of a part."""
     return [reduced.macros[v].operations[0] for v in part.members]
 
 

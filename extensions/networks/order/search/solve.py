@@ -108,6 +108,7 @@ def order_regions(graph: OperationGraph, control: Control) -> OrderedRegions:
     rest_s = control.remaining_s / 2
 
     def order_of(region: OrderedRegions, _: tuple[int, ...]) -> tuple[Sequence[int], int]:
+        """Search an order of a region in half of the remaining time; return it and a lower bound on the peak."""
         nonlocal rest_s
         since = time.monotonic()
         with control.limit_to(max(0.0, rest_s / 2)).search_control(WORK_PER_S) as watched:
@@ -198,6 +199,7 @@ class OrderSearch:
 
     @property
     def _search_bound(self) -> int:
+        """The largest of the lower bounds that the searches of the parts have proved."""
         return max((search.bound for search in self._searches), default=0)
 
     def witness(self) -> Witness:
@@ -233,6 +235,7 @@ class OrderSearch:
         return tuple(self._operations_of(members)) if members and len(members) == len(orders) else None
 
     def _operations_of(self, members: Iterable[list[int]]) -> list[int]:
+        """Return the operations that the macros in several lists run, in sequence."""
         return self._reduced.operations_of(v for row in members for v in row)
 
 

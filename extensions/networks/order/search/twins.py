@@ -69,6 +69,7 @@ def _connected_groups(part: OrderPart) -> list[list[int]]:
     group = list(range(len(part.members)))
 
     def root(v: int) -> int:
+        """Return the representative of the connected component of macro v."""
         while group[v] != v:
             group[v] = group[group[v]]
             v = group[v]
