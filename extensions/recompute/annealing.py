@@ -140,19 +140,23 @@ class Annealing:
         return True
 
     def _steps_of_round(self, number: int) -> int:
+        """Return the number of steps of a round; later rounds are longer, as far as the counted work allows."""
         left = self._search.work_left() // _SPLIT
         return max(1, min(left, self._first << min(number // len(_HEATS), self._doublings)))
 
     def _is_over(self, budget: int) -> bool:
+        """Return True if the time is over, or if no cheaper program within the budget can exist."""
         return self._search.is_over() or self._min_cost(budget) <= self._search.stays.once
 
     def _min_cost(self, budget: int) -> int:
+        """Return the lowest cost found for a peak of at most `budget` bytes; a very large number if none was found."""
         return min(
             (int(cost) for mark, cost in zip(self._marks, self._kept.cost, strict=True) if mark <= budget),
             default=_NONE,
         )
 
     def _drops_at(self, at: int) -> Drops | None:
+        """Return the cheapest drops (times without a tensor) for the mark (peak) at position `at`, or None."""
         known, cost = self._known[at], int(self._kept.cost[at])
         if cost == _NONE or (known is not None and known.cost == cost):
             return known

@@ -115,6 +115,7 @@ class _Memory:
         return self._places is not None and self._places[0][tensor] == self._places[0][other]
 
     def _clear_range(self, where: str, begin: int, size: int) -> None:
+        """Remove the values of all tensors in a byte range; raises OperationsError if it has no offset."""
         if begin < 0:
             raise OperationsError(f"{where}: every tensor and workspace that it uses must have an offset")
         at = bisect_left(self._ranges, (begin, -1))

@@ -87,6 +87,7 @@ class Descent:
         return self._affordable_drops(annealing, most, points)
 
     def _affordable_drops(self, annealing: Annealing, most: int, points: int) -> list[Drops]:
+        """Take over the drops that an annealing found; return the cheapest ones that cost at most `most`."""
         self.found += annealing.new_drops()
         self._seed = annealing.seed
         self.others = sorted((drops for drops in annealing.ended if drops.cost <= most), key=lambda drops: drops.peak)
@@ -180,6 +181,7 @@ class Descent:
                 low = budget
 
     def _budgets_to_lowest(self, found: Sequence[Drops], points: int) -> list[int]:
+        """Return `points` budgets from the full peak down to the lowest peak of the drops found, in bytes."""
         least = min((drops.peak for drops in found), default=self.start.peak)
         return [*peak_steps(self.start.peak, least, points), least]
 

@@ -107,6 +107,7 @@ def _run_highs(task: Task, parent: Parent) -> None:
     """Minimise a task's integer program with HiGHS, and send solutions, bounds and the status to its parent."""
 
     def take(values: F64) -> None:
+        """Send the column values of a solution to the parent process, rounded to integers."""
         parent.send(["found", np.rint(values).astype(np.int64)])
 
     program = task.draft.finish(1)
@@ -137,9 +138,11 @@ def _run_cp_sat(task: Task, parent: Parent) -> None:
 
     class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]  # OR-Tools has no type annotations.
         def on_solution_callback(self) -> None:
+            """Send the column values of a new solution to the parent process."""
             parent.send(["found", np.array([self.value(column) for column in columns], dtype=np.int64)])
 
     def hear(bound: float) -> None:
+        """Send a lower bound on the objective to the parent process, rounded up to an integer."""
         parent.send(["bound", max(0, ceil(bound - _ROUNDING))])
 
     solver = cp_model.CpSolver()

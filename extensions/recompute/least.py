@@ -120,6 +120,7 @@ class _Search:
         refuted = dict.fromkeys(PACKAGE, 0)
 
         def ask_one(engine: Engine) -> None:
+            """Minimise the integer program with one engine, and record the bound that the engine proves."""
             most = self._max_cost(program)
             draft = program.draft(min(most, self.bound // program.cost_unit), most)
             if self._is_settled() or control.is_over or not is_exact(draft):
@@ -164,6 +165,7 @@ class _Search:
             self.bound = self.extra_cost
 
     def _take_solution(self, program: Stages | Snapshots, draft: Draft, values: Sequence[int]) -> bool:
+        """Keep a solution of the stage program as a program; return True if the minimum cost is proved."""
         # Snapshots are a relaxation, so their solutions may not be programs and are ignored.
         if not isinstance(program, Stages):
             return False
@@ -187,7 +189,9 @@ class _Search:
         return self._is_settled()
 
     def _extra_cost(self, runs: Sequence[int]) -> int:
+        """Return the cost of a program beyond one run of each operation."""
         return sum(self.costs[v] for v in runs) - self.once
 
     def _is_settled(self) -> bool:
+        """Return True if the minimum cost, or the infeasibility of the budget, is proved."""
         return self.is_none or (self.extra_cost is not None and self.extra_cost <= self.bound)

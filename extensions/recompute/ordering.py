@@ -31,6 +31,7 @@ class _CallEnd(threading.Event):
         self._whole = whole
 
     def is_set(self) -> bool:
+        """Return True if this event is set, or if the whole call has ended."""
         return super().is_set() or self._whole.is_set()
 
 
@@ -62,6 +63,7 @@ class Ordering:
             is_alone.set()
 
         def look() -> RecomputedPoint | None:
+            """Return the point of an order, and end the other search if the order's plan is within the limit."""
             point = self._point_within(costs, limit, first, is_alone, of_order)
             if point is not None and point.peak <= limit:
                 of_rest.cancelled.set()
@@ -127,9 +129,11 @@ class Ordering:
 
     @property
     def _peak(self) -> int:
+        """The live peak of the best order found, in bytes."""
         return peak_of(self.graph, self._search.best_order())
 
     def _add_bound(self, point: RecomputedPoint) -> RecomputedPoint:
+        """Return a point with the lower bound that the search for orders has proved, if it is higher."""
         bound = max(point.lower_bound, self._search.bound_inside)
         status = "optimal" if point.peak == bound else "feasible"
         return point.model_copy(update={"lower_bound": bound, "status": status})

@@ -67,6 +67,7 @@ class DropSearch:
         return self._control.counts_work
 
     def _evaluated_drops(self, drop: I64, places: I64, budget: int) -> Drops:
+        """Return the drops given by the array `drop`, with their peak, cost, and excess bytes over the budget."""
         tries = self.stays.try_changes(drop, [()], budget, places)
         return Drops(drop, int(tries.peak[0]), int(tries.cost[0]), float(tries.excess[0]), places)
 

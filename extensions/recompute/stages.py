@@ -86,9 +86,11 @@ class _Writer:
         self._add_stage_limits()
 
     def _add_bit(self, *key: str | int) -> Term:
+        """Add a column that is 0 or 1, and return its term."""
         return Term(self.draft.column(key, 0, 1, is_whole=True))
 
     def _add_columns(self, again: set[int]) -> None:
+        """Add the columns (variables) of moments, tensors and stages; the operations in `again` may run again."""
         stages, n = self.stages, self.stages.n
         graph, kept = stages.graph, set(stages.graph.kept)
         # Find the last moment at which each tensor, and each operation's results, may be used.
@@ -139,6 +141,7 @@ class _Writer:
         return self.held.get((t, k), _ZERO)
 
     def _column_term(self, *key: str | int) -> Term:
+        """Return the term of the column with a key, or the constant 0 if there is no such column."""
         at = self.draft.at.get(key)
         return _ZERO if at is None else Term(at)
 

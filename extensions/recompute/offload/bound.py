@@ -94,6 +94,7 @@ class LinkedBound:
         return max(*sides, row.sent + 2 * transfer + row.fetched) <= time * (1 + 1e-12)
 
     def _operation_rows(self, away: RemovalBounds) -> Iterator[_OperationMemory]:
+        """Yield, for each operation, the bytes that it needs and the tensors that may be absent while it runs."""
         graph, costs = self.program.graph, np.array(self.program.costs, dtype=object)
         transfer, size = self.program.transfer, graph.working_bytes
         earlier = away.earlier

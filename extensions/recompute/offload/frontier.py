@@ -194,6 +194,7 @@ class _Search:
         return self._plan_programs(found)
 
     def _plan_programs(self, programs: Sequence[tuple[Step, ...]]) -> list[RecomputedPoint]:
+        """Replay, plan and execute programs until the time is over, at least the first one; return their points."""
         points = []
         for k, steps in enumerate(programs):
             if k and self.control.is_over:

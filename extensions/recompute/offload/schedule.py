@@ -159,6 +159,7 @@ class Runs:
         return tuple(row[-1] for row in sorted(rows))
 
     def _search_choice(self, effort: Effort, away: tuple[I64, I64], control: Control) -> TransferChoice | None:
+        """Search for a fast choice of offloaded tensors from the choice `away`; None if none is within the limit."""
         first, last = away
         table = kernels.AwayChoice(
             *effort,
