@@ -239,4 +239,5 @@ class CascadeAnswer(AnswerOfFile):
 
 
 def _add_plan(point: CascadePoint) -> CascadePoint:
+    """Return the point with its problem and plan in the field `planned`."""
     return point.model_copy(update={"planned": PlanAndProblem(problem=point.problem, plan=point.plan)})

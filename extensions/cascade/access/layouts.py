@@ -115,6 +115,7 @@ class _LayoutPropagation:
                 self.touching.setdefault(tensor, []).append(position)
 
     def run(self) -> list[str | None]:
+        """Return the layout of each tensor after all propagation; None if it cannot be derived."""
         graph = self.graph
         layout = next((str(row.attributes["layout"]) for row in graph.ops if "layout" in row.attributes), "NHWC")
         for row, around in zip(graph.ops, self.around, strict=True):
@@ -131,6 +132,7 @@ class _LayoutPropagation:
         return [self.found.get(t, named_layout("NHWC", len(self._shape(t)))) for t in range(len(graph.size))]
 
     def _shape(self, tensor: int) -> Shape:
+        """Return the shape of a tensor; empty if the graph does not state it."""
         return (self.graph.tensors[tensor].shape if self.graph.tensors else None) or ()
 
     def _set_layouts(self, tensors: list[int], name: str) -> list[int]:

@@ -102,6 +102,7 @@ def _operation_orders(single: OperationGraph) -> Iterator[tuple[int, ...]]:
 
 
 def _min_peak_order(single: OperationGraph) -> tuple[int, ...]:
+    """Return the order of the operations with the lowest peak that a short deterministic search finds."""
     return order_operations(single, time_limit_s=_LIMIT_S, deterministic=True).order
 
 

@@ -89,6 +89,7 @@ class WindowKeys:
         return (self.sliding, *rows, *around, tuple(bytes_ - base for bytes_ in self.live[first:j]))
 
     def _operation_key(self, v: int, sums: int) -> Key:
+        """Return the facts of operation v that affect its regions; `sums` has the bytes of its accumulators."""
         row = self.graph.operations[v]
         made = self.tensors[row.outputs[0]] if row.outputs else ()
         reads = tuple((read.rows, read.columns, read.channels) for read in row.reads)
@@ -116,6 +117,7 @@ class WindowKeys:
         return v
 
     def _inner_key(self, v: int, first: int, j: int, outside: dict[int, int]) -> Key:
+        """Return the key of operation v within operations [first, j), which does not depend on the position of j."""
         row, reads = self.graph.operations[v], []
         for read in row.reads:
             maker = self.graph.maker[read.tensor]
@@ -242,6 +244,7 @@ class RegionSearch:
         self.reached = other.reached
 
     def _search_ending_at(self, j: int) -> Rows:
+        """Search the regions whose last operation is j - 1; return them as a table."""
         self._answer[COUNT] = 0
         rows, columns = driving_tensor(self.graph, j - 1).sizes
         finer = [self._fractional_steps(j, axis) for axis in AXES]
@@ -309,6 +312,7 @@ class RegionSearch:
         return [stripe[axis]] if 0 < stripe[axis] < size and stripe[1] > 0 else []
 
     def _grow_tiles(self, j: int, kinds: Iterable[int], strides: list[list[int]], steps: int) -> None:
+        """Add the tiled regions that end with operation j - 1, without strides that need too many steps."""
         heights, widths = (
             [stride for stride in row if steps * max(1, -stride) // max(1, stride) <= MOST_STEPS] for row in strides
         )

@@ -127,6 +127,7 @@ class CascadeCall:
             raise TimeOverError(_TOO_SHORT)
 
     def _report_point(self, point: CascadePoint) -> None:
+        """Report the figures of a new point, and then a preliminary answer."""
         figures = {"peak": point.peak, "macs": point.macs, "macs_ratio": round(point.macs_ratio, 6)}
         self.running.report(figures)
         self._note_answer()
@@ -149,6 +150,7 @@ class CascadeCall:
         effort, baseline = self._search_extent(unchecked=len(wanted) - len(checked)), self.planning.baseline
 
         def add_latency(point: CascadePoint, **others: bool) -> CascadePoint:
+            """Return a point with its latency on the target, which is computed only at the end of the search."""
             return point.model_copy(update={"latency": self.latency(point) if is_ended else None, **others})
 
         return CascadeAnswer(
@@ -185,6 +187,7 @@ class CascadeCall:
         checked: list[int] = []
 
         def pause() -> None:
+            """Raise TimeOverError once the time for checks is over."""
             if self.within.is_over:
                 raise TimeOverError
 
@@ -197,6 +200,7 @@ class CascadeCall:
         return checked
 
     def _search_extent(self, *, unchecked: int) -> Exhausted:
+        """Return the extent of the search; `unchecked` is the number of points not executed by value."""
         effort, planning, options = self.search.effort, self.planning, self.options
         most = max((size for row in self.graph.tensors for size in row.sizes), default=1)
         return Exhausted(
@@ -234,6 +238,7 @@ def _unsearched_answer(graph: OperationGraph, options: CascadeOptions, running: 
 
 
 def _conventions(options: CascadeOptions) -> CascadeConventions:
+    """Return the options on which the numbers of the answer depend."""
     pools = tuple(MemorySize(name=name, size=size) for name, size in options.pools) or None
     return CascadeConventions.from_fields(options, sliding=options.is_sliding, pools=pools)
 

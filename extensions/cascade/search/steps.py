@@ -74,6 +74,7 @@ class RegionSteps:
         along = list(zip(axes, followed.answer.tolist(), strict=True))
 
         def stripes(slot: int) -> Stripes:
+            """Return the row ranges and column ranges of all steps in a slot of the kernel's table."""
             rows, columns = (_range_pairs(a[slot], b[slot], steps) for (a, b), steps in along)
             return Stripes(rows=rows, columns=columns)
 

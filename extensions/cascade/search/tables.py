@@ -170,6 +170,7 @@ def add_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
 
 
 def _window_numbers(read: Read, sizes: tuple[int, int]) -> list[int]:
+    """Return the numbers of a read's two access maps, for rows and then columns, as kernels expect them."""
     return [
         number
         for window, size in zip(read.windows, sizes, strict=True)
@@ -182,8 +183,10 @@ def _integers(values: Iterable[int]) -> I64:
 
 
 def _integer_table(rows: Iterable[Iterable[int]], width: int) -> Rows:
+    """Return rows of `width` integers as a two-dimensional array, also if there are no rows."""
     return np.array([list(row) for row in rows], np.int64).reshape(-1, width)
 
 
 def _first_positions(counts: Iterable[int]) -> I64:
+    """Return the position at which each group of the given size begins, and then the total size."""
     return _integers(accumulate(map(int, counts), initial=0))
