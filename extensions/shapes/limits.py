@@ -173,6 +173,7 @@ class SymbolLimits:
         low, high = symbol.steps
 
         def fits(step: int) -> bool:
+            """Return True if the peak is within the capacity at a value of the symbol, given in steps."""
             return self.peak({**at, name: step * symbol.multiple_of}) <= capacity
 
         if not self.is_monotone(name):

@@ -116,6 +116,7 @@ class Evaluator:
 
 
 def _max_term(terms: Terms, values: Sequence[int], sizes: Sequence[int]) -> int:
+    """Return the maximum of sums, each of an earlier value and a size, or 0 without sums."""
     # A loop takes half the time of max() over a generator, and no sum is negative, so loop from 0.
     most = 0
     for value, size in terms:

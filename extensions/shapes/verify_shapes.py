@@ -110,6 +110,7 @@ class _Claims:
         self.known: dict[frozenset[Key], Values | bool] = {}
 
     def fault(self, rule: str, buffers: tuple[int, ...], forms: Sequence[Polynomial]) -> Iterator[ShapesFault]:
+        """Yield a fault of a rule, unless it is proved that one of the polynomials is at most 0 at each value."""
         form = frozenset(map(hashable_form, forms))
         if form not in self.known:
             self.known[form] = self._breaking_point(forms)
@@ -141,6 +142,7 @@ def verified_lines(found: VerifiedShapes) -> Iterator[str]:
 
 
 def _parsed_offsets(value: object) -> SymbolicOffsets:
+    """Return the symbolic offsets in a parsed JSON value; raises PlanError for other types."""
     return SymbolicOffsets.model_validate(require_object(value, "verify", PlanError))
 
 

@@ -58,6 +58,7 @@ class _ProgramBuilder:
         self.known: dict[object, int] = {((),): 0}
 
     def value(self, terms: set[Term]) -> int:
+        """Return the index of the value that is the maximum of some terms; equal maxima share one value."""
         forms, needed = self.max_forms(terms)
         if not needed:
             return 0

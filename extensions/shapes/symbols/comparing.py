@@ -196,6 +196,7 @@ class Comparer:
         return total
 
     def _case_value(self, name: str, case: Case) -> Exact:
+        """Return a variable as a polynomial over symbols and remainders; `max` atoms outside of `case` are 0."""
         match self.space.atoms.get(name):
             case None:
                 return {(name,): Fraction(1)}

@@ -178,6 +178,7 @@ def min_number(left: int, right: int) -> int:
 
 
 def _min_or_max(left: int, right: int, *, at_most: bool) -> int:
+    """Return the smaller number if `at_most`, else the larger one, as an expression if values of symbols decide."""
     over: Any = left if isinstance(left, SymbolicNumber) else right
     if not isinstance(over, SymbolicNumber):
         return min(left, right) if at_most else max(left, right)
@@ -190,6 +191,7 @@ def _min_or_max(left: int, right: int, *, at_most: bool) -> int:
 
 
 def _polynomial_of(value: int) -> Polynomial:
+    """Return the polynomial of a symbolic number, or the constant polynomial of a plain integer."""
     return value.form if isinstance(value, SymbolicNumber) else constant(int(value))
 
 

@@ -33,6 +33,7 @@ def bernstein_matrix(degree: int, low: int, high: int) -> tuple[int, tuple[tuple
     scale = lcm(*(comb(degree, k) for k in range(degree + 1)))
 
     def entry(i: int, j: int) -> int:
+        """Return the integer in row i and column j of the matrix, which includes the factor."""
         parts = (
             scale // comb(degree, k) * comb(i, k) * comb(j, k) * low ** (j - k) * width**k for k in range(min(i, j) + 1)
         )
@@ -43,6 +44,7 @@ def bernstein_matrix(degree: int, low: int, high: int) -> tuple[int, tuple[tuple
 
 @lru_cache(maxsize=4096)
 def _bernstein_matrix_doubles(degree: int, low: int, high: int) -> Doubles:
+    """Return the transposed matrix from powers of x to Bernstein's basis on [low, high], in doubles."""
     scale, matrix = bernstein_matrix(degree, low, high)
     return np.array([[value / scale for value in row] for row in matrix]).T
 
