@@ -72,9 +72,11 @@ def schedule_network(
     bound = bound_of(access, target, objective)
 
     def is_over(share: float) -> bool:
+        """Return True if a share of the given time is used up, or if the call has ended."""
         return running.is_over or running.remaining_s < (1 - share) * given_s
 
     def answer(best: NetworkRun, front: Sequence[NetworkRun]) -> ScheduleAnswer:
+        """Report the best schedule's objective, and return the answer with this schedule and the front."""
         running.report({objective: round(float(getattr(best, objective)), 3)})
         return network_answer(access, best, front, bound, target, objective)
 
