@@ -81,9 +81,11 @@ class _OpenPiece:
 
     @property
     def is_settled(self) -> bool:
+        """True if the best price found equals the lower bound."""
         return self.price <= self.bound
 
     def take(self, at: Offsets | I64, price: int) -> None:
+        """Keep a plan if its price is below the best price."""
         if price < self.price:
             self.at, self.price = [int(start) for start in at], price
 
@@ -137,6 +139,7 @@ class _PriceSearch:
 
     @property
     def _is_over(self) -> bool:
+        """True if the search is stopped, or if its counted work is used up."""
         return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
 
     def _reduce(self) -> bool:
@@ -192,10 +195,12 @@ class _PriceSearch:
         return True
 
     def _claim_infeasible(self) -> bool:
+        """Report that no plan exists, and return False."""
         self.search.claim_infeasible(NAME)
         return False
 
     def _search_exactly(self, one: _OpenPiece, most_nodes: int) -> None:
+        """Search a piece exactly, up to `most_nodes` nodes; keep a better plan and a higher lower bound."""
         nodes = int(min(most_nodes, self.work_left / _WORK_PER_NODE)) if self.search.deterministic else most_nodes
         result = search_price(one.piece, one.price, nodes, self.search.flag)
         if result is None:
@@ -243,6 +248,7 @@ class _PriceSearch:
                 return
 
     def _finish(self, one: _OpenPiece) -> None:
+        """Search a piece exactly with a large limit on nodes."""
         self._search_exactly(one, _MANY_NODES)
 
     def _walk_on(self) -> None:
@@ -271,6 +277,7 @@ class _PriceSearch:
         one.walks += threads
 
     def _anneal_piece(self, one: _OpenPiece, steps: int, number: int) -> tuple[I64, int]:
+        """Walk from a piece's best plan for `steps` steps at falling temperatures; return the best plan and price."""
         piece, at = one.piece, np.array(one.at, dtype=np.int64)
         best, numbers = at.copy(), np.array([0, one.price, one.price], dtype=np.int64)
         numbers[0] = (self.search.seed * 1_000_003 + 7_919 * number + 12_345) % (2**62) + 1
