@@ -271,6 +271,7 @@ def _plan_of(problem: Problem, dealt: list[dict[int | str, int]], heaps: Heaps, 
 
 
 def _live_buffers(instance: Instance, t: int) -> list[int]:
+    """Return the positions of the buffers that are alive in live set t."""
     here = instance.lifetime_buffer[(instance.start <= t) & (instance.end > t)]
     return [int(i) for i in here]
 

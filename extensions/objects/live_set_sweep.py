@@ -62,6 +62,10 @@ class Sweep:
     def _pass_over_live_sets(
         self, sizes: tuple[int, ...], begin: int, stop: int, kept: list[tuple[int | None, Layer]] | None
     ) -> int | None:
+        """Return the first live set in [begin, stop) in which objects of the given sizes do not suffice, or None.
+
+        If `kept` is a list, the pass appends each layer of states to it.
+        """
         classes = [(size, len(list(same))) for size, same in groupby(sizes)]
         states: Layer = {(): ((), None)}
         for t in range(begin, stop):
@@ -132,6 +136,7 @@ def search_objects(demands: Demands, most: int, is_over: IsOver) -> tuple[int, O
 
 
 def _is_below(sizes: tuple[int, ...], above: tuple[float, ...]) -> bool:
+    """Return True if there are at most as many sizes as upper bounds, and no size exceeds its bound."""
     return len(sizes) <= len(above) and all(size <= top for size, top in zip(sizes, above, strict=False))
 
 

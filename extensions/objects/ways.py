@@ -71,10 +71,12 @@ class _ObjectsDraft:
 
 
 def _size_order(demands: Demands) -> Iterable[int]:
+    """Return the buffers in descending order of size."""
     return sorted(range(len(demands)), key=lambda i: -demands.amounts[i])
 
 
 def _time_order(demands: Demands) -> list[int]:
+    """Return the buffers in order of their start, the largest first among equal starts."""
     return sorted(range(len(demands)), key=lambda i: (demands.first[i], -demands.amounts[i]))
 
 
