@@ -14,7 +14,7 @@ from memplan.planner.model.rows import MAX_BYTES
 
 @dataclass(frozen=True)
 class CallWorkspace:
-    """The bytes that a call needs in one pool, besides its arguments, if each function is planned separately."""
+    """The bytes in one pool that a call needs besides its arguments, if each function is planned separately."""
 
     pool: str
     size: int

@@ -210,7 +210,7 @@ def _stretch_by_step(timeline: ProgramTimeline) -> dict[int, int]:
 
 
 def _reading_facts(timeline: ProgramTimeline, alive: list[PlannedVariable]) -> Iterator[ReadingFacts]:
-    """Yield the live peak of each reading of lifetimes; the first (by usage, nested temporaries) has the lowest."""
+    """Yield the live peak of each reading of lifetimes; the first one (usage, nested temporaries) has the lowest."""
     least = _live_peak(timeline, alive, ("usage", "nested"))
     for temporaries in get_args(Temporaries):
         for liveness in get_args(Liveness):

@@ -61,7 +61,7 @@ class Reading(WireValue):
 
 @dataclass(frozen=True)
 class PlannedVariable:
-    """The index of a planned variable, the uses of the variable and its aliases, and its lifetime in each reading."""
+    """A planned variable by its index, with all uses of it and of its aliases, and its lifetime in each reading."""
 
     variable: int
     uses: list[Use]
@@ -94,7 +94,7 @@ def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVa
 def _lifetimes_by_reading(
     timeline: ProgramTimeline, root: int, accesses: list[Use], usage: Lifetime, scope: Lifetime
 ) -> dict[ReadingKind, Lifetime]:
-    """Return a variable's lifetime in each reading; a lifted one may span a whole call or operation."""
+    """Return a variable's lifetime in each reading; with lifted temporaries, it may span a whole call or operation."""
     row = timeline.variables[root]
     whole = (
         _lifted_span(timeline, row.activation, accesses) if row.role == "temporary" and not row.is_persistent else None
@@ -112,7 +112,7 @@ def _lifetimes_by_reading(
 
 
 def _lifted_span(timeline: ProgramTimeline, activation: int, uses: list[Use]) -> Lifetime | None:
-    """Return the time of the call that owns a temporary, or of the single operation whose body uses it, or None."""
+    """Return the time of the call that owns a temporary, or of the only operation whose body uses it, or None."""
     stretch = timeline.activations[activation].stretch
     if not activation:
         operations = {timeline.stretches[use.stretch].operation for use in uses}

@@ -44,7 +44,7 @@ class Use(NamedTuple):
 
 
 class BlockItem(NamedTuple):
-    """A use that is directly in a block (`part` is None), or all uses within one nested part of the block."""
+    """One use directly in a block (`part` is None), or all uses within one nested choice or loop (`part`)."""
 
     start: int
     end: int

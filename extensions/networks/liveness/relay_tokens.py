@@ -86,8 +86,8 @@ class FreeTextures:
     def take(self, width: int, height: int) -> Token | None:
         """Remove and return a texture with these sides, grown if necessary; None if no texture has close enough sides.
 
-        As in Relay, a texture replaces the best one so far if one of its sides grows less than a growing side of the
-        best one, or grows as much and wastes less. The other side is not compared.
+        As in Relay, the textures are tried one by one, and either side alone can make a texture the best one so far:
+        if that side grows less than in the present best one, or grows as much and wastes less.
         """
         best: Token | None = None
         least_added = least_wasted = (0, 0)

@@ -169,7 +169,10 @@ class GraphDraft:
         return root in self.made or root in self.given or root not in self.counted
 
     def _counted_inside(self, k: int, statement: Statement | None, apart: set[str]) -> set[str]:
-        """Return the buffers that regions can count: new outputs, and inputs that no other operation reads."""
+        """Return the buffers that regions can count: new outputs, and inputs that no other operation reads.
+
+        Buffers in `apart`, which operation k alone uses, are excluded.
+        """
         if isinstance(statement, Repetition | Call):
             return set()
         uses = self.uses[k]
@@ -188,7 +191,11 @@ class GraphDraft:
         return roots
 
     def _regions(self, group: list[Placed], deep: set[str], exact: set[str]) -> tuple[tuple[Region, ...], int]:
-        """Return the regions of an operation, and the largest of the regions' peaks in bytes."""
+        """Return the regions of an operation, and the largest of the regions' peaks in bytes.
+
+        The buffers in `deep` are used only inside the operation; those in `exact` are its inputs and outputs that the
+        regions count.
+        """
         where, statement = group[0]
         if len(group) == 1 and isinstance(statement, Call):
             drawn = [self._region_of_call(statement)]
@@ -209,7 +216,7 @@ class GraphDraft:
         return [((*where, *block, j), one) for j, one in enumerate(body)]
 
     def _region_ends(self, exact: set[str]) -> tuple[set[str], set[str]]:
-        """Return the buffers counted by a region that exist before it, and the buffers needed after it."""
+        """Split the buffers that a region counts into those that exist before the region, and those needed after it."""
         ends = {root for root in exact if self._exists(root)}
         return ends, exact - ends
 

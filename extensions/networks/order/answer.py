@@ -37,7 +37,7 @@ class StateWitness:
 
 @dataclass(frozen=True)
 class CutWitness:
-    """The lower bound: live bytes while `operation` runs after exactly `done`, the minimum over all its states."""
+    """A witness of the lower bound: the fewest live bytes while `operation` runs, after exactly those in `done`."""
 
     operation: int
     done: tuple[int, ...]

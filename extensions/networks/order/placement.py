@@ -170,7 +170,7 @@ class PlannedOrders:
             self._plan_briefly(order)
 
     def _plan_briefly(self, order: tuple[int, ...]) -> int | None:
-        """Plan an order briefly; return the peak, or None for orders that were planned or cannot beat the best one."""
+        """Plan an order briefly; return the peak, or None if the order was planned before or cannot be the best one."""
         if order in self.seen or (self.least < inf and peak_of(self.graph, order) > self.least):
             return None
         self.seen.add(order)

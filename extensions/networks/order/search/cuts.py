@@ -116,7 +116,10 @@ class Cuts:
         return self._moves.reader[self._moves.reader_first[tensor] : self._moves.reader_first[tensor + 1]]
 
     def _cut_after(self, macro: int, step: int, others: set[int]) -> Cut | None:
-        """Return the cut for states in which all macros in `others` ran before `macro`; macro -1 if they cannot."""
+        """Return the minimum cut over states in which all macros in `others` ran before `macro`; None if stopped.
+
+        If a macro in `others` must run after `macro`, there is no such state, and the returned cut has the macro -1.
+        """
         n, moves = self.n, self._moves
         base = self.part.members[0]
         needed, later = self._graph.ancestors[base + macro], self._graph.descendants[base + macro]

@@ -189,7 +189,7 @@ class PartSearch:
                 pass
 
     def _search_windows(self, floor: int) -> None:
-        """Search windows around the peaks of the best order, or of an earlier order with other random branches."""
+        """Lower the peak by better orders inside windows of the best order or, without progress, of an earlier one."""
         is_better = self.peak < self._narrowed
         self._wide = self._wide or self.order
         start, seed = (self.order, 0) if is_better else (self._wide, self._round - 1)

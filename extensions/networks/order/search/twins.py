@@ -167,7 +167,10 @@ class _MacroFacts:
         return (steps, *arcs, name[v], v if v in self._is_single else -1)
 
     def _tensor_facts(self, tensor: int, name: dict[int, int]) -> _Facts:
-        """Return a tensor's size and readers; if another group reads it, return its number instead of its size."""
+        """Return a tensor's size and its readers in the group.
+
+        If other groups read the tensor as well, its number replaces the size, so that it equals only itself.
+        """
         readers = self._readers[tensor]
         if any(reader not in name for reader, _ in readers):
             inside = tuple(sorted((name[reader], step) for reader, step in readers if reader in name))
