@@ -105,9 +105,9 @@ class Annealing:
             number += 1
 
     def climb(self, budgets: Sequence[int], most: int) -> None:
-        """Search within rising budgets, up to the first of at least `most`, from cheap programs of lower peaks.
+        """Search within rising budgets, up to the first one of at least `most` bytes, from programs of lower peaks.
 
-        Each budget gets an equal share of the work, whatever the value of `most`.
+        The share of the work that a budget gets does not depend on `most`.
         """
         left = self._search.work_left() // (_SPLIT // 2 * max(1, len(budgets)) * len(_HEATS))
         steps = max(1, min(left, self._first))
@@ -120,7 +120,7 @@ class Annealing:
                 break
 
     def lower_peak(self, most: int) -> bool:
-        """Search for the lowest peak within the total cost `most`; return False once no lower peak can be tried."""
+        """Search for a lower peak within the total cost `most`; return False if no lower peak remains to be tried."""
         part, number, idle = _LOWER, 0, 0
         while idle < 2 * _IDLE and not self._search.is_over():
             affordable = [at for at, cost in enumerate(self._kept.cost.tolist()) if cost <= most]

@@ -29,7 +29,10 @@ _RAISED = 8
 
 
 class Descent:
-    """A descent from a program without drops; `found` has all drops seen, `others` some with nearly the lowest peak."""
+    """A descent from a program without drops (times without a tensor) to lower and lower peaks.
+
+    `found` has all drop sets seen, and `others` some more sets with nearly the lowest peak.
+    """
 
     def __init__(self, search: DropSearch) -> None:
         self.search, self.start = search, search.empty_drops()

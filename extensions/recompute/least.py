@@ -100,7 +100,7 @@ class _Search:
         self.bound = least or 0
 
     def ask_engines(self) -> None:
-        """Solve the snapshots program, then the stage program, until the minimum cost is proved or the time is over."""
+        """Solve two integer programs, of snapshots and of stages, until the minimum cost is proved or time is over."""
         if self._is_settled() or self.control.is_over or len(engines()) < len(PACKAGE) or self.away is None:
             return
         is_large = len(self.graph.ops) > LARGEST_BOUNDED

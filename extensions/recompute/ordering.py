@@ -140,7 +140,10 @@ class Ordering:
 
 
 class ParallelOrderSearch:
-    """A search for an order in parallel with another search; an order within the limit ends the other by `control`."""
+    """A search for an order that runs in parallel with another search, which has the control `control`.
+
+    Once the plan of an order is within the limit, the other search ends.
+    """
 
     def __init__(self, control: Control, future: Future[RecomputedPoint | None], is_alone: threading.Event) -> None:
         self.control, self._future, self._is_alone = control, future, is_alone

@@ -1,4 +1,4 @@
-"""The search for drops that meet a budget at the least cost; a drop is a stay between two uses without the tensor.
+"""The search for drops that meet a budget at the least cost; a drop is a time between two uses without the tensor.
 
 The search is greedy by the excess bytes that a drop removes per cost; an outdated value is re-evaluated only when it
 reaches the top of the queue. At the end, unneeded drops are undone.
@@ -92,7 +92,10 @@ class DropSearch:
         return now
 
     def _drop_batch(self, now: Drops, budget: int, stays: Sequence[int]) -> tuple[Drops, int]:
-        """Drop all `stays` at once if that removes enough excess, else the first; return drops and their number."""
+        """Drop all `stays` at once if that removes enough excess bytes, else the first one alone.
+
+        Return the resulting drops, and the number of stays dropped.
+        """
         if not stays:
             return now, 0
         tries = self.stays.try_changes(now.drop, [stays, stays[:1]], budget, now.places)
@@ -106,7 +109,7 @@ class DropSearch:
     def _worths(
         self, now: Drops, budget: int, changes: Sequence[tuple[int, ...]]
     ) -> Iterable[tuple[tuple[int, ...], float]]:
-        """Yield each change (a tuple of stays) with the excess bytes that it removes per unit of cost."""
+        """Yield each change (a tuple of stays to drop) with the excess bytes that it removes per unit of cost."""
         tries = self.stays.try_changes(now.drop, changes, budget, now.places)
         for change, peak, cost, excess in zip(
             changes, tries.peak.tolist(), tries.cost.tolist(), tries.excess.tolist(), strict=True

@@ -93,7 +93,7 @@ class _Writer:
         return [] if maker is None or (maker, k) not in self.again else [(self.again[maker, k], 1)]
 
     def _add_snapshot(self, k: int, at: int) -> None:
-        """Add a snapshot's columns and constraints: its tensors fit, and each was in the last one or is recomputed."""
+        """Add a snapshot's columns and constraints: its tensors fit, and older tensors were kept or recomputed."""
         stages, draft = self.stages, self.draft
         held = []
         for t, size in enumerate(stages.size):

@@ -204,7 +204,7 @@ class _Writer:
                 self._add_upper_bound("input", again, [(self.presence_term(t, k - 1), 1), (makes, 1)])
 
     def _add_stage_limits(self) -> None:
-        """Add constraints: during a repeated run, tensors that stay in memory and the operation's own fit together."""
+        """Add constraints: during a repeated run, the operation's tensors and all that stay in memory fit together."""
         stages, n = self.stages, self.stages.n
         sized = [t for t, size in enumerate(stages.size) if size]
         for k in range(1, n + 1):

@@ -47,7 +47,7 @@ class Effort(NamedTuple):
 
 
 class CheapestPrograms(NamedTuple):
-    """The cheapest program found for each interval of peaks between consecutive marks in bytes."""
+    """The cheapest program found for each interval of peaks; the intervals end at consecutive marks, in bytes."""
 
     mark: I64
     cost: I64

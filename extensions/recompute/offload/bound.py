@@ -79,7 +79,7 @@ class LinkedBound:
         return high
 
     def _is_long_enough(self, row: _OperationMemory, over: int, extra: int) -> bool:
-        """Return False if `extra` time is too short to send and fetch all the bytes that no operation recomputes."""
+        """Return True unless `extra` time is too short to send and fetch the bytes that no operation recomputes."""
         k = bisect_left(row.cost, extra + 1) - 1
         freed: float = row.freed[k]
         if k + 1 < len(row.cost):

@@ -243,7 +243,7 @@ class _Search:
         return sorted(tries, key=lambda row: row.time)
 
     def _improve_choices(self, tries: Sequence[_Try], limit: int, goal: int, control: Control) -> _Try | None:
-        """Search repeatedly, each time among fewer choices and with more effort; return the fastest choice found."""
+        """Improve choices of offloaded tensors in rounds, ever fewer choices with more effort; return the fastest."""
         tries, idle, effort = [*tries[:_IMPROVED]], 0, Effort(limit, goal, 1, _WORK)
         while tries and idle < _IDLE and tries[0].time > goal and not control.is_over:
             before = tries[0].time

@@ -117,7 +117,7 @@ class Runs:
         return self._search_choice(Effort(limit, self.time, 0, 0), (nothing, nothing.copy()), control)
 
     def improve_choice(self, chosen: TransferChoice, effort: Effort, control: Control) -> TransferChoice:
-        """Offload other tensors instead of some offloaded ones; return a faster choice, or else the same choice."""
+        """Return a faster choice, in which other tensors are offloaded, or the given choice if none is found."""
         away = chosen.table.first.copy(), chosen.table.last.copy()
         return self._search_choice(effort._replace(goal=max(effort.goal, self.time)), away, control) or chosen
 
