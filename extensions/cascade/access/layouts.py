@@ -46,7 +46,7 @@ def layouts_of(graph: OperationGraph) -> list[str | None]:
 
 
 def transposed_layout(layout: str, axes: Sequence[int]) -> str | None:
-    """Return the layout after a transposition, in which axis k is input axis axes[k]; None if `axes` do not permute."""
+    """Return the layout after a transposition, where axis k is input axis axes[k]; None unless `axes` permute them."""
     return "".join(layout[k] for k in axes) if sorted(axes) == list(range(len(layout))) else None
 
 

@@ -100,7 +100,7 @@ def run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch
 
 
 def pattern_of(graph: AccessGraph, v: int, rows: Span, columns: Span) -> Sums:
-    """Return an operation's output in a range of rows and of columns if it reads nothing but padding."""
+    """Return the output that an operation would have in a range of rows and columns if all its inputs were padding."""
     return _bias(graph.origin(v), rows, columns, graph.tensors[graph.operations[v].outputs[0]].pixel)
 
 

@@ -201,7 +201,7 @@ def _pass_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
 
 
 def _disjoint_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
-    """Yield sets of disjoint second passes, such that every second pass is in one of the sets."""
+    """Yield sets of second passes that do not overlap; every possible second pass is in one of the sets."""
     kinds: dict[tuple[int, int], dict[Pass, None]] = {}
     for position, row in enumerate(graph.operations):
         if row.role == "sum":

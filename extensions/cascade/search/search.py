@@ -56,7 +56,10 @@ _ROOM = 60_000
 
 @dataclass
 class Windows:
-    """A cache of regions by their last operation's key; cuts are relative to it, peaks to its live bytes."""
+    """A cache of regions by the key of their last operation; `numbers` numbers the keys.
+
+    Cuts are relative to the last operation, and peaks to the live bytes around it.
+    """
 
     found: dict[Key, Rows] = field(default_factory=dict)
     numbers: dict[Key, int] = field(default_factory=dict)

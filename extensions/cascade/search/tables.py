@@ -108,7 +108,8 @@ def slow_traffic_of_regions(
 ) -> I64:
     """Return, for each region, an estimate of the bytes of tensors in `elsewhere` that the region reads and writes.
 
-    The bytes count once for each reader, times the region's multiplications divided by those layer by layer.
+    The bytes of a tensor count once for each reader. The total is multiplied by the ratio of the region's
+    multiplications to those of the same operations run layer by layer.
     """
     n, last, apart = len(graph.operations), last_uses(graph, options), set(elsewhere)
     bytes_ = [row.bytes if t in apart else 0 for t, row in enumerate(graph.tensors)]

@@ -201,7 +201,7 @@ class _StepRun:
         self._add_loads("input", read.tensor, np.stack(keys, axis=1), bytes_, read.tensor)
 
     def _add_loads(self, kind: str, tensor: int, key: Counts, bytes_: Counts, item: int) -> None:
-        """Add the loads of all visits, except a visit whose `key` equals the key of the previous use of the tensor."""
+        """Add the loads of a tensor, one for each visit whose `key` (needed piece) differs from the last use."""
         used = np.flatnonzero(bytes_)
         fresh = np.ones(len(used), np.bool_)
         if self.keeps:
