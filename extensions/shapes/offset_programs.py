@@ -102,7 +102,7 @@ class Evaluator:
         return self._best_program(given)[0]
 
     def _best_program(self, given: Values) -> tuple[int, list[int], OffsetProgram]:
-        """Return the lowest peak of all programs, the values of the program that has it, and that program."""
+        """Return the lowest peak of all programs, and the values and the data of the program that reaches this peak."""
         sizes = self.sized.space.values(self.sized.forms, given)
         if sum(sizes[form] * count for form, count in self.counts.items()) >= 2**63:
             raise ProblemError(f"sizes: must sum to less than 2^63 bytes at {point_text(given)}")

@@ -202,7 +202,7 @@ def _answer(
 
 
 def _undecided_claims(answer: ShapesAnswer, problem: SymbolicProblem, running: Control) -> str | None:
-    """Return the claims for all values that `checkers/all_values.py` did not decide, or None if it proved all."""
+    """Return the claims for all values that `checkers/all_values.py` did not decide, or None if all were proved."""
     if answer.proof.ratio is None:
         return _unproved_text(answer)
     content = answer.model_dump(mode="json", exclude={"curves", "source", "tensors", "limits"})

@@ -16,7 +16,7 @@ Term = tuple[int, int]
 
 
 def program_of(sized: CompiledSizes, order: Order, is_over: Callable[[], bool] = lambda: False) -> OffsetProgram | None:
-    """Return the program of an order; None unless buffers below a pin are proved to end below it for all values.
+    """Return the program of an order; None unless buffers below a pinned buffer provably end at or below its offset.
 
     Once `is_over` returns True, offsets get no polynomials unless a pin needs them. Offsets with equal polynomials
     share one value. A term is kept if one of its polynomials may be the maximum.

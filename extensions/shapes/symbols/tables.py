@@ -1,7 +1,7 @@
 """Tables of polynomials, which compare many at once: doubles decide the clear cases, with an error margin.
 
-A row has the coefficients of a polynomial over symbols and atoms. One matrix replaces atoms by symbols and rests (see
-`comparing`), and another converts to Bernstein's basis on a box. Exact fractions decide signs within the error of
+A row has the coefficients of a polynomial over symbols and atoms. One matrix replaces atoms by symbols and remainders
+(see `comparing`), and another converts to Bernstein's basis on a box. Exact fractions decide signs within the error of
 doubles.
 """
 
@@ -50,16 +50,19 @@ def _bernstein_matrix_doubles(degree: int, low: int, high: int) -> Doubles:
 
 
 def sign_masks(room: Doubles, turned: Doubles, error: Doubles) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return two masks of rows: those surely non-negative in a box, and those undecided within the error of doubles."""
+    """Return two masks of polynomials: those surely non-negative in a box, and those undecided by doubles.
+
+    The product of `room` and `turned` has the Bernstein coefficients, and `error` is their error margin.
+    """
     least = (room @ turned).min(axis=-1, initial=np.inf).min(axis=0)
     return least >= error, np.abs(least) < error
 
 
 class Frame:
-    """The monomials of a table, each expanded over symbols and rests in each case of positive `max` atoms.
+    """The monomials of a table, each expanded over symbols and remainders, for each choice of positive `max` atoms.
 
-    Each function in `cases` expands a polynomial for one case; `rests` returns the maximum of a rest. A polynomial is
-    non-negative if it is non-negative in all cases.
+    Each function in `cases` expands a polynomial for one choice; `rests` returns the maximum of a remainder. A
+    polynomial is non-negative if it is non-negative for all choices.
     """
 
     def __init__(
