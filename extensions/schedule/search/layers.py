@@ -292,7 +292,7 @@ class LayerTilings:
 
 
 def second_room(graph: AccessGraph, v: int, elsewhere: frozenset[int], target: Target) -> int:
-    """Return the bytes of the second memory that an operation's tensors leave free; unlimited for a last memory."""
+    """Return the bytes of the second memory that an operation's tensors leave free; unlimited with two memories."""
     if not target.has_three:
         return MOST
     row = graph.operations[v]
