@@ -91,13 +91,13 @@ class _OpenPiece:
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer plans and bounds until the least price is proved or the search is over; skip instances that do not suit."""
+    """Report plans and bounds until the least price is proved or time is over; skip unsuitable instances."""
     if (price_search := _PriceSearch.from_instance(instance, search)) is not None and price_search.begin(_FEW_NODES):
         price_search.go_on()
 
 
 def begin(instance: Instance, search: Search) -> None:
-    """Offer the plans and the proofs that a short search finds."""
+    """Report the plans and the bounds that a short search finds to `search`."""
     if (price_search := _PriceSearch.from_instance(instance, search)) is not None:
         price_search.begin(_QUICK_NODES)
 
@@ -159,7 +159,7 @@ class _PriceSearch:
         return True
 
     def _offer(self) -> None:
-        """Offer the lower bound and, once every piece has a plan, the plan of all buffers."""
+        """Report the lower bound and, once every piece has a plan, the plan of all buffers."""
         if all(one.at for one in self.hard):
             for one in self.hard:
                 whole_offsets(one.piece, one.at, self.offset)
