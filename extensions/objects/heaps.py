@@ -215,7 +215,10 @@ def _plan_with_walls(problem: Problem, size: int, accept: str, control: Control)
 
 
 def _add_pools(problem: Problem, size: int, count: int, instance: Instance) -> Problem:
-    """Return the problem with `count` equal pools, whose symmetry is broken: the k-th largest may use pools 1 to k."""
+    """Return the problem with `count` equal pools of `size` bytes.
+
+    To break their symmetry, the k-th largest buffer of the largest live set may use only pools 1 to k.
+    """
     heaviest = max(
         range(instance.n_live_sets), key=lambda t: sum(instance.size[_live_buffers(instance, t)]), default=None
     )

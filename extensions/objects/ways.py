@@ -122,7 +122,7 @@ def assign_in_order(demands: Demands) -> Objects:
 
 
 def equal_sizes(demands: Demands) -> Objects:
-    """Assign buffers in order of their start, each to a usable object with exactly its sides, or else to a new one."""
+    """Assign buffers in order of their start, each to a usable object of equal sides, or else to a new object."""
     filled = _ObjectsDraft(demands)
     for i in _time_order(demands):
         sides = demands.width[i], demands.height[i]
