@@ -104,7 +104,7 @@ def _model_bytes(call: Call, answer: Any, path: str) -> bytes | None:
 def model_if_gained(call: Call, written: ModelForm, path: str) -> bytes | None:
     """Report the messages of a reordered model, and return the bytes of its file.
 
-    If the file has no data, or fails the runtime's comparison with the original, return None with exit status 1.
+    If there is no data, or the runtime computes other values with it, return None and set the exit status to 1.
     """
     data, sentences = written.data, [f"{path}: {sentence}" for sentence in written.sentences]
     if data is not None and written.arena is not None:

@@ -25,6 +25,7 @@ class Activations:
     """The calls of a program that have begun so far, in program order, and the variables of these calls."""
 
     def __init__(self, operations: Operations) -> None:
+        """Start without any call of the program's functions."""
         self.operations = operations
         self.found: list[Activation] = []
         self.variables: list[Variable] = []

@@ -111,6 +111,7 @@ class _Expansion:
     def __init__(
         self, operations: Operations, workspaces: Mapping[str, Sequence[CallWorkspace]] | None, characters: int
     ) -> None:
+        """Start an expansion before any statement; `characters` limits the total length of all paths."""
         self.operations, self.workspaces, self.characters = operations, workspaces, characters
         self.calls = Activations(operations)
         self.stretches: list[Stretch] = []

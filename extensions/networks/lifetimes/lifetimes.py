@@ -153,6 +153,7 @@ class _Walk:
     """A walk through the blocks of a timeline that use a variable, which tracks the variable's possible states."""
 
     def __init__(self, timeline: ProgramTimeline, name: str) -> None:
+        """Start a walk for the variable with this name, without any lifetime found."""
         self.timeline, self.name = timeline, name
         self.found = Lifetime()
 

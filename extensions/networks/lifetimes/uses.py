@@ -165,6 +165,7 @@ class _Walk:
     """
 
     def __init__(self, timeline: ProgramTimeline, uses: Sequence[Use], born_at: int) -> None:
+        """Start a walk for a variable with these uses, whose call begins at the time `born_at`."""
         self.timeline, self.uses, self.born_at = timeline, uses, born_at
         self.found = Lifetime()
 

@@ -29,10 +29,11 @@ Planning = Literal["global", "local"]
 
 @dataclass(frozen=True)
 class PlannedPeak:
-    """The peak of one variant; `lost_bytes` is its excess over the variant usage, nested and global.
+    """The planned peak of one variant of lifetimes and planning; `peak` is null if no plan was found.
 
-    `local` plans the temporaries of each function separately, and gives each call a single workspace of that size.
-    `peak` is null if no plan was found, `lost_bytes` if a peak to compare is missing.
+    `lost_bytes` is the excess over the peak of the variant by usage with nested temporaries and global planning, null
+    without one of these peaks. Planning is `local` if the temporaries of each function are planned separately, and each
+    call gets a single workspace of that size.
     """
 
     liveness: Liveness

@@ -85,6 +85,7 @@ class _Allocator:
     """Relay's two passes over a function: the first counts uses, the second assigns storages to each operation."""
 
     def __init__(self, function: Function, ops: list[Operation], match_range: int) -> None:
+        """Prepare the storages of a function; a reused storage is within a factor `match_range` in size."""
         self.function = function
         self.root = {row.id: row.alias_of or row.id for row in function.buffers}
         self.uses: Counter[str] = Counter(function.results)

@@ -39,6 +39,7 @@ class FreeTokens:
     """The free storages of one dimension, by ascending size; those of equal size are in the order of their release."""
 
     def __init__(self, match_range: int = MATCH_RANGE) -> None:
+        """Start without free storages; a reused storage is within a factor `match_range` of the needed size."""
         self._range = match_range
         self._entries: list[tuple[int, int, Token]] = []
         self._freed = 0
@@ -76,6 +77,7 @@ class FreeTextures:
     """
 
     def __init__(self) -> None:
+        """Start without free textures."""
         self._free: dict[int, Token] = {}
 
     def put(self, token: Token) -> None:

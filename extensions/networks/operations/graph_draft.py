@@ -34,6 +34,7 @@ class DrawnProgram:
     """The state that all graphs of a program share: facts, buffer uses by function, and graphs of called functions."""
 
     def __init__(self, operations: Operations, facts: ProgramFacts) -> None:
+        """Prepare the graphs of a program; `facts` has the file's facts about its buffers and statements."""
         self.operations, self.facts = operations, facts
         self.uses = FunctionUses(operations)
         self.called: dict[str, tuple[OperationGraph, dict[str, int], int]] = {}
@@ -78,6 +79,7 @@ class GraphDraft:
         given: set[str],
         kept: set[str],
     ) -> None:
+        """Start a graph of a function's statements, with one operation for each group of them."""
         self.program, self.function, self.groups = program, function, groups
         self.counted, self.given, self.kept = counted, given, kept
         self.declared = program.operations.functions[function].declarations

@@ -29,7 +29,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True)
 class StateWitness:
-    """A witness of the lower bound: the live bytes after exactly the operations in `done`, a state of every order."""
+    """A witness of the lower bound: the live bytes after exactly the operations in `done`, as in every order."""
 
     done: tuple[int, ...]
     kind: Literal["state"] = "state"

@@ -96,6 +96,8 @@ def order_and_plan(
 
 
 class _PlannedOrder(NamedTuple):
+    """An order of operations, the problem of placing its buffers, and their plan."""
+
     order: tuple[int, ...]
     problem: Problem
     plan: Plan

@@ -36,6 +36,7 @@ class FlowArcs:
     """
 
     def __init__(self, n: int, arcs: Sequence[tuple[int, int, int]]) -> None:
+        """Build the arcs between n nodes from (from, to, capacity), each with its reverse arc."""
         out: list[list[int]] = [[] for _ in range(n)]
         for k, (a, b, _) in enumerate(arcs):
             out[a].append(2 * k)
@@ -73,6 +74,7 @@ class Cuts:
     """
 
     def __init__(self, graph: MacroGraph, part: OrderPart, flag: I64) -> None:
+        """Prepare the flow network of a part; setting flag[0] stops all later computations."""
         self.part, self._graph = part, graph
         moves = part.forward.table
         self.n, self._flag = len(part.members), flag

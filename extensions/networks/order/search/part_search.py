@@ -41,6 +41,7 @@ class PartSearch:
     """The search of a part, with the best order and the lower bound that it has found so far."""
 
     def __init__(self, graph: MacroGraph, part: OrderPart, starts: Sequence[list[int]], control: Control) -> None:
+        """Begin the search of a part with the best of the orders in `starts`."""
         self.part = part
         self._given = starts[0]
         self._graph, self._control, self._goal = graph, control, 0

@@ -56,6 +56,7 @@ class _Search:
     def __init__(
         self, graph: OperationGraph, reduced: MacroGraph, part: OrderPart, budget: int, direction: str
     ) -> None:
+        """Begin with the state at the start or, backwards, at the end of the part; `reduced` is the graph of macros."""
         macros = _CHECKER.Macros(_GRAPHS.Graph(write_graph(graph).decode()))
         for u, v in reduced.joins:
             macros.join(u, v)

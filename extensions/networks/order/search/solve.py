@@ -126,6 +126,7 @@ class OrderSearch:
     """The search of a graph whose regions are ordered, part by part; afterwards, it can also return other orders."""
 
     def __init__(self, inside: OrderedRegions, left: Control) -> None:
+        """Reduce a graph with ordered regions to parts, before any search; `left` limits time and work."""
         self._inside, self._graph, self._left = inside, (graph := inside.graph), left
         self._unsearched = bound_unsearched(graph)
         self._starts = [list(range(len(graph.ops)))]

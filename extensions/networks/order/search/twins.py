@@ -88,6 +88,7 @@ class _MacroFacts:
     """The facts that determine whether macros are interchangeable, which do not depend on their names."""
 
     def __init__(self, part: OrderPart) -> None:
+        """Collect the facts of all macros of a part."""
         moves = part.forward.table
         self._before = part.before
         self._after = [

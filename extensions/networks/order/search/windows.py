@@ -100,6 +100,7 @@ class _WindowedOrder:
     """An order whose windows can be replaced; `_live` has the bytes before each macro, `_peak` the peak during it."""
 
     def __init__(self, graph: MacroGraph, part: OrderPart, order: list[int], control: Control, seed: int) -> None:
+        """Measure an order of a part; a `seed` above 0 chooses at random among similar branches."""
         self.order = list(order)
         self._graph, self._part, self._control, self._seed = graph, part, control, seed
         self._number = {v: k for k, v in enumerate(part.members)}
