@@ -45,6 +45,7 @@ class Annealing:
     """
 
     def __init__(self, search: DropSearch, marks: Iterable[int], known: Sequence[Drops], seed: int = 0) -> None:
+        """Begin a random search from the drops in `known`; `marks` are the peaks for which programs are kept."""
         self._search, stays = search, search.stays
         self._marks = sorted({*marks})
         # Programs of a large graph take much memory, so keep only programs for the highest marks.

@@ -87,6 +87,7 @@ class _Memory:
     """The content of memory, as byte ranges of tensors with their values; an overwritten tensor loses its value."""
 
     def __init__(self, graph: OperationGraph, places: tuple[Sequence[int], Sequence[int]] | None) -> None:
+        """Start with an empty memory; without `places`, tensors and workspaces do not overlap."""
         self._size, self._places = graph.working_bytes, places
         self._holds: dict[int, Value] = {}
         self._ranges: list[tuple[int, int]] = []

@@ -35,6 +35,7 @@ class Descent:
     """
 
     def __init__(self, search: DropSearch) -> None:
+        """Start from the program that keeps each tensor until its last use."""
         self.search, self.start = search, search.empty_drops()
         self.found: list[Drops] = []
         self.others: list[Drops] = []

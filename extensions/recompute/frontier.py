@@ -119,6 +119,7 @@ class _Search:
         options: OrderOptions,
         limit_s: float,
     ) -> None:
+        """Prepare the search for programs from a given order; `limit_s` is the time limit of the whole call."""
         self._graph, self._costs, self._order, self._options, self._limit_s = graph, costs, order, options, limit_s
         self.most = None if options.extra_cost is None else int(options.extra_cost * sum(costs))
         # Engines cannot solve programs of very large graphs, so plan first and use the remaining time for a bound.

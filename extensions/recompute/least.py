@@ -88,6 +88,7 @@ class _Search:
         control: Control,
         away: RemovalBounds | None,
     ) -> None:
+        """Begin with the program in `known`, if given, and with the bounds that need no search."""
         self.graph, self.costs, self.budget, self.control = graph, costs, budget, control
         self.away, self.lock = away, Lock()
         self.once = sum(costs)

@@ -27,6 +27,7 @@ class _CallEnd(threading.Event):
     """An event that ends one part of a call; it counts as set as soon as the whole call ends."""
 
     def __init__(self, whole: threading.Event) -> None:
+        """Create an event that also counts as set once the event `whole` is set."""
         super().__init__()
         self._whole = whole
 
@@ -39,6 +40,7 @@ class Ordering:
     """The search for an order without clones (repeated runs), which can be continued towards a limit on the peak."""
 
     def __init__(self, graph: OperationGraph, control: Control) -> None:
+        """Search for an order of a graph, in its regions first, until the control ends the search."""
         inside = order_regions(graph, control)
         with control.search_control(WORK_PER_S) as watched:
             self._search = OrderSearch(inside, watched)
@@ -146,6 +148,7 @@ class ParallelOrderSearch:
     """
 
     def __init__(self, control: Control, future: Future[RecomputedPoint | None], is_alone: threading.Event) -> None:
+        """Refer to the thread's search for an order (`future`); the other search runs under `control`."""
         self.control, self._future, self._is_alone = control, future, is_alone
 
     def point(self) -> RecomputedPoint | None:

@@ -26,6 +26,7 @@ class DropSearch:
     """The search for sets of drops (times without a tensor) whose peaks are within given budgets."""
 
     def __init__(self, stays: Stays, control: Control) -> None:
+        """Prepare a search among the stays (times between two uses) that may be dropped."""
         self.stays, self._control = stays, control
         self._spent = 0
         usable = stays.can_drop & (stays.end > stays.begin)

@@ -24,6 +24,7 @@ class Stages:
     """The stages of a graph's programs within a budget in bytes; all costs are in units of `cost_unit`."""
 
     def __init__(self, away: RemovalBounds, budget: int) -> None:
+        """Prepare the integer program of a graph within `budget` bytes; `away` has the graph and its costs."""
         self.away, self.graph = away, (graph := away.graph)
         self.n = len(graph.ops)
         self.cost_unit = gcd(*away.costs) or 1
@@ -75,7 +76,10 @@ class Stages:
 
 
 class _Writer:
+    """The writer of the integer program of stages, with its columns (variables) and constraints."""
+
     def __init__(self, stages: Stages, at_least: int, at_most: int) -> None:
+        """Write all columns and constraints; the extra cost is from `at_least` to `at_most` units."""
         self.stages, self.draft = stages, Draft()
         self.held: dict[tuple[int, int], Term] = {}
         self.draft.objective = self.draft.column(("extra cost",), at_least, at_most, is_whole=True)

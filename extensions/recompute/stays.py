@@ -64,6 +64,7 @@ class Stays:
     """
 
     def __init__(self, graph: OperationGraph, order: Sequence[int], costs: Sequence[int], flag: I64) -> None:
+        """Find the stays of all tensors in an order of the operations; setting flag[0] stops the compiled searches."""
         self.graph, self.order = graph, list(order)
         self.n = len(self.order)
         self.work = 0

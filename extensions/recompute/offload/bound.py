@@ -44,6 +44,7 @@ class LinkedBound:
     """Lower bounds on the time of programs of a graph with a link, for any limit on the peak."""
 
     def __init__(self, program: LinkedGraph, away: RemovalBounds) -> None:
+        """Collect, for each operation, the tensors that may be absent while it runs, and their transfer times."""
         self.program, self.once = program, sum(program.costs)
         graph = program.graph
         # Every program has the bytes at its start and at its end in memory, so no limit can be below them.

@@ -111,6 +111,7 @@ class _Search:
         control: Control,
         sequences: Sequence[Sequence[int]] = (),
     ) -> None:
+        """Prepare a search that starts from points without a link and from other sequences of runs."""
         self.graph, self.options, self.control, self.known = graph, options, control, list(points)
         costs = costs_of(graph)
         self.once = sum(costs)

@@ -34,7 +34,8 @@ class Copy:
 class ReplayResult:
     """The time, the peak in bytes, and the tensor copies of a program.
 
-    `alive[k]` has the first and the last step during which copy k exists, `runs_until[k]` the last step during step k.
+    `alive[k]` has the first and the last step during which copy k exists. `runs_until[k]` is the last step that starts
+    before step k ends.
     """
 
     time: int
@@ -53,7 +54,10 @@ def replay_steps(program: LinkedGraph, steps: Sequence[Step]) -> ReplayResult:
 
 
 class _Replay:
+    """A replay of steps in order, with the copies of tensors that exist and the times at which steps end."""
+
     def __init__(self, program: LinkedGraph, steps: Sequence[Step]) -> None:
+        """Start before the first step, when only inputs have copies."""
         self.program, self.graph, self.steps = program, program.graph, steps
         self.copies = [
             Copy(t, -1, 0, -1, 0)
@@ -224,6 +228,7 @@ class _Addresses:
     """The values in memory by byte range; overwriting any byte of a value removes the value."""
 
     def __init__(self) -> None:
+        """Start without any value in memory."""
         self.ranges: dict[int, tuple[int, int]] = {}
         self.whole: set[int] = set()
         self.begins: list[int] = []

@@ -64,6 +64,7 @@ class Runs:
     """A sequence of runs and its stays; `time` and `peak` are those of the sequence without offloaded tensors."""
 
     def __init__(self, program: LinkedGraph, runs: Sequence[int]) -> None:
+        """Find the stays (times between two uses) of all tensor copies in a sequence of runs."""
         self.program, self.runs, self.n = program, list(runs), len(runs)
         size = program.graph.working_bytes
         bytes_ = [0] * (self.n + 2)
