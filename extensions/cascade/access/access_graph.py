@@ -211,6 +211,7 @@ class AccessGraph:
     is_coarse: bool = False
 
     def __post_init__(self) -> None:
+        """Raise OperationsError if the graph has too many bytes or multiplications."""
         weights = sum(row.weights for row in self.operations)
         for what, count in (("bytes", sum(row.bytes for row in self.tensors)), ("bytes of constants", weights)):
             if count > MOST_BYTES:

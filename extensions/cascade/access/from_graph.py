@@ -48,6 +48,7 @@ class _GraphConversion:
     """The conversion of one graph of operations to a graph with access maps, operation by operation."""
 
     def __init__(self, graph: OperationGraph, brick: int) -> None:
+        """Find the layouts of a graph's tensors; channels of a pixel are padded to a multiple of `brick`."""
         self.graph, self.brick = graph, brick
         self.layouts = layouts_of(graph)
         self.resident = frozenset(graph.resident)

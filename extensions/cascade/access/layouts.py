@@ -103,6 +103,7 @@ class _LayoutPropagation:
     """The propagation of layouts from tensor to tensor along the operations of a graph."""
 
     def __init__(self, graph: OperationGraph) -> None:
+        """Start without any layout; constants do not take part in the propagation."""
         self.graph, self.found = graph, dict[int, str]()
         apart = set(graph.resident)
         self.around = [

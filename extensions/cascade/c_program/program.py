@@ -32,6 +32,7 @@ class StripedLoops:
     """
 
     def __init__(self, point: CascadePoint, alignment: int, prefix: str) -> None:
+        """Write the C functions of a point's regions; `prefix` begins the names of all C functions."""
         self.point, self.alignment, self.prefix = point, alignment, prefix
         self.cascade, self.graph = point.cascade, point.cascade.graph
         self.called: dict[tuple[int, str], None] = {}

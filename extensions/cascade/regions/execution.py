@@ -54,6 +54,7 @@ class _Execution:
     def __init__(
         self, cascade: Cascade, offsets: Mapping[str, int], peak: int, seed: int, pause: Callable[[], None]
     ) -> None:
+        """Compute the expected values of all tensors, and prepare an arena of `peak` bytes."""
         self.cascade, self.graph, self.offsets, self.pause = cascade, cascade.graph, offsets, pause
         # A read of unwritten bytes must lead to wrong values, so fill the arena with a pattern other than zero.
         self.arena = np.full(peak, 0xAA, np.uint8)

@@ -36,6 +36,7 @@ class Planning:
         is_over: Callable[[], bool],
         on_point: Callable[[CascadePoint], None],
     ) -> None:
+        """Start without points; `on_point` receives each planned point."""
         self.graph, self.options, self.on_point = graph, options, on_point
         self._is_over, self.cut_short = is_over, dict[str, None]()
         self.most = options.max_macs(graph.macs)

@@ -71,6 +71,7 @@ class WindowKeys:
     def __init__(
         self, graph: AccessGraph, tables: Access, options: CascadeOptions, windows: Windows, longest: int
     ) -> None:
+        """Collect the facts of a graph's operations that determine their keys; `windows` numbers these facts."""
         self.graph, self.longest, self.sliding = graph, longest, options.is_sliding
         self.last, self.live = tables.last.tolist(), tables.live.tolist()
         self.streamed = tables.is_streamed.tolist()
@@ -168,6 +169,7 @@ class RegionSearch:
         windows: Windows | None = None,
         longest: int = LONGEST,
     ) -> None:
+        """Prepare the search for regions of at most `longest` operations; tensors in `elsewhere` occupy no bytes."""
         self.graph, self.options = graph, options
         self.windows = Windows() if windows is None else windows
         self.effort, self.reached = Effort(), 0

@@ -80,6 +80,7 @@ class CascadeCall:
         running: Control,
         latency: Callable[[CascadePoint], float | None] = lambda _point: None,
     ) -> None:
+        """Plan the graph layer by layer, and prepare the search; raises TimeOverError without such a plan."""
         self.options, self.running, self.latency, self.began = options, running, latency, time.monotonic()
         self.within = running.limit_to(max(running.remaining_s / 2, running.remaining_s - _ANSWER_S))
         searching = self.within.limit_to(_SEARCH_SHARE * self.within.remaining_s) if options.check else self.within

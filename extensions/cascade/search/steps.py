@@ -56,6 +56,7 @@ class RegionSteps:
     """The conversion of rows of the search's table into regions of a graph with ranges and buffers."""
 
     def __init__(self, graph: AccessGraph, options: CascadeOptions) -> None:
+        """Prepare the kernel's tables of a graph."""
         self.graph, self.options = graph, options
         self.tables = access_tables(graph, options)
         self.last: list[int] = self.tables.last.tolist()
