@@ -89,6 +89,7 @@ class Evaluator:
     """The evaluation of the offsets and the peak at given values of the symbols, in exact integers."""
 
     def __init__(self, problem: SymbolicProblem, found: OffsetPrograms) -> None:
+        """Parse the sizes of the programs, and prepare the evaluation of their values."""
         self.found, self.sized = found, compile_sizes(problem)
         self.counts = Counter(self.sized.form_of.tolist())
 

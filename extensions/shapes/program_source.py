@@ -91,6 +91,7 @@ class _Writer:
     """The writer of the generated function: it writes sizes with shared subexpressions, then each program's values."""
 
     def __init__(self, sized: CompiledSizes, found: OffsetPrograms, language: _Language) -> None:
+        """Start a function without lines, in the syntax of a language."""
         self.sized, self.found, self.language = sized, found, language
         self.atoms: dict[str, str] = {}
         self.products: dict[Monomial, str] = {}

@@ -120,6 +120,7 @@ class _Rules:
     """The pairs of buffers that must not share bytes, and the offsets that views and pinned buffers must have."""
 
     def __init__(self, problem: SymbolicProblem) -> None:
+        """Derive the rules of a problem from its lifetimes, conflicts, views and pins."""
         self.problem, self.names = problem, [buffer.id for buffer in problem.buffers]
         plain = problem.sizeless_problem()
         self.roots = {i: root for i, (root, _) in plain.roots.items()}

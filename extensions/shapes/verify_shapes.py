@@ -105,6 +105,7 @@ class _Claims:
     """Claims that, at each value of the symbols, one of several polynomials is at most 0; results are cached."""
 
     def __init__(self, sized: CompiledSizes, deadline: float) -> None:
+        """Start without results; `deadline` is a time of the monotonic clock."""
         self.sized, self.deadline = sized, deadline
         self.points = samples(sized.space, 64)
         self.known: dict[frozenset[Key], Values | bool] = {}

@@ -52,6 +52,7 @@ class _ProgramBuilder:
     """A program under construction; each value is the maximum of its polynomials (None if there are too many)."""
 
     def __init__(self, sized: CompiledSizes, is_over: Callable[[], bool]) -> None:
+        """Start with the value 0 alone; offsets get no polynomials once `is_over` returns True."""
         self.sized, self.is_over = sized, is_over
         self.values: list[tuple[Term, ...]] = [()]
         self.forms: list[tuple[Polynomial, ...] | None] = [({},)]

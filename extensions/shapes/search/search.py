@@ -240,9 +240,7 @@ class _Search:
         return ratios
 
     def _choose_orders(self) -> list[Order]:
-        """Return a smallest set of at most `most` orders that is optimal on the sample, or within 0.02 % of the
-        optimum.
-
+        """Return the fewest orders, at most `most`, that are optimal on the sample or within 0.02 % of the optimum.
         Orders whose peaks have closed forms are preferred, since nothing can be proved about the others.
         """
         while True:

@@ -37,6 +37,7 @@ class SymbolicNumbers:
     prefix = "="
 
     def __init__(self, symbols: Mapping[str, SymbolRange]) -> None:
+        """Choose a sample point in the ranges of the symbols."""
         self.space = Space.from_symbols(symbols)
         self.compare = Comparer(self.space)
         self.point: Values = {name: _sample_value(each, i) for i, (name, each) in enumerate(self.space.symbols.items())}

@@ -47,6 +47,7 @@ class _Reader:
     """The conversion of an expression's syntax tree to a polynomial."""
 
     def __init__(self, space: Space, where: str) -> None:
+        """Prepare to read an expression over the symbols of a space; errors begin with `where`."""
         self.space = space
         self.where = where
         self.calls: dict[str, Callable[[Sequence[Polynomial], ast.Call], Polynomial]] = {

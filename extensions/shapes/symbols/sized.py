@@ -123,6 +123,7 @@ class _Reader:
     """The reader of a problem's sizes, which collects the distinct sizes and the errors in them."""
 
     def __init__(self, problem: SymbolicProblem) -> None:
+        """Start without sizes, in the space of the problem's symbols."""
         self.problem, self.space = problem, Space.from_symbols(problem.symbols)
         self.rows = list(enumerate(problem.buffers))
         self.forms: list[Polynomial] = []

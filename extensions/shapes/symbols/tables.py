@@ -72,6 +72,7 @@ class Frame:
         rests: Callable[[str], Fraction | None],
         cases: Sequence[Callable[[Polynomial], Mapping[Monomial, Fraction]]],
     ) -> None:
+        """Expand all monomials in each case; the results are matrices of doubles."""
         self.monomials = monomials
         turned = [[case({monomial: 1}) for monomial in monomials] for case in cases]
         every = sorted({monomial for rows in turned for row in rows for monomial in row})
@@ -90,6 +91,7 @@ class PolynomialTable:
     """Polynomials as rows of a table, with a column for the coefficient of each monomial of a frame."""
 
     def __init__(self, polynomials: Sequence[Polynomial], frame: Frame) -> None:
+        """Fill the table with the coefficients of polynomials, over a frame that has all their monomials."""
         self.frame, self.powers = frame, frame.powers
         at = {monomial: i for i, monomial in enumerate(frame.monomials)}
         self.whole = np.zeros((len(polynomials), len(at)), np.int64)
