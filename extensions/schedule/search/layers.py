@@ -62,10 +62,10 @@ class LayerFront(NamedTuple):
 
 @dataclass(frozen=True)
 class _Axis:
-    """The tiles of an axis for each tile size, as kinds with a count of tiles each; the first tile is a separate kind.
+    """The tiles of an axis for each tile size, as kinds of equal tiles with a `count`; the first tile is its own kind.
 
-    `work`, `made` and the `factors` of operands are lengths for each kind of tile. `varies` is True for an operand if
-    different tiles need different pieces of it.
+    Each kind has the work of a tile (`work`), the length of its output (`made`), and the length that it needs of each
+    operand (`factors`). `varies` is True for an operand if different tiles need different pieces of it.
     """
 
     sizes: Numbers

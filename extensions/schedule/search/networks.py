@@ -169,7 +169,7 @@ def _transfers(run: NetworkRun, names: Sequence[str]) -> Iterator[ScheduleTransf
 
 
 def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int]:
-    """Return the most columns, rows and channels that a step computes of a region's output, or reads for a sum."""
+    """Return the maximum columns, rows and channels of a region's output that a step computes, or reads for a sum."""
     last = region.end - 1
     if not graph.operations[last].outputs:
         return 1, 1, 1
