@@ -47,6 +47,7 @@ class _HighsProgram:
     """The linear program of a piece's cuts, which is solved again from its last basis after rows are added."""
 
     def __init__(self) -> None:
+        """Start without a program; the first call creates it."""
         self.highs: Any = None
         self.n_rows = 0
 

@@ -106,6 +106,7 @@ class _PriceSearch:
     """A search for the least price, with the offsets of placed buffers and the pieces that are still open."""
 
     def __init__(self, instance: Instance, search: Search, costs: Costs, pools: list[Piece]) -> None:
+        """Prepare the search of an instance whose pools are the pieces in `pools`."""
         self.instance, self.search, self.costs, self.pools = instance, search, costs, pools
         self.offset = np.zeros(len(instance), dtype=np.int64)
         self.peeled: list[tuple[Piece, list[int]]] = []
@@ -304,7 +305,7 @@ def _remove_prices(instance: Instance) -> Instance:
 
 
 def hard_pieces(instance: Instance) -> Iterator[Piece]:
-    """Yield the reduced pieces that first fit cannot place at price 0, as only these need certificates."""
+    """Yield the reduced pieces that first fit cannot place at price 0; only these pieces need certificates."""
     for pool in pools_of(instance, Costs.from_instance(instance).clash):
         for _, _, pieces in _reduced_parts(pool):
             yield from (piece for piece in pieces if piece.first_fit() is None)
