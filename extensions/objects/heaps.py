@@ -99,6 +99,7 @@ class _HeapSearch:
     """
 
     def __init__(self, problem: Problem, instance: Instance, limit: int, count: int, control: Control) -> None:
+        """Prepare the search for plans in `count` heaps of at most `limit` bytes."""
         self.problem, self.limit, self.count, self.control = problem, limit, count, control
         self.ids = problem.buffers.ids
         self.sizes = problem.buffers.size

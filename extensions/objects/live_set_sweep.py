@@ -33,6 +33,7 @@ class Sweep:
     """Decides whether objects of given sizes suffice for all buffers, by a pass over the live sets."""
 
     def __init__(self, demands: Demands, is_over: IsOver) -> None:
+        """Prepare the buffers of each live set and the ends of their lifetimes."""
         self.demands, self.is_over = demands, is_over
         # An empty buffer gets its own empty object at no cost, so the sweep omits empty buffers.
         self.alive = [[i for i in alive if demands.amounts[i]] for alive in demands.live_sets]

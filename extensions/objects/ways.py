@@ -24,6 +24,7 @@ class _ObjectsDraft:
     """A partial assignment: for each object, the sorted lifetimes and the extreme sides of its buffers so far."""
 
     def __init__(self, demands: Demands) -> None:
+        """Start without objects."""
         self.demands, self.where = demands, [-1] * len(demands)
         self.spans, self.sides = list[list[tuple[int, int]]](), list[tuple[int, int, int, int]]()
 
