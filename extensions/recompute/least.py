@@ -117,7 +117,7 @@ class _Search:
         return program.max_cost if self.extra_cost is None else (self.extra_cost - 1) // program.cost_unit
 
     def _minimise_by_both(self, program: Stages | Snapshots, control: Control) -> None:
-        """Minimise an integer program with both engines: in parallel or, with counted work, one after the other."""
+        """Minimise an integer program with HiGHS and CP-SAT: in parallel or, with counted work, one after the other."""
         refuted = dict.fromkeys(PACKAGE, 0)
 
         def ask_one(engine: Engine) -> None:
@@ -141,7 +141,7 @@ class _Search:
                 list(pool.map(ask_one, PACKAGE))
 
     def _take_bound(self, program: Stages | Snapshots, least: int) -> None:
-        """Record a lower bound that both engines confirm; it is in the units of the integer program."""
+        """Record a lower bound that HiGHS and CP-SAT confirm, in the cost units of the integer program."""
         if self.extra_cost is None and least > program.max_cost:
             self.is_none = True
         else:

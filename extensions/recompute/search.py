@@ -48,7 +48,7 @@ class DropSearch:
         return self._prune(self._lower_to_budget(start, budget), budget)
 
     def undo_unneeded(self, drops: Drops, budget: int) -> Drops:
-        """Return the drops (times without a tensor) that remain after undoing those that a budget does not need."""
+        """Return those of the given drops (times without a tensor) that a budget needs; the rest are undone."""
         return self._prune(drops, budget)
 
     def is_over(self) -> bool:
@@ -119,7 +119,7 @@ class DropSearch:
             yield change, gain / (self._price + max(0, cost - now.cost)) if gain > 0 else 0.0
 
     def _prune(self, now: Drops, budget: int) -> Drops:
-        """Undo the drops that the budget does not require, the most expensive ones first; return the other drops."""
+        """Undo the drops that the budget does not require, the most expensive first; return the remaining drops."""
         # A program that misses the budget must not get worse, so keep at least the peak that it has reached.
         goal = max(budget, now.peak)
         while not self.is_over():

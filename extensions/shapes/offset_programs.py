@@ -67,8 +67,7 @@ class OffsetPrograms(Value):
 
 
 class ProgramsProof(Answer):
-    """The proof for all values that the peak is at most `1 + ratio` times the bound; nothing is proved if `ratio` is
-    null.
+    """The proof, for all symbol values, that the peak is at most `1 + ratio` times the bound; null: nothing is proved.
 
     `by` is the kind of proof. `for_any_sizes` is True if the order is optimal for any sizes of the buffers. `worst` is
     the tried value with the largest ratio of peak to bound, `worst_ratio`.

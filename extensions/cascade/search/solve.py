@@ -177,7 +177,7 @@ class CascadeCall:
         )
 
     def _points_to_check(self, points: Sequence[CascadePoint]) -> list[int]:
-        """Return the positions of the points to execute by value, those with the fewest runs first."""
+        """Return the positions of the points to execute on test values, points with the fewest runs first."""
         position, count = self.options.point, len(points)
         if isinstance(position, int):
             return [position % count] if -count <= position < count else []

@@ -241,6 +241,7 @@ class _Search:
 
     def _choose_orders(self) -> list[Order]:
         """Return the fewest orders, at most `most`, that are optimal on the sample or within 0.02 % of the optimum.
+
         Orders whose peaks have closed forms are preferred, since nothing can be proved about the others.
         """
         while True:
