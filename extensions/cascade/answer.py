@@ -33,14 +33,15 @@ class Barrier:
 
 @dataclass(frozen=True)
 class Exhausted:
-    """The extent of the search: all intervals of up to `longest` operations of the given order, or fewer.
+    """The extent of the search; in a region, the rows shared by steps are all kept, or all recomputed.
 
-    In a region, all edges (rows shared by steps) are kept from step to step, or all are recomputed. `strides` are the
-    strides tried along the longest axis; `skipped_strides` counts regions that were omitted because they take too many
-    steps. `repeats` counts the graphs with repeated operations that lowered the minimum peak, `orders` the other orders
-    that were searched. `cut_chains` counts chains omitted from a front of three objectives, `unplanned` those without
-    time for a plan, and `unchecked` the points that were not executed by value before the time was over. `cut_short`
-    names the parts of the search, among `LOOKED_AT`, that the time limit ended early.
+    intervals: True if all intervals of at most `longest` operations in the given order were searched. strides: the
+    strides tried along the longest axis. skipped_strides: the number of strides omitted because they take too many
+    steps. evaluated: the number of regions examined. repeats: the number of graphs with repeated operations that
+    lowered the minimum peak. orders: the number of other orders searched. cut_chains: the number of chains omitted from
+    a front of three objectives. unplanned: the number of chains without time for a plan. unchecked: the number of
+    points that were not executed on values before the time was over. cut_short: the parts of the search, among
+    `LOOKED_AT`, that the time limit ended early.
     """
 
     intervals: bool
@@ -239,4 +240,5 @@ class CascadeAnswer(AnswerOfFile):
 
 
 def _add_plan(point: CascadePoint) -> CascadePoint:
+    """Return the point with its problem and plan in the field `planned`."""
     return point.model_copy(update={"planned": PlanAndProblem(problem=point.problem, plan=point.plan)})

@@ -112,6 +112,7 @@ def _search_combinations(
 
 
 def _lowest_peak_key(found: CascadeAnswer) -> tuple[float, int]:
+    """Return the peak and the multiplications of the last point; an infinite peak without points."""
     return (found.points[-1].peak, found.points[-1].macs) if found.points else (inf, 0)
 
 
@@ -155,6 +156,7 @@ def lines(found: CascadeAnswer) -> Iterator[str]:
 
 
 def _summary(found: CascadeAnswer, point: CascadePoint | SweptPoint, layers_peak: int) -> str:
+    """Return a printed text with the peak, the multiplications, the traffic and the latency of a point."""
     share, pools = layers_peak / point.peak if point.peak else 1.0, found.conventions.pools
     slow = f", {point.slow_traffic:,} of it in {pools[1].name}" if pools else ""
     checked = "  checked by value" if point.checked_by_value else ""
@@ -166,6 +168,7 @@ def _summary(found: CascadeAnswer, point: CascadePoint | SweptPoint, layers_peak
 
 
 def _lines_of_point(found: CascadeAnswer, k: int, point: CascadePoint) -> Iterator[str]:
+    """Yield the printed lines of point k: its figures, and then a line for each region in steps."""
     yield f"cascade {k:<7} {_summary(found, point, found.layers_peak)}"
     for region in point.regions:
         if region.stride is not None:
@@ -187,11 +190,13 @@ def _operation_text(found: CascadeAnswer, position: int, origins: tuple[int, ...
 
 
 def _barrier_text(barrier: Barrier) -> str:
+    """Return the kind of a barrier and the reason why it runs as a whole, as text."""
     kind = barrier.kind or "an unknown kind"
     return f"{kind}: {barrier.reason}{'; the least peak is this' if barrier.binds else ''}"
 
 
 def _example_body() -> dict[str, Any]:
+    """Return an example request: two convolutions of a small image, with a streamed input."""
     image, features, scores = {"shape": [1, 26, 26, 3]}, {"shape": [1, 24, 24, 32]}, {"shape": [1, 24, 24, 8]}
     first = {"in": [0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [3, 3]}}
     second = {"in": [1], "out": [2], "kind": "conv2d", "attributes": {"kernel": [1, 1]}}

@@ -54,18 +54,21 @@ def cascade(line: CommandLine) -> int:
 
 
 def _page_of_answer(call: Call, answer: Any) -> bytes:
+    """Return the HTML page that shows an answer."""
     from memplan.api.reports.views import view
 
     return view("cascade")(call.title(answer.name), answer)
 
 
 def _picture_of_answer(answer: Any) -> bytes:
+    """Return the picture that shows an answer."""
     from memplan.api.reports.views import view
 
     return view("cascade-picture")(answer)
 
 
 def _schedule_of_answer(call: Call, answer: Any, path: str) -> bytes | None:
+    """Return the schedule script of the last point; without points, report this and return None."""
     from memplan.extensions.cascade.schedule_report import schedule_script
 
     if not answer.points:

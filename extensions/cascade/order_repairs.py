@@ -184,6 +184,7 @@ class _OrderPlanner:
         return replace_fields(problem, pools=self.asked.pools, buffers=ruled)
 
     def _find_fitting_plan(self, problem: Problem, start: Plan | None = None) -> Plan | None:
+        """Return a verified plan that fits the pools of a problem; None if no plan is found in time."""
         plan = solve(
             problem,
             time_limit_s=max(0.05, min(_CALL_S, self.control.remaining_s)),

@@ -21,6 +21,7 @@ def schedule_script(point: CascadePoint) -> bytes:
 
 
 def _lines_of_region(point: CascadePoint, number: int, region: CascadeRegion) -> Iterator[str]:
+    """Yield the lines of the schedule script for one region."""
     graph, last = point.cascade.graph, region.end - 1
     sink = f"op{graph.origin(last)}"
     if region.kind == "whole":

@@ -1,4 +1,4 @@
-"""What buffers of one kind need from shared objects (lifetimes, sides), and the cost of assigning them to objects."""
+"""The demands of buffers of one kind on shared objects (lifetimes, sides), and the cost of an assignment to objects."""
 
 from __future__ import annotations
 

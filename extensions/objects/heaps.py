@@ -99,6 +99,7 @@ class _HeapSearch:
     """
 
     def __init__(self, problem: Problem, instance: Instance, limit: int, count: int, control: Control) -> None:
+        """Prepare the search for plans in `count` heaps of at most `limit` bytes."""
         self.problem, self.limit, self.count, self.control = problem, limit, count, control
         self.ids = problem.buffers.ids
         self.sizes = problem.buffers.size
@@ -215,7 +216,10 @@ def _plan_with_walls(problem: Problem, size: int, accept: str, control: Control)
 
 
 def _add_pools(problem: Problem, size: int, count: int, instance: Instance) -> Problem:
-    """Return the problem with `count` equal pools, whose symmetry is broken: the k-th largest may use pools 1 to k."""
+    """Return the problem with `count` equal pools of `size` bytes.
+
+    To break their symmetry, the k-th largest buffer of the largest live set may use only pools 1 to k.
+    """
     heaviest = max(
         range(instance.n_live_sets), key=lambda t: sum(instance.size[_live_buffers(instance, t)]), default=None
     )
@@ -271,6 +275,7 @@ def _plan_of(problem: Problem, dealt: list[dict[int | str, int]], heaps: Heaps, 
 
 
 def _live_buffers(instance: Instance, t: int) -> list[int]:
+    """Return the positions of the buffers that are alive in live set t."""
     here = instance.lifetime_buffer[(instance.start <= t) & (instance.end > t)]
     return [int(i) for i in here]
 

@@ -33,6 +33,7 @@ class Sweep:
     """Decides whether objects of given sizes suffice for all buffers, by a pass over the live sets."""
 
     def __init__(self, demands: Demands, is_over: IsOver) -> None:
+        """Prepare the buffers of each live set and the ends of their lifetimes."""
         self.demands, self.is_over = demands, is_over
         # An empty buffer gets its own empty object at no cost, so the sweep omits empty buffers.
         self.alive = [[i for i in alive if demands.amounts[i]] for alive in demands.live_sets]
@@ -62,6 +63,10 @@ class Sweep:
     def _pass_over_live_sets(
         self, sizes: tuple[int, ...], begin: int, stop: int, kept: list[tuple[int | None, Layer]] | None
     ) -> int | None:
+        """Return the first live set in [begin, stop) in which objects of the given sizes do not suffice, or None.
+
+        If `kept` is a list, the pass appends each layer of states to it.
+        """
         classes = [(size, len(list(same))) for size, same in groupby(sizes)]
         states: Layer = {(): ((), None)}
         for t in range(begin, stop):
@@ -132,6 +137,7 @@ def search_objects(demands: Demands, most: int, is_over: IsOver) -> tuple[int, O
 
 
 def _is_below(sizes: tuple[int, ...], above: tuple[float, ...]) -> bool:
+    """Return True if there are at most as many sizes as upper bounds, and no size exceeds its bound."""
     return len(sizes) <= len(above) and all(size <= top for size, top in zip(sizes, above, strict=False))
 
 

@@ -82,6 +82,7 @@ def _try_partitions(found: Demands, most: int, is_late: IsOver) -> tuple[bool, O
     steps = 0
 
     def place(k: int, cost: int) -> None:
+        """Assign buffer k and all later ones to objects in every way; `cost` is the total object size so far."""
         nonlocal most, best, steps
         steps += 1
         if cost >= most or steps > _MOST_STEPS or (not steps % 1000 and is_late()):

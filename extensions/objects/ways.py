@@ -24,6 +24,7 @@ class _ObjectsDraft:
     """A partial assignment: for each object, the sorted lifetimes and the extreme sides of its buffers so far."""
 
     def __init__(self, demands: Demands) -> None:
+        """Start without objects."""
         self.demands, self.where = demands, [-1] * len(demands)
         self.spans, self.sides = list[list[tuple[int, int]]](), list[tuple[int, int, int, int]]()
 
@@ -71,10 +72,12 @@ class _ObjectsDraft:
 
 
 def _size_order(demands: Demands) -> Iterable[int]:
+    """Return the buffers in descending order of size."""
     return sorted(range(len(demands)), key=lambda i: -demands.amounts[i])
 
 
 def _time_order(demands: Demands) -> list[int]:
+    """Return the buffers in order of their start, the largest first among equal starts."""
     return sorted(range(len(demands)), key=lambda i: (demands.first[i], -demands.amounts[i]))
 
 
@@ -120,7 +123,7 @@ def assign_in_order(demands: Demands) -> Objects:
 
 
 def equal_sizes(demands: Demands) -> Objects:
-    """Assign buffers in order of their start, each to a usable object with exactly its sides, or else to a new one."""
+    """Assign buffers in order of their start, each to a usable object of equal sides, or else to a new object."""
     filled = _ObjectsDraft(demands)
     for i in _time_order(demands):
         sides = demands.width[i], demands.height[i]

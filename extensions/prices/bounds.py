@@ -24,7 +24,7 @@ _WORK_PER_PAIR = 25
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer rising lower bounds on the cost, from the pieces that are too large for the core's simplex method."""
+    """Report rising lower bounds on the cost to `search`, from pieces too large for the core's simplex method."""
     if len(instance.priced_pairs) <= MOST_PAIRS or not suits(instance):
         return
     costs = Costs.from_instance(instance)
@@ -47,6 +47,7 @@ class _HighsProgram:
     """The linear program of a piece's cuts, which is solved again from its last basis after rows are added."""
 
     def __init__(self) -> None:
+        """Start without a program; the first call creates it."""
         self.highs: Any = None
         self.n_rows = 0
 

@@ -43,9 +43,10 @@ class CutBound:
 
 
 class CutRows:
-    """The rows (cuts) found for a piece so far, which are the rows of its linear program."""
+    """The cuts found for a piece so far, as the rows of a linear program whose columns are the priced pairs."""
 
     def __init__(self, piece: Piece) -> None:
+        """Start without rows for a piece; its pairs with a price are the columns."""
         self.piece = piece
         i, j = piece.pairs.T
         self.price = piece.price[i, j]

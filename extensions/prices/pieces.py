@@ -226,11 +226,13 @@ def _has_double_pairs(instance: Instance) -> bool:
 
 
 def _piece_of_pool(instance: Instance, q: int, members: I64, prices: Sequence[int]) -> Piece:
+    """Return pool q with its buffers `members` as a piece; `prices` has the price of each priced pair."""
     pool, n = instance.pools[q], len(members)
     position = np.full(len(instance), -1)
     position[members] = np.arange(n)
 
     def inner_pairs(rows: I64) -> tuple[Bool, I64, I64]:
+        """Return a mask of the pairs whose buffers are both in the piece, and the positions of these buffers."""
         positions = position[rows.reshape(-1, 2)]
         is_inside = np.asarray((positions >= 0).all(axis=1))
         return is_inside, positions[is_inside, 0], positions[is_inside, 1]

@@ -81,21 +81,23 @@ class _OpenPiece:
 
     @property
     def is_settled(self) -> bool:
+        """True if the best price found equals the lower bound."""
         return self.price <= self.bound
 
     def take(self, at: Offsets | I64, price: int) -> None:
+        """Keep a plan if its price is below the best price."""
         if price < self.price:
             self.at, self.price = [int(start) for start in at], price
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer plans and bounds until the least price is proved or the search is over; skip instances that do not suit."""
+    """Report plans and bounds until the least price is proved or time is over; skip unsuitable instances."""
     if (price_search := _PriceSearch.from_instance(instance, search)) is not None and price_search.begin(_FEW_NODES):
         price_search.go_on()
 
 
 def begin(instance: Instance, search: Search) -> None:
-    """Offer the plans and the proofs that a short search finds."""
+    """Report the plans and the bounds that a short search finds to `search`."""
     if (price_search := _PriceSearch.from_instance(instance, search)) is not None:
         price_search.begin(_QUICK_NODES)
 
@@ -104,6 +106,7 @@ class _PriceSearch:
     """A search for the least price, with the offsets of placed buffers and the pieces that are still open."""
 
     def __init__(self, instance: Instance, search: Search, costs: Costs, pools: list[Piece]) -> None:
+        """Prepare the search of an instance whose pools are the pieces in `pools`."""
         self.instance, self.search, self.costs, self.pools = instance, search, costs, pools
         self.offset = np.zeros(len(instance), dtype=np.int64)
         self.peeled: list[tuple[Piece, list[int]]] = []
@@ -137,6 +140,7 @@ class _PriceSearch:
 
     @property
     def _is_over(self) -> bool:
+        """True if the search is stopped, or if its counted work is used up."""
         return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
 
     def _reduce(self) -> bool:
@@ -156,7 +160,7 @@ class _PriceSearch:
         return True
 
     def _offer(self) -> None:
-        """Offer the lower bound and, once every piece has a plan, the plan of all buffers."""
+        """Report the lower bound and, once every piece has a plan, the plan of all buffers."""
         if all(one.at for one in self.hard):
             for one in self.hard:
                 whole_offsets(one.piece, one.at, self.offset)
@@ -192,10 +196,12 @@ class _PriceSearch:
         return True
 
     def _claim_infeasible(self) -> bool:
+        """Report that no plan exists, and return False."""
         self.search.claim_infeasible(NAME)
         return False
 
     def _search_exactly(self, one: _OpenPiece, most_nodes: int) -> None:
+        """Search a piece exactly, up to `most_nodes` nodes; keep a better plan and a higher lower bound."""
         nodes = int(min(most_nodes, self.work_left / _WORK_PER_NODE)) if self.search.deterministic else most_nodes
         result = search_price(one.piece, one.price, nodes, self.search.flag)
         if result is None:
@@ -243,6 +249,7 @@ class _PriceSearch:
                 return
 
     def _finish(self, one: _OpenPiece) -> None:
+        """Search a piece exactly with a large limit on nodes."""
         self._search_exactly(one, _MANY_NODES)
 
     def _walk_on(self) -> None:
@@ -271,6 +278,7 @@ class _PriceSearch:
         one.walks += threads
 
     def _anneal_piece(self, one: _OpenPiece, steps: int, number: int) -> tuple[I64, int]:
+        """Walk from a piece's best plan for `steps` steps at falling temperatures; return the best plan and price."""
         piece, at = one.piece, np.array(one.at, dtype=np.int64)
         best, numbers = at.copy(), np.array([0, one.price, one.price], dtype=np.int64)
         numbers[0] = (self.search.seed * 1_000_003 + 7_919 * number + 12_345) % (2**62) + 1
@@ -297,7 +305,7 @@ def _remove_prices(instance: Instance) -> Instance:
 
 
 def hard_pieces(instance: Instance) -> Iterator[Piece]:
-    """Yield the reduced pieces that first fit cannot place at price 0, as only these need certificates."""
+    """Yield the reduced pieces that first fit cannot place at price 0; only these pieces need certificates."""
     for pool in pools_of(instance, Costs.from_instance(instance).clash):
         for _, _, pieces in _reduced_parts(pool):
             yield from (piece for piece in pieces if piece.first_fit() is None)

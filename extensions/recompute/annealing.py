@@ -45,6 +45,7 @@ class Annealing:
     """
 
     def __init__(self, search: DropSearch, marks: Iterable[int], known: Sequence[Drops], seed: int = 0) -> None:
+        """Begin a random search from the drops in `known`; `marks` are the peaks for which programs are kept."""
         self._search, stays = search, search.stays
         self._marks = sorted({*marks})
         # Programs of a large graph take much memory, so keep only programs for the highest marks.
@@ -105,9 +106,9 @@ class Annealing:
             number += 1
 
     def climb(self, budgets: Sequence[int], most: int) -> None:
-        """Search within rising budgets, up to the first of at least `most`, from cheap programs of lower peaks.
+        """Search within rising budgets, up to the first one of at least `most` bytes, from programs of lower peaks.
 
-        Each budget gets an equal share of the work, whatever the value of `most`.
+        The share of the work that a budget gets does not depend on `most`.
         """
         left = self._search.work_left() // (_SPLIT // 2 * max(1, len(budgets)) * len(_HEATS))
         steps = max(1, min(left, self._first))
@@ -120,7 +121,7 @@ class Annealing:
                 break
 
     def lower_peak(self, most: int) -> bool:
-        """Search for the lowest peak within the total cost `most`; return False once no lower peak can be tried."""
+        """Search for a lower peak within the total cost `most`; return False if no lower peak remains to be tried."""
         part, number, idle = _LOWER, 0, 0
         while idle < 2 * _IDLE and not self._search.is_over():
             affordable = [at for at, cost in enumerate(self._kept.cost.tolist()) if cost <= most]
@@ -140,19 +141,23 @@ class Annealing:
         return True
 
     def _steps_of_round(self, number: int) -> int:
+        """Return the number of steps of a round; later rounds are longer, as far as the counted work allows."""
         left = self._search.work_left() // _SPLIT
         return max(1, min(left, self._first << min(number // len(_HEATS), self._doublings)))
 
     def _is_over(self, budget: int) -> bool:
+        """Return True if the time is over, or if no cheaper program within the budget can exist."""
         return self._search.is_over() or self._min_cost(budget) <= self._search.stays.once
 
     def _min_cost(self, budget: int) -> int:
+        """Return the lowest cost found for a peak of at most `budget` bytes; a very large number if none was found."""
         return min(
             (int(cost) for mark, cost in zip(self._marks, self._kept.cost, strict=True) if mark <= budget),
             default=_NONE,
         )
 
     def _drops_at(self, at: int) -> Drops | None:
+        """Return the cheapest drops (times without a tensor) for the mark (peak) at position `at`, or None."""
         known, cost = self._known[at], int(self._kept.cost[at])
         if cost == _NONE or (known is not None and known.cost == cost):
             return known

@@ -95,6 +95,7 @@ class RemovalBounds:
     """Lower bounds on the cost of recomputation, one from each operation of a graph, for any limit on the peak."""
 
     def __init__(self, graph: OperationGraph, costs: Sequence[int]) -> None:
+        """Find, for each operation, the bytes that it needs and the tensors that can be absent while it runs."""
         self.graph, self.costs = graph, costs
         self.earlier = earlier = _ancestor_matrix(graph)
         self._beside = [_OperationMemory(0, [0], [0])] * len(graph.ops)

@@ -87,6 +87,7 @@ class _Memory:
     """The content of memory, as byte ranges of tensors with their values; an overwritten tensor loses its value."""
 
     def __init__(self, graph: OperationGraph, places: tuple[Sequence[int], Sequence[int]] | None) -> None:
+        """Start with an empty memory; without `places`, tensors and workspaces do not overlap."""
         self._size, self._places = graph.working_bytes, places
         self._holds: dict[int, Value] = {}
         self._ranges: list[tuple[int, int]] = []
@@ -115,6 +116,7 @@ class _Memory:
         return self._places is not None and self._places[0][tensor] == self._places[0][other]
 
     def _clear_range(self, where: str, begin: int, size: int) -> None:
+        """Remove the values of all tensors in a byte range; raises OperationsError if it has no offset."""
         if begin < 0:
             raise OperationsError(f"{where}: every tensor and workspace that it uses must have an offset")
         at = bisect_left(self._ranges, (begin, -1))

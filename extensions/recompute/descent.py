@@ -29,9 +29,13 @@ _RAISED = 8
 
 
 class Descent:
-    """A descent from a program without drops; `found` has all drops seen, `others` some with nearly the lowest peak."""
+    """A descent from a program without drops (times without a tensor) to lower and lower peaks.
+
+    `found` has all drop sets seen, and `others` some more sets with nearly the lowest peak.
+    """
 
     def __init__(self, search: DropSearch) -> None:
+        """Start from the program that keeps each tensor until its last use."""
         self.search, self.start = search, search.empty_drops()
         self.found: list[Drops] = []
         self.others: list[Drops] = []
@@ -87,6 +91,7 @@ class Descent:
         return self._affordable_drops(annealing, most, points)
 
     def _affordable_drops(self, annealing: Annealing, most: int, points: int) -> list[Drops]:
+        """Take over the drops that an annealing found; return the cheapest ones that cost at most `most`."""
         self.found += annealing.new_drops()
         self._seed = annealing.seed
         self.others = sorted((drops for drops in annealing.ended if drops.cost <= most), key=lambda drops: drops.peak)
@@ -180,6 +185,7 @@ class Descent:
                 low = budget
 
     def _budgets_to_lowest(self, found: Sequence[Drops], points: int) -> list[int]:
+        """Return `points` budgets from the full peak down to the lowest peak of the drops found, in bytes."""
         least = min((drops.peak for drops in found), default=self.start.peak)
         return [*peak_steps(self.start.peak, least, points), least]
 

@@ -34,9 +34,10 @@ _GAP = 0.9
 
 
 class Task(NamedTuple):
-    """An integer program that an engine minimises until the time `ends` of time.monotonic(), or with counted work.
+    """An integer program that an engine minimises until the time `ends` of time.monotonic().
 
-    A process that starts late has less time left. It reports its result before it would be killed.
+    With `counted_s`, the work of so many seconds is counted instead. A process that starts late has less time left. It
+    reports its result before it would be killed.
     """
 
     engine: Engine
@@ -107,6 +108,7 @@ def _run_highs(task: Task, parent: Parent) -> None:
     """Minimise a task's integer program with HiGHS, and send solutions, bounds and the status to its parent."""
 
     def take(values: F64) -> None:
+        """Send the column values of a solution to the parent process, rounded to integers."""
         parent.send(["found", np.rint(values).astype(np.int64)])
 
     program = task.draft.finish(1)
@@ -136,10 +138,14 @@ def _run_cp_sat(task: Task, parent: Parent) -> None:
     model.minimize(columns[draft.objective])
 
     class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]  # OR-Tools has no type annotations.
+        """The callback through which CP-SAT reports each new solution."""
+
         def on_solution_callback(self) -> None:
+            """Send the column values of a new solution to the parent process."""
             parent.send(["found", np.array([self.value(column) for column in columns], dtype=np.int64)])
 
     def hear(bound: float) -> None:
+        """Send a lower bound on the objective to the parent process, rounded up to an integer."""
         parent.send(["bound", max(0, ceil(bound - _ROUNDING))])
 
     solver = cp_model.CpSolver()

@@ -43,12 +43,12 @@ _WITHOUT_SHARE = 0.5
 
 
 def recompute(graph: OperationGraph, options: OrderOptions, control: Control) -> OrderAnswer:
-    """Find programs that need less memory because they run operations again instead of keeping their results.
+    """Return a frontier of programs that run operations again, instead of keeping their results, to lower the peak.
 
-    `within` limits the peak in bytes; the search then minimises the cost. `extra_cost` limits the cost, as a fraction
-    of the cost of all operations. Without limits, the points extend to the lowest peak found. Each point is ordered and
-    planned, and a check that shares no code with the search runs it on its planned addresses. With a `link`, tensors
-    may also be offloaded to another memory.
+    The option `within` limits the peak in bytes, and the search then minimises the cost; `extra_cost` limits the cost,
+    as a fraction of the cost of all operations. Without limits, the frontier extends down to the lowest peak found.
+    Each program is ordered and planned, and then executed at its planned addresses by a check that shares no code with
+    the search. With a `link`, programs may also offload tensors to another memory.
     """
     if options.link:
         from memplan.extensions.recompute.offload.frontier import add_link_points
@@ -119,6 +119,7 @@ class _Search:
         options: OrderOptions,
         limit_s: float,
     ) -> None:
+        """Prepare the search for programs from a given order; `limit_s` is the time limit of the whole call."""
         self._graph, self._costs, self._order, self._options, self._limit_s = graph, costs, order, options, limit_s
         self.most = None if options.extra_cost is None else int(options.extra_cost * sum(costs))
         # Engines cannot solve programs of very large graphs, so plan first and use the remaining time for a bound.
@@ -215,7 +216,7 @@ def _answer_with_points(
     options: OrderOptions,
     control: Control,
 ) -> OrderAnswer:
-    """Return the answer with the given points; its fields other than the points describe the last point."""
+    """Return the answer with the given points (programs), of which the last one determines all other fields."""
     ordered, last, known = base.ordered or graph, points[-1], found.known
     bound = last.extra_cost_lower_bound if options.limit is None else known.bounds[options.limit]
     limit = last.peak if options.limit is None else options.limit

@@ -88,6 +88,7 @@ class _Search:
         control: Control,
         away: RemovalBounds | None,
     ) -> None:
+        """Begin with the program in `known`, if given, and with the bounds that need no search."""
         self.graph, self.costs, self.budget, self.control = graph, costs, budget, control
         self.away, self.lock = away, Lock()
         self.once = sum(costs)
@@ -100,7 +101,7 @@ class _Search:
         self.bound = least or 0
 
     def ask_engines(self) -> None:
-        """Solve the snapshots program, then the stage program, until the minimum cost is proved or the time is over."""
+        """Solve two integer programs, of snapshots and of stages, until the minimum cost is proved or time is over."""
         if self._is_settled() or self.control.is_over or len(engines()) < len(PACKAGE) or self.away is None:
             return
         is_large = len(self.graph.ops) > LARGEST_BOUNDED
@@ -116,10 +117,11 @@ class _Search:
         return program.max_cost if self.extra_cost is None else (self.extra_cost - 1) // program.cost_unit
 
     def _minimise_by_both(self, program: Stages | Snapshots, control: Control) -> None:
-        """Minimise an integer program with both engines: in parallel or, with counted work, one after the other."""
+        """Minimise an integer program with HiGHS and CP-SAT: in parallel or, with counted work, one after the other."""
         refuted = dict.fromkeys(PACKAGE, 0)
 
         def ask_one(engine: Engine) -> None:
+            """Minimise the integer program with one engine, and record the bound that the engine proves."""
             most = self._max_cost(program)
             draft = program.draft(min(most, self.bound // program.cost_unit), most)
             if self._is_settled() or control.is_over or not is_exact(draft):
@@ -139,7 +141,7 @@ class _Search:
                 list(pool.map(ask_one, PACKAGE))
 
     def _take_bound(self, program: Stages | Snapshots, least: int) -> None:
-        """Record a lower bound that both engines confirm; it is in the units of the integer program."""
+        """Record a lower bound that HiGHS and CP-SAT confirm, in the cost units of the integer program."""
         if self.extra_cost is None and least > program.max_cost:
             self.is_none = True
         else:
@@ -164,6 +166,7 @@ class _Search:
             self.bound = self.extra_cost
 
     def _take_solution(self, program: Stages | Snapshots, draft: Draft, values: Sequence[int]) -> bool:
+        """Keep a solution of the stage program as a program; return True if the minimum cost is proved."""
         # Snapshots are a relaxation, so their solutions may not be programs and are ignored.
         if not isinstance(program, Stages):
             return False
@@ -187,7 +190,9 @@ class _Search:
         return self._is_settled()
 
     def _extra_cost(self, runs: Sequence[int]) -> int:
+        """Return the cost of a program beyond one run of each operation."""
         return sum(self.costs[v] for v in runs) - self.once
 
     def _is_settled(self) -> bool:
+        """Return True if the minimum cost, or the infeasibility of the budget, is proved."""
         return self.is_none or (self.extra_cost is not None and self.extra_cost <= self.bound)

@@ -27,10 +27,12 @@ class _CallEnd(threading.Event):
     """An event that ends one part of a call; it counts as set as soon as the whole call ends."""
 
     def __init__(self, whole: threading.Event) -> None:
+        """Create an event that also counts as set once the event `whole` is set."""
         super().__init__()
         self._whole = whole
 
     def is_set(self) -> bool:
+        """Return True if this event is set, or if the whole call has ended."""
         return super().is_set() or self._whole.is_set()
 
 
@@ -38,6 +40,7 @@ class Ordering:
     """The search for an order without clones (repeated runs), which can be continued towards a limit on the peak."""
 
     def __init__(self, graph: OperationGraph, control: Control) -> None:
+        """Search for an order of a graph, in its regions first, until the control ends the search."""
         inside = order_regions(graph, control)
         with control.search_control(WORK_PER_S) as watched:
             self._search = OrderSearch(inside, watched)
@@ -62,6 +65,7 @@ class Ordering:
             is_alone.set()
 
         def look() -> RecomputedPoint | None:
+            """Return the point of an order, and end the other search if the order's plan is within the limit."""
             point = self._point_within(costs, limit, first, is_alone, of_order)
             if point is not None and point.peak <= limit:
                 of_rest.cancelled.set()
@@ -127,18 +131,24 @@ class Ordering:
 
     @property
     def _peak(self) -> int:
+        """The live peak of the best order found, in bytes."""
         return peak_of(self.graph, self._search.best_order())
 
     def _add_bound(self, point: RecomputedPoint) -> RecomputedPoint:
+        """Return a point with the lower bound that the search for orders has proved, if it is higher."""
         bound = max(point.lower_bound, self._search.bound_inside)
         status = "optimal" if point.peak == bound else "feasible"
         return point.model_copy(update={"lower_bound": bound, "status": status})
 
 
 class ParallelOrderSearch:
-    """A search for an order in parallel with another search; an order within the limit ends the other by `control`."""
+    """A search for an order that runs in parallel with another search, which has the control `control`.
+
+    Once the plan of an order is within the limit, the other search ends.
+    """
 
     def __init__(self, control: Control, future: Future[RecomputedPoint | None], is_alone: threading.Event) -> None:
+        """Refer to the thread's search for an order (`future`); the other search runs under `control`."""
         self.control, self._future, self._is_alone = control, future, is_alone
 
     def point(self) -> RecomputedPoint | None:

@@ -60,6 +60,7 @@ def point_of_order(
     """Plan the best orders of a search; return the point within a limit or closest to it, or None without a plan."""
 
     def pose(order: Sequence[int]) -> Problem:
+        """Return the problem of placing the tensors of the graph if its operations run in an order, each once."""
         return _problem_of(clone_graph(graph, order))
 
     with control.search_control(WORK_PER_S) as watched:
@@ -141,6 +142,7 @@ def _reserve_workspaces(program: CloneGraph) -> OperationGraph:
 
 
 def _problem_of(program: CloneGraph) -> Problem:
+    """Return the problem of placing the tensors and workspaces of a program, in the order of its runs."""
     return problem_of_order(_reserve_workspaces(program), range(len(program.runs)))
 
 

@@ -1,4 +1,4 @@
-"""The search for drops that meet a budget at the least cost; a drop is a stay between two uses without the tensor.
+"""The search for drops that meet a budget at the least cost; a drop is a time between two uses without the tensor.
 
 The search is greedy by the excess bytes that a drop removes per cost; an outdated value is re-evaluated only when it
 reaches the top of the queue. At the end, unneeded drops are undone.
@@ -26,6 +26,7 @@ class DropSearch:
     """The search for sets of drops (times without a tensor) whose peaks are within given budgets."""
 
     def __init__(self, stays: Stays, control: Control) -> None:
+        """Prepare a search among the stays (times between two uses) that may be dropped."""
         self.stays, self._control = stays, control
         self._spent = 0
         usable = stays.can_drop & (stays.end > stays.begin)
@@ -47,7 +48,7 @@ class DropSearch:
         return self._prune(self._lower_to_budget(start, budget), budget)
 
     def undo_unneeded(self, drops: Drops, budget: int) -> Drops:
-        """Return the drops (times without a tensor) that remain after undoing those that a budget does not need."""
+        """Return those of the given drops (times without a tensor) that a budget needs; the rest are undone."""
         return self._prune(drops, budget)
 
     def is_over(self) -> bool:
@@ -67,6 +68,7 @@ class DropSearch:
         return self._control.counts_work
 
     def _evaluated_drops(self, drop: I64, places: I64, budget: int) -> Drops:
+        """Return the drops given by the array `drop`, with their peak, cost, and excess bytes over the budget."""
         tries = self.stays.try_changes(drop, [()], budget, places)
         return Drops(drop, int(tries.peak[0]), int(tries.cost[0]), float(tries.excess[0]), places)
 
@@ -91,7 +93,10 @@ class DropSearch:
         return now
 
     def _drop_batch(self, now: Drops, budget: int, stays: Sequence[int]) -> tuple[Drops, int]:
-        """Drop all `stays` at once if that removes enough excess, else the first; return drops and their number."""
+        """Drop all `stays` at once if that removes enough excess bytes, else the first one alone.
+
+        Return the resulting drops, and the number of stays dropped.
+        """
         if not stays:
             return now, 0
         tries = self.stays.try_changes(now.drop, [stays, stays[:1]], budget, now.places)
@@ -105,7 +110,7 @@ class DropSearch:
     def _worths(
         self, now: Drops, budget: int, changes: Sequence[tuple[int, ...]]
     ) -> Iterable[tuple[tuple[int, ...], float]]:
-        """Yield each change (a tuple of stays) with the excess bytes that it removes per unit of cost."""
+        """Yield each change (a tuple of stays to drop) with the excess bytes that it removes per unit of cost."""
         tries = self.stays.try_changes(now.drop, changes, budget, now.places)
         for change, peak, cost, excess in zip(
             changes, tries.peak.tolist(), tries.cost.tolist(), tries.excess.tolist(), strict=True
@@ -114,7 +119,7 @@ class DropSearch:
             yield change, gain / (self._price + max(0, cost - now.cost)) if gain > 0 else 0.0
 
     def _prune(self, now: Drops, budget: int) -> Drops:
-        """Undo the drops that the budget does not require, the most expensive ones first; return the other drops."""
+        """Undo the drops that the budget does not require, the most expensive first; return the remaining drops."""
         # A program that misses the budget must not get worse, so keep at least the peak that it has reached.
         goal = max(budget, now.peak)
         while not self.is_over():

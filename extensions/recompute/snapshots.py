@@ -26,6 +26,7 @@ class Snapshots:
     """The snapshots of a graph's programs within a budget, taken at the operations that exceed the budget most."""
 
     def __init__(self, stages: Stages) -> None:
+        """Choose the operations at which snapshots are taken; `stages` has the graph and the budget."""
         self.stages, self.cost_unit = stages, stages.cost_unit
         self.chain = self._crowded_chain()
 
@@ -64,7 +65,10 @@ class Snapshots:
 
 
 class _Writer:
+    """The writer of the integer program of snapshots; `here` has the term that a tensor is in a snapshot."""
+
     def __init__(self, snapshots: Snapshots, at_least: int, at_most: int) -> None:
+        """Write all columns and constraints; the extra cost is from `at_least` to `at_most` units."""
         self.snapshots, self.stages, self.draft = snapshots, snapshots.stages, Draft()
         self.chain = snapshots.chain
         self.draft.objective = self.draft.column(("extra cost",), at_least, at_most, is_whole=True)
@@ -93,7 +97,7 @@ class _Writer:
         return [] if maker is None or (maker, k) not in self.again else [(self.again[maker, k], 1)]
 
     def _add_snapshot(self, k: int, at: int) -> None:
-        """Add a snapshot's columns and constraints: its tensors fit, and each was in the last one or is recomputed."""
+        """Add a snapshot's columns and constraints: its tensors fit, and older tensors were kept or recomputed."""
         stages, draft = self.stages, self.draft
         held = []
         for t, size in enumerate(stages.size):

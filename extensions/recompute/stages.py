@@ -24,6 +24,7 @@ class Stages:
     """The stages of a graph's programs within a budget in bytes; all costs are in units of `cost_unit`."""
 
     def __init__(self, away: RemovalBounds, budget: int) -> None:
+        """Prepare the integer program of a graph within `budget` bytes; `away` has the graph and its costs."""
         self.away, self.graph = away, (graph := away.graph)
         self.n = len(graph.ops)
         self.cost_unit = gcd(*away.costs) or 1
@@ -75,7 +76,10 @@ class Stages:
 
 
 class _Writer:
+    """The writer of the integer program of stages, with its columns (variables) and constraints."""
+
     def __init__(self, stages: Stages, at_least: int, at_most: int) -> None:
+        """Write all columns and constraints; the extra cost is from `at_least` to `at_most` units."""
         self.stages, self.draft = stages, Draft()
         self.held: dict[tuple[int, int], Term] = {}
         self.draft.objective = self.draft.column(("extra cost",), at_least, at_most, is_whole=True)
@@ -86,9 +90,11 @@ class _Writer:
         self._add_stage_limits()
 
     def _add_bit(self, *key: str | int) -> Term:
+        """Add a column that is 0 or 1, and return its term."""
         return Term(self.draft.column(key, 0, 1, is_whole=True))
 
     def _add_columns(self, again: set[int]) -> None:
+        """Add the columns (variables) of moments, tensors and stages; the operations in `again` may run again."""
         stages, n = self.stages, self.stages.n
         graph, kept = stages.graph, set(stages.graph.kept)
         # Find the last moment at which each tensor, and each operation's results, may be used.
@@ -139,6 +145,7 @@ class _Writer:
         return self.held.get((t, k), _ZERO)
 
     def _column_term(self, *key: str | int) -> Term:
+        """Return the term of the column with a key, or the constant 0 if there is no such column."""
         at = self.draft.at.get(key)
         return _ZERO if at is None else Term(at)
 
@@ -201,7 +208,7 @@ class _Writer:
                 self._add_upper_bound("input", again, [(self.presence_term(t, k - 1), 1), (makes, 1)])
 
     def _add_stage_limits(self) -> None:
-        """Add constraints: during a repeated run, tensors that stay in memory and the operation's own fit together."""
+        """Add constraints: during a repeated run, the operation's tensors and all that stay in memory fit together."""
         stages, n = self.stages, self.stages.n
         sized = [t for t, size in enumerate(stages.size) if size]
         for k in range(1, n + 1):

@@ -47,7 +47,7 @@ class Effort(NamedTuple):
 
 
 class CheapestPrograms(NamedTuple):
-    """The cheapest program found for each interval of peaks between consecutive marks in bytes."""
+    """The cheapest program found for each interval of peaks; the intervals end at consecutive marks, in bytes."""
 
     mark: I64
     cost: I64
@@ -64,6 +64,7 @@ class Stays:
     """
 
     def __init__(self, graph: OperationGraph, order: Sequence[int], costs: Sequence[int], flag: I64) -> None:
+        """Find the stays of all tensors in an order of the operations; setting flag[0] stops the compiled searches."""
         self.graph, self.order = graph, list(order)
         self.n = len(self.order)
         self.work = 0

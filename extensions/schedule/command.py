@@ -17,6 +17,7 @@ def schedule(line: CommandLine) -> int:
     write_answer(call, answer)
 
     def page(_path: str) -> bytes:
+        """Return the HTML page that shows the answer."""
         from memplan.api.reports.views import view
 
         return view("schedule")(call.title(), answer)

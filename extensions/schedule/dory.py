@@ -34,6 +34,7 @@ def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
     resident = list[int]()
 
     def tensor(name: str, shape: list[int], bits: int) -> int:
+        """Return the number of the tensor with a name, after adding the tensor if it is new; raises FormatError."""
         if bits not in _TYPES and name not in numbers:
             raise FormatError(f"{name}: must have 8, 16 or 32 bits per element, got {bits}")
         if name not in numbers:

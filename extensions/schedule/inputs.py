@@ -17,6 +17,7 @@ from memplan.questions.reading import Reader
 
 
 def _graph_of_json(value: object) -> OperationGraph:
+    """Return the graph of operations in a parsed JSON value of memplan or DORY; raises ProblemError for buffers."""
     if (nodes := dory.nodes_of(value)) is not None:
         return dory.graph_of(nodes)
     fields = require_object(value, "problem", ProblemError)
@@ -28,6 +29,7 @@ def _graph_of_json(value: object) -> OperationGraph:
 
 
 def _graph_of_file(reader: Reader, data: bytes, name: str, values: InputValues) -> OperationGraph:
+    """Return the graph of operations in a file; raises OptionError for the option `alignment`."""
     if reader.options.alignment is not None:
         raise OptionError.from_rule(
             "alignment", "must be given by the memories of `target`, in which tiles are placed", way="leave it out"

@@ -58,6 +58,7 @@ def schedule(
 
 
 def _target_with_capacity(target: Target | None, capacity: int | None) -> Target:
+    """Return the target, with another size of the fast memory if given; raises ProblemError without a target."""
     if target is None:
         raise ProblemError(
             "target: is required, as a network does not describe the machine, such as"

@@ -28,6 +28,7 @@ def shapes(line: CommandLine) -> int:
 
 
 def _curves_page(call: Call, answer: Any, path: str) -> bytes | None:
+    """Return the HTML page of an answer's curves; without curves, report this and return None."""
     from memplan.api.reports.views import view
 
     if not answer.curves:

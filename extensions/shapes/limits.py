@@ -23,7 +23,7 @@ Peak = Callable[[Values], int]
 
 
 class Limit(Answer):
-    """The largest fitting value of a symbol by this plan, and an upper bound for any plan; null if no value fits."""
+    """The largest value of a symbol at which this plan fits, and one that no plan can exceed; null if no value fits."""
 
     symbol: str
     by_plan: int | None
@@ -31,10 +31,10 @@ class Limit(Answer):
 
 
 class ShapesLimits(Answer):
-    """The values up to which symbols may grow: `limits` if one symbol has no value in `at`.
+    """The values up to which one or two symbols may grow within the capacity; all other symbols have values in `at`.
 
-    For two such symbols, `stairs` has the maximal fitting pairs of values by the plan: neither value can grow alone.
-    `stairs_of_any_plan` has the pairs that no plan can exceed.
+    For one symbol, `limits` has its limit. For two symbols, `stairs` has the pairs of values at which this plan fits
+    and neither value can grow alone; `stairs_of_any_plan` has the pairs that no plan can exceed.
     """
 
     capacity: int
@@ -173,6 +173,7 @@ class SymbolLimits:
         low, high = symbol.steps
 
         def fits(step: int) -> bool:
+            """Return True if the peak is within the capacity at a value of the symbol, given in steps."""
             return self.peak({**at, name: step * symbol.multiple_of}) <= capacity
 
         if not self.is_monotone(name):

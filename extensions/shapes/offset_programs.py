@@ -67,8 +67,7 @@ class OffsetPrograms(Value):
 
 
 class ProgramsProof(Answer):
-    """The proof for all values that the peak is at most `1 + ratio` times the bound; nothing is proved if `ratio` is
-    null.
+    """The proof, for all symbol values, that the peak is at most `1 + ratio` times the bound; null: nothing is proved.
 
     `by` is the kind of proof. `for_any_sizes` is True if the order is optimal for any sizes of the buffers. `worst` is
     the tried value with the largest ratio of peak to bound, `worst_ratio`.
@@ -89,6 +88,7 @@ class Evaluator:
     """The evaluation of the offsets and the peak at given values of the symbols, in exact integers."""
 
     def __init__(self, problem: SymbolicProblem, found: OffsetPrograms) -> None:
+        """Parse the sizes of the programs, and prepare the evaluation of their values."""
         self.found, self.sized = found, compile_sizes(problem)
         self.counts = Counter(self.sized.form_of.tolist())
 
@@ -102,7 +102,7 @@ class Evaluator:
         return self._best_program(given)[0]
 
     def _best_program(self, given: Values) -> tuple[int, list[int], OffsetProgram]:
-        """Return the lowest peak of all programs, the values of the program that has it, and that program."""
+        """Return the lowest peak of all programs, and the values and the data of the program that reaches this peak."""
         sizes = self.sized.space.values(self.sized.forms, given)
         if sum(sizes[form] * count for form, count in self.counts.items()) >= 2**63:
             raise ProblemError(f"sizes: must sum to less than 2^63 bytes at {point_text(given)}")
@@ -116,6 +116,7 @@ class Evaluator:
 
 
 def _max_term(terms: Terms, values: Sequence[int], sizes: Sequence[int]) -> int:
+    """Return the maximum of sums, each of an earlier value and a size, or 0 without sums."""
     # A loop takes half the time of max() over a generator, and no sum is negative, so loop from 0.
     most = 0
     for value, size in terms:

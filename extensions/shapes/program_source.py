@@ -91,12 +91,14 @@ class _Writer:
     """The writer of the generated function: it writes sizes with shared subexpressions, then each program's values."""
 
     def __init__(self, sized: CompiledSizes, found: OffsetPrograms, language: _Language) -> None:
+        """Start a function without lines, in the syntax of a language."""
         self.sized, self.found, self.language = sized, found, language
         self.atoms: dict[str, str] = {}
         self.products: dict[Monomial, str] = {}
         self.written: list[str] = []
 
     def lines(self) -> list[str]:
+        """Return the lines that compute the sizes, and then the values and the peak of each program."""
         rows = [row for program in self.found.programs for row in (*program.values, program.last)]
         for i in sorted({size for row in rows for _, size in row}):
             self.written.append(self.language.define(f"s{i}", self._write_polynomial(self.sized.forms[i])))
@@ -107,10 +109,12 @@ class _Writer:
         return self.written
 
     def _write_maximum(self, terms: Terms, program: int) -> str:
+        """Return the source text of a maximum of sums, each of a value of the program and a size."""
         sums = [self.language.sum([f"p{program}_v{value}", f"s{size}"]) for value, size in terms]
         return self.language.largest(sums)
 
     def _write_polynomial(self, polynomial: Polynomial) -> str:
+        """Return a polynomial as source text, whose shared products and atoms get local variables."""
         terms = []
         for monomial, value in sorted(polynomial.items(), key=lambda item: (-len(item[0]), item[0])):
             factors = [self._shared_product(monomial)] if monomial else []
@@ -128,6 +132,7 @@ class _Writer:
         return self.products[monomial]
 
     def _write_factor(self, name: str) -> str:
+        """Return a variable as source text; an atom (a floor or maximum) is assigned to a local variable first."""
         space = self.sized.space
         if name in space.symbols:
             return self.language.symbol(argument(name), space.symbols[name].multiple_of)
@@ -158,6 +163,7 @@ def python_source(sized: CompiledSizes, found: OffsetPrograms) -> str:
 
 
 def _range_checks(sized: CompiledSizes) -> Iterator[str]:
+    """Yield lines of Python that raise ValueError if a symbol is outside of its range."""
     for limits, symbol in sized.space.symbols.items():
         name = argument(limits)
         upper = "" if symbol.max is None else f" <= {symbol.max}"

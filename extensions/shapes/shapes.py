@@ -155,6 +155,7 @@ def shapes(
     limit = check_limits(problem, options.within, options.at) if options.limits else None
 
     def note(found: ProvedPrograms) -> None:
+        """Report the first programs found as a preliminary answer, whose proofs and limits are still missing."""
         if running.note is not None:
             first = _answer(problem, found, options, lambda: True)
             lacks = "" if limit is None else "limits, which were not found in time; "
@@ -201,7 +202,7 @@ def _answer(
 
 
 def _undecided_claims(answer: ShapesAnswer, problem: SymbolicProblem, running: Control) -> str | None:
-    """Return the claims for all values that `checkers/all_values.py` did not decide, or None if it proved all."""
+    """Return the claims for all values that `checkers/all_values.py` did not decide, or None if all were proved."""
     if answer.proof.ratio is None:
         return _unproved_text(answer)
     content = answer.model_dump(mode="json", exclude={"curves", "source", "tensors", "limits"})
@@ -216,6 +217,7 @@ def _undecided_claims(answer: ShapesAnswer, problem: SymbolicProblem, running: C
 
 
 def _unproved_text(answer: ShapesAnswer) -> str:
+    """Return the claims that a preliminary answer leaves unproved, as text."""
     return f"offsets beyond {count_text(answer.verified_at, 'value')}, as no ratio is claimed for all"
 
 
@@ -261,6 +263,7 @@ def _range_text(name: str, symbol: SymbolRange) -> str:
 
 
 def _maximum_lines(name: str, forms: tuple[str, ...]) -> Iterator[str]:
+    """Yield the printed lines of a maximum of expressions, after its name."""
     if len(forms) == 1:
         yield f"{name}: {forms[0]}"
         return
@@ -271,6 +274,7 @@ def _maximum_lines(name: str, forms: tuple[str, ...]) -> Iterator[str]:
 
 
 def _check_options(values: InputValues, options: ShapesOptions) -> None:
+    """Raise OptionError for options that must not be combined, or that do not suit the problem."""
     for name in ("within", "at"):
         if getattr(options, name) and not options.limits:
             rule = ("must be given only with ", Option("limits"), f", got {excerpt(getattr(options, name))}")
@@ -283,6 +287,7 @@ def _check_options(values: InputValues, options: ShapesOptions) -> None:
 
 
 def _exit_status(found: ShapesAnswer) -> int:
+    """Return the exit status of an answer: 3 for offsets not proved valid, 1 if no value fits, else 0."""
     if found.verified is not None:
         return 0 if found.status == "valid" else 3
     return 0 if found.limits is None or found.limits.has_fitting_value else 1

@@ -68,6 +68,7 @@ def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> Symb
 
 
 def _parsed_problem(value: object) -> SymbolicProblem | bytes:
+    """Return the symbolic problem in a parsed JSON value, or the bytes of a model file in a string."""
     if isinstance(value, str | bytes):
         return FILE.from_json(value)
     content = require_object(value, "problem", ProblemError)
@@ -97,6 +98,7 @@ def _symbolic_form(problem: Problem) -> SymbolicProblem:
 
 
 def _read_file(_reader: Reader, data: bytes, name: str, _question: InputValues) -> SymbolicProblem | bytes:
+    """Return the bytes of a model file unchanged, or the symbolic problem in any other file."""
     if importers.detect(data, name) is not None:
         return data
     is_json = formats.detect(data, name) == "json"

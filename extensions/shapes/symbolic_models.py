@@ -57,6 +57,7 @@ def read_symbolic(
     numbers = SymbolicNumbers(symbols)
 
     def read_at(values: Mapping[str, int]) -> ImportedProblem:
+        """Return the model read with plain numbers as dimensions, at given values of the symbols."""
         dims = {each: values[short] for each, short in names.items()}
         return read_model(data, name, options.model_copy(update={"dims": {**options.dims, **dims}}))
 
@@ -118,6 +119,7 @@ def _require_equal_problem(read: ImportedProgram, plain: Problem, point: Values)
 
 
 def _symbolic_problem(read: ImportedProgram, symbols: Mapping[str, SymbolRange]) -> SymbolicProblem:
+    """Return the problem of an imported program with expressions as sizes; raises ProblemError for several pools."""
     problem = read.problem
     if len(problem.pools) > 1:
         raise ProblemError("model: must have only one memory if its sizes have symbols")

@@ -81,6 +81,7 @@ def verify_programs(problem: SymbolicProblem, found: OffsetPrograms, points: Ite
 
 
 def _syntax_tree(text: int | str) -> ast.expr:
+    """Return the syntax tree of an expression."""
     return ast.parse(str(text).strip(), mode="eval").body
 
 
@@ -101,6 +102,7 @@ def value_of(tree: ast.expr, values: Values) -> int:
 
 
 def _structure_violations(problem: SymbolicProblem, found: OffsetPrograms) -> Iterator[str]:
+    """Yield a sentence for each error in the structure of offset programs, such as a missing buffer."""
     every = list(range(len(problem.buffers)))
     if len(found.size_of) != len(every) or max(found.size_of, default=-1) >= len(found.sizes):
         yield "size_of: must have a size for each buffer"
@@ -118,6 +120,7 @@ class _Rules:
     """The pairs of buffers that must not share bytes, and the offsets that views and pinned buffers must have."""
 
     def __init__(self, problem: SymbolicProblem) -> None:
+        """Derive the rules of a problem from its lifetimes, conflicts, views and pins."""
         self.problem, self.names = problem, [buffer.id for buffer in problem.buffers]
         plain = problem.sizeless_problem()
         self.roots = {i: root for i, (root, _) in plain.roots.items()}

@@ -105,11 +105,13 @@ class _Claims:
     """Claims that, at each value of the symbols, one of several polynomials is at most 0; results are cached."""
 
     def __init__(self, sized: CompiledSizes, deadline: float) -> None:
+        """Start without results; `deadline` is a time of the monotonic clock."""
         self.sized, self.deadline = sized, deadline
         self.points = samples(sized.space, 64)
         self.known: dict[frozenset[Key], Values | bool] = {}
 
     def fault(self, rule: str, buffers: tuple[int, ...], forms: Sequence[Polynomial]) -> Iterator[ShapesFault]:
+        """Yield a fault of a rule, unless it is proved that one of the polynomials is at most 0 at each value."""
         form = frozenset(map(hashable_form, forms))
         if form not in self.known:
             self.known[form] = self._breaking_point(forms)
@@ -141,6 +143,7 @@ def verified_lines(found: VerifiedShapes) -> Iterator[str]:
 
 
 def _parsed_offsets(value: object) -> SymbolicOffsets:
+    """Return the symbolic offsets in a parsed JSON value; raises PlanError for other types."""
     return SymbolicOffsets.model_validate(require_object(value, "verify", PlanError))
 
 

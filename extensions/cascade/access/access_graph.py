@@ -211,6 +211,7 @@ class AccessGraph:
     is_coarse: bool = False
 
     def __post_init__(self) -> None:
+        """Raise OperationsError if the graph has too many bytes or multiplications."""
         weights = sum(row.weights for row in self.operations)
         for what, count in (("bytes", sum(row.bytes for row in self.tensors)), ("bytes of constants", weights)):
             if count > MOST_BYTES:
@@ -337,7 +338,7 @@ def reorder_operations(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
 
 
 def repeat_operations(graph: AccessGraph, passes: Mapping[int, Collection[int]]) -> AccessGraph:
-    """Return the graph in which some operations run twice: `passes` lists those to repeat before a later operation.
+    """Return the graph in which some operations run twice; `passes` maps a later operation to those repeated before it.
 
     The second run is directly before the later operation. From there on, all operations read the new copies of tensors.
     Repeated operations must be striped. `origins` and `tensor_origins` have the positions in the original graph.

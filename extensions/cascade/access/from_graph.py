@@ -48,6 +48,7 @@ class _GraphConversion:
     """The conversion of one graph of operations to a graph with access maps, operation by operation."""
 
     def __init__(self, graph: OperationGraph, brick: int) -> None:
+        """Find the layouts of a graph's tensors; channels of a pixel are padded to a multiple of `brick`."""
         self.graph, self.brick = graph, brick
         self.layouts = layouts_of(graph)
         self.resident = frozenset(graph.resident)
@@ -58,6 +59,7 @@ class _GraphConversion:
         self.rewritten = {tensor for tensor, count in writers.items() if count > 1} | set(graph.given)
 
     def run(self) -> AccessGraph:
+        """Return the graph of all operations with their access maps."""
         tensors = tuple(map(self._pixel_tensor, range(len(self.graph.size))))
         operations = tuple(
             replace(self._convert(row, tensors), label=str(row.attributes.get("label", ""))) for row in self.graph.ops
@@ -90,10 +92,12 @@ class _GraphConversion:
         return families.pop() if len(families) == 1 else "several layouts" if families else "NHWC"
 
     def _element_bits(self, tensor: int) -> int:
+        """Return the bits of an element of a tensor; 8 if its type is unknown."""
         facts = self.graph.tensors[tensor] if self.graph.tensors else None
         return (bits_of(facts.dtype) if facts is not None and facts.dtype is not None else None) or 8
 
     def _shape_of(self, tensor: int) -> tuple[int, ...] | None:
+        """Return the shape of a tensor, or None if the graph does not state it."""
         return self.graph.tensors[tensor].shape if self.graph.tensors else None
 
     def _pixel_tensor(self, tensor: int) -> PixelTensor:
@@ -264,4 +268,5 @@ def _slices_of_split(graph: OperationGraph, row: GraphOperation) -> tuple[GraphO
 
 
 def _tensor_shape(graph: OperationGraph, tensor: int, shapes: tuple[Shape | None, ...], k: int) -> Shape | None:
+    """Return the shape of an operation's k-th tensor: as used by the operation (`shapes`), or else the tensor's own."""
     return (shapes[k] if shapes else None) or graph.tensors[tensor].shape

@@ -122,10 +122,12 @@ def _kernel_windows(facts: Facts) -> Windows:
 
 
 def _mismatch(what: str, wanted: int, made: int, axis: int) -> str:
+    """Return a sentence: the attributes `what` give `wanted` rows or columns, but the output shape has `made`."""
     return f"{what} give {wanted} {('rows', 'columns')[axis]}, its output shape has {made}"
 
 
 def _convolution_access(facts: Facts) -> KindAccess:
+    """Return the access maps of a convolution; raises UnknownAccess if its groups do not divide the channels."""
     kernel, groups = _window_attributes(facts)[0], facts.integer("groups", 1)
     if groups < 1 or facts.inputs[0].channels % groups or facts.output.channels % groups:
         raise UnknownAccess(f"groups must divide the channels, got {groups}")
@@ -135,6 +137,7 @@ def _convolution_access(facts: Facts) -> KindAccess:
 
 
 def _depthwise_access(facts: Facts) -> KindAccess:
+    """Return the access maps of a convolution in which each output channel reads a single input channel."""
     kernel = _window_attributes(facts)[0]
     if facts.output.channels % facts.inputs[0].channels:
         raise UnknownAccess(f"computes {facts.output.channels} channels from {facts.inputs[0].channels}")
@@ -142,12 +145,14 @@ def _depthwise_access(facts: Facts) -> KindAccess:
 
 
 def _pool_access(facts: Facts) -> KindAccess:
+    """Return the access maps of a pooling, which keeps the number of channels."""
     if facts.output.channels != facts.inputs[0].channels:
         raise UnknownAccess(f"computes {facts.output.channels} channels from {facts.inputs[0].channels}")
     return KindAccess((_kernel_windows(facts),), mixes=False)
 
 
 def _transposed_convolution_access(facts: Facts) -> KindAccess:
+    """Return the access maps of a transposed convolution; raises UnknownAccess if its output shape does not fit."""
     kernel, strides, dilations, pads = _window_attributes(facts)
     groups = facts.integer("groups", 1)
     for axis in (0, 1):
@@ -197,10 +202,12 @@ def _reduction_access(facts: Facts) -> KindAccess:
 
 
 def _whole_input_windows(seen: Pixels) -> Windows:
+    """Return the access maps of an operation that reads all rows and columns for each part of its output."""
     return whole_axis_window(seen[0]), whole_axis_window(seen[1])
 
 
 def _concat_access(facts: Facts) -> KindAccess:
+    """Return the access maps of a concatenation along rows, columns or channels."""
     axis = facts.axis("axis", -1)
     if axis < 0:
         raise UnknownAccess("concat of batches cannot be split, so it runs as a whole")
@@ -219,6 +226,7 @@ def _concat_access(facts: Facts) -> KindAccess:
 
 
 def _pad_access(facts: Facts) -> KindAccess:
+    """Return the access maps of a pad by a constant; raises UnknownAccess for other pads."""
     if facts.word("mode", "constant") != "constant":
         raise UnknownAccess("pad by reflection or repetition cannot be split, so it runs as a whole")
     rank = len(facts.out_shape)
@@ -252,6 +260,7 @@ def _slice_access(facts: Facts) -> KindAccess:
 
 
 def _resize_access(facts: Facts) -> KindAccess:
+    """Return the access maps of a resize, which depend on its mode and on how it aligns coordinates."""
     _require_images(facts)
     mode, place = facts.word("mode", "nearest"), facts.word("coordinates", "half_pixel")
     maps: dict[tuple[str, str], Callable[[int, int], Window]] = {
@@ -278,16 +287,19 @@ def _block_factor(facts: Facts, small: Pixels, large: Pixels) -> int:
 
 
 def _depth_to_space_access(facts: Facts) -> KindAccess:
+    """Return the access maps of depth-to-space, which moves channels into blocks of rows and columns."""
     factor = _block_factor(facts, facts.inputs[0], facts.output)
     return KindAccess(((depth_to_space_window(factor), depth_to_space_window(factor)),))
 
 
 def _space_to_depth_access(facts: Facts) -> KindAccess:
+    """Return the access maps of space-to-depth, which moves blocks of rows and columns into channels."""
     factor = _block_factor(facts, facts.output, facts.inputs[0])
     return KindAccess(((space_to_depth_window(factor), space_to_depth_window(factor)),))
 
 
 def _global_pool_access(facts: Facts) -> KindAccess:
+    """Return the access maps of a pooling over all rows and columns, which is accumulated as a sum."""
     if facts.output[:2] != (1, 1) or facts.inputs[0].channels != facts.output.channels:
         raise UnknownAccess(f"{facts.kind} over a part of the rows or columns cannot be split, so it runs as a whole")
     return KindAccess((_whole_input_windows(facts.inputs[0]),), is_sum=True, mixes=False)

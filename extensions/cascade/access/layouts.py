@@ -46,7 +46,7 @@ def layouts_of(graph: OperationGraph) -> list[str | None]:
 
 
 def transposed_layout(layout: str, axes: Sequence[int]) -> str | None:
-    """Return the layout after a transposition, in which axis k is input axis axes[k]; None if `axes` do not permute."""
+    """Return the layout after a transposition, where axis k is input axis axes[k]; None unless `axes` permute them."""
     return "".join(layout[k] for k in axes) if sorted(axes) == list(range(len(layout))) else None
 
 
@@ -103,6 +103,7 @@ class _LayoutPropagation:
     """The propagation of layouts from tensor to tensor along the operations of a graph."""
 
     def __init__(self, graph: OperationGraph) -> None:
+        """Start without any layout; constants do not take part in the propagation."""
         self.graph, self.found = graph, dict[int, str]()
         apart = set(graph.resident)
         self.around = [
@@ -115,6 +116,7 @@ class _LayoutPropagation:
                 self.touching.setdefault(tensor, []).append(position)
 
     def run(self) -> list[str | None]:
+        """Return the layout of each tensor after all propagation; None if it cannot be derived."""
         graph = self.graph
         layout = next((str(row.attributes["layout"]) for row in graph.ops if "layout" in row.attributes), "NHWC")
         for row, around in zip(graph.ops, self.around, strict=True):
@@ -131,6 +133,7 @@ class _LayoutPropagation:
         return [self.found.get(t, named_layout("NHWC", len(self._shape(t)))) for t in range(len(graph.size))]
 
     def _shape(self, tensor: int) -> Shape:
+        """Return the shape of a tensor; empty if the graph does not state it."""
         return (self.graph.tensors[tensor].shape if self.graph.tensors else None) or ()
 
     def _set_layouts(self, tensors: list[int], name: str) -> list[int]:

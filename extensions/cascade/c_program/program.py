@@ -32,6 +32,7 @@ class StripedLoops:
     """
 
     def __init__(self, point: CascadePoint, alignment: int, prefix: str) -> None:
+        """Write the C functions of a point's regions; `prefix` begins the names of all C functions."""
         self.point, self.alignment, self.prefix = point, alignment, prefix
         self.cascade, self.graph = point.cascade, point.cascade.graph
         self.called: dict[tuple[int, str], None] = {}
@@ -79,6 +80,7 @@ class StripedLoops:
         )
 
     def _arena_macros(self, what: str, tensors: Iterable[int]) -> Iterable[str]:
+        """Yield C macros for the address and the size of each tensor in the arena; `what` is a part of their names."""
         for k, tensor in enumerate(tensors):
             row = self.graph.tensors[tensor]
             macro = f"{self.prefix.upper()}_{what}_{k}"
@@ -87,6 +89,7 @@ class StripedLoops:
             yield f"#define {macro}_SIZE {row.bytes}u\n"
 
     def _kernel_declaration(self, v: int, what: str) -> str:
+        """Return the C declaration of operation v's function for a purpose, after a comment with the kind."""
         row = next(self.graph.operations[k] for k in range(len(self.graph.operations)) if self.graph.origin(k) == v)
         text = (
             f"/* {comment_text(' '.join(filter(None, (row.kind, row.name))) or 'operation')} */\n"
@@ -96,10 +99,12 @@ class StripedLoops:
         return f"{text}{kernel_declaration(self.prefix, v, what)};\n"
 
     def _call_statement(self, v: int, what: str, arguments: str) -> str:
+        """Return a C statement that calls operation v's function for the purpose `what`, and record the call."""
         self.called[self.graph.origin(v), what] = None
         return f"{kernel_name(self.prefix, self.graph.origin(v), what)}({arguments});\n"
 
     def _region_function(self, number: int, region: CascadeRegion) -> str:
+        """Return the C function that runs region `number`."""
         height, width = region.stride or (0, 0)
         kind = "whole" if region.kind == "whole" else f"{region.kind}, {height} x {width}"
         kind = f"{height} channels a step" if region.kind == "channels" else kind
@@ -109,6 +114,7 @@ class StripedLoops:
         return f"{text}static void region_{number}(void) {{\n{body}}}\n"
 
     def _whole_call(self, number: int, region: CascadeRegion) -> str:
+        """Return C statements that run the only operation of a region as a whole, and store its streamed outputs."""
         v = region.first_operation
         row = self.graph.operations[v]
         outs = self._outputs(v, [self._view_of(number, region, t) for t in row.outputs], region.alternative)
@@ -128,6 +134,7 @@ class StripedLoops:
         )
 
     def _region_loops(self, number: int, region: CascadeRegion) -> str:
+        """Return the C loops over the steps of a region, which call its operations in order."""
         last = region.end - 1
         is_sum, before, after, sums = self.graph.operations[last].role == "sum", "", "", ""
         if is_sum:
@@ -180,6 +187,7 @@ class StripedLoops:
             steps += f"    const memplan_view {view}_k = memplan_from_byte({view}, {each} * first);\n"
 
         def view_of(tensor: int) -> str:
+            """Return the name of the C view of a tensor, or of its slice if the loop slices the tensor."""
             return self._view_of(number, region, tensor) + ("_k" if tensor in parts else "")
 
         for v in range(region.first_operation, region.end):
@@ -195,9 +203,11 @@ class StripedLoops:
         return f"{before}  for (int32_t k = 0; k < {region.n_steps}; ++k) {{\n{steps}  }}\n{after}"
 
     def _load_call(self, number: int, region: CascadeRegion, tensor: int) -> str:
+        """Return a C statement that loads the present piece of a streamed input."""
         return f"{self._stream_call('input', tensor)}(&{self._view_of(number, region, tensor)}, part);\n"
 
     def _guarded_call(self, number: int, name: str, made: Stripes, call: str) -> str:
+        """Return C code that makes a call for the ranges of the present step, unless these are empty."""
         rows = ", ".join(self._bound_expressions(f"r{number}_{name}_rows", made.rows, "y"))
         columns = ", ".join(self._bound_expressions(f"r{number}_{name}_columns", made.columns, "x"))
         return (
@@ -206,6 +216,7 @@ class StripedLoops:
         )
 
     def _bound_expressions(self, name: str, spans: Sequence[Span], step: str) -> tuple[str, str]:
+        """Return C expressions for the start and end of a step's range; nonlinear ranges become a C table."""
         if len(spans) == 1:
             return str(spans[0][0]), str(spans[0][1])
         lines = lines_of(spans)
@@ -224,9 +235,11 @@ class StripedLoops:
         return name
 
     def _input_views(self, number: int, region: CascadeRegion, v: int) -> str:
+        """Return a C array of the views of operation v's inputs."""
         return _view_array([self._view_of(number, region, read.tensor) for read in self.graph.operations[v].reads])
 
     def _view_of(self, number: int, region: CascadeRegion, tensor: int) -> str:
+        """Return the name of the C view through which a region accesses a tensor."""
         row, hold = self.graph.tensors[tensor], region.buffer_by_tensor.get(tensor)
         size = (*row.sizes, row.pixel if hold is None or hold.pixel is None else hold.pixel)
         # The rows of some tensors are unknown, so treat the whole tensor as one long pixel.
@@ -239,6 +252,7 @@ class StripedLoops:
         )
 
     def _define_view(self, buffer: str, name: str, size: tuple[int, int, int], kept: Span) -> str:
+        """Define a C view of a buffer in the arena, and return the name of the view."""
         place = f"{self.prefix}_arena + {self.point.offsets[buffer]}u"
         numbers = ", ".join(map(str, (*size, *kept, 0)))
         self._views[name] = f"static const memplan_view {name} = {{{place}, {numbers}}};\n"
@@ -262,6 +276,7 @@ def kernel_declaration(prefix: str, v: int, what: str) -> str:
 
 
 def _whole_part(sizes: Span, channels: str) -> str:
+    """Return the C value of the part that covers all rows and columns."""
     return f"(memplan_part){{0, {sizes[0]}, 0, {sizes[1]}, {channels}}}"
 
 
@@ -270,11 +285,13 @@ def _origin_comment() -> str:
 
 
 def _view_array(views: Sequence[str]) -> str:
+    """Return a C array of pointers to views; without views, its only element is NULL."""
     names = ", ".join(f"&{view}" for view in views) or "NULL"
     return f"(const memplan_view *const[]){{{names}}}"
 
 
 def _line_expression(line: Line, step: str) -> str:
+    """Return a C expression for the value of a clamped line at a step."""
     if line.slope == 0:
         return str(line.value_at(0))
     sign = "-" if line.offset < 0 else "+"

@@ -105,6 +105,7 @@ def _copying_body(row: GraphOperation, shapes: Shapes) -> tuple[str, str | None]
 
 
 def _average_body(shapes: Shapes, what: str) -> str:
+    """Return the C body of a global average: of all of it, or of one purpose of its accumulation."""
     channels, element = shapes.output[-1], shapes.element
     return {
         "make": f"  memplan_average_whole_{element}(out[0], in[0], part, {channels});\n",
@@ -142,6 +143,7 @@ def _window_body(prefix: str, v: int, row: GraphOperation, shapes: Shapes, what:
 
 
 def _window_constant(row: GraphOperation, into: int, made: int) -> str:
+    """Return a C constant with an operation's window; `into` and `made` are its input and output channels."""
     pairs = []
     for name, default in (("kernel", 1), ("strides", 1), ("dilations", 1), ("pads", 0)):
         value = row.attributes.get(name, default)

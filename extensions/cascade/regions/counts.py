@@ -103,6 +103,7 @@ def check_slides(cascade: Cascade, slides: tuple[Slide, ...]) -> int:
 
 
 def _check_slide(cascade: Cascade, number: int, region: CascadeRegion, slide: Slide) -> int:
+    """Check the slide of one region; return the number of steps checked. Raises InvalidPlanError."""
     graph = cascade.graph
     inside, out = graph.tensors[slide.tensor], graph.tensors[slide.output]
     written = region.ranges[region.end - 1].rows
@@ -128,14 +129,17 @@ def _check_slide(cascade: Cascade, number: int, region: CascadeRegion, slide: Sl
 # Equal blocks of a network, and the points of a front, have equal ranges, so a cache saves most of the counting.
 @lru_cache(maxsize=_MOST_COUNTED)
 def _total_length(spans: tuple[Span, ...]) -> int:
+    """Return the sum of the lengths of ranges."""
     return sum(b - a for a, b in spans)
 
 
 @lru_cache(maxsize=_MOST_COUNTED)
 def _reach(spans: tuple[Span, ...], window: Window, size: int) -> int:
+    """Return the total length of the input that is read along an axis to compute several output ranges."""
     return _total_length(tuple(window.input_range(a, b, size) for a, b in spans if b > a))
 
 
 @lru_cache(maxsize=_MOST_COUNTED)
 def _run_count(spans: tuple[Span, ...]) -> int:
+    """Return the number of ranges that are not empty."""
     return sum(b > a for a, b in spans)

@@ -54,6 +54,7 @@ class _Execution:
     def __init__(
         self, cascade: Cascade, offsets: Mapping[str, int], peak: int, seed: int, pause: Callable[[], None]
     ) -> None:
+        """Compute the expected values of all tensors, and prepare an arena of `peak` bytes."""
         self.cascade, self.graph, self.offsets, self.pause = cascade, cascade.graph, offsets, pause
         # A read of unwritten bytes must lead to wrong values, so fill the arena with a pattern other than zero.
         self.arena = np.full(peak, 0xAA, np.uint8)
@@ -61,6 +62,7 @@ class _Execution:
         self.compared = 0
 
     def run(self) -> int:
+        """Execute all regions; return the number of values compared. Raises InvalidPlanError for a wrong value."""
         graph, tensors = self.graph, self.graph.tensors
         held = {tensor for region in self.cascade.regions for tensor in region.pieces}
         for tensor in graph.inputs:
@@ -82,6 +84,7 @@ class _Execution:
         return self.compared
 
     def _arena_view(self, name: str, rows: int, columns: int, pixel: int) -> Bytes8:
+        """Return the bytes of a buffer in the arena as rows x columns x bytes of a pixel; raises InvalidPlanError."""
         start = self.offsets[name]
         size = rows * columns * pixel
         if start + size > len(self.arena):
@@ -89,6 +92,7 @@ class _Execution:
         return self.arena[start : start + size].reshape(rows, columns, pixel)
 
     def _whole_tensor(self, tensor: int) -> Bytes8:
+        """Return the bytes of a whole tensor in the arena as rows x columns x bytes of a pixel."""
         row = self.graph.tensors[tensor]
         return self._arena_view(whole_name(tensor), *row.sizes, row.pixel)
 
@@ -101,12 +105,16 @@ class _Execution:
         }
 
     def _compare(self, what: str, got: Bytes8, expected: Bytes8) -> None:
+        """Raise InvalidPlanError if computed bytes differ from the expected ones; `what` names them in the message."""
         self.compared += got.size
         if not np.array_equal(got, expected):
             raise InvalidPlanError(f"{what}: must equal the value computed layer by layer, got another value")
 
     def _run_whole(self, number: int, v: int) -> None:
+        """Run operation v as a whole, compare its outputs with the expected values, and store them in the arena."""
+
         def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
+            """Return a range of rows and columns of a tensor in the arena."""
             self.pause()
             return self._whole_tensor(tensor)[slice(*rows), slice(*columns)]
 
@@ -115,10 +123,12 @@ class _Execution:
             self._whole_tensor(tensor)[:] = value
 
     def _run_steps(self, number: int, region: CascadeRegion) -> None:
+        """Run a region in stripes or tiles, step by step, and compare each computed part with the expected value."""
         graph, last, rings = self.graph, last_operation(self.graph, region), self._region_buffers(number, region)
         sums = self._accumulator(number, region) if last.role == "sum" else None
 
         def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
+            """Return rows and columns of a tensor, from the region's ring buffer or from the whole tensor."""
             self.pause()
             if tensor not in rings:
                 return self._whole_tensor(tensor)[slice(*rows), slice(*columns)]
@@ -126,6 +136,7 @@ class _Execution:
             return content
 
         def store(tensor: int, rows: Span, columns: Span, value: Bytes8) -> None:
+            """Store computed rows and columns of a tensor in the region's ring buffer, or in the whole tensor."""
             if tensor in rings:
                 rings[tensor][_ring_index(rings[tensor], rows, columns)] = value
             else:
@@ -157,6 +168,7 @@ class _Execution:
             self._store_output(number, last.outputs[0], finish_sums(graph, region.end - 1, added))
 
     def _run_channels(self, number: int, region: CascadeRegion) -> None:
+        """Run a region along channels, step by step, and compare each computed slice with the expected value."""
         graph, is_summed, tiles = self.graph, is_accumulated(self.graph, region), self._region_buffers(number, region)
         sums = self._accumulator(number, region) if is_summed else np.zeros(0, np.uint8)
         for step in range(region.n_steps):
@@ -165,6 +177,7 @@ class _Execution:
                 (tensor,), rows, columns = operation.outputs, made.rows[0], made.columns[0]
 
                 def fetch(source: int, rows: Span, columns: Span, v: int = v, step: int = step) -> Bytes8:
+                    """Return rows and columns of a tensor as operation v reads it, with only the step's channels."""
                     self.pause()
                     return self._channel_slice(region, tiles, v, step, source)[slice(*rows), slice(*columns)]
 
@@ -211,6 +224,7 @@ class _Execution:
         return sums[:size].astype(np.int64)
 
     def _store_output(self, number: int, tensor: int, value: Bytes8) -> None:
+        """Compare the output of a complete sum with the expected value, and store it in the arena."""
         self._compare(f"region {number}, the end of a sum", value, self.expected[tensor])
         self._whole_tensor(tensor)[:] = value
 
@@ -238,6 +252,7 @@ class _Execution:
         return slice(*(channel * (row.pixel // row.channels) for channel in channels))
 
     def _input_ranges(self, operation: AccessOperation) -> tuple[Span, Span]:
+        """Return the ranges of all rows and all columns of an operation's first input."""
         source = self.graph.tensors[operation.reads[0].tensor]
         return (0, source.rows), (0, source.columns)
 
@@ -248,6 +263,7 @@ def last_operation(graph: AccessGraph, region: CascadeRegion) -> AccessOperation
 
 
 def _ring_index(ring: Bytes8, rows: Span, columns: Span) -> Any:
+    """Return the index of rows and columns of a tensor in its ring buffer, where they wrap around."""
     return np.ix_(np.arange(*rows) % ring.shape[0], np.arange(*columns) % ring.shape[1])
 
 

@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
 
 def line_through(numbers: Mapping[int, int], top: int) -> Line | None:
-    """Return the line, clamped to [0, top], that gives the number of every step exactly; None if there is none."""
+    """Return a line, clamped to [0, top], whose value at each step in `numbers` is that step's number, or None."""
     steps = list(numbers)
     rises = [step for step in steps if 0 < numbers[step] < top]
     first, last = (rises[0], rises[-1]) if len(rises) > 1 else (steps[0], steps[-1])
@@ -49,7 +49,7 @@ def line_through(numbers: Mapping[int, int], top: int) -> Line | None:
 
 
 def spans_of(ranges: Any) -> Any:
-    """Return the ranges that the JSON of a line or a table represents; the inverse of `_closed_form`."""
+    """Return the ranges of a region's steps from their JSON form, which is a table or the line of their ends."""
     if not isinstance(ranges, Mapping):
         return ranges
     if "table" in ranges:
@@ -60,7 +60,7 @@ def spans_of(ranges: Any) -> Any:
 
 
 def _closed_form(spans: tuple[Span, ...]) -> dict[str, Any]:
-    """Return ranges as JSON: the line of their ends if each begins where the previous one ends, else a table."""
+    """Return ranges in JSON form: if each begins where the previous one ends, the line of their ends, else a table."""
     ends = [b for _, b in spans]
     top = max(ends, default=0)
     follows = all(a == b == 0 or a == before for (a, b), before in zip(spans, [0, *ends], strict=False))

@@ -35,6 +35,7 @@ def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None
             values[tensor] = random.integers(0, 256, (*row.sizes, row.pixel), np.uint8)
 
     def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
+        """Return a range of rows and columns of a tensor's value."""
         pause()
         return values[tensor][slice(*rows), slice(*columns)]
 
@@ -51,6 +52,7 @@ def _odd_factors(first: int, end: int, salt: int) -> Sums:
 
 
 def _weight_pixels(value: Bytes8, rows: Span, columns: Span, salt: int) -> Sums:
+    """Return pixels multiplied by factors that depend on their row and column."""
     weights = _odd_factors(*rows, salt)[:, None] * _odd_factors(*columns, salt + 1)
     return value.astype(np.int64) * (weights & 255)[:, :, None]
 
@@ -98,7 +100,7 @@ def run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch
 
 
 def pattern_of(graph: AccessGraph, v: int, rows: Span, columns: Span) -> Sums:
-    """Return an operation's output in a range of rows and of columns if it reads nothing but padding."""
+    """Return the output that an operation would have in a range of rows and columns if all its inputs were padding."""
     return _bias(graph.origin(v), rows, columns, graph.tensors[graph.operations[v].outputs[0]].pixel)
 
 

@@ -123,6 +123,7 @@ def _min_macs_to_end(found: Rows, n_operations: int) -> I64:
 
 
 def _chain_from_tables(found: Rows, ways: list[Rows], n_operations: int, k: int) -> Chain:
+    """Return the chain of entry k at the last cut; each entry of `ways` names its region and its previous entry."""
     peak, macs, traffic = ways[n_operations][k, :3].tolist()
     rows, at = [], n_operations
     while at > 0:

@@ -38,6 +38,7 @@ def _sweep_values(value: object) -> object:
 
 
 def _sweep_value(text: str) -> object:
+    """Return a swept value: a word such as true as its meaning, digits as an integer, other text unchanged."""
     word = text.strip()
     return _WORDS[word] if word in _WORDS else int(word) if word.isdecimal() and len(word) < 20 else word
 
@@ -100,6 +101,7 @@ def _memories(value: object) -> object:
 
 
 def _memory_pair(row: object) -> object:
+    """Return a memory as a pair of name and size, parsed from NAME=SIZE or an object; other types stay unchanged."""
     if isinstance(row, Mapping) and row.keys() == {"name", "size"}:
         return row["name"], row["size"]
     if not isinstance(row, str):
@@ -197,6 +199,7 @@ class CascadeOptions(QuestionOptions):
 
     @model_validator(mode="after")
     def _require_compatible_options(self) -> CascadeOptions:
+        """Return the options; raise a validation error for values out of range or not to be combined."""
         wrong, (rows, columns) = list[Break](), self.stripe or (1, 0)
         if not (1 <= rows <= _MOST_STRIPE and 0 <= columns <= _MOST_STRIPE):
             rule = f"must be at least 1 row, and at most {_MOST_STRIPE} rows or columns"

@@ -76,7 +76,7 @@ def _has_several_orders(single: OperationGraph) -> bool:
 
 
 def _region_orders(given: Variant, after: After, streamed: Collection[int], most: int) -> Iterator[tuple[int, ...]]:
-    """Yield the best order of the lowest chain's regions, then orders that lower the peaks of a few other chains."""
+    """Yield the best order for the regions of the lowest-peak chain, then orders that lower the peaks of a few more."""
     chains = sorted((chain for chain in given.chains if chain.macs <= most), key=lambda chain: (chain.peak, chain.macs))
     lower = 0
     for k, chain in enumerate(chains):
@@ -102,6 +102,7 @@ def _operation_orders(single: OperationGraph) -> Iterator[tuple[int, ...]]:
 
 
 def _min_peak_order(single: OperationGraph) -> tuple[int, ...]:
+    """Return the order of the operations with the lowest peak that a short deterministic search finds."""
     return order_operations(single, time_limit_s=_LIMIT_S, deterministic=True).order
 
 

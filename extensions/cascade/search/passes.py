@@ -72,6 +72,7 @@ class Variant:
         )
 
     def _keep_rows(self, is_kept: NDArray[np.bool_]) -> Self:
+        """Return the same graph with only some of its regions."""
         return replace(self, found=self.found[is_kept])
 
     def graph_of_chain(self, chain: Chain) -> Variant:
@@ -101,6 +102,7 @@ class SeveralPasses(Variant):
         return self.sources[:, 2] - self.sources[:, 1]
 
     def _keep_rows(self, is_kept: NDArray[np.bool_]) -> Self:
+        """Return the same graphs with only some of their regions."""
         return replace(self, found=self.found[is_kept], sources=self.sources[is_kept])
 
     @property
@@ -199,7 +201,7 @@ def _pass_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
 
 
 def _disjoint_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
-    """Yield sets of disjoint second passes, such that every second pass is in one of the sets."""
+    """Yield sets of second passes that do not overlap; every possible second pass is in one of the sets."""
     kinds: dict[tuple[int, int], dict[Pass, None]] = {}
     for position, row in enumerate(graph.operations):
         if row.role == "sum":
@@ -250,6 +252,7 @@ def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterat
 
 
 def _is_image(graph: AccessGraph, tensor: int) -> bool:
+    """Return True if a tensor has more than one pixel."""
     row = graph.tensors[tensor]
     return row.rows * row.columns > 1
 
@@ -339,5 +342,6 @@ def _recomputing_sets(graph: AccessGraph, tensor: int) -> Iterator[frozenset[int
 
 
 def _is_striped(graph: AccessGraph, tensor: int) -> bool:
+    """Return True if a striped operation computes a tensor."""
     maker = graph.maker[tensor]
     return maker is not None and graph.operations[maker].role == "striped"

@@ -36,6 +36,7 @@ class Planning:
         is_over: Callable[[], bool],
         on_point: Callable[[CascadePoint], None],
     ) -> None:
+        """Start without points; `on_point` receives each planned point."""
         self.graph, self.options, self.on_point = graph, options, on_point
         self._is_over, self.cut_short = is_over, dict[str, None]()
         self.most = options.max_macs(graph.macs)
@@ -124,6 +125,7 @@ class Planning:
             self.add(how, variant_of(graph, RegionSearch(graph, how, windows=windows), is_over))
 
     def _can_repeat(self) -> bool:
+        """Return True if there are points, and if the options allow extra multiplications."""
         return bool(self.points) and (self.options.macs is None or self.options.macs > 1)
 
     def add(self, how: CascadeOptions, variant: Variant) -> None:
@@ -141,6 +143,7 @@ class Planning:
         self.points = self.best_points()
 
     def _add_point(self, point: CascadePoint | None) -> None:
+        """Add and report a planned point; do nothing without a point."""
         if point is not None:
             self.points.append(point)
             self.on_point(point)
@@ -165,6 +168,7 @@ class Planning:
             yield k
 
     def _chains_of(self, variant: Variant) -> list[Chain]:
+        """Return the Pareto-optimal chains (sequences of regions) of a graph, by traffic too if it is an objective."""
         if not self.has_traffic or not variant.graph.operations:
             return variant.chains
         chains, cut = front_of_three(variant.found, variant.cuts, self.most, partial(self.is_over, "chains"))
@@ -178,6 +182,7 @@ class Planning:
         return not any(self._is_as_good(point, chain) for point in self.points)
 
     def _is_as_good(self, one: Chain | CascadePoint, other: Chain | CascadePoint) -> bool:
+        """Return True if the first chain or point is at least as good as the second one in every objective."""
         if one.peak > other.peak or one.macs > other.macs:
             return False
         if isinstance(one, CascadePoint) and isinstance(other, CascadePoint) and self.options.pools:

@@ -87,6 +87,7 @@ def _pools_of_plan(options: CascadeOptions, fast: int | None) -> list[Pool]:
 
 
 def _macs_of_original(graph: AccessGraph) -> int:
+    """Return the multiplications of the original graph, in which no operation is repeated."""
     # Ratios compare with the given model, so count each original operation only once.
     first = {graph.origin(v): v for v in reversed(range(len(graph.operations)))}
     return sum(map(graph.macs_of, first.values()))
@@ -152,6 +153,7 @@ class _Lifetimes:
         self.alive[name] = round_up(size, self.alignment), min(first, start), max(last, end)
 
     def _add_whole(self, v: int, way: int) -> None:
+        """Add a time step in which operation v runs as a whole, by alternative `way` (0 is the operation itself)."""
         graph, row = self.cascade.graph, self.cascade.graph.operations[v]
         _, work = graph.cost_of_alternative(v, way)
         for tensor in (*(read.tensor for read in row.reads), *row.outputs):
@@ -161,6 +163,7 @@ class _Lifetimes:
         self.time += 1
 
     def _add_steps(self, number: int, region: CascadeRegion) -> None:
+        """Add the time steps of a region's loop body: one for each input piece, and one for each operation."""
         graph, begin = self.cascade.graph, self.time
         end = begin + len(region.pieces) + len(region.ops)
         steps: list[tuple[int, ...]] = [(tensor,) for tensor in region.pieces]

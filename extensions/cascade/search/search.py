@@ -56,7 +56,10 @@ _ROOM = 60_000
 
 @dataclass
 class Windows:
-    """A cache of regions by their last operation's key; cuts are relative to it, peaks to its live bytes."""
+    """A cache of regions by the key of their last operation; `numbers` numbers the keys.
+
+    Cuts are relative to the last operation, and peaks to the live bytes around it.
+    """
 
     found: dict[Key, Rows] = field(default_factory=dict)
     numbers: dict[Key, int] = field(default_factory=dict)
@@ -68,6 +71,7 @@ class WindowKeys:
     def __init__(
         self, graph: AccessGraph, tables: Access, options: CascadeOptions, windows: Windows, longest: int
     ) -> None:
+        """Collect the facts of a graph's operations that determine their keys; `windows` numbers these facts."""
         self.graph, self.longest, self.sliding = graph, longest, options.is_sliding
         self.last, self.live = tables.last.tolist(), tables.live.tolist()
         self.streamed = tables.is_streamed.tolist()
@@ -89,6 +93,7 @@ class WindowKeys:
         return (self.sliding, *rows, *around, tuple(bytes_ - base for bytes_ in self.live[first:j]))
 
     def _operation_key(self, v: int, sums: int) -> Key:
+        """Return the facts of operation v that affect its regions; `sums` has the bytes of its accumulators."""
         row = self.graph.operations[v]
         made = self.tensors[row.outputs[0]] if row.outputs else ()
         reads = tuple((read.rows, read.columns, read.channels) for read in row.reads)
@@ -116,6 +121,7 @@ class WindowKeys:
         return v
 
     def _inner_key(self, v: int, first: int, j: int, outside: dict[int, int]) -> Key:
+        """Return the key of operation v within operations [first, j), which does not depend on the position of j."""
         row, reads = self.graph.operations[v], []
         for read in row.reads:
             maker = self.graph.maker[read.tensor]
@@ -163,6 +169,7 @@ class RegionSearch:
         windows: Windows | None = None,
         longest: int = LONGEST,
     ) -> None:
+        """Prepare the search for regions of at most `longest` operations; tensors in `elsewhere` occupy no bytes."""
         self.graph, self.options = graph, options
         self.windows = Windows() if windows is None else windows
         self.effort, self.reached = Effort(), 0
@@ -242,6 +249,7 @@ class RegionSearch:
         self.reached = other.reached
 
     def _search_ending_at(self, j: int) -> Rows:
+        """Search the regions whose last operation is j - 1; return them as a table."""
         self._answer[COUNT] = 0
         rows, columns = driving_tensor(self.graph, j - 1).sizes
         finer = [self._fractional_steps(j, axis) for axis in AXES]
@@ -309,6 +317,7 @@ class RegionSearch:
         return [stripe[axis]] if 0 < stripe[axis] < size and stripe[1] > 0 else []
 
     def _grow_tiles(self, j: int, kinds: Iterable[int], strides: list[list[int]], steps: int) -> None:
+        """Add the tiled regions that end with operation j - 1, without strides that need too many steps."""
         heights, widths = (
             [stride for stride in row if steps * max(1, -stride) // max(1, stride) <= MOST_STEPS] for row in strides
         )

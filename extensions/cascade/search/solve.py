@@ -80,6 +80,7 @@ class CascadeCall:
         running: Control,
         latency: Callable[[CascadePoint], float | None] = lambda _point: None,
     ) -> None:
+        """Plan the graph layer by layer, and prepare the search; raises TimeOverError without such a plan."""
         self.options, self.running, self.latency, self.began = options, running, latency, time.monotonic()
         self.within = running.limit_to(max(running.remaining_s / 2, running.remaining_s - _ANSWER_S))
         searching = self.within.limit_to(_SEARCH_SHARE * self.within.remaining_s) if options.check else self.within
@@ -127,6 +128,7 @@ class CascadeCall:
             raise TimeOverError(_TOO_SHORT)
 
     def _report_point(self, point: CascadePoint) -> None:
+        """Report the figures of a new point, and then a preliminary answer."""
         figures = {"peak": point.peak, "macs": point.macs, "macs_ratio": round(point.macs_ratio, 6)}
         self.running.report(figures)
         self._note_answer()
@@ -149,6 +151,7 @@ class CascadeCall:
         effort, baseline = self._search_extent(unchecked=len(wanted) - len(checked)), self.planning.baseline
 
         def add_latency(point: CascadePoint, **others: bool) -> CascadePoint:
+            """Return a point with its latency on the target, which is computed only at the end of the search."""
             return point.model_copy(update={"latency": self.latency(point) if is_ended else None, **others})
 
         return CascadeAnswer(
@@ -174,7 +177,7 @@ class CascadeCall:
         )
 
     def _points_to_check(self, points: Sequence[CascadePoint]) -> list[int]:
-        """Return the positions of the points to execute by value, those with the fewest runs first."""
+        """Return the positions of the points to execute on test values, points with the fewest runs first."""
         position, count = self.options.point, len(points)
         if isinstance(position, int):
             return [position % count] if -count <= position < count else []
@@ -185,6 +188,7 @@ class CascadeCall:
         checked: list[int] = []
 
         def pause() -> None:
+            """Raise TimeOverError once the time for checks is over."""
             if self.within.is_over:
                 raise TimeOverError
 
@@ -197,6 +201,7 @@ class CascadeCall:
         return checked
 
     def _search_extent(self, *, unchecked: int) -> Exhausted:
+        """Return the extent of the search; `unchecked` is the number of points not executed by value."""
         effort, planning, options = self.search.effort, self.planning, self.options
         most = max((size for row in self.graph.tensors for size in row.sizes), default=1)
         return Exhausted(
@@ -234,6 +239,7 @@ def _unsearched_answer(graph: OperationGraph, options: CascadeOptions, running: 
 
 
 def _conventions(options: CascadeOptions) -> CascadeConventions:
+    """Return the options on which the numbers of the answer depend."""
     pools = tuple(MemorySize(name=name, size=size) for name, size in options.pools) or None
     return CascadeConventions.from_fields(options, sliding=options.is_sliding, pools=pools)
 

@@ -56,6 +56,7 @@ class RegionSteps:
     """The conversion of rows of the search's table into regions of a graph with ranges and buffers."""
 
     def __init__(self, graph: AccessGraph, options: CascadeOptions) -> None:
+        """Prepare the kernel's tables of a graph."""
         self.graph, self.options = graph, options
         self.tables = access_tables(graph, options)
         self.last: list[int] = self.tables.last.tolist()
@@ -74,6 +75,7 @@ class RegionSteps:
         along = list(zip(axes, followed.answer.tolist(), strict=True))
 
         def stripes(slot: int) -> Stripes:
+            """Return the row ranges and column ranges of all steps in a slot of the kernel's table."""
             rows, columns = (_range_pairs(a[slot], b[slot], steps) for (a, b), steps in along)
             return Stripes(rows=rows, columns=columns)
 

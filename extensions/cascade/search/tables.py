@@ -108,7 +108,8 @@ def slow_traffic_of_regions(
 ) -> I64:
     """Return, for each region, an estimate of the bytes of tensors in `elsewhere` that the region reads and writes.
 
-    The bytes count once for each reader, times the region's multiplications divided by those layer by layer.
+    The bytes of a tensor count once for each reader. The total is multiplied by the ratio of the region's
+    multiplications to those of the same operations run layer by layer.
     """
     n, last, apart = len(graph.operations), last_uses(graph, options), set(elsewhere)
     bytes_ = [row.bytes if t in apart else 0 for t, row in enumerate(graph.tensors)]
@@ -170,6 +171,7 @@ def add_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
 
 
 def _window_numbers(read: Read, sizes: tuple[int, int]) -> list[int]:
+    """Return the numbers of a read's two access maps, for rows and then columns, as kernels expect them."""
     return [
         number
         for window, size in zip(read.windows, sizes, strict=True)
@@ -182,8 +184,10 @@ def _integers(values: Iterable[int]) -> I64:
 
 
 def _integer_table(rows: Iterable[Iterable[int]], width: int) -> Rows:
+    """Return rows of `width` integers as a two-dimensional array, also if there are no rows."""
     return np.array([list(row) for row in rows], np.int64).reshape(-1, width)
 
 
 def _first_positions(counts: Iterable[int]) -> I64:
+    """Return the position at which each group of the given size begins, and then the total size."""
     return _integers(accumulate(map(int, counts), initial=0))

@@ -109,6 +109,7 @@ class _StepRun:
     transfers: list[Transfer] = field(default_factory=list)
 
     def run(self) -> StepFigures:
+        """Simulate all visits (loop iterations) of the step; return its figures."""
         graph, region, target = self.graph, self.step.region, self.target
         held = {t for t, hold in region.buffer_by_tensor.items() if hold.mode != "whole"} - set(self.step.retained)
         # Outputs without readers leave the fast memory in pieces, so they need no buffer of their own.
@@ -131,6 +132,7 @@ class _StepRun:
         return StepFigures(fsum(work.tolist()), traffic, tuple(self.slots), tuple(self.transfers), tuple(self.staged))
 
     def _visit_indices(self) -> tuple[Counts, Counts, Counts]:
+        """Return the row step, the column step and the channel step of each visit (loop iteration), in order."""
         region = self.step.region
         slices = max((len(made.channels) for made in region.ranges.values()), default=0)
         counts = (*region.steps, max(1, slices))
@@ -199,7 +201,7 @@ class _StepRun:
         self._add_loads("input", read.tensor, np.stack(keys, axis=1), bytes_, read.tensor)
 
     def _add_loads(self, kind: str, tensor: int, key: Counts, bytes_: Counts, item: int) -> None:
-        """Add the loads of all visits, except a visit whose `key` equals the key of the previous use of the tensor."""
+        """Add the loads of a tensor, one for each visit whose `key` (needed piece) differs from the last use."""
         used = np.flatnonzero(bytes_)
         fresh = np.ones(len(used), np.bool_)
         if self.keeps:
@@ -298,11 +300,13 @@ def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
 
 
 def _ring_positions_and_pixels(ring: Counts, rows: Span, columns: Span, width: int) -> tuple[Any, Counts]:
+    """Return the index of rows and columns in a ring buffer, and the numbers of their pixels in the tensor."""
     down, along = np.arange(*rows), np.arange(*columns)
     return np.ix_(down % ring.shape[0], along % ring.shape[1]), down[:, None] * width + along
 
 
 def _is_stored(ring: Counts, rows: Span, columns: Span, width: int) -> bool:
+    """Return True if a ring buffer holds all pixels of a range of rows and a range of columns."""
     if rows[1] - rows[0] > ring.shape[0] or columns[1] - columns[0] > ring.shape[1]:
         return False
     places, numbers = _ring_positions_and_pixels(ring, rows, columns, width)
@@ -316,6 +320,7 @@ def _is_cut(spans: tuple[Span, ...], size: int) -> bool:
 
 
 def _input_ranges_read(spans: tuple[Span, ...], window: Window, size: int) -> tuple[Span, ...]:
+    """Return, for each output range, the input range that is read to compute it; empty ranges stay empty."""
     return tuple(window.input_range(a, b, size) if b > a else (0, 0) for a, b in spans)
 
 
@@ -326,8 +331,10 @@ def _full_ranges(tensor: PixelTensor | None) -> Stripes:
 
 
 def _lengths(spans: tuple[Span, ...]) -> Counts:
+    """Return the length of each range."""
     return np.array([b - a for a, b in spans], np.int64)
 
 
 def _round_to_tiles(length: Counts, native: int) -> Counts:
+    """Return each length rounded up to a multiple of the native tile's side."""
     return -(-length // native) * native

@@ -81,6 +81,7 @@ class Target(Value):
 
     @model_validator(mode="after")
     def _require_memories_and_links(self) -> Target:
+        """Return the target; raise a validation error if its memories and links do not fit together."""
         breaks: list[tuple[Location, str]] = []
         last = len(self.memories) - 1
         if last not in (1, 2):

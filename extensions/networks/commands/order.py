@@ -67,6 +67,7 @@ def refuse_no_model(call: Call) -> None:
 
 
 def _certificate(call: Call, answer: Any) -> bytes | None:
+    """Return the text of an answer's certificate as bytes; without a text, report the reason and return None."""
     certificate = answer.certificate
     if certificate is not None and certificate.text is None:
         call.said.append(f"no certificate: {certificate.reason}")
@@ -82,6 +83,7 @@ def _has_plan(call: Call, answer: Any, path: str) -> bool:
 
 
 def _page_bytes(call: Call, answer: Any, path: str) -> bytes | None:
+    """Return the HTML page that shows an answer; if an order has no plan, report this and return None."""
     from memplan.api.reports.views import view
 
     title = call.title(answer.name)
@@ -91,6 +93,7 @@ def _page_bytes(call: Call, answer: Any, path: str) -> bytes | None:
 
 
 def _model_bytes(call: Call, answer: Any, path: str) -> bytes | None:
+    """Return the model file with reordered operations; None if the answer has no plan or the order gains nothing."""
     if not _has_plan(call, answer, path):
         return None
     from memplan.extensions.networks.commands.writing import write_model
@@ -99,7 +102,10 @@ def _model_bytes(call: Call, answer: Any, path: str) -> bytes | None:
 
 
 def model_if_gained(call: Call, written: ModelForm, path: str) -> bytes | None:
-    """Report the messages of a converted model; return its bytes, or None with exit status 1 if it gains nothing."""
+    """Report the messages of a reordered model, and return the bytes of its file.
+
+    If there is no data, or the runtime computes other values with it, return None and set the exit status to 1.
+    """
     data, sentences = written.data, [f"{path}: {sentence}" for sentence in written.sentences]
     if data is not None and written.arena is not None:
         from memplan.planner.foreign.arena import rules_of

@@ -14,7 +14,7 @@ from memplan.planner.model.rows import MAX_BYTES
 
 @dataclass(frozen=True)
 class CallWorkspace:
-    """The bytes that a call needs in one pool, besides its arguments, if each function is planned separately."""
+    """The bytes in one pool that a call needs besides its arguments, if each function is planned separately."""
 
     pool: str
     size: int
@@ -25,6 +25,7 @@ class Activations:
     """The calls of a program that have begun so far, in program order, and the variables of these calls."""
 
     def __init__(self, operations: Operations) -> None:
+        """Start without any call of the program's functions."""
         self.operations = operations
         self.found: list[Activation] = []
         self.variables: list[Variable] = []
@@ -61,12 +62,14 @@ class Activations:
             self.mark(len(self.variables) - 1, stretch, "scratch")
 
     def _add_variable(self, variable: Variable) -> None:
+        """Append a variable, and count the characters of its call's path."""
         self.characters += len(self.found[variable.activation].path)
         self.variables.append(variable)
 
     def _new_variable(
         self, row: DeclaredBuffer, function: Function, activation: int, names: Mapping[str, int]
     ) -> Variable:
+        """Return a variable for a buffer of a call; `names` maps buffer names to the variables of the call."""
         name = f"{self.found[activation].path}/{row.id}"
         made = Variable(
             name, row.bytes, row.alignment, row.pools, _role_of(function, row.id), activation, row.persistent
@@ -80,6 +83,7 @@ class Activations:
         return made
 
     def _bind_formal(self, path: str, formal: DeclaredBuffer, variable: int) -> None:
+        """Restrict a passed variable to the alignment and pools of parameter `formal`; raises OperationsError."""
         row = self.variables[variable]
         row.alignment = lcm(row.alignment, formal.alignment)
         if row.alignment > MAX_BYTES:
@@ -95,6 +99,7 @@ class Activations:
 
 
 def _role_of(function: Function, name: str) -> Role:
+    """Return the role of a buffer in its function: input, output, constant or temporary."""
     if name in function.params:
         return "input"
     if name in function.results:

@@ -51,6 +51,7 @@ def analyse(
     """
 
     def heed(reached: str) -> None:
+        """Raise TimeOverError if the time is over and there are many buffers; `reached` names the completed part."""
         if len(timeline.variables) > _LARGE and is_over():
             buffers = count_text(len(timeline.variables), "buffer")
             raise TimeOverError(f"time_limit_s: must be enough for the lifetimes of {buffers}, {reached}")
@@ -98,6 +99,7 @@ def problem_of_timeline(operations: Operations, timeline: ProgramTimeline, readi
 def _problem_of_lifetimes(
     operations: Operations, timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind
 ) -> Problem:
+    """Return the problem of placing variables, with lifetimes by one reading (usage or scope, nested or lifted)."""
     rows: list[dict[str, Any]] = []
     alive = list(alive)
     for span in alive:
@@ -178,6 +180,7 @@ def _live_peak(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way:
 def _live_byte_changes(
     timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind
 ) -> defaultdict[int, int]:
+    """Return, by time step, by how many bytes the live bytes change at the beginning of the step."""
     change: defaultdict[int, int] = defaultdict(int)
     for span in alive:
         size = timeline.variables[span.variable].size
@@ -188,6 +191,7 @@ def _live_byte_changes(
 
 
 def _workspace_facts(timeline: ProgramTimeline, load: list[int], alive: Iterable[PlannedVariable]) -> Workspace:
+    """Return the live peak with its step and statement; `load` has the live bytes of all steps, from step -1 on."""
     needed: defaultdict[int, int] = defaultdict(int)
     for span in alive:
         for stretch in {use.stretch for use in span.uses if not use.is_about_scope}:
@@ -206,7 +210,7 @@ def _stretch_by_step(timeline: ProgramTimeline) -> dict[int, int]:
 
 
 def _reading_facts(timeline: ProgramTimeline, alive: list[PlannedVariable]) -> Iterator[ReadingFacts]:
-    """Yield the live peak of each reading of lifetimes; the first (by usage, nested temporaries) has the lowest."""
+    """Yield the live peak of each reading of lifetimes; the first one (usage, nested temporaries) has the lowest."""
     least = _live_peak(timeline, alive, ("usage", "nested"))
     for temporaries in get_args(Temporaries):
         for liveness in get_args(Liveness):
@@ -217,6 +221,7 @@ def _reading_facts(timeline: ProgramTimeline, alive: list[PlannedVariable]) -> I
 def _function_facts(
     operations: Operations, timeline: ProgramTimeline, alive: list[PlannedVariable], way: ReadingKind
 ) -> Iterator[FunctionFacts]:
+    """Yield, for each function, the numbers of its calls and temporaries, and their live peak in its first call."""
     calls = Counter(activation.function for activation in timeline.activations)
     first = {activation.function: activation for activation in reversed(timeline.activations)}
     own = [spans for spans in alive if timeline.variables[spans.variable].role == "temporary"]
@@ -232,6 +237,7 @@ def _function_facts(
 
 
 def _temporary_counts(operations: Operations, functions: Iterable[FunctionFacts]) -> TemporaryCounts:
+    """Return how many called functions, without the entry, have no temporaries, one temporary, or several."""
     counts = [row.temporaries for row in functions if row.calls and row.name != operations.entry]
     one = counts.count(1)
     none = counts.count(0)
@@ -261,6 +267,7 @@ def _excluded_buffers(timeline: ProgramTimeline, reading: Reading, planned: set[
 
 
 def _unread_buffers(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[str]:
+    """Yield the ids of the temporaries that operations write but never read."""
     for span in alive:
         row = timeline.variables[span.variable]
         actions = {use.action for use in span.uses if not use.is_about_scope} - {"hold"}
@@ -269,6 +276,7 @@ def _unread_buffers(timeline: ProgramTimeline, alive: Iterable[PlannedVariable])
 
 
 def _step_facts(timeline: ProgramTimeline, load: list[int]) -> Iterator[Step]:
+    """Yield each time step with its statement; `load` has the live bytes of all steps, from step -1 on."""
     at = _stretch_by_step(timeline)
     for time in range(timeline.steps):
         yield Step(time, timeline.path(at[time]), timeline.stretches[at[time]].label, load[time + 1])
@@ -285,6 +293,7 @@ def _lifetime_events(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]
 
 
 def _free_points(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[InsertFree]:
+    """Yield the points after which the program may free its temporaries, one for each control path."""
     for span in alive:
         row = timeline.variables[span.variable]
         if row.role == "temporary" and not row.is_persistent:
@@ -293,6 +302,7 @@ def _free_points(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) ->
 
 
 def _read_before_written_findings(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[Finding]:
+    """Yield a finding for each buffer, except persistent ones, that may be read before it is written."""
     for warnings in alive:
         row = timeline.variables[warnings.variable]
         if not row.is_persistent and first_access(timeline.whole, warnings.uses, WRITING_IN_PART)[0]:

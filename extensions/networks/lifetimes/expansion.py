@@ -111,6 +111,7 @@ class _Expansion:
     def __init__(
         self, operations: Operations, workspaces: Mapping[str, Sequence[CallWorkspace]] | None, characters: int
     ) -> None:
+        """Start an expansion before any statement; `characters` limits the total length of all paths."""
         self.operations, self.workspaces, self.characters = operations, workspaces, characters
         self.calls = Activations(operations)
         self.stretches: list[Stretch] = []
@@ -188,6 +189,7 @@ class _Expansion:
         return StatementBlock(start, self.now, first, len(self.stretches), depth, tuple(parts))
 
     def _lay_out_operation(self, at: _Place, k: int, statement: Operation) -> int:
+        """Begin the stretch (time) of an operation, record the uses of its buffers, and return the stretch's index."""
         index = self._begin_stretch(at, k, statement.op)
         for name, action in _operand_actions(statement):
             self.calls.mark(at.names[name], index, action)
@@ -202,6 +204,7 @@ class _Expansion:
             self.calls.mark(at.names[name], held, "hold")
 
     def _lay_out_call(self, at: _Place, k: int, statement: Call) -> Laid[None]:
+        """Lay out the called function's body or, if workspaces are given, a single step that needs its workspaces."""
         index = self._begin_stretch(at, k, statement.call)
         for name, action in _operand_actions(statement):
             self.calls.mark(at.names[name], index, action, is_passed=self.workspaces is None)
@@ -224,6 +227,7 @@ class _Expansion:
         self.calls.end(activation)
 
     def _lay_out_branches(self, at: _Place, k: int, statement: Branches) -> Laid[None]:
+        """Lay out a choice: a step that reads its inputs, if any, and then its branches one after another in time."""
         if statement.inputs:
             index = self._begin_stretch(at, k, "branches")
             for name in statement.inputs:
@@ -262,10 +266,12 @@ class _Expansion:
         self.stretches[index] = self.stretches[index]._replace(end=self.now)
 
     def _statement_path(self, at: _Place, k: int) -> str:
+        """Return the path of statement k of a list: the path of its call, and its position in the function."""
         return f"{self.calls.found[at.activation].path}/{'.'.join(map(str, (*at.position, k)))}"
 
 
 def _freed_names(body: tuple[Statement, ...]) -> set[str]:
+    """Return the names of all buffers that `free` statements in a body, including nested ones, free."""
     return {name for _, item in walk_statements(body, ()) if isinstance(item, Free) for name in item.free}
 
 

@@ -70,9 +70,10 @@ class TemporaryCounts:
 
 @dataclass(frozen=True)
 class Workspace:
-    """The live peak, which no plan's peak can be below, and its time and statement, null for a program without steps.
+    """The live peak in bytes, which is a lower bound on every plan's peak, with the step and statement of the peak.
 
-    In any order of the operations, some operation needs `any_order_live_bytes` by itself.
+    `time` and `path` are null if no bytes are ever alive. In any order of the operations, some operation needs
+    `any_order_live_bytes` by itself.
     """
 
     live_bytes: int
@@ -83,7 +84,10 @@ class Workspace:
 
 @dataclass(frozen=True)
 class ReadingFacts:
-    """The live peak of one reading of lifetimes. `lost_bytes` is its excess over the reading by usage and nested."""
+    """The live peak in bytes of one reading of lifetimes.
+
+    `lost_bytes` is the excess over the peak of the reading by usage with nested temporaries.
+    """
 
     liveness: Liveness
     temporaries: Temporaries

@@ -61,7 +61,7 @@ class Reading(WireValue):
 
 @dataclass(frozen=True)
 class PlannedVariable:
-    """The index of a planned variable, the uses of the variable and its aliases, and its lifetime in each reading."""
+    """A planned variable by its index, with all uses of it and of its aliases, and its lifetime in each reading."""
 
     variable: int
     uses: list[Use]
@@ -94,7 +94,7 @@ def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVa
 def _lifetimes_by_reading(
     timeline: ProgramTimeline, root: int, accesses: list[Use], usage: Lifetime, scope: Lifetime
 ) -> dict[ReadingKind, Lifetime]:
-    """Return a variable's lifetime in each reading; a lifted one may span a whole call or operation."""
+    """Return a variable's lifetime in each reading; with lifted temporaries, it may span a whole call or operation."""
     row = timeline.variables[root]
     whole = (
         _lifted_span(timeline, row.activation, accesses) if row.role == "temporary" and not row.is_persistent else None
@@ -112,7 +112,7 @@ def _lifetimes_by_reading(
 
 
 def _lifted_span(timeline: ProgramTimeline, activation: int, uses: list[Use]) -> Lifetime | None:
-    """Return the time of the call that owns a temporary, or of the single operation whose body uses it, or None."""
+    """Return the time of the call that owns a temporary, or of the only operation whose body uses it, or None."""
     stretch = timeline.activations[activation].stretch
     if not activation:
         operations = {timeline.stretches[use.stretch].operation for use in uses}
@@ -153,6 +153,7 @@ class _Walk:
     """A walk through the blocks of a timeline that use a variable, which tracks the variable's possible states."""
 
     def __init__(self, timeline: ProgramTimeline, name: str) -> None:
+        """Start a walk for the variable with this name, without any lifetime found."""
         self.timeline, self.name = timeline, name
         self.found = Lifetime()
 
@@ -173,6 +174,7 @@ class _Walk:
         return held
 
     def _states_after_use(self, use: Use, held: Held) -> Held:
+        """Return the variable's possible states after a use; raises OperationsError unless `held` allows the use."""
         if use.action == "end":
             return _FREE
         if use.action == "alloc" and held != _FREE:
@@ -184,6 +186,7 @@ class _Walk:
         return _FREE if use.action == "free" else _HELD
 
     def _states_after_part(self, part: BlockPart, uses: Sequence[Use], held: Held) -> Held:
+        """Return the variable's possible states (allocated or free) after a nested choice or loop."""
         if isinstance(part, BranchChoice):
             ends = [self._states_after_branch(branch, uses_in_run(branch, uses), held) for branch in part.branches]
             return frozenset().union(*ends)
@@ -193,6 +196,7 @@ class _Walk:
         return held
 
     def _states_after_branch(self, branch: StatementBlock, uses: Sequence[Use], held: Held) -> Held:
+        """Return the variable's possible states after a branch, and add its lifetime in the branch to `found`."""
         if uses:
             return self.run(branch, uses, held)
         if True in held:
@@ -200,5 +204,6 @@ class _Walk:
         return held
 
     def _error_at(self, where: int | str, rule: str) -> OperationsError:
+        """Return the error that a variable breaks a rule at a stretch (an index) or at a path."""
         path = self.timeline.path(where) if isinstance(where, int) else where
         return OperationsError(f"{self.name}: {rule}, got {path}")

@@ -118,6 +118,7 @@ class _Execution:
     """The execution of a program, repeated until one more iteration of its loops changes nothing."""
 
     def __init__(self, timeline: ProgramTimeline, places: dict[int, tuple[str, int]]) -> None:
+        """Prepare an execution in which each variable in `places` has a pool and an offset."""
         self.timeline, self.places = timeline, places
         self.pieces: list[tuple[int, int, int]] = []
         self.pieces_of: dict[int, range] = {}
@@ -158,6 +159,7 @@ class _Execution:
                 return iter(self.found.values())
 
     def _run_block(self, run: StatementBlock, memory: _Memory) -> _Memory:
+        """Execute the statements of a block in order; return the possible contents of memory after the block."""
         parts = {part.first: part for part in run.parts}
         stretch = run.first
         while stretch < run.after:
@@ -171,6 +173,7 @@ class _Execution:
         return memory
 
     def _run_part(self, part: BlockPart, memory: _Memory) -> _Memory:
+        """Execute a loop, or all branches of a choice; return the possible contents of memory afterwards."""
         if isinstance(part, BranchChoice):
             first, *others = [self._run_block(branch, memory.copy()) for branch in part.branches]
             for other in others:
@@ -179,6 +182,7 @@ class _Execution:
         return self._run_loop(part, memory)
 
     def _run_loop(self, loop: Loop, memory: _Memory) -> _Memory:
+        """Execute a loop's body once more; return the possible contents of memory after the loop."""
         carried = self.carried.get(loop.path)
         end = self._run_block(loop.body, memory.copy() if carried is None else memory.join(carried))
         self.carried[loop.path] = end.copy() if carried is None else carried.join(end)
@@ -204,6 +208,7 @@ class _Execution:
                 self._check_read(i, stretch, memory)
 
     def _check_read(self, variable: int, stretch: int, memory: _Memory) -> None:
+        """Record a clobber if a piece of the variable may have been overwritten before this statement needs it."""
         for piece in self.pieces_of[variable]:
             if piece in memory.lost:
                 self.found.setdefault((variable, stretch), self._new_clobber(variable, stretch, piece, memory))
@@ -236,6 +241,7 @@ class _Execution:
             memory.lost.pop(piece, None)
 
     def _new_clobber(self, variable: int, stretch: int, piece: int, memory: _Memory) -> Clobber:
+        """Return the report that a statement needs a piece of a variable that another buffer has overwritten."""
         by, when = memory.lost[piece]
         (low, high, root), (other_low, other_high, other) = self.pieces[piece], self.pieces[by]
         names = self.timeline.variables

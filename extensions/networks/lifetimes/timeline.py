@@ -51,7 +51,7 @@ class Stretch(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """An action on a variable in a stretch; if `is_passed`, it is the call's own action, before those of its body."""
+    """An action on a variable in a stretch (time); `is_passed` marks an access by the call itself, not by its body."""
 
     stretch: int
     action: Action

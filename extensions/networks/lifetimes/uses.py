@@ -44,7 +44,7 @@ class Use(NamedTuple):
 
 
 class BlockItem(NamedTuple):
-    """A use that is directly in a block (`part` is None), or all uses within one nested part of the block."""
+    """One use directly in a block (`part` is None), or all uses within one nested choice or loop (`part`)."""
 
     start: int
     end: int
@@ -88,7 +88,7 @@ def uses_by_part(run: StatementBlock, uses: Sequence[Use]) -> Iterator[BlockItem
 
 
 def uses_in_run(run: StatementBlock, uses: Sequence[Use]) -> Sequence[Use]:
-    """Return only those of the given uses that are inside a block."""
+    """Return those of the given uses that are inside a block, in the same order."""
     low = bisect_left(uses, run.first, key=lambda use: use.stretch)
     return uses[low : bisect_left(uses, run.after, lo=low, key=lambda use: use.stretch)]
 
@@ -106,6 +106,7 @@ def first_access(run: StatementBlock, uses: Sequence[Use], writing: Set[Action] 
 
 
 def _first_access_of_item(item: BlockItem, writing: Set[Action]) -> tuple[bool, bool]:
+    """Return whether the variable may be read before it is written, and whether each path of the item writes it."""
     if item.part is None:
         action = item.uses[0].action
         return action in _READING - writing, action in writing
@@ -164,6 +165,7 @@ class _Walk:
     """
 
     def __init__(self, timeline: ProgramTimeline, uses: Sequence[Use], born_at: int) -> None:
+        """Start a walk for a variable with these uses, whose call begins at the time `born_at`."""
         self.timeline, self.uses, self.born_at = timeline, uses, born_at
         self.found = Lifetime()
 
@@ -195,12 +197,14 @@ class _Walk:
             self._add_death("after" if stretch else "start-of", self.timeline.path(stretch))
 
     def _walk_part(self, part: BlockPart, uses: Sequence[Use], before: bool, after: bool) -> None:
+        """Add the lifetime of the variable within a nested loop or choice."""
         if isinstance(part, Loop):
             self._walk_loop(part, uses, before, after)
         else:
             self._walk_choice(part, uses, before, after)
 
     def _walk_choice(self, choice: BranchChoice, uses: Sequence[Use], before: bool, after: bool) -> None:
+        """Add the lifetime of the variable within each branch of a choice, and its deaths at the starts of branches."""
         for k, branch in enumerate(choice.branches):
             inside = uses_in_run(branch, uses)
             if inside:
@@ -209,6 +213,7 @@ class _Walk:
                 self._add_death("start-of", f"{choice.path}.{k}")
 
     def _walk_loop(self, loop: Loop, uses: Sequence[Use], before: bool, after: bool) -> None:
+        """Add the lifetime of the variable in a loop: all of the loop if a value may cross its iterations or ends."""
         if not (before or after or self._crosses_iterations(loop)):
             self.run(loop.body, uses, False, False)
             return
@@ -227,4 +232,5 @@ class _Walk:
         return first_access(loop.body, uses_in_run(loop.body, self.uses))[0]
 
     def _add_death(self, where: Where, path: str) -> None:
+        """Record a point from which the variable is unused."""
         self.found.deaths.append(Death(where, path))

@@ -52,8 +52,10 @@ def _count_names(body: tuple[Statement, ...], names: Callable[[Statement], Itera
 
 
 def _read_names(statement: Statement) -> Iterable[str]:
+    """Return the buffers that an operation reads; none for other statements."""
     return statement.inputs if isinstance(statement, Operation) else ()
 
 
 def _called_names(statement: Statement) -> Iterable[str]:
+    """Return the function that a call statement calls; none for other statements."""
     return (statement.call,) if isinstance(statement, Call) else ()

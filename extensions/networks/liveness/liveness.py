@@ -29,10 +29,11 @@ Planning = Literal["global", "local"]
 
 @dataclass(frozen=True)
 class PlannedPeak:
-    """The peak of one variant; `lost_bytes` is its excess over the variant usage, nested and global.
+    """The planned peak of one variant of lifetimes and planning; `peak` is null if no plan was found.
 
-    `local` plans the temporaries of each function separately, and gives each call a single workspace of that size.
-    `peak` is null if no plan was found, `lost_bytes` if a peak to compare is missing.
+    `lost_bytes` is the excess over the peak of the variant by usage with nested temporaries and global planning, null
+    without one of these peaks. Planning is `local` if the temporaries of each function are planned separately, and each
+    call gets a single workspace of that size.
     """
 
     liveness: Liveness
@@ -61,12 +62,14 @@ def compare_readings(operations: Operations, reading: Reading, control: Control)
     solves = iter(range(4 + (1 + len(called)) * is_local, 0, -1))
 
     def solve_variant(problem: Callable[[], Problem]) -> Plan:
+        """Return a plan of a variant's problem, computed in an equal share of the remaining time."""
         share = control.child(1 / next(solves))
         if control.is_over:
             return Plan(status="unknown", stop_reason="time_limit")
         return solve(problem(), time_limit_s=share.remaining_s, control=share.solve_control())
 
     def variant_peak(variant: Reading) -> PlannedPeak:
+        """Return the planned peak of all buffers together, with lifetimes by one reading."""
         return _planned_peak(
             variant, "global", solve_variant(lambda: problem_of_timeline(operations, timeline, variant))
         )
@@ -86,6 +89,7 @@ def compare_readings(operations: Operations, reading: Reading, control: Control)
 
 
 def _planned_peak(reading: Reading, planning: Planning, plan: Plan) -> PlannedPeak:
+    """Return the row of the answer for one variant and its plan."""
     return PlannedPeak(reading.liveness, reading.temporaries, planning, plan.status, plan.peak, plan.lower_bound)
 
 
@@ -120,6 +124,7 @@ def _plan_locally(
         return problems[name]
 
     def plan_of(name: str) -> Plan:
+        """Return the plan of one function's buffers and of the workspaces of its calls."""
         return solved(lambda: problem_of_call(name))
 
     for name in called:

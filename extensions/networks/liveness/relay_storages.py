@@ -85,6 +85,7 @@ class _Allocator:
     """Relay's two passes over a function: the first counts uses, the second assigns storages to each operation."""
 
     def __init__(self, function: Function, ops: list[Operation], match_range: int) -> None:
+        """Prepare the storages of a function; a reused storage is within a factor `match_range` in size."""
         self.function = function
         self.root = {row.id: row.alias_of or row.id for row in function.buffers}
         self.uses: Counter[str] = Counter(function.results)
@@ -132,6 +133,7 @@ class _Allocator:
             self._release_if_unused(self.at[self.root[name]])
 
     def _assign_storage(self, name: str, may_take: bool = True) -> None:
+        """Assign a free or new storage to a buffer; unless `may_take`, assign a new storage that is never reused."""
         root = self.root[name]
         row = self.function.declarations[root]
         sides = _texture_sides(row) if _is_texture(row) else (row.bytes, 1)
@@ -146,14 +148,17 @@ class _Allocator:
         storage.ref_counter += sum(self.uses[each] for each in {name, root}) + (not storage.realloc)
 
     def _release_if_unused(self, storage: _Storage) -> None:
+        """Add a storage to the free storages if no uses of it remain."""
         if storage.ref_counter == 0:
             self._free_like(storage.row).put(storage.token)
 
     def _free_like(self, row: DeclaredBuffer) -> FreeTokens | FreeTextures:
+        """Return the free storages that suit a buffer: textures of its element type, or bytes, in its pools."""
         return self._textures[row.pools, row.dtype] if _is_texture(row) else self._free[row.pools]
 
 
 def _is_texture(row: DeclaredBuffer) -> bool:
+    """Return True if one of a buffer's pools has the name of a texture scope."""
     return any(pool.endswith(_SCOPES) for pool in row.pools or ())
 
 

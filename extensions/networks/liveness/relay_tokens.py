@@ -39,6 +39,7 @@ class FreeTokens:
     """The free storages of one dimension, by ascending size; those of equal size are in the order of their release."""
 
     def __init__(self, match_range: int = MATCH_RANGE) -> None:
+        """Start without free storages; a reused storage is within a factor `match_range` of the needed size."""
         self._range = match_range
         self._entries: list[tuple[int, int, Token]] = []
         self._freed = 0
@@ -65,6 +66,7 @@ class FreeTokens:
         insort(self._entries, (token.width, self._freed, token), key=lambda entry: entry[:2])
 
     def _first_at_least(self, size: int) -> int:
+        """Return the position of the first free storage of at least `size` bytes."""
         return bisect_left(self._entries, size, key=lambda entry: entry[0])
 
 
@@ -75,6 +77,7 @@ class FreeTextures:
     """
 
     def __init__(self) -> None:
+        """Start without free textures."""
         self._free: dict[int, Token] = {}
 
     def put(self, token: Token) -> None:
@@ -85,8 +88,8 @@ class FreeTextures:
     def take(self, width: int, height: int) -> Token | None:
         """Remove and return a texture with these sides, grown if necessary; None if no texture has close enough sides.
 
-        As in Relay, a texture replaces the best one so far if one of its sides grows less than a growing side of the
-        best one, or grows as much and wastes less. The other side is not compared.
+        As in Relay, the textures are tried one by one, and either side alone can make a texture the best one so far:
+        if that side grows less than in the present best one, or grows as much and wastes less.
         """
         best: Token | None = None
         least_added = least_wasted = (0, 0)
@@ -108,4 +111,5 @@ class FreeTextures:
 
 
 def _has_close_size(side: int, other: int) -> bool:
+    """Return True if the larger side is at most the allowed ratio times the smaller one."""
     return max(side, other) // max(1, min(side, other)) <= _MAX_RATIO

@@ -50,6 +50,7 @@ def _type_of(facts: TensorFacts | None) -> str:
 
 
 def _role_of(operations: Operations, name: str, facts: TensorFacts | None) -> str:
+    """Return the role of a buffer: the role in its facts or, without facts, input, output or temporary."""
     function = operations.functions[operations.entry]
     if facts is not None and facts.role is not None:
         return "temporary" if facts.role == "activation" else facts.role

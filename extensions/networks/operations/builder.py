@@ -26,6 +26,7 @@ class FunctionBuilder:
     """
 
     def __init__(self, name: str) -> None:
+        """Start a function without buffers and statements."""
         self.name = name
         self.row: dict[str, Any] = {"params": [], "results": [], "constants": [], "buffers": [], "body": []}
         self._taken: dict[str, int] = {}
@@ -104,6 +105,7 @@ class FunctionBuilder:
 
     @contextmanager
     def _open_block(self, statements: list[Any]) -> Iterator[None]:
+        """Open a block: until it is closed, new statements are added to the list `statements`."""
         self._blocks.append(statements)
         try:
             yield
@@ -115,6 +117,7 @@ class ProgramBuilder:
     """A program under construction: its functions, and the fields `order`, `pools`, `objective` and `name`."""
 
     def __init__(self, **more: Any) -> None:
+        """Start a program without functions; `more` has further fields of the program."""
         self._more = more
         self._functions: dict[str, FunctionBuilder] = {}
 

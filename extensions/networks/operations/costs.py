@@ -21,6 +21,7 @@ def costs_of(graph: OperationGraph) -> tuple[int, ...]:
 
 
 def _operation_cost(graph: OperationGraph, v: int, row: GraphOperation) -> int:
+    """Return the cost of operation v: its stated cost, its multiplications, or the elements of its new tensors."""
     if row.cost is not None:
         return row.cost
     if not row.inputs:
@@ -45,9 +46,11 @@ def _filter_taps(kind: str, filter_shape: Sequence[int]) -> int:
 
 
 def _tensor_shape(graph: OperationGraph, tensor: int) -> tuple[int, ...] | None:
+    """Return the shape of a tensor, or None if the graph does not state it."""
     return graph.tensors[tensor].shape if graph.tensors else None
 
 
 def _element_number(graph: OperationGraph, tensor: int) -> int:
+    """Return the number of elements of a tensor or, without a shape, its bytes."""
     shape = _tensor_shape(graph, tensor)
     return graph.size[tensor] if shape is None else prod(shape)

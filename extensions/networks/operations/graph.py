@@ -134,6 +134,7 @@ class OperationGraph(Value):
 
     @model_validator(mode="after")
     def _require_valid_graph(self) -> OperationGraph:
+        """Return the graph; raise a validation error that lists the first broken rules."""
         breaks = [*self._tensor_violations(), *self._operation_violations()]
         if breaks:
             raise_rules(*breaks[: MAX_SHOWN + 1])
@@ -211,6 +212,7 @@ class OperationGraph(Value):
         return tuple(predecessors)
 
     def _tensor_violations(self) -> Iterator[Break]:
+        """Yield the broken rules of kept, given and resident tensors, and of the number of facts about tensors."""
         for field in ("kept", "given", "resident"):
             named: tuple[int, ...] = getattr(self, field)
             for k, tensor in enumerate(named):
@@ -225,6 +227,7 @@ class OperationGraph(Value):
             )
 
     def _operation_violations(self) -> Iterator[Break]:
+        """Yield each broken rule of the operations, with the location of the wrong field."""
         made: dict[int, int] = {}
         for position, row in enumerate(self.ops):
             for tensor in row.outputs:
@@ -260,6 +263,7 @@ class OperationGraph(Value):
 
 
 def _must_be_a_tensor(tensor: int, n_tensors: int) -> Sentence:
+    """Return the rule that a number must be the position of one of the `n_tensors` tensors, with the wrong number."""
     rule = f"must be the position of one of the {n_tensors} tensors, got {tensor}"
     return add_way(rule, "positions count from 0")
 

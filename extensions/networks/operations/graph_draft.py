@@ -34,6 +34,7 @@ class DrawnProgram:
     """The state that all graphs of a program share: facts, buffer uses by function, and graphs of called functions."""
 
     def __init__(self, operations: Operations, facts: ProgramFacts) -> None:
+        """Prepare the graphs of a program; `facts` has the file's facts about its buffers and statements."""
         self.operations, self.facts = operations, facts
         self.uses = FunctionUses(operations)
         self.called: dict[str, tuple[OperationGraph, dict[str, int], int]] = {}
@@ -78,6 +79,7 @@ class GraphDraft:
         given: set[str],
         kept: set[str],
     ) -> None:
+        """Start a graph of a function's statements, with one operation for each group of them."""
         self.program, self.function, self.groups = program, function, groups
         self.counted, self.given, self.kept = counted, given, kept
         self.declared = program.operations.functions[function].declarations
@@ -165,10 +167,14 @@ class GraphDraft:
         )
 
     def _exists(self, root: str) -> bool:
+        """Return True if a buffer exists before the present operation: written earlier, given, or resident."""
         return root in self.made or root in self.given or root not in self.counted
 
     def _counted_inside(self, k: int, statement: Statement | None, apart: set[str]) -> set[str]:
-        """Return the buffers that regions can count: new outputs, and inputs that no other operation reads."""
+        """Return the buffers that regions can count: new outputs, and inputs that no other operation reads.
+
+        Buffers in `apart`, which operation k alone uses, are excluded.
+        """
         if isinstance(statement, Repetition | Call):
             return set()
         uses = self.uses[k]
@@ -187,7 +193,11 @@ class GraphDraft:
         return roots
 
     def _regions(self, group: list[Placed], deep: set[str], exact: set[str]) -> tuple[tuple[Region, ...], int]:
-        """Return the regions of an operation, and the largest of the regions' peaks in bytes."""
+        """Return the regions of an operation, and the largest of the regions' peaks in bytes.
+
+        The buffers in `deep` are used only inside the operation; those in `exact` are its inputs and outputs that the
+        regions count.
+        """
         where, statement = group[0]
         if len(group) == 1 and isinstance(statement, Call):
             drawn = [self._region_of_call(statement)]
@@ -208,13 +218,18 @@ class GraphDraft:
         return [((*where, *block, j), one) for j, one in enumerate(body)]
 
     def _region_ends(self, exact: set[str]) -> tuple[set[str], set[str]]:
-        """Return the buffers counted by a region that exist before it, and the buffers needed after it."""
+        """Split the buffers that a region counts into those that exist before the region, and those needed after it."""
         ends = {root for root in exact if self._exists(root)}
         return ends, exact - ends
 
     def _new_region(
         self, kind: RegionKind, body: list[Placed], deep: set[str], given: set[str], kept: set[str]
     ) -> tuple[Region, int]:
+        """Return a region made of the statements in `body`, and its peak in bytes.
+
+        The buffers in `deep` are used by this operation's nested statements only. Buffers in `given` exist before the
+        region, and buffers in `kept` are needed after it.
+        """
         program = self.program
         facts = program.facts.operations.get(self.drawing)
         program.depth += 1
@@ -250,6 +265,7 @@ class GraphDraft:
         return Region(kind="call", graph=graph, outer=outer), peak_of(graph, range(len(graph.ops)))
 
     def _count_operations(self, n_operations: int) -> None:
+        """Add to the number of operations in all graphs; raises OperationsError if there are too many."""
         self.n_operations += n_operations
         if self.n_operations > MAX_OPERATIONS:
             raise OperationsError(f"functions: must run at most {MAX_OPERATIONS} operations, calls included, got more")
@@ -279,6 +295,7 @@ class GraphDraft:
         return fields
 
     def _shape(self, name: str) -> tuple[int, ...] | None:
+        """Return the shape of a buffer in the file's facts, or None if it is unknown."""
         facts = self.facts.tensors.get(name)
         return facts.shape if facts is not None else None
 

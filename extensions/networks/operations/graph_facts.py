@@ -31,6 +31,7 @@ Floats = Annotated[tuple[float, ...], WrapValidator(validate_in_parts)]
 
 
 def _validate_attribute(value: object) -> object:
+    """Return an attribute's value, with lists as tuples; raise a validation error for an unsupported type."""
     values = tuple_from_list(value)
     parts = values if isinstance(values, tuple) else (values,)
     if all(isinstance(part, int | float) for part in parts) or isinstance(values, bool | str):
@@ -92,6 +93,7 @@ class TensorFacts(Value):
 
     @model_validator(mode="after")
     def _require_type(self) -> TensorFacts:
+        """Return the facts; raise a validation error for an unknown element type."""
         if self.dtype is not None and bits_of(self.dtype) is None:
             raise_rules(
                 (("dtype",), f"must be a type such as int8, float32, int4 or float32x4, got {excerpt(self.dtype)}")

@@ -25,7 +25,7 @@ def overwritable_inputs(graph: OperationGraph, operation: int) -> dict[int, list
 
 
 def input_of_output(graph: OperationGraph, operation: int, before: Container[int]) -> dict[int, int]:
-    """Return the outputs of an operation that overwrite an input, each mapped to that input.
+    """Return a map from each output of an operation that overwrites an input to this input.
 
     All other readers of the input must be in `before`, and each input is overwritten at most once. Of all such
     assignments, the result is one that saves the most bytes.
@@ -45,7 +45,7 @@ def input_of_output(graph: OperationGraph, operation: int, before: Container[int
 
 
 def input_of_output_in_order(graph: OperationGraph, order: Iterable[int]) -> dict[int, int]:
-    """Return all outputs that overwrite an input if operations run in an order, each mapped to its input."""
+    """Return a map from each output that overwrites an input, if operations run in the given order, to this input."""
     targets: dict[int, int] = {}
     ran: set[int] = set()
     for operation in order:
@@ -63,6 +63,7 @@ def match_rows(wanted: Sequence[Sequence[int]]) -> dict[int, int]:
     holder: dict[int, int] = {}
 
     def take(k: int, tried: set[int]) -> bool:
+        """Assign a tensor to row k, if necessary by reassigning other rows; return False if this is impossible."""
         for tensor in wanted[k]:
             if tensor not in tried:
                 tried.add(tensor)

@@ -63,6 +63,7 @@ class DeclaredBuffer(WireValue):
 
     @model_validator(mode="after")
     def _require_size(self) -> DeclaredBuffer:
+        """Return the buffer; raise a validation error unless `size`, or `dtype` and `shape`, give a valid size."""
         if self.size is not None and (self.dtype is not None or self.shape is not None):
             raise_rules((("size",), "must not be given together with dtype and shape"), way=ONE_OF_THEM)
         if self.size is None and (self.dtype is None or self.shape is None):
@@ -104,6 +105,7 @@ class Function(WireValue):
 
     @model_validator(mode="after")
     def _require_existing_names(self) -> Function:
+        """Return the function with tuples replaced by their buffers; raise a validation error for a broken rule."""
         if self.tuples:
             fields = self._buffers_by_name
             names = (name for _, each in walk_statements(self.body, ()) for _, _, name in named_buffers(each))
@@ -154,6 +156,7 @@ class Function(WireValue):
         return tuple(row.id for row in self.buffers if row.id not in others and row.alias_of is None)
 
     def _buffer_violations(self) -> Iterator[Break]:
+        """Yield the broken rules of the buffers, such as repeated ids and aliases of unknown buffers."""
         for first, i in repeated_positions([row.id for row in self.buffers]):
             yield ("buffers", i, "id"), unique_rule(excerpt(self.buffers[i].id), f"at buffers[{first}]")
         for i, row in enumerate(self.buffers):
@@ -173,6 +176,7 @@ class Function(WireValue):
                 yield ("buffers", i, "alias_offset"), rule
 
     def _list_violations(self) -> Iterator[Break]:
+        """Yield the broken rules of the lists of params, results and constants."""
         for field in ("params", "results", "constants"):
             names: tuple[str, ...] = getattr(self, field)
             for first, k in repeated_positions(names):
@@ -186,6 +190,7 @@ class Function(WireValue):
                     yield (field, k), f"must be neither a param nor a result, got {excerpt(name)}"
 
     def _statement_violations(self) -> Iterator[Break]:
+        """Yield the broken rules of the statements, such as unknown buffers and writes to constants."""
         own, constants = set(self.temporaries), set(self.constants)
         for where, statement in walk_statements(self.body, ("body",)):
             for field, k, name in named_buffers(statement):
@@ -213,6 +218,7 @@ class Operations(WireValue):
 
     @model_validator(mode="after")
     def _require_existing_functions(self) -> Operations:
+        """Return the program; raise a validation error for broken rules of names and calls, and for cycles of calls."""
         breaks = [*self._name_violations()]
         for name, function in self.functions.items():
             for where, statement in walk_statements(function.body, ("functions", name, "body")):
@@ -224,6 +230,7 @@ class Operations(WireValue):
         return self
 
     def _name_violations(self) -> Iterator[Break]:
+        """Yield the broken rules of the names of the entry function and of pools."""
         if self.entry not in self.functions:
             some = ", ".join(map(excerpt, [*self.functions][:3]))
             yield ("entry",), f"must name a function{f' ({some})' if some else ''}, got {excerpt(self.entry)}"
@@ -238,6 +245,7 @@ class Operations(WireValue):
                         yield place, f"must name a pool of the operations, got {excerpt(pool)}"
 
     def _call_violations(self, where: Location, caller: Function, call: Call) -> Iterator[Break]:
+        """Yield the broken rules of a call, whose buffers must match the params and results of the called function."""
         callee = self.functions.get(call.call)
         if callee is None:
             yield (*where, "call"), f"must name a function, got {excerpt(call.call)}"

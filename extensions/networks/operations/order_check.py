@@ -106,7 +106,7 @@ def _bytes_saved(graph: OperationGraph, operation: int, ran: Collection[int]) ->
 
 
 def move_count(order: Sequence[int]) -> int:
-    """Return the minimum number of operations to move in the given order of the graph so that it becomes this order.
+    """Return the minimum number of operations whose moves turn the graph's given order into the order `order`.
 
     It is the number of operations minus the length of the longest ascending subsequence of the order.
     """

@@ -105,6 +105,7 @@ def remove_scopes(operations: Operations) -> Operations:
 
 
 def _body_without_scopes(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Return the statements, and the statements nested in them, without `alloc` and `free`."""
     statements: list[Statement] = []
     for row in body:
         if isinstance(row, Repetition):

@@ -40,6 +40,7 @@ class FunctionUses:
     """The buffers that the statements of a program use, function by function."""
 
     def __init__(self, program: Operations) -> None:
+        """Find the buffers that each function of a program writes, and the buffer behind each of its views."""
         self.program = program
         self.root = {
             name: {row.id: row.alias_of or row.id for row in function.buffers}
@@ -100,12 +101,14 @@ class FunctionUses:
         )
 
     def _changed_inputs(self, call: Call) -> list[str]:
+        """Return the buffers that a call passes as inputs and that the called function writes."""
         formals = self.program.functions[call.call].params
         return [
             actual for formal, actual in zip(formals, call.inputs, strict=True) if formal in self._written[call.call]
         ]
 
     def _first_access(self, function: str, body: Sequence[Statement], buffer: str) -> FirstAccess:
+        """Return whether a body may read a buffer before writing it, and whether it surely writes the buffer."""
         for statement in body:
             may_read, surely_written = self._first_access_in(function, statement, buffer)
             if may_read or surely_written:
@@ -113,6 +116,7 @@ class FunctionUses:
         return False, False
 
     def _first_access_in(self, function: str, statement: Statement, buffer: str) -> FirstAccess:
+        """Return whether a statement may read a buffer before writing it, and whether it surely writes the buffer."""
         root, is_whole = self.root[function], self._is_whole[function]
         if isinstance(statement, Repetition):
             may_read, surely_written = self._first_access(function, statement.loop, buffer)

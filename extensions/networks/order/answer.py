@@ -29,7 +29,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True)
 class StateWitness:
-    """A witness of the lower bound: the live bytes after exactly the operations in `done`, a state of every order."""
+    """A witness of the lower bound: the live bytes after exactly the operations in `done`, as in every order."""
 
     done: tuple[int, ...]
     kind: Literal["state"] = "state"
@@ -37,7 +37,7 @@ class StateWitness:
 
 @dataclass(frozen=True)
 class CutWitness:
-    """The lower bound: live bytes while `operation` runs after exactly `done`, the minimum over all its states."""
+    """A witness of the lower bound: the fewest live bytes while `operation` runs, after exactly those in `done`."""
 
     operation: int
     done: tuple[int, ...]

@@ -57,6 +57,7 @@ def order_and_place(
     inside = order_regions(graph, control)
 
     def pose(order: Sequence[int]) -> Problem:
+        """Return the problem of placing the tensors of the graph if its operations run in an order."""
         return problem_of_order(inside.graph, order, alignment=alignment)
 
     return order_and_plan(inside, pose, goal, control, on_order)
@@ -95,12 +96,15 @@ def order_and_plan(
 
 
 class _PlannedOrder(NamedTuple):
+    """An order of operations, the problem of placing its buffers, and their plan."""
+
     order: tuple[int, ...]
     problem: Problem
     plan: Plan
 
     @property
     def quality(self) -> tuple[int, int]:
+        """The peak of the plan and the number of moved operations; lower is better."""
         return self.plan.peak or 0, move_count(self.order)
 
 
@@ -168,7 +172,7 @@ class PlannedOrders:
             self._plan_briefly(order)
 
     def _plan_briefly(self, order: tuple[int, ...]) -> int | None:
-        """Plan an order briefly; return the peak, or None for orders that were planned or cannot beat the best one."""
+        """Plan an order briefly; return the peak, or None if the order was planned before or cannot be the best one."""
         if order in self.seen or (self.least < inf and peak_of(self.graph, order) > self.least):
             return None
         self.seen.add(order)
@@ -180,6 +184,7 @@ class PlannedOrders:
         return plan.peak
 
     def _improve_plan(self, planned: _PlannedOrder) -> None:
+        """Plan an order again for longer, and keep the new plan if its peak is lower."""
         plan = self._solve_within(planned.problem, _LONG_SHARE * self._remaining_s, planned.plan)
         if plan.peak is not None and plan.peak < (planned.plan.peak or 0):
             self.planned[self.planned.index(planned)] = planned._replace(plan=plan)

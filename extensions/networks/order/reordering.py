@@ -94,6 +94,7 @@ def reorder_program(
     drawn = program_graph(remove_scopes(operations), facts)
 
     def pose(order: Sequence[int]) -> Problem:
+        """Return the problem of placing the program's buffers if its operations run in an order."""
         return analyse(drawn.reorder(order)).problem
 
     answer = order_and_plan(OrderedRegions(drawn.graph), pose, "placed", control)

@@ -29,7 +29,7 @@ def alternatives_of_least_work(graph: OperationGraph) -> Ways:
 def choose_cheapest_ways(
     graph: OperationGraph, found: OrderAnswer, ways: Ways, alignment: int, control: Control
 ) -> OrderAnswer:
-    """Return the answer with, for each operation, the cheapest alternative that does not raise a peak.
+    """Return the answer with the cheapest alternatives that raise neither the live peak nor the plan's peak.
 
     `found` is the best order for the alternatives in `ways`, which have the least work.
     """

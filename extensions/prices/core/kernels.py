@@ -15,10 +15,10 @@ NEVER = -1
 class PieceTable(NamedTuple):
     """A piece: `n` buffers of one pool, `r` reserved ranges, and `e` entries, two for each pair; offsets are in units.
 
-    Buffer v starts at lowest[v] + k * step[v] and at most at highest[v], from where it ends at the pool's end. The
-    entries first[v]:first[v + 1] are its pairs. A pair meets if fewer than `gap` units are between its buffers. If its
-    `grid` is above 1, the pair meets if both buffers touch one cell of the grid. Cells begin at offsets o with (o +
-    shift) % grid == 0.
+    Buffer v may start at lowest[v] + k * step[v], up to highest[v], the last start within the pool. The entries
+    first[v]:first[v + 1] are its pairs. A pair meets if fewer than `gap` units are between its buffers or, if its
+    `grid` is above 1, if both buffers touch one cell of the grid. Cells begin at offsets o with
+    (o + shift) % grid == 0.
     """
 
     size: I64  # (n,): size of each buffer, in units

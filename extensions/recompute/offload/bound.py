@@ -44,6 +44,7 @@ class LinkedBound:
     """Lower bounds on the time of programs of a graph with a link, for any limit on the peak."""
 
     def __init__(self, program: LinkedGraph, away: RemovalBounds) -> None:
+        """Collect, for each operation, the tensors that may be absent while it runs, and their transfer times."""
         self.program, self.once = program, sum(program.costs)
         graph = program.graph
         # Every program has the bytes at its start and at its end in memory, so no limit can be below them.
@@ -79,7 +80,7 @@ class LinkedBound:
         return high
 
     def _is_long_enough(self, row: _OperationMemory, over: int, extra: int) -> bool:
-        """Return False if `extra` time is too short to send and fetch all the bytes that no operation recomputes."""
+        """Return True unless `extra` time is too short to send and fetch the bytes that no operation recomputes."""
         k = bisect_left(row.cost, extra + 1) - 1
         freed: float = row.freed[k]
         if k + 1 < len(row.cost):
@@ -94,6 +95,7 @@ class LinkedBound:
         return max(*sides, row.sent + 2 * transfer + row.fetched) <= time * (1 + 1e-12)
 
     def _operation_rows(self, away: RemovalBounds) -> Iterator[_OperationMemory]:
+        """Yield, for each operation, the bytes that it needs and the tensors that may be absent while it runs."""
         graph, costs = self.program.graph, np.array(self.program.costs, dtype=object)
         transfer, size = self.program.transfer, graph.working_bytes
         earlier = away.earlier

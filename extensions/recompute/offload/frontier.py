@@ -111,6 +111,7 @@ class _Search:
         control: Control,
         sequences: Sequence[Sequence[int]] = (),
     ) -> None:
+        """Prepare a search that starts from points without a link and from other sequences of runs."""
         self.graph, self.options, self.control, self.known = graph, options, control, list(points)
         costs = costs_of(graph)
         self.once = sum(costs)
@@ -194,6 +195,7 @@ class _Search:
         return self._plan_programs(found)
 
     def _plan_programs(self, programs: Sequence[tuple[Step, ...]]) -> list[RecomputedPoint]:
+        """Replay, plan and execute programs until the time is over, at least the first one; return their points."""
         points = []
         for k, steps in enumerate(programs):
             if k and self.control.is_over:
@@ -242,7 +244,7 @@ class _Search:
         return sorted(tries, key=lambda row: row.time)
 
     def _improve_choices(self, tries: Sequence[_Try], limit: int, goal: int, control: Control) -> _Try | None:
-        """Search repeatedly, each time among fewer choices and with more effort; return the fastest choice found."""
+        """Improve choices of offloaded tensors in rounds, ever fewer choices with more effort; return the fastest."""
         tries, idle, effort = [*tries[:_IMPROVED]], 0, Effort(limit, goal, 1, _WORK)
         while tries and idle < _IDLE and tries[0].time > goal and not control.is_over:
             before = tries[0].time

@@ -34,7 +34,8 @@ class Copy:
 class ReplayResult:
     """The time, the peak in bytes, and the tensor copies of a program.
 
-    `alive[k]` has the first and the last step during which copy k exists, `runs_until[k]` the last step during step k.
+    `alive[k]` has the first and the last step during which copy k exists. `runs_until[k]` is the last step that starts
+    before step k ends.
     """
 
     time: int
@@ -53,7 +54,10 @@ def replay_steps(program: LinkedGraph, steps: Sequence[Step]) -> ReplayResult:
 
 
 class _Replay:
+    """A replay of steps in order, with the copies of tensors that exist and the times at which steps end."""
+
     def __init__(self, program: LinkedGraph, steps: Sequence[Step]) -> None:
+        """Start before the first step, when only inputs have copies."""
         self.program, self.graph, self.steps = program, program.graph, steps
         self.copies = [
             Copy(t, -1, 0, -1, 0)
@@ -75,6 +79,7 @@ class _Replay:
                 self.waiting.setdefault(u, set()).add(v)
 
     def take(self, k: int, step: Step) -> None:
+        """Replay step k, and record the time at which it ends; raises OperationsError if the step is impossible."""
         where, before = f"steps[{k}]", self.steps[k - 1].start if k else 0
         if step.start < max(before, self.free[step.kind]):
             raise OperationsError(f"{where}: must not start before earlier steps allow it, got {step.start}")
@@ -83,6 +88,7 @@ class _Replay:
         self.ends.append(end)
 
     def _run_operation(self, where: str, k: int, step: Step) -> int:
+        """Run an operation as step k, and return its duration; raises OperationsError if the run is impossible."""
         row, cost, v = self.graph.ops[step.what], self.program.costs[step.what], step.what
         if lacking := set(self.graph.predecessors[v]) - self.ran:
             raise OperationsError(f"{where}: must run after operation {min(lacking)}")
@@ -96,6 +102,7 @@ class _Replay:
         return cost
 
     def _refuse_again(self, where: str, v: int) -> None:
+        """Raise OperationsError if operation v must not run again after the operations that have run."""
         row = self.graph.ops[v]
         if row.once or row.regions or not row.outputs or any(t in self.changed for t in row.outputs):
             raise OperationsError(f"{where}: operation {v} must not run again")
@@ -104,6 +111,7 @@ class _Replay:
                 raise OperationsError(f"{where}: operation {v} must not run again after operation {min(behind)}")
 
     def _move(self, where: str, k: int, step: Step) -> int:
+        """Send or fetch a tensor as step k, and return the duration; raises OperationsError if this is impossible."""
         duration, t = self.program.transfer[step.what], step.what
         if duration is None:
             raise OperationsError(f"{where}: tensor {t} must be movable over the link, but is not")
@@ -118,10 +126,12 @@ class _Replay:
         return duration
 
     def _add_copy(self, copy: Copy) -> None:
+        """Record a new copy of a tensor."""
         self.copies.append(copy)
         self.of_tensor.setdefault(copy.tensor, []).append(copy)
 
     def _newest_copy(self, where: str, t: int, start: int) -> Copy:
+        """Return the copy of tensor t that was ready last by time `start`; raises OperationsError if there is none."""
         ready = [copy for copy in self.of_tensor.get(t, ()) if copy.ready <= start]
         if not ready:
             raise OperationsError(f"{where}: tensor {t} must be in memory at {start}")
@@ -129,9 +139,11 @@ class _Replay:
 
     @staticmethod
     def _extend_use(copy: Copy, k: int, end: int) -> None:
+        """Record that step k uses a copy until the time `end`."""
         copy.last, copy.end = max(copy.last, k), max(copy.end, end)
 
     def end(self) -> ReplayResult:
+        """Return the time, peak and copies of the program; raises OperationsError if an operation has not run."""
         if lacking := {*range(len(self.graph.ops))} - self.ran:
             raise OperationsError(f"steps: must run operation {min(lacking)}")
         time, n, size = max(self.ends, default=0), len(self.steps), self.graph.working_bytes
@@ -181,6 +193,7 @@ def check_on_addresses(
     waiting: list[tuple[int, int, list[int], list[int]]] = []
 
     def finish(until: float) -> None:
+        """End the steps that end by time `until`, after checking that the bytes they need are intact."""
         for row in sorted(row for row in waiting if row[0] <= until):
             waiting.remove(row)
             _, k, needs, makes = row
@@ -215,12 +228,14 @@ class _Addresses:
     """The values in memory by byte range; overwriting any byte of a value removes the value."""
 
     def __init__(self) -> None:
+        """Start without any value in memory."""
         self.ranges: dict[int, tuple[int, int]] = {}
         self.whole: set[int] = set()
         self.begins: list[int] = []
         self.copies: list[int] = []  # Intact values by `begins`; they are disjoint, so bisection finds overlaps.
 
     def write(self, one: int) -> None:
+        """Store value `one` at its address; other values that share bytes with it are lost."""
         begin, end = self.ranges[one]
         if begin == end:
             self.whole.add(one)
@@ -233,5 +248,6 @@ class _Addresses:
         self.begins[first:last], self.copies[first:last] = [begin], [one]
 
     def read(self, where: str, one: int) -> None:
+        """Raise OperationsError if any byte of value `one` has been overwritten."""
         if one not in self.whole:
             raise OperationsError(f"{where}: must find the bytes that it needs intact, got overwritten bytes")

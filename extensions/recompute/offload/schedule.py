@@ -64,6 +64,7 @@ class Runs:
     """A sequence of runs and its stays; `time` and `peak` are those of the sequence without offloaded tensors."""
 
     def __init__(self, program: LinkedGraph, runs: Sequence[int]) -> None:
+        """Find the stays (times between two uses) of all tensor copies in a sequence of runs."""
         self.program, self.runs, self.n = program, list(runs), len(runs)
         size = program.graph.working_bytes
         bytes_ = [0] * (self.n + 2)
@@ -117,7 +118,7 @@ class Runs:
         return self._search_choice(Effort(limit, self.time, 0, 0), (nothing, nothing.copy()), control)
 
     def improve_choice(self, chosen: TransferChoice, effort: Effort, control: Control) -> TransferChoice:
-        """Offload other tensors instead of some offloaded ones; return a faster choice, or else the same choice."""
+        """Return a faster choice, in which other tensors are offloaded, or the given choice if none is found."""
         away = chosen.table.first.copy(), chosen.table.last.copy()
         return self._search_choice(effort._replace(goal=max(effort.goal, self.time)), away, control) or chosen
 
@@ -159,6 +160,7 @@ class Runs:
         return tuple(row[-1] for row in sorted(rows))
 
     def _search_choice(self, effort: Effort, away: tuple[I64, I64], control: Control) -> TransferChoice | None:
+        """Search for a fast choice of offloaded tensors from the choice `away`; None if none is within the limit."""
         first, last = away
         table = kernels.AwayChoice(
             *effort,

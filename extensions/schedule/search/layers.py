@@ -62,10 +62,10 @@ class LayerFront(NamedTuple):
 
 @dataclass(frozen=True)
 class _Axis:
-    """The tiles of an axis for each tile size, as kinds with a count of tiles each; the first tile is a separate kind.
+    """The tiles of an axis for each tile size, as kinds of equal tiles with a `count`; the first tile is its own kind.
 
-    `work`, `made` and the `factors` of operands are lengths for each kind of tile. `varies` is True for an operand if
-    different tiles need different pieces of it.
+    Each kind has the work of a tile (`work`), the length of its output (`made`), and the length that it needs of each
+    operand (`factors`). `varies` is True for an operand if different tiles need different pieces of it.
     """
 
     sizes: Numbers
@@ -168,6 +168,7 @@ class LayerTilings:
 
     @property
     def _is_written(self) -> bool:
+        """True if the operation's output leaves the fast memory."""
         return self.graph.operations[self.v].outputs[0] not in self.fast
 
     @cached_property
@@ -268,6 +269,7 @@ class LayerTilings:
         where = np.unravel_index(numbers % np.prod(shape), shape)
 
         def spread(tables: Iterable[Numbers]) -> Numbers:
+            """Return the products of the three axes' values, for each tiling and each combination of kinds of tiles."""
             first, second, third = (table[k] for table, k in zip(tables, where, strict=True))
             return first[:, :, None, None] * second[:, None, :, None] * third[:, None, None, :]
 
@@ -290,7 +292,7 @@ class LayerTilings:
 
 
 def second_room(graph: AccessGraph, v: int, elsewhere: frozenset[int], target: Target) -> int:
-    """Return the bytes of the second memory that an operation's tensors leave free; unlimited for a last memory."""
+    """Return the bytes of the second memory that an operation's tensors leave free; unlimited with two memories."""
     if not target.has_three:
         return MOST
     row = graph.operations[v]
@@ -372,13 +374,16 @@ def _even_sizes(length: int) -> list[int]:
 
 
 def _spans(length: int, size: int) -> tuple[Span, ...]:
+    """Return the ranges of the tiles of a given size along an axis; the last one may be shorter."""
     return tuple((a, min(a + size, length)) for a in range(0, length, size))
 
 
 def _outer_product(vectors: Iterable[Numbers]) -> Numbers:
+    """Return the products of three vectors' elements as a table with three axes."""
     first, second, third = vectors
     return np.asarray(first[:, None, None] * second[:, None] * third)
 
 
 def _round_up(sizes: Numbers, alignment: int) -> Numbers:
+    """Return each size rounded up to a multiple of the alignment."""
     return np.asarray(-(-sizes // alignment) * alignment)

@@ -124,11 +124,13 @@ class NetworkSearch:
         """Choose the tensors and constants for the last of three memories; do nothing if there are two memories."""
 
         def run(far: frozenset[int]) -> list[StepFigures]:
+            """Return the figures of the best steps with the tensors in `far` in the last memory; empty if none fit."""
             self.far = far
             steps = self._best_steps(capacity, MOST_RETAINED, _STATES_FOR_HOMES, lambda: False)
             return [] if steps is None else run_network(self.graph, steps, self.target, far)[0]
 
         def value(steps: Sequence[StepFigures]) -> float:
+            """Return the total of the objective over the steps; infinite without steps."""
             return float(getattr(Run(steps), self.objective)) if steps else float("inf")
 
         if self.target.has_three:
@@ -228,6 +230,7 @@ class NetworkSearch:
         return steps[::-1]
 
     def _bytes(self, tensor: int) -> int:
+        """Return the bytes of a tensor, rounded up to the alignment of the fast memory."""
         return self.target.round_size(self.graph.tensors[tensor].bytes)
 
     def _retainable_sets(self, first: int, end: int, room: int, most: int) -> Iterator[tuple[int, ...]]:
@@ -281,5 +284,6 @@ class NetworkSearch:
         return self._fronts[key, row.alternatives]
 
     def _shape(self, tensor: int) -> tuple[int, ...]:
+        """Return the facts of a tensor that equal operations share: rows, columns, pixel, channels and bytes."""
         row = self.graph.tensors[tensor]
         return row.rows, row.columns, row.pixel, row.channels, row.bytes

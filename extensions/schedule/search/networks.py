@@ -72,9 +72,11 @@ def schedule_network(
     bound = bound_of(access, target, objective)
 
     def is_over(share: float) -> bool:
+        """Return True if a share of the given time is used up, or if the call has ended."""
         return running.is_over or running.remaining_s < (1 - share) * given_s
 
     def answer(best: NetworkRun, front: Sequence[NetworkRun]) -> ScheduleAnswer:
+        """Report the best schedule's objective, and return the answer with this schedule and the front."""
         running.report({objective: round(float(getattr(best, objective)), 3)})
         return network_answer(access, best, front, bound, target, objective)
 
@@ -167,7 +169,7 @@ def _transfers(run: NetworkRun, names: Sequence[str]) -> Iterator[ScheduleTransf
 
 
 def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int]:
-    """Return the most columns, rows and channels that a step computes of a region's output, or reads for a sum."""
+    """Return the maximum columns, rows and channels of a region's output that a step computes, or reads for a sum."""
     last = region.end - 1
     if not graph.operations[last].outputs:
         return 1, 1, 1

@@ -35,6 +35,7 @@ def renumber(region: CascadeRegion, number: Callable[[int], int]) -> CascadeRegi
 
 
 def _can_merge(graph: AccessGraph, given: OperationGraph, v: int) -> bool:
+    """Return True if operation v is a zero pad that only convolutions read, so that these can pad instead."""
     row, value = graph.operations[v], given.ops[v].attributes.get("value", 0)
     if row.kind != "pad" or row.role != "striped" or value not in (0, (0,)):
         return False

@@ -118,6 +118,7 @@ class ProofByBoxes:
     def __init__(
         self, sized: CompiledSizes, peaks: Sequence[Sequence[Polynomial]], loads: Sequence[Polynomial], over: Fraction
     ) -> None:
+        """Prepare a proof that the lowest of `peaks` is at most `1 + over` times the maximum of `loads`."""
         self.sized, self.peaks, self.loads, self.over = sized, peaks, loads, over
         self.table = sized.compare.table([*loads, *(form for forms in peaks for form in forms)])
         self.begins = np.cumsum([len(loads), *map(len, peaks)])[:-1].tolist()
@@ -173,7 +174,10 @@ class ProofByBoxes:
         return all(is_non_negative(case, ends) for case in cases)
 
     def _worst_breaking_value(self, box: Box, left: Left, *, every: bool) -> tuple[Values, Fraction] | None:
-        """Return the values that violate the ratio most: among all values of a box, or its corners and midpoints."""
+        """Return the symbol values in a box that violate the ratio most, with their ratio; None if none do.
+
+        If `every` is False, only corners and midpoints are tried. `left` has the forms of each peak without a proof.
+        """
         assert self.table is not None
         axes = [range(low, high + 1) if every else sorted({low, (low + high) // 2, high}) for low, high in box]
         grid = np.array(list(product(*axes)), np.int64).reshape(-1, len(box))

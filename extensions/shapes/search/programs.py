@@ -16,7 +16,7 @@ Term = tuple[int, int]
 
 
 def program_of(sized: CompiledSizes, order: Order, is_over: Callable[[], bool] = lambda: False) -> OffsetProgram | None:
-    """Return the program of an order; None unless buffers below a pin are proved to end below it for all values.
+    """Return the program of an order; None unless buffers below a pinned buffer provably end at or below its offset.
 
     Once `is_over` returns True, offsets get no polynomials unless a pin needs them. Offsets with equal polynomials
     share one value. A term is kept if one of its polynomials may be the maximum.
@@ -52,12 +52,14 @@ class _ProgramBuilder:
     """A program under construction; each value is the maximum of its polynomials (None if there are too many)."""
 
     def __init__(self, sized: CompiledSizes, is_over: Callable[[], bool]) -> None:
+        """Start with the value 0 alone; offsets get no polynomials once `is_over` returns True."""
         self.sized, self.is_over = sized, is_over
         self.values: list[tuple[Term, ...]] = [()]
         self.forms: list[tuple[Polynomial, ...] | None] = [({},)]
         self.known: dict[object, int] = {((),): 0}
 
     def value(self, terms: set[Term]) -> int:
+        """Return the index of the value that is the maximum of some terms; equal maxima share one value."""
         forms, needed = self.max_forms(terms)
         if not needed:
             return 0

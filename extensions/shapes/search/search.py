@@ -195,6 +195,7 @@ class _Search:
                 yield order_of(sized, first_fit(sized, np.asarray(ranks, np.float64), size, least))
 
     def _is_late(self, until: float) -> bool:
+        """Return True if a time of the monotonic clock is over or the call was cancelled."""
         return time.monotonic() > until or self.control.is_over
 
     # The following methods add sampled values of the symbols and known orders.
@@ -234,12 +235,12 @@ class _Search:
         return True
 
     def _least_ratios(self, orders: Sequence[Order]) -> NDArray[np.float64]:
+        """Return the lowest ratio of peak to bound over several orders, for each sampled value."""
         ratios: NDArray[np.float64] = np.min([self.orders[order] for order in orders], axis=0)
         return ratios
 
     def _choose_orders(self) -> list[Order]:
-        """Return a smallest set of at most `most` orders that is optimal on the sample, or within 0.02 % of the
-        optimum.
+        """Return the fewest orders, at most `most`, that are optimal on the sample or within 0.02 % of the optimum.
 
         Orders whose peaks have closed forms are preferred, since nothing can be proved about the others.
         """
@@ -256,6 +257,7 @@ class _Search:
         return chosen
 
     def _best_cover(self, orders: Iterable[Order], most: int | None = None) -> list[Order]:
+        """Return few orders, at most `most`, whose lowest peak is close to the best at all sampled values."""
         rows = sorted(orders, key=lambda order: float(self.orders[order].max() + 0.3 * self.orders[order].mean()))
         rows = rows[:MOST_COVERED]
         ratios = np.array([self.orders[order] for order in rows])
@@ -266,6 +268,7 @@ class _Search:
     # The following methods prove the results of orders.
 
     def _program_of(self, order: Order) -> OffsetProgram:
+        """Return the offset program of an order, which is computed only once."""
         if order not in self.programs:
             program = program_of(self.sized, order, lambda: self._is_late(self.deadline))
             assert program is not None  # Orders are adapted to pins when added, so each one has a program.
@@ -283,6 +286,7 @@ class _Search:
             self.programs = before
 
     def _prove_ratio(self, orders: Sequence[Order], over: Fraction, share: float = 0.5) -> Verdict:
+        """Try to prove, in a share of the remaining time, that the lowest peak is within `1 + over` times the bound."""
         now = time.monotonic()
         until = now + max(0.0, share * (self.deadline - now))
         forms = [program.forms for program in map(self._program_of, orders) if program.forms is not None]

@@ -145,6 +145,7 @@ def _transitive_orientation(left: list[set[int]]) -> list[set[int]] | None:
 
 
 def _forced_edges(edge: Edge, left: Sequence[set[int]]) -> Iterator[Edge]:
+    """Yield the directed edges that one directed edge forces directly in a transitive orientation."""
     a, b = edge
     for c in left[a] - left[b]:
         if c != b:

@@ -1,10 +1,10 @@
 """Exact proofs that one polynomial never exceeds another for any symbol values; a result of False means not proved.
 
 In the difference, each atom (a floor or a maximum) is replaced by its range. A floor becomes `floor(p / d) = (p - r) /
-d` with `0 <= r <= d - 1`; each atom has one `r` (its rest), so that common parts of both sides cancel. As `max(p, 0)`
-is 0 or `p`, both cases are proved. The result is a polynomial over the symbols in a box. Its minimum coefficient in
-Bernstein's basis is a lower bound on its values there, so the claim is proved if no coefficient is negative. For
-unbounded symbols, the coefficients in `symbol - min` are used.
+d` with `0 <= r <= d - 1`; each atom has one remainder `r` (a *rest*), so common parts of both sides cancel. As
+`max(p, 0)` is 0 or `p`, both cases are proved. The result is a polynomial over the symbols in a box. Its minimum
+coefficient in Bernstein's basis is a lower bound on its values there, so the claim is proved if no coefficient is
+negative. For unbounded symbols, the coefficients in `symbol - min` are used.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Comparer:
         return bounds or [{(): Fraction(-1)}]
 
     def _mixed_rests(self, polynomial: Exact) -> list[str]:
-        """Return the rests that occur linearly in terms of both signs; an end of their ranges gives the minimum."""
+        """Return the remainders that occur linearly in terms of both signs; an end of their range gives the minimum."""
         signs: dict[str, set[bool]] = {}
         for monomial, value in polynomial.items():
             for name in monomial:
@@ -148,7 +148,7 @@ class Comparer:
         return mixed[:_MOST_MIXED]
 
     def _end_polynomial(self, polynomial: Exact, rest: str, end: int) -> Exact:
-        """Return a polynomial, linear in a rest, after setting the rest to 0 (end 0) or to its maximum (end 1)."""
+        """Return a polynomial, linear in a remainder, with the remainder set to 0 (end 0) or its maximum (end 1)."""
         most = self._max_rest(rest)
         assert most is not None
         total: Exact = {}
@@ -184,7 +184,10 @@ class Comparer:
         return PolynomialTable(polynomials, frame) if len(frame.matrix) else None
 
     def _expand(self, polynomial: Polynomial, case: Case) -> Exact:
-        """Return a polynomial with all atoms replaced, also nested ones; `~@3` is atom @3's rest over its divisor."""
+        """Return a polynomial in which every atom, nested ones too, is replaced by its definition.
+
+        The variable `~@3` is the remainder of atom @3's division, over the divisor.
+        """
         total: Exact = {}
         for monomial, value in polynomial.items():
             if (monomial, case) not in self._expanded:
@@ -196,6 +199,7 @@ class Comparer:
         return total
 
     def _case_value(self, name: str, case: Case) -> Exact:
+        """Return a variable as a polynomial over symbols and remainders; `max` atoms outside of `case` are 0."""
         match self.space.atoms.get(name):
             case None:
                 return {(name,): Fraction(1)}
@@ -206,7 +210,7 @@ class Comparer:
                 return plus({monomial: value / divisor for monomial, value in parts}, {(_REST + name,): Fraction(-1)})
 
     def _max_rest(self, name: str) -> Fraction | None:
-        """Return the maximum of a rest that is divided by its divisor, or None if the name is that of a symbol."""
+        """Return the maximum of a variable such as `~@3` (a remainder over its divisor), or None for a symbol."""
         if not name.startswith(_REST):
             return None
         atom = self.space.atoms[name[len(_REST) :]]
@@ -214,7 +218,10 @@ class Comparer:
         return Fraction(atom.divisor - 1, atom.divisor)
 
     def _lower_without_rests(self, polynomial: Exact) -> Exact:
-        """Return a lower polynomial without rests: they become 0 in positive terms and maximal in negative terms."""
+        """Return a polynomial without remainders that is at most the given one.
+
+        A remainder becomes 0 in a positive term, and its maximum in a negative term.
+        """
         total: dict[Monomial, Fraction] = {}
         for monomial, value in polynomial.items():
             rests = [rest for name in monomial if (rest := self._max_rest(name)) is not None]

@@ -37,6 +37,7 @@ class SymbolicNumbers:
     prefix = "="
 
     def __init__(self, symbols: Mapping[str, SymbolRange]) -> None:
+        """Choose a sample point in the ranges of the symbols."""
         self.space = Space.from_symbols(symbols)
         self.compare = Comparer(self.space)
         self.point: Values = {name: _sample_value(each, i) for i, (name, each) in enumerate(self.space.symbols.items())}
@@ -178,6 +179,7 @@ def min_number(left: int, right: int) -> int:
 
 
 def _min_or_max(left: int, right: int, *, at_most: bool) -> int:
+    """Return the smaller number if `at_most`, else the larger one, as an expression if values of symbols decide."""
     over: Any = left if isinstance(left, SymbolicNumber) else right
     if not isinstance(over, SymbolicNumber):
         return min(left, right) if at_most else max(left, right)
@@ -190,6 +192,7 @@ def _min_or_max(left: int, right: int, *, at_most: bool) -> int:
 
 
 def _polynomial_of(value: int) -> Polynomial:
+    """Return the polynomial of a symbolic number, or the constant polynomial of a plain integer."""
     return value.form if isinstance(value, SymbolicNumber) else constant(int(value))
 
 

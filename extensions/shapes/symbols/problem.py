@@ -65,6 +65,7 @@ class SymbolicProblem(Value):
 
     @model_validator(mode="after")
     def _require_valid_names(self) -> SymbolicProblem:
+        """Return the problem; raise a validation error for wrong names of symbols or unknown buffers."""
         breaks: list[Break] = []
         if len(self.symbols) > MOST_SYMBOLS:
             breaks.append((("symbols",), f"must be at most {MOST_SYMBOLS}, got {len(self.symbols)}"))

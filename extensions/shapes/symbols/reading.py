@@ -47,6 +47,7 @@ class _Reader:
     """The conversion of an expression's syntax tree to a polynomial."""
 
     def __init__(self, space: Space, where: str) -> None:
+        """Prepare to read an expression over the symbols of a space; errors begin with `where`."""
         self.space = space
         self.where = where
         self.calls: dict[str, Callable[[Sequence[Polynomial], ast.Call], Polynomial]] = {
@@ -56,9 +57,11 @@ class _Reader:
         }  # fmt: skip
 
     def refuse(self, rule: str, tree: ast.AST) -> NoReturn:
+        """Raise ProblemError with the rule that a part of the expression breaks."""
         raise ProblemError(f"{self.where}: {rule}, got {excerpt(ast.unparse(tree))}")
 
     def read(self, tree: ast.AST) -> Polynomial:
+        """Return the polynomial of a syntax tree; raises ProblemError for unsupported syntax."""
         match tree:
             case ast.Constant(value=bool()):
                 self.refuse("must have whole numbers", tree)
@@ -81,12 +84,14 @@ class _Reader:
         return self.refuse(f"must have numbers, symbols, + - * // % **, {FUNCTIONS}", tree)
 
     def _read_symbol(self, name: str, tree: ast.AST) -> Polynomial:
+        """Return the polynomial of a symbol; raises ProblemError if the problem has no such symbol."""
         if name not in self.space.symbols:
             names = ", ".join(sorted(self.space.symbols)) or "none"
             self.refuse(f"must use only symbols of the problem ({names})", tree)
         return self.space.symbol(name)
 
     def _read_operation(self, tree: ast.BinOp) -> Polynomial:
+        """Return the polynomial of a binary operation; raises ProblemError for an unsupported operator."""
         left, right = self.read(tree.left), self.read(tree.right)
         match tree.op:
             case ast.Add():
@@ -115,33 +120,41 @@ class _Reader:
         return self.refuse("must have the operators + - * // % and **", tree)
 
     def _limited_product(self, left: Polynomial, right: Polynomial, tree: ast.AST) -> Polynomial:
+        """Return the product of two polynomials; raises ProblemError if it may have too many terms."""
         if len(left) * len(right) > MOST_TERMS:
             self.refuse(f"must have at most {MOST_TERMS} terms when multiplied out", tree)
         return times(left, right)
 
     def _positive_divisor(self, polynomial: Polynomial, tree: ast.AST) -> int:
+        """Return the constant that a divisor equals; raises ProblemError unless it is at least 1."""
         value = constant_value(polynomial)
         if value is None or value < 1:
             self.refuse("must divide by a constant of at least 1", tree)
         return value
 
     def _dividend_and_divisor(self, parts: Sequence[Polynomial], tree: ast.Call) -> tuple[Polynomial, int]:
+        """Return the dividend and the constant divisor of a call of two arguments; raises ProblemError."""
         if len(parts) != 2:
             self.refuse("must have two arguments", tree)
         return parts[0], self._positive_divisor(parts[1], tree.args[1])
 
     def _read_floor_div(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
+        """Return the polynomial of a call that divides and rounds down."""
         return self.space.floor(*self._dividend_and_divisor(parts, tree))
 
     def _read_ceil_div(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
+        """Return the polynomial of a call that divides and rounds up."""
         inner, divisor = self._dividend_and_divisor(parts, tree)
         return self.space.floor(plus(inner, constant(divisor - 1)), divisor)
 
     def _read_align(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
+        """Return the polynomial of a call that rounds up to a multiple."""
         return self.space.align(*self._dividend_and_divisor(parts, tree))
 
     def _read_min(self, parts: Sequence[Polynomial], _: ast.Call) -> Polynomial:
+        """Return the minimum of a call's arguments as a polynomial."""
         return self.space.minimum(parts)
 
     def _read_max(self, parts: Sequence[Polynomial], _: ast.Call) -> Polynomial:
+        """Return the maximum of a call's arguments as a polynomial."""
         return self.space.maximum(parts)

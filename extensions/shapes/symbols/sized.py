@@ -80,6 +80,7 @@ class CompiledSizes:
         return least
 
     def _values_at(self, points: Sequence[Values]) -> Rows:
+        """Return the values of all polynomials in `forms`, one row each, with a column for each point."""
         columns = self.space.columns(points)
         rows = [self.space.values_at(form, columns) for form in self.forms]
         return np.array(rows, np.int64).reshape(len(rows), len(points))
@@ -122,6 +123,7 @@ class _Reader:
     """The reader of a problem's sizes, which collects the distinct sizes and the errors in them."""
 
     def __init__(self, problem: SymbolicProblem) -> None:
+        """Start without sizes, in the space of the problem's symbols."""
         self.problem, self.space = problem, Space.from_symbols(problem.symbols)
         self.rows = list(enumerate(problem.buffers))
         self.forms: list[Polynomial] = []
@@ -169,6 +171,7 @@ class _Reader:
             yield i, at, self._form_index(distance)
 
     def _form_index(self, form: Polynomial) -> int:
+        """Return the index of a polynomial in `forms`, after adding it if it is new."""
         at = self._by_key.setdefault(hashable_form(form), len(self.forms))
         if at == len(self.forms):
             self.forms.append(form)
@@ -192,6 +195,7 @@ def _size_rule(form: Polynomial, compare: Comparer) -> str | None:
 
 
 def _refuse_large_total(space: Space, forms: Sequence[Polynomial], used: Sequence[int]) -> None:
+    """Raise ProblemError if the sum of all sizes may exceed the maximum number of bytes."""
     total = sum((space.magnitude_bound(forms[form]) or 0) * count for form, count in Counter(used).items())
     if total > MAX_BYTES:
         top = ", ".join(f"{name}={each.max}" for name, each in space.symbols.items())

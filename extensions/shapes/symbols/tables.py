@@ -1,7 +1,7 @@
 """Tables of polynomials, which compare many at once: doubles decide the clear cases, with an error margin.
 
-A row has the coefficients of a polynomial over symbols and atoms. One matrix replaces atoms by symbols and rests (see
-`comparing`), and another converts to Bernstein's basis on a box. Exact fractions decide signs within the error of
+A row has the coefficients of a polynomial over symbols and atoms. One matrix replaces atoms by symbols and remainders
+(see `comparing`), and another converts to Bernstein's basis on a box. Exact fractions decide signs within the error of
 doubles.
 """
 
@@ -33,6 +33,7 @@ def bernstein_matrix(degree: int, low: int, high: int) -> tuple[int, tuple[tuple
     scale = lcm(*(comb(degree, k) for k in range(degree + 1)))
 
     def entry(i: int, j: int) -> int:
+        """Return the integer in row i and column j of the matrix, which includes the factor."""
         parts = (
             scale // comb(degree, k) * comb(i, k) * comb(j, k) * low ** (j - k) * width**k for k in range(min(i, j) + 1)
         )
@@ -43,21 +44,25 @@ def bernstein_matrix(degree: int, low: int, high: int) -> tuple[int, tuple[tuple
 
 @lru_cache(maxsize=4096)
 def _bernstein_matrix_doubles(degree: int, low: int, high: int) -> Doubles:
+    """Return the transposed matrix from powers of x to Bernstein's basis on [low, high], in doubles."""
     scale, matrix = bernstein_matrix(degree, low, high)
     return np.array([[value / scale for value in row] for row in matrix]).T
 
 
 def sign_masks(room: Doubles, turned: Doubles, error: Doubles) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return two masks of rows: those surely non-negative in a box, and those undecided within the error of doubles."""
+    """Return two masks of polynomials: those surely non-negative in a box, and those undecided by doubles.
+
+    The product of `room` and `turned` has the Bernstein coefficients, and `error` is their error margin.
+    """
     least = (room @ turned).min(axis=-1, initial=np.inf).min(axis=0)
     return least >= error, np.abs(least) < error
 
 
 class Frame:
-    """The monomials of a table, each expanded over symbols and rests in each case of positive `max` atoms.
+    """The monomials of a table, each expanded over symbols and remainders, for each choice of positive `max` atoms.
 
-    Each function in `cases` expands a polynomial for one case; `rests` returns the maximum of a rest. A polynomial is
-    non-negative if it is non-negative in all cases.
+    Each function in `cases` expands a polynomial for one choice; `rests` returns the maximum of a remainder. A
+    polynomial is non-negative if it is non-negative for all choices.
     """
 
     def __init__(
@@ -67,6 +72,7 @@ class Frame:
         rests: Callable[[str], Fraction | None],
         cases: Sequence[Callable[[Polynomial], Mapping[Monomial, Fraction]]],
     ) -> None:
+        """Expand all monomials in each case; the results are matrices of doubles."""
         self.monomials = monomials
         turned = [[case({monomial: 1}) for monomial in monomials] for case in cases]
         every = sorted({monomial for rows in turned for row in rows for monomial in row})
@@ -85,6 +91,7 @@ class PolynomialTable:
     """Polynomials as rows of a table, with a column for the coefficient of each monomial of a frame."""
 
     def __init__(self, polynomials: Sequence[Polynomial], frame: Frame) -> None:
+        """Fill the table with the coefficients of polynomials, over a frame that has all their monomials."""
         self.frame, self.powers = frame, frame.powers
         at = {monomial: i for i, monomial in enumerate(frame.monomials)}
         self.whole = np.zeros((len(polynomials), len(at)), np.int64)

@@ -109,7 +109,7 @@ FOLLOWED, FOLLOW_STOPPED = 1, -1
 
 
 class Follow(NamedTuple):
-    """A known order within a budget, and a second order to approach, both in the direction of the search.
+    """A search that changes a known order within a budget towards a second order; both are in the search direction.
 
     `live` bytes are alive before the first operation. near[v] is the position of operation v in the order to approach.
     After `work` steps of search, the remaining operations run in the known order.

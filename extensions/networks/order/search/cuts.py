@@ -36,6 +36,7 @@ class FlowArcs:
     """
 
     def __init__(self, n: int, arcs: Sequence[tuple[int, int, int]]) -> None:
+        """Build the arcs between n nodes from (from, to, capacity), each with its reverse arc."""
         out: list[list[int]] = [[] for _ in range(n)]
         for k, (a, b, _) in enumerate(arcs):
             out[a].append(2 * k)
@@ -73,6 +74,7 @@ class Cuts:
     """
 
     def __init__(self, graph: MacroGraph, part: OrderPart, flag: I64) -> None:
+        """Prepare the flow network of a part; setting flag[0] stops all later computations."""
         self.part, self._graph = part, graph
         moves = part.forward.table
         self.n, self._flag = len(part.members), flag
@@ -112,10 +114,14 @@ class Cuts:
         return inputs
 
     def _readers(self, tensor: int) -> I64:
+        """Return the macros that read a tensor."""
         return self._moves.reader[self._moves.reader_first[tensor] : self._moves.reader_first[tensor + 1]]
 
     def _cut_after(self, macro: int, step: int, others: set[int]) -> Cut | None:
-        """Return the cut for states in which all macros in `others` ran before `macro`; macro -1 if they cannot."""
+        """Return the minimum cut over states in which all macros in `others` ran before `macro`; None if stopped.
+
+        If a macro in `others` must run after `macro`, there is no such state, and the returned cut has the macro -1.
+        """
         n, moves = self.n, self._moves
         base = self.part.members[0]
         needed, later = self._graph.ancestors[base + macro], self._graph.descendants[base + macro]

@@ -32,7 +32,10 @@ class Macro:
     over: dict[int, list[Overwriting]] = field(default_factory=dict)
 
     def bounds(self, size: tuple[int, ...]) -> tuple[int, int, int, int]:
-        """Return (least peak, largest peak, least net, largest net), in bytes relative to those before the macro."""
+        """Return bounds on a macro's live bytes: (least peak, largest peak, least at the end, largest at the end).
+
+        All are relative to the live bytes before the macro; they depend on which inputs the macro reads last.
+        """
         freed = [0] * len(self.net)
         for tensor, step in self.frees.items():
             freed[step] += size[tensor]
@@ -45,7 +48,7 @@ class Macro:
         return low_peak, high_peak, low, high
 
     def record_overwriting(self, tensor: int, is_free: bool) -> None:
-        """Record whether the step that frees a tensor may overwrite that tensor."""
+        """Record whether the last step that reads a tensor may overwrite that tensor."""
         step = self.frees[tensor]
         if step not in self.over:
             return

@@ -25,7 +25,7 @@ class Overwriting:
     free: frozenset[int] = frozenset()
 
     def decide(self, tensor: int, is_free: bool) -> Overwriting:
-        """Return the group after the decision whether another operation reads an open input later."""
+        """Return the group with an open input decided: `is_free` means that no other operation reads it later."""
         rest = tuple(one for one in self.open if one != tensor)
         return Overwriting(self.outputs, rest, self.free | {tensor} if is_free else self.free)
 
@@ -35,7 +35,7 @@ class Overwriting:
         return sum(self.outputs[k][0] for k in match_rows(usable).values())
 
     def table(self) -> list[int]:
-        """Return the saved bytes for each set of open inputs that are free; the bits of an index are such a set."""
+        """Return the saved bytes for each set of open inputs; bit k of an index means that open input k is free."""
         n = len(self.open)
         return [self.saved_bytes([one for b, one in enumerate(self.open) if bits >> b & 1]) for bits in range(1 << n)]
 

@@ -41,6 +41,7 @@ class PartSearch:
     """The search of a part, with the best order and the lower bound that it has found so far."""
 
     def __init__(self, graph: MacroGraph, part: OrderPart, starts: Sequence[list[int]], control: Control) -> None:
+        """Begin the search of a part with the best of the orders in `starts`."""
         self.part = part
         self._given = starts[0]
         self._graph, self._control, self._goal = graph, control, 0
@@ -115,6 +116,7 @@ class PartSearch:
         self._round += 1
 
     def _can_continue(self, floor: int) -> bool:
+        """Return True if time remains and a lower peak may exist above `floor`."""
         return self.is_open(floor) and not self._control.is_over
 
     def _keep_if_better(self, order: list[int] | None) -> None:
@@ -150,6 +152,7 @@ class PartSearch:
                 misses = 0
 
     def _search_within_budget(self, way: Way, budget: int, node_limit: int, seed: int = 0) -> bool:
+        """Search depth first for an order within a budget; return True if an order was found or a bound was proved."""
         if self._alike is None:
             self._alike = encode_twins(self.part)
         if way == self._tree_way:
@@ -187,7 +190,7 @@ class PartSearch:
                 pass
 
     def _search_windows(self, floor: int) -> None:
-        """Search windows around the peaks of the best order, or of an earlier order with other random branches."""
+        """Lower the peak by better orders inside windows of the best order or, without progress, of an earlier one."""
         is_better = self.peak < self._narrowed
         self._wide = self._wide or self.order
         start, seed = (self.order, 0) if is_better else (self._wide, self._round - 1)

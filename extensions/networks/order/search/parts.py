@@ -37,7 +37,7 @@ class OrderPart:
         return self.forward if is_forward else self.backward
 
     def first_live(self, is_forward: bool) -> int:
-        """Return the bytes alive before the first macro in one direction of search."""
+        """Return the bytes alive before the first macro that a search in the given direction runs."""
         return self.start if is_forward else self.end
 
     def peaks(self, order: Sequence[int]) -> list[tuple[int, int, int]]:

@@ -50,6 +50,7 @@ def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegi
         return done[id(inner)]
 
     def nested_regions(outer: OperationGraph, path: Path) -> OrderedRegions:
+        """Return a graph with ordered regions at all depths; `path` leads to the graph from the outermost one."""
         if not any(row.regions for row in outer.ops):
             return OrderedRegions(outer)
         rows: list[GraphOperation] = []
@@ -83,6 +84,7 @@ def set_region_orders(graph: OperationGraph, orders: Iterable[RegionOrder]) -> O
     order_of_path = {each.path: each.order for each in orders}
 
     def order_of(inside: OrderedRegions, path: Path) -> tuple[Sequence[int], int]:
+        """Return the given order of the region at a path, or else its present order, and 0 as its lower bound."""
         return order_of_path.get(path, range(len(inside.graph.ops))), 0
 
     return order_inner_regions(graph, order_of).graph if order_of_path else graph
@@ -98,6 +100,7 @@ def permute(graph: OperationGraph, order: Sequence[int]) -> OperationGraph:
 
 
 def _peak_of_given(graph: OperationGraph) -> int:
+    """Return the live peak of a graph in its given order, in bytes."""
     return peak_of(graph, range(len(graph.ops)))
 
 

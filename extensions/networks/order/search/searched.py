@@ -46,6 +46,7 @@ def search_lines(
 
 
 def _first_operations(reduced: MacroGraph, part: OrderPart) -> list[int]:
+    """Return the first operation of each macro of a part."""
     return [reduced.macros[v].operations[0] for v in part.members]
 
 
@@ -55,6 +56,7 @@ class _Search:
     def __init__(
         self, graph: OperationGraph, reduced: MacroGraph, part: OrderPart, budget: int, direction: str
     ) -> None:
+        """Begin with the state at the start or, backwards, at the end of the part; `reduced` is the graph of macros."""
         macros = _CHECKER.Macros(_GRAPHS.Graph(write_graph(graph).decode()))
         for u, v in reduced.joins:
             macros.join(u, v)
@@ -108,7 +110,7 @@ class _Search:
             raise SearchTooLargeError(f"the certificate of its states takes more than {MOST_BYTES // 1_000_000} MB")
 
     def _canonical_swaps(self, state: int) -> list[int]:
-        """Return the swaps, in order, that map a state to its canonical form, which is the lowest number."""
+        """Return the swaps of twins, in order, that map a state to its canonical form, the lowest number reached."""
         used: list[int] = []
         before = -1
         while before != len(used):
@@ -121,7 +123,7 @@ class _Search:
         return used
 
     def _forced_macros(self, state: int) -> _Reached | None:
-        """Return the macros that can run from a state without branching; None if there are none."""
+        """Return the macros that can run next from a state without a loss, so that no branching is needed, or None."""
         row: list[int] = []
         alive = self._states.alive[state]
         reached: _Reached | None = ([], state, alive)
@@ -133,7 +135,10 @@ class _Search:
         return (row, state, alive) if row else None
 
     def _segment(self, state: int, alive: int, head: int, base: int, depth: int, allowed: list[int]) -> _Reached | None:
-        """Return the segment that begins with macro `head` and ends with at most `base` live bytes, or None."""
+        """Return a sequence of macros that begins with `head` and ends with at most `base` live bytes, or None.
+
+        Sequences nest at most `depth` deep, and the search tries at most `allowed[0]` macros.
+        """
         reached = self._states.step(state, alive, head)
         allowed[0] -= 1
         if reached is None or reached[1] > self._budget:

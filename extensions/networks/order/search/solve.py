@@ -108,6 +108,7 @@ def order_regions(graph: OperationGraph, control: Control) -> OrderedRegions:
     rest_s = control.remaining_s / 2
 
     def order_of(region: OrderedRegions, _: tuple[int, ...]) -> tuple[Sequence[int], int]:
+        """Search an order of a region in half of the remaining time; return it and a lower bound on the peak."""
         nonlocal rest_s
         since = time.monotonic()
         with control.limit_to(max(0.0, rest_s / 2)).search_control(WORK_PER_S) as watched:
@@ -125,6 +126,7 @@ class OrderSearch:
     """The search of a graph whose regions are ordered, part by part; afterwards, it can also return other orders."""
 
     def __init__(self, inside: OrderedRegions, left: Control) -> None:
+        """Reduce a graph with ordered regions to parts, before any search; `left` limits time and work."""
         self._inside, self._graph, self._left = inside, (graph := inside.graph), left
         self._unsearched = bound_unsearched(graph)
         self._starts = [list(range(len(graph.ops)))]
@@ -198,6 +200,7 @@ class OrderSearch:
 
     @property
     def _search_bound(self) -> int:
+        """The largest of the lower bounds that the searches of the parts have proved."""
         return max((search.bound for search in self._searches), default=0)
 
     def witness(self) -> Witness:
@@ -233,6 +236,7 @@ class OrderSearch:
         return tuple(self._operations_of(members)) if members and len(members) == len(orders) else None
 
     def _operations_of(self, members: Iterable[list[int]]) -> list[int]:
+        """Return the operations that the macros in several lists run, in sequence."""
         return self._reduced.operations_of(v for row in members for v in row)
 
 

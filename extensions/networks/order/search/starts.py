@@ -19,7 +19,7 @@ def breadth_first(graph: OperationGraph) -> list[int]:
 
 
 def depth_first(graph: OperationGraph) -> list[int]:
-    """Return the order in which each operation runs right after its inputs, of which the smallest is computed first."""
+    """Return the depth-first order: before each operation, its missing predecessors run, the smallest first."""
     weight = [
         (sum(graph.working_bytes[tensor] for tensor in (*graph.new_tensors[v], *row.inputs)), v)
         for v, row in enumerate(graph.ops)

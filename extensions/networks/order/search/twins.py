@@ -69,6 +69,7 @@ def _connected_groups(part: OrderPart) -> list[list[int]]:
     group = list(range(len(part.members)))
 
     def root(v: int) -> int:
+        """Return the representative of the connected component of macro v."""
         while group[v] != v:
             group[v] = group[group[v]]
             v = group[v]
@@ -87,6 +88,7 @@ class _MacroFacts:
     """The facts that determine whether macros are interchangeable, which do not depend on their names."""
 
     def __init__(self, part: OrderPart) -> None:
+        """Collect the facts of all macros of a part."""
         moves = part.forward.table
         self._before = part.before
         self._after = [
@@ -166,7 +168,10 @@ class _MacroFacts:
         return (steps, *arcs, name[v], v if v in self._is_single else -1)
 
     def _tensor_facts(self, tensor: int, name: dict[int, int]) -> _Facts:
-        """Return a tensor's size and readers; if another group reads it, return its number instead of its size."""
+        """Return a tensor's size and its readers in the group.
+
+        If other groups read the tensor as well, its number replaces the size, so that it equals only itself.
+        """
         readers = self._readers[tensor]
         if any(reader not in name for reader, _ in readers):
             inside = tuple(sorted((name[reader], step) for reader, step in readers if reader in name))

@@ -61,6 +61,7 @@ def search_depth_first(
 
 
 def _forward_order(order: I64, is_forward: bool) -> list[int]:
+    """Return an order that a search found as a list in forward direction."""
     operations: list[int] = order.tolist()
     return operations if is_forward else operations[::-1]
 
@@ -99,6 +100,7 @@ class _WindowedOrder:
     """An order whose windows can be replaced; `_live` has the bytes before each macro, `_peak` the peak during it."""
 
     def __init__(self, graph: MacroGraph, part: OrderPart, order: list[int], control: Control, seed: int) -> None:
+        """Measure an order of a part; a `seed` above 0 chooses at random among similar branches."""
         self.order = list(order)
         self._graph, self._part, self._control, self._seed = graph, part, control, seed
         self._number = {v: k for k, v in enumerate(part.members)}
@@ -137,6 +139,7 @@ class _WindowedOrder:
         last = self._part.members[-1]
 
         def is_later(v: int) -> bool:
+            """Return True if macro v runs after the window, in the order or in a later part."""
             return v > last or (v in self._number and self._rank[self._number[v]] >= high)
 
         return part_of(self._graph, members, is_later, self._live[low])
