@@ -58,8 +58,8 @@ def summary(rows: Rows) -> str:
         f"{len(rows)} networks were built and run with TVM's plan and with memplan's plan; all outputs were"
         " bit-identical. The peaks of all memplan plans equal the lower bound. In `tvm.compile`, memplan saves"
         f" {median(compiled):.1f} % of a function's storages in the median, and {max(compiled):.1f} % at most. The"
-        f" median is {median(fused):.1f} % in TVM's fused pipeline for a CPU, and {median(lifted):.1f} % if temporaries of"
-        f" kernels are planned (`lift=True, nests=True`; {len(lifted)} networks). `order=True` saves bytes in"
+        f" median is {median(fused):.1f} % in TVM's fused pipeline for a CPU, and {median(lifted):.1f} % if temporaries"
+        f" of kernels are planned (`lift=True, nests=True`; {len(lifted)} networks). `order=True` saves bytes in"
         f" {sum(each > 0 for each in ordered)} networks, up to {max(ordered):.1f} %"
         " ([integrations/tvm](../integrations/tvm/README.md)).",
         "Lifting temporaries has a price: kernels get more arguments, and LLVM can no longer assume that these do not"
