@@ -42,6 +42,7 @@ def detect(data: bytes, name: str | None = None) -> str | None:
 
 
 def _format_of_name(name: str | None) -> str | None:
+    """Return the name of the foreign format that a file name's suffix denotes; None if no format has this suffix."""
     ending = (name or "").lower()
     return next(
         (format_name for format_name, reader in file_readers().items() if ending.endswith(reader.suffixes)), None

@@ -216,7 +216,7 @@ def refuse_unless_problem(value: object) -> None:
 
 
 def are_offsets(value: Mapping[Any, Any]) -> bool:
-    """Return True for an object that maps buffers to offsets, which is less than a complete plan."""
+    """Return True for a non-empty object that only maps buffers to offsets; it is not a complete plan."""
     return bool(value) and "placements" not in value and all(isinstance(offset, int) for offset in value.values())
 
 

@@ -69,7 +69,7 @@ class Sheet:
 
     @cached_property
     def lines(self) -> list[int]:
-        """The line number, from 1, on which each row ends; only errors need it, so the data is then read again."""
+        """The line number, from 1, on which each row ends; only errors need it, so it is read from the data again."""
         reader, rows = _nonblank_rows(self.data)
         return list(islice((reader.line_num for _ in rows), 1, 1 + self.n_rows))
 

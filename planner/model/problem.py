@@ -74,6 +74,7 @@ class Problem(ProblemFields):
     @model_validator(mode="before")
     @classmethod
     def _has_a_pool_and_half_open_lifetimes(cls, data: Any) -> Any:
+        """Return the fields with half-open lifetimes; an empty `pools` is dropped, so that the default pool applies."""
         if not isinstance(data, Mapping):
             return data
         if "pools" in data and data["pools"] in ([], (), None):

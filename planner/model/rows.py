@@ -238,6 +238,7 @@ class Buffer(Value):
 
     @model_validator(mode="after")
     def _is_whole(self) -> "Buffer":
+        """Return the buffer; raises ValidationError if it breaks a rule that concerns this buffer alone."""
         breaks = list(self._broken_rules())
         if breaks:
             raise_rules(*breaks)

@@ -46,7 +46,10 @@ def contradictions(problem: ProblemFields) -> Breaks:
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return the lists `share` of `may_share` pairs that are alive together; others may share bytes in any case."""
+    """Return the lists `share`: for each kept buffer, its `may_share` partners that are alive together with it.
+
+    Pairs that are never alive together are left out, because they may share bytes in any case.
+    """
 
     def lives(i: int) -> list[tuple[int, int]]:
         rows = slice(int(kept.first[i]), int(kept.first[i + 1]))

@@ -21,6 +21,7 @@ def colocation_groups(problem: ProblemFields) -> I64:
     leader = np.arange(len(problem.buffers))
 
     def find(i: int) -> int:
+        """Return the first buffer of the group of buffer `i`, and shorten the chain of leaders that leads to it."""
         while leader[i] != i:
             leader[i] = leader[leader[i]]
             i = int(leader[i])
