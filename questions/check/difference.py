@@ -82,10 +82,11 @@ class PoolGrowth(Answer):
 
 
 class Difference(Answer):
-    """The difference between two plans, in bytes; values are None if unknown, as sizes and lifetimes without problems.
+    """The difference between two plans, in bytes; a value is None if it is unknown.
 
-    `least_moves`, `least`, `proved`, `peak_without_keeping` and `eps` are the new plan's claims about kept placements.
-    `growth` has the causes of growth for each pool, if both plans are valid and their problems are known.
+    Sizes and lifetimes are unknown if the problem of a plan is. `least_moves`, `least`, `proved`,
+    `peak_without_keeping` and `eps` are the new plan's claims about kept placements. `growth` has the causes of growth
+    for each pool, if both plans are valid and their problems are known.
     """
 
     added: tuple[Id, ...]

@@ -93,7 +93,7 @@ def explain(
 
 
 def _answer_from_plan(problem: Problem, plan: Plan, explanation: Explanation | None) -> ExplainAnswer:
-    """Return the answer for a plan: the peaks of its pools if it has placements, else the given explanation."""
+    """Return the answer for a plan: the peaks of its pools, or the given explanation if the plan has no placements."""
     is_placed = plan.status in ("optimal", "feasible")
     return ExplainAnswer(
         status="fits" if is_placed else "infeasible" if plan.status == "infeasible" else "unknown",

@@ -260,6 +260,7 @@ class _Study:
         everything = np.ones(len(ids), dtype=np.bool_)
 
         def cost(rule: ProblemRule) -> RuleCost:
+            """Return by how many bytes the peak falls if this rule alone is dropped."""
             objective = self.problem.objective
             gain, _ = self._peak_reduction(
                 lambda: replace_fields(subproblem(self.problem, everything, [rule]), objective=objective)
@@ -300,7 +301,7 @@ class _SinglePool:
         return max(others, int(self.offset[k]) + size) if size else others
 
     def growth(self, i: int) -> Interval:
-        """Return the least and the most bytes by which buffer `i` may grow without raising this peak.
+        """Return the least and the most bytes by which buffer `i` may grow without raising the given plan's peak.
 
         The buffer may certainly grow up to the next buffer above it; the live sets limit its growth in any plan.
         """

@@ -66,6 +66,7 @@ SizeList = Annotated[tuple[Bytes, ...], Field(min_length=1, max_length=MOST_SIZE
 
 
 def _kind_of_sizes(value: object) -> str | None:
+    """Return the tag by which pydantic selects the type of sizes: a range or a list; None for any other value."""
     return (
         f"{TYPE_STEP}range"
         if isinstance(value, dict | SizeRange)
@@ -319,6 +320,7 @@ def _sizes_field(value: object) -> SizesOf:
 
 
 def _sizes_json(sizes: SizesOf) -> dict[str, Any]:
+    """Return the swept sizes of each pool as JSON: a list, or the first and last size and the step of a range."""
     return {
         name: list(its) if isinstance(its, tuple) else {"first": its.start, "last": its.stop - 1, "step": its.step}
         for name, its in sizes.items()

@@ -174,6 +174,7 @@ def refuse_unknown(problem: Problem, changes: Sequence[Change]) -> None:
 
 
 def _changes_field(value: object) -> tuple[tuple[Change, ...], ...]:
+    """Return the lists of changes in a field of a body; raises OptionError."""
     try:
         return _GRID.validate_python(value)
     except ValidationError as error:

@@ -87,7 +87,7 @@ def pool_peaks(
 
 
 def _bound_conditions(problem: Problem, plan: Plan) -> list[str]:
-    """Return, for each pool, which plans its bound covers: plans that are no worse in all earlier goals."""
+    """Return, by pool, the phrase that limits its bound to plans that are no worse in earlier goals; may be empty."""
     kind, names = kind_of(problem, plan), [excerpt(pool.name) for pool in problem.pools]
     conditions = []
     for q in range(len(names)):
@@ -226,6 +226,7 @@ def _peak_sentence(peak: PoolPeak, pinned_at: int | None) -> str:
 
 
 def _names_text(names: Sequence[Id]) -> str:
+    """Return the first ids of buffers as text, with the number of further ids."""
     first_names = [excerpt(name) for name in names[:_NAMED]]
     if len(names) > _NAMED:
         first_names.append(f"{len(names) - _NAMED:,} others" if len(names) > _NAMED + 1 else "1 other")

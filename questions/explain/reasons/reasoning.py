@@ -241,6 +241,7 @@ class Reasoning:
         return self._fit_answer(kept) == "no"
 
     def _fit_answer(self, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Answer:
+        """Return whether the kept buffers (a mask (n,)) fit without the dropped rules: `fits`, `no` or `open`."""
         return (
             self.queries.fit_answer(subproblem(self.problem, kept, dropped), self.is_quick or None)
             if kept.any()

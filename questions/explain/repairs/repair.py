@@ -48,7 +48,10 @@ def repairs_of(problem: Problem, plan: Plan, options: ExplainOptions, control: C
 
 @dataclass(eq=False)
 class _Search:
-    """One search for repairs; `failed` maps each insufficient set to the candidates that may change why it fails."""
+    """A running search for repairs.
+
+    `failed` maps each insufficient set of candidates to those candidates that may affect the reason why the set fails.
+    """
 
     problem: Problem
     plan: Plan
@@ -186,6 +189,7 @@ class _Search:
         return True
 
     def _make_repair(self, changes: tuple[RepairChange, ...], problem: Problem, plan: Plan) -> Repair:
+        """Return the repair of these changes, with its cost, and with the peak of the plan that proves it."""
         assert plan.peak is not None, "a plan with placements has a peak"
         return Repair.model_construct(
             rank=len(self.found) + 1,

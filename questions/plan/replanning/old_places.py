@@ -205,6 +205,7 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
     bound = 0
 
     def choose_buffer(i: int) -> None:
+        """Add buffer `i` to the cover, and remove its pairs; its neighbours with one remaining pair become leaves."""
         chosen.add(i)
         for j in near.pop(i):
             near[j].discard(i)

@@ -274,7 +274,7 @@ class _Replan:
             self.bound = max(self.bound, min(self.weight, self._forced_weight + fewest.bound))
 
     def _neighbourhood(self, k: int) -> I64:
-        """Return the instance positions of all moved buffers, and of the buffers alive near the `k`-th moved one."""
+        """Return the instance positions of all moved buffers, and of _AROUND buffers nearest in time to the k-th."""
         instance = self._instance
         away = np.flatnonzero(self.old.moved_mask(self.best)[instance.source])
         middle = (instance.start[instance.first[:-1].clip(max=len(instance.start) - 1)]).astype(np.float64)
