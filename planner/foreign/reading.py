@@ -137,6 +137,7 @@ def read_format(name: str, data: bytes, options: ModelOptions) -> ImportedProble
     from memplan.planner.foreign.imported import OpenSizesError, add_size_advice
 
     def read(options: ModelOptions) -> ImportedProblem:
+        """Return the model that the format's module reads from the bytes with these options."""
         model: ImportedProblem = import_module(file_readers()[name].where).read(data, options)
         return model
 

@@ -226,4 +226,5 @@ def _integers_and_faults(cells: Sequence[str], empty: int | None) -> tuple[I64, 
 
 
 def _cell_excerpt(cell: str) -> str:
+    """Return a quoted cell, cut to at most 60 characters."""
     return repr(cell if len(cell) <= 60 else cell[:57] + "...")

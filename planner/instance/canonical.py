@@ -252,6 +252,7 @@ def _relation_arrays(instance: Instance, order: I64, rank: I64) -> Iterator[npt.
 
 
 def _encoded_word(word: str | tuple[str, ...]) -> npt.NDArray[np.uint8]:
+    """Return the bytes of a word, or of several words joined by spaces, as an array to be hashed."""
     return np.frombuffer(" ".join([word] if isinstance(word, str) else word).encode(), dtype=np.uint8)
 
 

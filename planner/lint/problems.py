@@ -114,10 +114,12 @@ def _report_oversized_buffers(problem: Problem) -> Iterator[Finding]:
 
 
 def _pool_bytes(pool: Pool) -> int:
+    """Return a pool's size in bytes; for an unlimited pool, the largest possible size."""
     return ADDRESS_SPACE - 1 if pool.size is None else pool.size
 
 
 def _first_aligned_offset(pool: Pool, alignment: int) -> int:
+    """Return the lowest offset in a pool whose address is a multiple of both the pool's and the given alignment."""
     return min(-pool.base_address % lcm(pool.alignment, alignment), ADDRESS_SPACE - 1)
 
 

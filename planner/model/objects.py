@@ -75,6 +75,7 @@ class ObjectsProblem(Value):
     @model_validator(mode="before")
     @classmethod
     def _lifetimes_become_half_open(cls, data: Any) -> Any:
+        """Return the fields with closed lifetimes converted to half-open ones."""
         return half_open(data) if isinstance(data, dict) and data.get("interval") == "closed" else data
 
     @model_validator(mode="after")

@@ -132,7 +132,7 @@ class Problem(ProblemFields):
                 yield ("buffers", i, "offset"), rule
 
     def _pools_at_one_address(self) -> Iterator[Break]:
-        """Yield a broken rule for every two pools on one device that share addresses which neither pool reserves."""
+        """Yield a broken rule for each two pools of one device with common addresses that no reserved range covers."""
         spans = sorted(
             (pool.base_address, pool.base_address + (ADDRESS_SPACE if pool.size is None else pool.size), q)
             for q, pool in enumerate(self.pools)

@@ -56,6 +56,7 @@ def _used_or_capacity(problem: Problem, plan: Plan) -> list[float]:
 
 
 def _capacity(problem: Problem, q: int) -> float:
+    """Return the size of pool `q` in bytes; infinite if the pool has no size."""
     size = problem.pools[q].size
     return inf if size is None else size
 

@@ -52,6 +52,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
     """
 
     def lives(i: int) -> list[tuple[int, int]]:
+        """Return the lifetimes of kept buffer `i`, as half-open ranges of live sets."""
         rows = slice(int(kept.first[i]), int(kept.first[i + 1]))
         return list(zip(kept.start[rows].tolist(), kept.end[rows].tolist(), strict=True))
 

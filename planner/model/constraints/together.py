@@ -28,6 +28,7 @@ def colocation_groups(problem: ProblemFields) -> I64:
         return i
 
     def join(i: int, j: int) -> None:
+        """Merge the groups of buffers `i` and `j`; the first buffer of both becomes the leader."""
         low, high = sorted((find(i), find(j)))
         leader[high] = low
 
