@@ -60,6 +60,7 @@ def failure_of_kernels(arena: RuntimeArena) -> list[Failure]:
 
 
 def _unknown_sentence(arena: RuntimeArena) -> str:
+    """Return a sentence about the operators whose memory is unknown, with the flags that would state it."""
     way = scratch_flags(arena.unknown, "SIZE")
     return f"what kernels of {', '.join(arena.unknown)} ask for and keep is not known{way and f': {way} says it'}"
 

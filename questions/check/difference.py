@@ -142,6 +142,7 @@ def difference_of(before: Baseline, after: Baseline, is_over: Callable[[], bool]
 
 
 def _known_peak(plan: Plan, used: Mapping[str, int]) -> int | None:
+    """Return the plan's peak, or else the sum of its pools' used bytes; None if neither is known."""
     return plan.peak if plan.peak is not None else sum(used.values()) if used else None
 
 

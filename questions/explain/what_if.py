@@ -81,11 +81,13 @@ def change_worths(problem: Problem, plan: Plan, options: ExplainOptions, control
 
 
 def _solve_for(problem: Problem, control: Control, limit_s: float, start: Plan | None = None) -> Plan:
+    """Return the plan of a solve that ends after `limit_s` seconds or when the control is cancelled."""
     cancelled = Control(cancelled=control.cancelled)
     return solve(problem, time_limit_s=limit_s, deterministic=control.counts_work, start=start, control=cancelled)
 
 
 def _set_capacity(problem: Problem, size: int | None) -> Problem:
+    """Return the problem with another size (bytes; None: unlimited) of its only pool."""
     return replace_fields(problem, pools=[problem.pools[0].model_copy(update={"size": size})])
 
 
@@ -184,6 +186,7 @@ class _Study:
         return (gain, max(gain, self.peak - least)), "search" if gain == self.peak - least else "open"
 
     def _changed_plan(self, changed: Problem) -> Plan:
+        """Return a plan of a changed problem, searched from the given plan for a few seconds."""
         return _solve_for(changed, self.control, min(_CALL_S, self.control.remaining_s), self.plan)
 
     def pools(self) -> tuple[PoolWorth, ...]:

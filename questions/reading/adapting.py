@@ -313,6 +313,7 @@ def _whole_span(problem: Problem) -> tuple[int, int]:
 
 
 def _rows(problem: Problem) -> list[Row]:
+    """Return the fields of all buffers of a problem."""
     return [problem.buffers.fields(i) for i in range(len(problem.buffers))]
 
 

@@ -105,6 +105,7 @@ def _apply_larger_bound(larger: Plan, plan: Plan) -> Plan:
 
 
 def _plan_score(plan: Plan) -> tuple[float | None, ...]:
+    """Return the values by which plans are compared, in order of importance: the cost, then each pool's used bytes."""
     return plan.cost, *(use.used for use in reversed(plan.pools))
 
 

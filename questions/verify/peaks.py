@@ -173,6 +173,7 @@ def _padding(problem: Problem, placed: PlacedBuffers, found: LowestPlaces, i: in
 
 
 def _ids_at(ids: Sequence[Id], positions: Sequence[int]) -> tuple[Id, ...]:
+    """Return the ids at these positions, at most MOST_NAMED of them."""
     return tuple(ids[i] for i in positions[:MOST_NAMED])
 
 
@@ -234,6 +235,7 @@ def _names_text(names: Sequence[Id]) -> str:
 
 
 def _join_words(told: Sequence[str]) -> str:
+    """Return the texts joined by commas, and by "and" before the last one."""
     return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
 
 

@@ -99,6 +99,7 @@ class _Search:
 
     @property
     def _is_complete(self) -> bool:
+        """True if infeasibility is proved, and no set of changes was left undecided or untried."""
         return self.opens == 0 and not self.is_cut_short and self.plan.status == "infeasible"
 
     def _try_sets_of(self, count: int) -> None:

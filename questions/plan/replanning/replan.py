@@ -160,6 +160,7 @@ class _Replan:
         return self._final_plan()
 
     def _move_weight(self, placements: PlacementTable) -> int:
+        """Return the total weight of the buffers that these placements move from their old places."""
         return int(self.weights[self.old.moved_mask(placements)].sum())
 
     def _offer(self, placements: PlacementTable, by: str) -> None:
@@ -170,6 +171,7 @@ class _Replan:
             self.best, self.weight, self.by = placements, weight, by
 
     def _missed_wishes(self, placements: PlacementTable) -> int:
+        """Return the number of buffers that these placements put at another place than the wished one."""
         return 0 if self.wished is self.old else int(self.wished.moved_mask(placements).sum())
 
     def _plan_with_pins(self, stays: Bool, places: OldPlaces) -> None:
@@ -216,6 +218,7 @@ class _Replan:
         return Places(pools[placements.pool[source]], placements.offset[source] // unit)
 
     def _offer_places(self, places: Places, by: str) -> None:
+        """Convert an instance's places to placements and offer them; `by` names the method that found them."""
         self._offer(lift(self.question, self._instance, column(places.pool), column(places.offset)), by)
 
     def _improve_by_ejection(self, stays: Bool) -> bool:
@@ -333,5 +336,6 @@ class _Replan:
         return "time_limit" if self.is_over else "work_limit"
 
     def _pool_numbers(self, pool: I64) -> I64:
+        """Return pools, given as indices into the best placements' names, as positions in the problem."""
         names = [each.name for each in self.problem.pools]
         return column(np.array([names.index(name) for name in self.best.pool_names], dtype=np.int64)[pool])
