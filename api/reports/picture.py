@@ -137,6 +137,7 @@ class _Panel:
         yield from self._mark_elements()
 
     def _colour_name(self, box: _Box, alive: set[int]) -> str:
+        """Return the name of a box's colour, which says how its buffer relates to the peak."""
         if self.bound is not None and box.high > self.bound:
             return "above the bound"
         return "at the fullest time" if box.row in alive else "at other times"

@@ -205,10 +205,12 @@ class AdmissionQueue:
         asyncio.get_running_loop().call_later(delay_s, self._make_room, wish)
 
     def _refuse_after_wait(self, wish: Seat, free_s: float) -> None:
+        """Refuse a request because no slot becomes free in time; `free_s` is the expected wait in seconds."""
         rule = f"all {self._of_key} places stay taken for {free_s:.1f} s, longer than its time limit allows"
         self._refuse(wish, NoTurnError(f"memplan: {rule}", free_s))
 
     def _refuse(self, wish: Seat, refusal: FullError) -> None:
+        """Set the refusal of a request, and tell the request that it is decided."""
         wish.refusal = refusal
         wish.is_decided.set()
 
@@ -229,6 +231,7 @@ class AdmissionQueue:
         return time.monotonic() + wish.least_s > wish.due + _LATE_S
 
     def _grant_slot(self, wish: Seat) -> None:
+        """Grant a slot to a request, which starts now; a light request counts as an ordinary one after a while."""
         wish.began = time.monotonic()
         self._held.append(wish)
         if wish.is_light:
@@ -301,4 +304,5 @@ def _weighted_mean(old: float, new: float) -> float:
 
 
 def _caller_slot_count(places: Sequence[Seat], caller: str | None) -> int:
+    """Return the number of slots that a caller's key holds."""
     return sum(place.caller == caller for place in places)

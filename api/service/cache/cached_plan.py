@@ -209,6 +209,7 @@ def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: Cached
         known = known.unclaimed_plan
 
     def rank(one: CachedPlan) -> tuple[bool, Score, float]:
+        """Return a plan's sort key: proved plans first, then lower scores, then longer searches."""
         return not one.is_final, one.score(compiled), -one.searched_s
 
     best, other = sorted((known, found), key=rank)
@@ -219,6 +220,7 @@ def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: Cached
 
 
 def _assignment_of_plan(compiled: CompiledProblem, plan: Plan) -> Assignment | None:
+    """Return a plan as an assignment with its score; None if its placements do not match the instance."""
     assignment = assignment_of(compiled.problem, compiled.instance, plan.placements)
     return (
         None

@@ -234,7 +234,7 @@ def _next_key_condition(connection: Connection, full: Sequence[str | None]) -> C
 def _write_state(
     connection: Connection, job: Job, values: Mapping[str, Any], answer: WorkAnswer | None, events: int = 1
 ) -> int | None:
-    """Change a running job if its lease is valid; return the number of its last new event, or None if invalid."""
+    """Change a running job if its lease is valid; return the number of its last new event, or None for a lost lease."""
     packed, state = None if answer is None else pack(answer.content), values.get("state")
     more = ANSWER_BYTES if packed is None else literal(len(packed))
     if answer is not None:
