@@ -265,7 +265,7 @@ class AdmissionQueue:
         return max(0.0, its - now), True in late, False in late
 
     def _free_times(self, held: list[Seat], places: int, now: float) -> list[float]:
-        """Return, as a heap, the times at which slots are expected to be free; overbooked slots free none."""
+        """Return the ascending times at which the slots are expected to be free; overbooked slots free none."""
         ends = [self._expected_end(place, now) for place in held] + [now] * (places - len(held))
         return sorted(ends)[len(ends) - places :]
 
@@ -280,7 +280,10 @@ class AdmissionQueue:
         return now + more_s if is_over else began + least_s + _END_S
 
     def _recent_times(self, sort: Sort) -> tuple[float, float]:
-        """Return the seconds until the first and the last answer of a sort's recent requests, decayed by age."""
+        """Return the expected seconds until the first and the last answer of a request, from recent ones of its sort.
+
+        Measurements fade with age, down to a half. Without any, the first time is the running mean over all requests.
+        """
         if (measured := self._measured.get(sort)) is None:
             return self._usual_s, 0.0 if sort[1] <= _LIGHT_BITS else inf
         first_s, whole_s, at = measured
@@ -288,7 +291,7 @@ class AdmissionQueue:
         return first_s * faded, whole_s * faded
 
     def _record_times(self, place: Seat) -> None:
-        """Update the expected seconds of a sort from a request that has ended."""
+        """Update the expected seconds of the request's sort (question and size), after the request has ended."""
         now = time.monotonic()
         if place.sort is not None and place.began is not None:
             before = self._recent_times(place.sort) if place.sort in self._measured else (0.0, inf)

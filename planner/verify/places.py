@@ -90,9 +90,10 @@ def lowest_places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOS
 def _comparable_pairs(
     problem: Problem, placed: PlacedBuffers, most: int
 ) -> tuple[I64, npt.NDArray[np.bool_], I64] | None:
-    """Return pairs that must be disjoint, whether each may share an offset, and pairs that must not share a bank.
+    """Return three arrays: pairs that must be disjoint, a mask of those that may share an offset, and bank pairs.
 
-    Each pair (i, j) is listed in both orders. The result is None if there are more than `most` pairs.
+    The buffers of a bank pair must not touch a common bank. Each pair (i, j) is listed in both orders. The result is
+    None if there are more than `most` pairs.
     """
     table, n = problem.buffers, len(problem.buffers)
     keys: list[I64] = []

@@ -171,7 +171,7 @@ FIELD_RULES: Mapping[str, tuple[str, Callable[[Any, int, int, Pool], str | None]
 def _pool_rule_breaks(
     problem: Problem, pool: Pool, here: I64, placed: PlacedBuffers
 ) -> Iterator[tuple[str, npt.NDArray[np.bool_], str]]:
-    """Yield, for each rule about a pool, its name, a mask of the buffers `here` that break it, and a sentence."""
+    """Yield (name of a rule, mask of the buffers `here` that break it, sentence) for each rule of a pool."""
     table = problem.buffers
     offset, end = placed.offset[here], placed.end[here]
     if len(table.pool_choices) > 1:

@@ -166,7 +166,7 @@ def _pinned_prefix(tower: list[int], pinned: set[int]) -> list[int]:
 
 
 def _padding(problem: Problem, placed: PlacedBuffers, found: LowestPlaces, i: int) -> int:
-    """Return the idle bytes below a buffer if its alignment causes them; else 0."""
+    """Return the idle bytes below buffer `i` if its or its pool's alignment causes them; 0 if it has another cause."""
     own, pool = int(problem.buffers.alignment[i]), problem.pools[int(placed.pool[i])].alignment
     idle = int(found.idle[i])
     return idle if int(found.lowest[i]) == int(placed.offset[i]) and idle < lcm(own, pool) else 0

@@ -199,7 +199,7 @@ def _claim_next(connection: Connection, holder: str, full: Sequence[str | None],
 
 
 def _next_key_condition(connection: Connection, full: Sequence[str | None]) -> ColumnElement[bool] | None:
-    """Return a condition that selects the jobs of the first waiting key outside `full`; None without such a key.
+    """Return a condition that selects the jobs of the key whose job is next, outside `full`; None without such a key.
 
     Usually, the first waiting job already has such a key. Otherwise, the index finds each waiting key in one step from
     the previous key, and the key's first job in two more, however many jobs a full key has.

@@ -140,7 +140,7 @@ def group_of(problem: ProblemFields, name: Id) -> int:
 
 
 def common_times(first: Iterable[tuple[int, int]], second: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the time ranges that are in both of two sets of half-open lifetimes."""
+    """Yield the time ranges that two sets of half-open lifetimes have in common."""
     others = list(second)
     for start, end in first:
         for since, until in others:

@@ -139,7 +139,10 @@ class _Replan:
         return self.weight <= self.bound or self.is_over
 
     def _step_deadline(self, limit_s: float) -> Deadline:
-        """Return a stage's deadline, at most `limit_s` seconds from now; if work is counted, the re-plan's deadline."""
+        """Return the deadline of a stage: in `limit_s` seconds, or at the end of the re-plan if that is sooner.
+
+        If work is counted, only the end of the re-plan counts.
+        """
         return self.deadline if self.options.deterministic else self.deadline.limit_to(limit_s)
 
     def run(self) -> Plan:
