@@ -25,7 +25,7 @@ _NEAR = 0.75
 
 
 def leave_near_words(error: Any) -> None:
-    """Keep only those suggestions of click that closely resemble the given word."""
+    """Remove from an error of click all suggestions that do not closely resemble the given word."""
     if getattr(error, "possibilities", None):
         given = getattr(error, "option_name", None) or error.command_name
         error.possibilities = get_close_matches(given, error.possibilities, cutoff=_NEAR)

@@ -245,7 +245,10 @@ class AdmissionQueue:
             self._fill_slots()
 
     def _expected_wait(self, wish: Seat) -> tuple[float, bool, bool]:
-        """Return the expected wait in seconds, and whether this request, or a less urgent one, would be late."""
+        """Return the expected wait in seconds, whether the request is late, and whether less urgent ones are.
+
+        All other waiting requests of the same lane (ordinary or light) are assumed to start in order of their turns.
+        """
         now = time.monotonic()
         lane = [place for place in self._held if place.is_light == wish.is_light]
         ends, of_callers = self._free_times(lane, self.places, now), dict[str | None, list[float]]()

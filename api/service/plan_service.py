@@ -189,7 +189,7 @@ class PlanService:
             return replace(best, stop_reason="time_limit")
 
     async def _add_quick_reason(self, request: PlanRequest, found: SolveResult | None) -> SolveResult | None:
-        """Return a result with a quickly found explanation, if a lower bound shows that no plan fits."""
+        """Return the result, with a quickly found explanation if a lower bound proves that no plan fits."""
         problem, lack = request.problem, None if found is None or found.bound is None else found.bound.nothing_fits
         # Only a child process explains proofs by search, so leave them to it.
         if found is None or lack is None or lack.by is not None:

@@ -58,7 +58,10 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
 
 
 def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterator[Violation]:
-    """Yield the violations of each further plan, and one for each plan that differs too little from earlier plans."""
+    """Yield the violations of each further plan, a wrong `distance` between plans, and wrong bounds on their costs.
+
+    Plans are listed by cost, so the cost bound of a plan must hold for all later plans.
+    """
     before = [_costly_pairs(problem, plan)]
     for k, other in enumerate(others.plans):
         for violation in verify(problem, other):

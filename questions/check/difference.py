@@ -154,7 +154,7 @@ def _pool_uses(plan: Plan, problem: Problem | None) -> dict[str, int]:
 
 
 def _can_move(problem: Problem | None, name: Id) -> bool:
-    """Return True if a buffer of the problem has bytes and is not an alias; also True if the problem is unknown."""
+    """Return True if the named buffer has bytes and is not an alias, or if the problem is unknown."""
     if problem is None:
         return True
     i = problem.index.get(name)

@@ -112,7 +112,7 @@ class _Study:
         return tuple(rows)
 
     def _open_worth(self, i: int) -> BufferWorth:
-        """Return trivial bounds for a buffer not examined in time, and count the buffer as left out."""
+        """Return the worth, 0 to the whole peak, of a buffer that was not examined in time; count it as left out."""
         self.left_out += 1
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
         return BufferWorth(id=name, size=size, gain_if_dropped=(0, self.peak), exact=False, by="open")

@@ -187,7 +187,7 @@ def verdict_on(
 
 
 def _mending_obstacle(problem: Problem, plan: Plan) -> str | None:
-    """Return why no valid plan can keep any placement of this plan; None if one can."""
+    """Return why no valid plan can keep a placement of this plan; None if no obstacle is known."""
     try:
         refuse_other_plan(problem, plan)
     except PlanError as error:

@@ -198,10 +198,10 @@ def empty_result(compiled: CompiledProblem, reason: StopReason = "cancelled") ->
 
 
 def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: CachedPlan) -> CachedPlan:
-    """Return the better of two plans: a plan proved optimal, else the better score, else the longer search.
+    """Return the better of two plans: one that is proved optimal, else the one with the lower score or longer search.
 
     Claims of `known` are ignored if this process proved those of `found` for other units. If both bounds are for the
-    same units, the returned plan carries the better one.
+    same units, the returned plan carries the better bound.
     """
     if known is None:
         return found

@@ -92,8 +92,10 @@ class JobQuery(BaseModel):
 
 @dataclass(frozen=True)
 class JobCounts:
-    """The numbers of jobs of all servers: unfinished jobs by state, ended jobs by state, and the stored bytes.
+    """The numbers of jobs of all servers.
 
+    open, ended: the numbers of unfinished and of ended jobs by state.
+    kept_bytes: the bytes that all jobs store.
     oldest_s: the age of the oldest waiting job in seconds; 0 if none waits.
     workers: the number of live servers and workers that run jobs.
     """
@@ -317,7 +319,10 @@ def remove_jobs(connection: Connection, which: ColumnElement[bool]) -> int:
 
 
 def _drop_requests(connection: Connection, key_id: str | None, needed: float, before: float) -> int:
-    """Drop requests of a key's jobs that ended before a time, largest first; return the number of bytes freed."""
+    """Drop requests of a key's jobs that ended before a time, largest first, until `needed` bytes are free.
+
+    Return the number of bytes freed, which may be smaller, because a call drops a limited number of requests.
+    """
     rows, sent = schema.jobs.c, schema.submissions.c
     # Select jobs by the time of their end, not by state, so that the index by bytes yields the largest at once.
     wanted = select(rows.id, func.length(sent.body).label("bytes")).join(schema.submissions, sent.job_id == rows.id)

@@ -130,7 +130,7 @@ class Reasoning:
         return reason
 
     def _min_size(self, found: Explanation) -> int:
-        """Return the least size in bytes that is not ruled out for the reason's pool; 0 if the reason names no pool."""
+        """Return the least size in bytes that may suffice for the reason's pool; 0 if the reason names no pool."""
         if found.pool is None:
             return 0
         unit, size = self.instance.unit, self.problem.pools[self.problem.pool_index[found.pool]].size or 0

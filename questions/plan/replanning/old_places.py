@@ -66,7 +66,7 @@ class OldPlaces:
         return stays, cover
 
     def concurrent_with_moved(self, stays: Bool) -> Bool:
-        """Return the mask of buffers that are alive at the same time as a buffer that cannot keep its place."""
+        """Return the mask of buffers that are alive at the same time as a buffer outside the mask `stays`."""
         table = self.problem.buffers
         is_new = (~stays) & (table.size > 0)
         is_new[list(table.aliases)] = False

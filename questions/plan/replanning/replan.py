@@ -319,7 +319,7 @@ class _Replan:
 
     @property
     def _has_best_ends(self) -> bool:
-        """True if the pool ends follow from an optimal plan, or are the sizes of the pools."""
+        """True if the ends to which pools may be filled are final: an optimal plan's, or the pools' own sizes."""
         if self.options.accept == "fit" or self.problem.objective == "fit":
             return all(pool.size is not None for pool in self.problem.pools)
         return self.base.plan.status == "optimal"
