@@ -256,7 +256,7 @@ class _LiveSetPacking:
             group.free -= less
 
     def min_end(self, q: int) -> tuple[int, Witness]:
-        """Return the smallest end of pool `q`, with its witness, if all other pools are filled up to their limits."""
+        """Return a lower bound on the end of pool `q` if other pools are filled to their limits, and its witness."""
         best, why = 0, Witness("empty")
         for group in self.groups_of[q]:
             for when, rows in group.live_sets:
