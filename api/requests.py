@@ -114,7 +114,7 @@ class ParsedRequest:
 
     @property
     def is_plain_plan(self) -> bool:
-        """True for a request of one plan for one problem with pools, without other inputs, which a cache may answer."""
+        """True if a cache may answer: the request asks for one plan of a problem with pools and has no other input."""
         if self.kind != PLAN or self.is_foreign or self.fields.keys() | self.files.keys() != {"problem"}:
             return False
         problem = self.fields.get("problem")
@@ -141,6 +141,7 @@ class ParsedRequest:
             return read_question(self.question, self.fields)
 
         def read(each: Input[Any], sent: Any, values: InputValues, files: Reader) -> Any:
+            """Return the value of an input, read from a JSON field or a file of the request; raises InputError."""
             if not isinstance(sent, SentFile):
                 return self._read_field(each, sent, values, files)
             if each.from_file is None:
@@ -170,12 +171,14 @@ class ParsedRequest:
         values = self.input_values(reader)
 
         def write_answer(answer: Any) -> tuple[bytes, str | None]:
+            """Return an answer as bytes, with the facts from reading its files, and its status."""
             return self._written_answer(values, add_reading_facts(answer, reader)), question.status(answer)
 
         noting = None if note is None else lambda found: note(write_answer(found))
         return write_answer(question.answer_verified(values, self.options, replace(control, note=noting)))
 
     def _written_answer(self, values: InputValues, answer: Any) -> bytes:
+        """Return an answer as bytes: a plan in the requested format, any other answer as JSON."""
         if isinstance(self.options, Options) and self.options.format is not None and isinstance(answer, Plan):
             return write_in(self.options.format, answer, problem_in_heaps(values["problem"], answer))
         return self.question.write(answer)
@@ -249,6 +252,7 @@ def submissions_of(body: bytes) -> bytes:
 
 
 def _is_json(data: bytes) -> bool:
+    """Return True if the bytes are valid JSON."""
     try:
         from_json(data)
     except ValueError:

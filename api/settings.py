@@ -103,6 +103,7 @@ class Settings(BaseSettings):
     @field_validator("data_folder")
     @classmethod
     def _absolute_folder(cls, folder: Path) -> Path:
+        """Return the absolute path of a folder, with `~` expanded; raises PydanticCustomError without a home folder."""
         try:
             return folder.expanduser().absolute()
         except RuntimeError:

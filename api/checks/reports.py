@@ -34,6 +34,7 @@ def markdown_report(*checks: Check) -> bytes:
 
 
 def _target_of(check: Check) -> str:
+    """Return the processor or board that a check is for; empty if it is for the host."""
     return "" if check.arena is None else check.arena.target
 
 
@@ -60,6 +61,7 @@ def _check_section(check: Check) -> str:
 
 
 def _pool_table(pools: Iterable[CheckedPool]) -> str:
+    """Return a Markdown table of pools: their use, budget, growth since the baseline, lower bound, and a check mark."""
     rows = [["pool", "used", "budget", "before", "change", "lower bound", ""]]
     for pool in pools:
         change = "" if pool.growth is None else f"{pool.growth:+,}"
@@ -93,6 +95,7 @@ def _cause_table(pool: CheckedPool) -> str:
 
 
 def _markdown_table(rows: list[list[str]]) -> str:
+    """Return rows of texts as a Markdown table, with the first row as its heading."""
     rule = ["---", *["---:"] * (len(rows[0]) - 1)]
     return "".join(f"| {' | '.join(row)} |\n" for row in (rows[0], rule, *rows[1:]))
 
@@ -119,6 +122,7 @@ def sarif_log(*checks: Check) -> bytes:
 
 
 def _sarif_run(check: Check) -> dict[str, Any]:
+    """Return the SARIF run of one check, whose results are the check's failures."""
     rules = [{"id": rule, "shortDescription": {"text": text}} for rule, text in RULES.items()]
     pools = {pool.name: pool for pool in check.pools}
     results = [_sarif_result(check, failure, pools.get(failure.pool or "")) for failure in check.failures]
@@ -186,6 +190,7 @@ def junit_report(*checks: Check) -> bytes:
 
 
 def _add_suite(root: ET.Element, check: Check) -> ET.Element:
+    """Add the JUnit test suite of a check to an XML element, and return the suite."""
     cases = list(_test_cases(check))
     failures = sum(failure is not None for _, _, failure in cases)
     counts = {"tests": str(len(cases)), "failures": str(failures), "errors": "0", "skipped": "0"}

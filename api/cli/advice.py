@@ -112,6 +112,7 @@ class CommandLine(NamedTuple):
         return f"`memplan {shlex.join([name, *words, *more])}`"
 
     def _command_words(self, parameters: Sequence[click.Parameter], given: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the command-line words of each parameter whose given value differs from its default."""
         for each in parameters:
             value = given.get(each.name)
             if value is not None and value != each.default:

@@ -73,6 +73,7 @@ def command_of(
     statuses = ", ".join(f"{status} {meaning}" for status, meaning in exits)
 
     def decorate(answer: Callable[[CommandLine], int]) -> QuestionCommand:
+        """Return the question's command, which calls the function `answer`."""
         command: QuestionCommand = QuestionCommand(
             *(question, answer, formats, forms, beside, needs_plans),
             callback=lambda **given: _run_line(command, given),

@@ -81,6 +81,7 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
             raise OptionError(f"{flag_text(Option(each.name))}: is required ({each.help})")
 
     def read(each: Input[Any], argument: Any, values: InputValues, reader: Reader) -> Any:
+        """Return the value of an input from a file, or from the texts of an option; raises InputError."""
         if each.from_file is None:
             return None if each.from_text is None else each.from_text(tuple(argument), values)
         from_file = each.from_file

@@ -60,6 +60,10 @@ async def _ask_server(
     control: Control,
     is_proved: bool,
 ) -> Any:
+    """Return a service's answer; if the search is cancelled, return the service's best plan so far.
+
+    Raises ServerError if another question than `plan` is cancelled.
+    """
     async with AsyncClient(server, key=os.environ.get(KEY_VARIABLE), patience_s=PATIENCE_S) as client:
         asking = asyncio.create_task(client.answer(question, values, options))
         while not asking.done() and not control.cancelled.is_set():

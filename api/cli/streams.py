@@ -203,6 +203,7 @@ def wants_table(display: str | None) -> bool:
 
 
 def _write_standard_output(data: bytes) -> None:
+    """Write all bytes to standard output; raises FileError if that stream is closed or cannot be written."""
     if sys.stdout is None:
         raise FileError("standard output: is closed")
     try:

@@ -25,7 +25,7 @@ _NEAR = 0.75
 
 
 def leave_near_words(error: Any) -> None:
-    """Keep only those suggestions of click that closely resemble the given word."""
+    """Remove from an error of click all suggestions that do not closely resemble the given word."""
     if getattr(error, "possibilities", None):
         given = getattr(error, "option_name", None) or error.command_name
         error.possibilities = get_close_matches(given, error.possibilities, cutoff=_NEAR)
@@ -59,6 +59,7 @@ def _option_help(option: Any) -> str:
 
 
 def _command_hint(error: click.NoSuchCommand, words: Sequence[str]) -> str:
+    """Return a hint on an unknown command: the command that was probably intended, or how to list all commands."""
     name, group = error.command_name, "memplan" if error.ctx is None else error.ctx.command_path
     if Path(words[0]).exists() or "." in words[0]:
         return f"did you mean `memplan {shlex.join(['plan', *words])}`?"
@@ -69,6 +70,7 @@ def _command_hint(error: click.NoSuchCommand, words: Sequence[str]) -> str:
 
 
 def _option_hints(error: click.NoSuchOption) -> Iterator[str]:
+    """Yield a hint on an unknown option: the option that was probably intended, or commands that have the option."""
     from memplan.api.cli.commands import make_command
 
     option, flags = error.option_name, {flag for each in _command_parameters(error) for flag in each.opts}
@@ -85,6 +87,7 @@ def _option_hints(error: click.NoSuchOption) -> Iterator[str]:
 
 
 def _missing_value_hints(parameter: Any, words: Sequence[str]) -> Iterator[str]:
+    """Yield hints on a parameter without a value: its description, and for a plan, the command that writes one."""
     if isinstance(parameter, click.Option):
         yield _option_help(parameter)
         return

@@ -39,6 +39,7 @@ class Client(AbstractContextManager["Client"]):
 
         @wraps(method)
         def call(*given: Any, **named: Any) -> Any:
+            """Call the method of the AsyncClient, and block until its result."""
             if inspect.isasyncgenfunction(method):
                 return self._iterate_blocking(method(*given, **named))
             return self._portal.call(partial(method, *given, **named))

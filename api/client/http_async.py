@@ -112,6 +112,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         compiled = CompiledProblem.from_problem(problem)
 
         def read(data: bytes) -> Plan:
+            """Return the plan in a response's bytes, translated to the problem and verified."""
             return check_plan(problem, translate_plan(compiled, read_plan(data, problem)))
 
         return await self._fetch_if_found(read, f"/v1/plans/{compiled.hash}")
@@ -120,6 +121,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         """Return the answer to a question about the inputs `values`, verified as far as the question allows."""
 
         def read(data: bytes) -> T:
+            """Return the answer in a response's bytes; raises WrongAnswerError if a check refutes the answer."""
             answer: T = TypeAdapter(question.answer).validate_json(data)
             if (wrong := question.refutes({**values, "options": options}, answer)) is not None:
                 raise WrongAnswerError(f"{question.name}: {wrong}")
@@ -158,6 +160,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         names = [each.name for each in question.inputs]
 
         async def call(*inputs: Any, options: QuestionOptions | None = None, **given: Any) -> Any:
+            """Return the answer to the question; inputs are given by position or name, options by name or `options`."""
             named = {name: given.pop(name) for name in names if name in given}
             values = _input_values(question, dict(zip(names, inputs, strict=False)) | named)
             return await self.answer(question, values, options or validate_options(question.options, given))
@@ -249,6 +252,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
                 yield _batch_result(escape_answer(line.encode(), b"[%b]" % content.replace(b"\n", b",")), problems)
 
     async def _send_for_job(self, method: str, path: str, **sent: Any) -> RemoteJob:
+        """Send a request whose answer is a job, and return the job."""
         return await self._send(RemoteJob.model_validate_json, method, path, **sent)
 
     async def _fetch_if_found(self, read: Callable[[bytes], T], path: str) -> T | None:

@@ -131,9 +131,11 @@ class Service:
         }
 
     async def _has_workers(self) -> bool:
+        """Return True if a worker process is ready or could be started."""
         return await to_thread.run_sync(self.workers.pool.warm_up, abandon_on_cancel=True)
 
     async def _can_store(self) -> bool:
+        """Return True if the store works, even if its disk is full; raises StoreError otherwise."""
         with suppress(FullDiskError):  # a full disk only stops new jobs, so the store still counts as working
             await to_thread.run_sync(self.store.check, abandon_on_cancel=True)
         return True

@@ -43,7 +43,7 @@ class Terms(WireValue):
 
 
 class JobChange(Value):
-    """A change of a job: its new name; raises InputError."""
+    """A change of a job, which is its new name; an invalid name raises InputError."""
 
     error = InputError
 
@@ -61,12 +61,13 @@ Moment = Annotated[str, BeforeValidator(_time_text), WithJsonSchema({"type": "st
 
 
 class JobAnswer(Answer):
-    """A job: how far it is, and where its answer is; `late_s` is by how much it ended after its deadline.
+    """A job: its state, its progress, and the paths of its answer; `late_s` is by how much it missed its deadline.
 
-    `problem_hash`, `name` and `buffers` are those of the problem, or of what else a job of its kind is about.
-    `options` and `progress` are those of the kind; `plan_status` is that of the plan, or of the answer. `plan_hash` is
-    that of the plan's JSON: `keep` of `POST /v1/plan` takes it. `links` are the paths of the job (`self`), its
-    `events`, its `result` so far, and the same as a `plan` where it is one.
+    `problem_hash`, `name` and `buffers` describe the job's problem or, without a problem, its other subject. `options`
+    and `progress` are those of the job's question (`kind`), and `plan_status` is the status of its plan or other
+    answer. `plan_hash` is the hash of the plan's JSON, which the option `keep` of `POST /v1/plan` accepts. `links` has
+    the paths of the job (`self`), of its `events`, and of its `result` so far; for a job of kind `plan`, also of the
+    `plan`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -96,7 +97,7 @@ class JobAnswer(Answer):
 
 
 class JobList(BaseModel):
-    """A page of jobs, newest first, and where the next one is; None: there is none."""
+    """A page of jobs, newest first; `next` is the path of the next page, or None on the last page."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

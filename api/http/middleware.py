@@ -119,6 +119,7 @@ class Envelope:
         share = scope.setdefault("state", {})["body_share"] = HeldShare(self.bodies)
 
         async def send_framed(message: Message) -> None:
+            """Send a message of the answer; its first message also gets the request id and the standard headers."""
             nonlocal status
             if message["type"] == "http.response.start":
                 status, headers = message["status"], list(message.get("headers", ()))

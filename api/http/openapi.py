@@ -101,6 +101,7 @@ def question_request(question: Question[Any]) -> dict[str, Any]:
 
 
 def _job_description() -> dict[str, Any]:
+    """Return the OpenAPI description of the submission of jobs: the bodies of all questions, and the terms of a job."""
     described = question_request(QUESTIONS[PLAN])
     kind = {"type": "string", "enum": [*QUESTIONS], "default": PLAN}
     says = "The call that the job is for: its body is that of the call, with terms beside."
@@ -148,6 +149,7 @@ def _call_descriptions() -> dict[str, dict[str, Any]]:
 
 
 def _question_description(question: Question[Any]) -> dict[str, Any]:
+    """Return the OpenAPI description of a question's call: its request, and its answer with status 200."""
     answer = _PLAN_ANSWER
     if question.name != PLAN:
         answer = {"description": "The answer.", "content": {JSON: {"schema": _schema_reference(question.answer)}}}
@@ -158,6 +160,7 @@ def describe(app: FastAPI) -> None:
     """Add bodies, models and error answers to the app's OpenAPI description, which is built on first use."""
 
     def openapi() -> dict[str, Any]:
+        """Return the app's OpenAPI description, which the first call builds."""
         if app.openapi_schema is None:
             schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
             from tomllib import loads
@@ -185,6 +188,7 @@ def describe(app: FastAPI) -> None:
     written: list[bytes] = []
 
     async def answer_schema(_: Request) -> Response:
+        """Answer with the OpenAPI description, which is written once."""
         if not written:
             written.append(bytes(JSONResponse(openapi()).body))
         return Response(written[0], media_type=JSON)

@@ -65,9 +65,9 @@ _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
 
 
 class ProblemDetails(BaseModel):
-    """The body of an error; `errors` has one sentence a broken rule and `detail` is the first of them.
+    """The body of an error response: `errors` has one sentence per broken rule, and `detail` is the first of them.
 
-    `hints` say what to do, where the sentences themselves do not.
+    `hints` has the remedies that the sentences themselves do not contain.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -105,6 +105,7 @@ def add_error_answers(app: Starlette) -> None:
 
 
 def _input_error_status(error: InputError) -> int:
+    """Return the HTTP status of an input error: 400 for an unreadable format, 413, 415, 504, else 422."""
     if isinstance(error, TooLargeError):
         return 413
     if isinstance(error, MediaTypeError):

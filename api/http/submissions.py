@@ -65,7 +65,10 @@ def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: 
 
 
 def _job_subject(asked: ParsedRequest, body: bytes) -> Subject:
-    """Return the hash, name and size of a job's subject; inputs are checked unless a worker process parses them."""
+    """Return the hash, name and size of a job's subject, after checking the inputs.
+
+    A file of another system is not checked, because only a worker process parses it; its subject has the body's hash.
+    """
     if asked.is_foreign:
         name = next((file.name for file in asked.files.values()), None)
         return Subject(f"sha256:{sha256(body).hexdigest()}", name, 0)

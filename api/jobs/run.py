@@ -97,7 +97,7 @@ class JobRun:
         return state if is_written else None
 
     def _release_job(self, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> State | None:
-        """Return the unfinished job to the queue, together with its best answer so far; the result is None."""
+        """Return the unfinished job to the queue with its best answer so far; the result is None, as it did not end."""
         if not self._is_lost:
             self._retry_write(lambda: self._store.leases.release(self.job, reason, best, counts=counts))
         return None

@@ -91,6 +91,7 @@ class JobWorkers:
             thread.join(max(0.0, give_up - time.monotonic()))
 
     def _handle_notification(self) -> None:
+        """Record a notification and wake the claiming thread."""
         self._is_told = True
         self._wake.set()
 
@@ -122,7 +123,7 @@ class JobWorkers:
         return self._last_place_s if self._places - len(self._runs) == 1 else min(self._renew_s, self._look_s)
 
     def _try_turn(self, turn: Callable[[], bool]) -> bool:
-        """Return the result of one step of the claiming thread; False after an error, as a later step may succeed."""
+        """Return the result of one step of the claiming thread; after an error, log it, wait, and return False."""
         try:
             return turn()
         except StoreError as error:
@@ -158,13 +159,17 @@ class JobWorkers:
         return bool(jobs)
 
     def _adapt_delay(self, *, came_late: bool) -> None:
-        """Adapt the delay after a notification: it grows while other workers win, so that few compete for each job."""
+        """Adapt the delay after a notification, so that few workers compete for each job.
+
+        The delay grows if another worker was faster (`came_late`), and otherwise returns to 0.
+        """
         if came_late and self._was_told:
             self._late_s = min(_LATEST_S, 2.0 * self._late_s + _LATEST_S / 16)
         elif not came_late:
             self._late_s = 0.0
 
     def _run_job(self, run: JobRun) -> None:
+        """Run a claimed job and log its end; then free its slot and wake the claiming thread."""
         try:
             with log_context(None, run.job.id):
                 if (state := run.run_job()) is not None:
@@ -175,7 +180,10 @@ class JobWorkers:
             self._wake.set()
 
     def _renew(self) -> bool:
-        """Renew the leases of running jobs, end runs that lost theirs, and requeue jobs whose claim got no reply."""
+        """Renew the leases of running jobs, end the runs that lost theirs, and requeue jobs whose claim got no reply.
+
+        Return True, the result of a step of the claiming thread that succeeded.
+        """
         runs = list(self._runs)
         held = self._store.leases.renew(self.holder, [run.job for run in runs], self._lease_s)
         self._is_unsure = False

@@ -137,6 +137,7 @@ class _Panel:
         yield from self._mark_elements()
 
     def _colour_name(self, box: _Box, alive: set[int]) -> str:
+        """Return the name of a box's colour, which says how its buffer relates to the peak."""
         if self.bound is not None and box.high > self.bound:
             return "above the bound"
         return "at the fullest time" if box.row in alive else "at other times"
@@ -150,9 +151,9 @@ class _Panel:
         return _escape(f"{name}: {size:,} bytes, alive [{box.start}, {box.end}), offset {box.low:,}")
 
     def _label_elements(self) -> Iterator[str]:
-        """Yield the labels of boxes with enough room; the largest buffers get one beside the box if it covers no other.
+        """Yield the labels inside boxes with enough room, then labels beside the largest of the other boxes.
 
-        Labels inside of boxes come first, so that no label beside a box covers a box that has one.
+        A label beside a box is left out if it would cover another label beside a box, or a box that has a label inside.
         """
         areas = sorted(range(len(self.boxes)), key=lambda k: self.boxes[k].low - self.boxes[k].high)
         largest, taken = areas[:_LARGEST], list[tuple[float, float, float, float]]()

@@ -16,7 +16,8 @@ OF_OTHERS = PREFIX
 class SolverFacts(Answer):
     """A solver: the features that it supports, and whether it can prove a plan optimal.
 
-    `at_most` is the number of buffers that `auto` tries it on; `source` names where a reference planner comes from.
+    `at_most` is the largest number of buffers for which `auto` tries it; `source` names the origin of a reference
+    planner.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

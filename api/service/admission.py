@@ -205,10 +205,12 @@ class AdmissionQueue:
         asyncio.get_running_loop().call_later(delay_s, self._make_room, wish)
 
     def _refuse_after_wait(self, wish: Seat, free_s: float) -> None:
+        """Refuse a request because no slot becomes free in time; `free_s` is the expected wait in seconds."""
         rule = f"all {self._of_key} places stay taken for {free_s:.1f} s, longer than its time limit allows"
         self._refuse(wish, NoTurnError(f"memplan: {rule}", free_s))
 
     def _refuse(self, wish: Seat, refusal: FullError) -> None:
+        """Set the refusal of a request, and tell the request that it is decided."""
         wish.refusal = refusal
         wish.is_decided.set()
 
@@ -229,6 +231,7 @@ class AdmissionQueue:
         return time.monotonic() + wish.least_s > wish.due + _LATE_S
 
     def _grant_slot(self, wish: Seat) -> None:
+        """Grant a slot to a request, which starts now; a light request counts as an ordinary one after a while."""
         wish.began = time.monotonic()
         self._held.append(wish)
         if wish.is_light:
@@ -242,7 +245,10 @@ class AdmissionQueue:
             self._fill_slots()
 
     def _expected_wait(self, wish: Seat) -> tuple[float, bool, bool]:
-        """Return the expected wait in seconds, and whether this request, or a less urgent one, would be late."""
+        """Return the expected wait in seconds, whether the request is late, and whether less urgent ones are.
+
+        All other waiting requests of the same lane (ordinary or light) are assumed to start in order of their turns.
+        """
         now = time.monotonic()
         lane = [place for place in self._held if place.is_light == wish.is_light]
         ends, of_callers = self._free_times(lane, self.places, now), dict[str | None, list[float]]()
@@ -262,7 +268,7 @@ class AdmissionQueue:
         return max(0.0, its - now), True in late, False in late
 
     def _free_times(self, held: list[Seat], places: int, now: float) -> list[float]:
-        """Return, as a heap, the times at which slots are expected to be free; overbooked slots free none."""
+        """Return the ascending times at which the slots are expected to be free; overbooked slots free none."""
         ends = [self._expected_end(place, now) for place in held] + [now] * (places - len(held))
         return sorted(ends)[len(ends) - places :]
 
@@ -277,7 +283,10 @@ class AdmissionQueue:
         return now + more_s if is_over else began + least_s + _END_S
 
     def _recent_times(self, sort: Sort) -> tuple[float, float]:
-        """Return the seconds until the first and the last answer of a sort's recent requests, decayed by age."""
+        """Return the expected seconds until the first and the last answer of a request, from recent ones of its sort.
+
+        Measurements fade with age, down to a half. Without any, the first time is the running mean over all requests.
+        """
         if (measured := self._measured.get(sort)) is None:
             return self._usual_s, 0.0 if sort[1] <= _LIGHT_BITS else inf
         first_s, whole_s, at = measured
@@ -285,7 +294,7 @@ class AdmissionQueue:
         return first_s * faded, whole_s * faded
 
     def _record_times(self, place: Seat) -> None:
-        """Update the expected seconds of a sort from a request that has ended."""
+        """Update the expected seconds of the request's sort (question and size), after the request has ended."""
         now = time.monotonic()
         if place.sort is not None and place.began is not None:
             before = self._recent_times(place.sort) if place.sort in self._measured else (0.0, inf)
@@ -301,4 +310,5 @@ def _weighted_mean(old: float, new: float) -> float:
 
 
 def _caller_slot_count(places: Sequence[Seat], caller: str | None) -> int:
+    """Return the number of slots that a caller's key holds."""
     return sum(place.caller == caller for place in places)

@@ -195,6 +195,7 @@ def answer_request(
         return answered_apart(request, control, len(body))
 
     def write_result(plan: Plan, _problem: Problem) -> WorkAnswer:
+        """Return a plan as the answer to a request: its JSON, its status, and as facts its peak and lower bound."""
         facts = None
         if plan.lower_bound is not None:
             facts = Progress(0.0, plan.peak, plan.lower_bound, plan.solver or "").facts()
@@ -210,6 +211,7 @@ def plan_apart(
     request = parse_request(kind, head, body, terms=OF_A_LINE)
 
     def work_answer(plan: Plan, problem: Problem) -> WorkAnswer:
+        """Return a plan as the answer, written in the requested format with the facts from reading its problem."""
         plan = plan if request.reading is None else add_reading_facts(plan, request.reader())
         return WorkAnswer(write_in(plan_format, plan, problem), plan.status, is_plan=True)
 
@@ -231,6 +233,7 @@ def _plan_answer(
         return write(plan, compiled.problem)
 
     def answer(result: SolveResult) -> WorkAnswer:
+        """Return a result's verified plan as an answer; raises UnavailableError if it was cancelled without a plan."""
         plan = answer_of(result, compiled, options, control.deadline)
         if plan.stop_reason == "cancelled" and not plan.placements:
             raise UnavailableError("plan: was cancelled before there was an answer")
@@ -259,16 +262,21 @@ def _reporting_control(control: TaskControl, written_answer: Callable[[Plan], Wo
     """Return a control that reports the search's progress, and its best results as answers to the request."""
 
     def report(said: Any) -> None:
+        """Report the progress of a search or question as the facts of an event."""
         control.report(said.facts() | {"elapsed_s": said.elapsed_s} if isinstance(said, Progress) else said)
 
     def watch(best: Callable[[], SolveResult | None]) -> None:
+        """Watch a search's best result in the form of an answer."""
         control.watch(lambda: None if (best_now := best()) is None else written_answer(best_now.plan))
 
     return replace(control, report=report, watch=watch)
 
 
 def answered_apart(request: ParsedRequest, control: Control, n_bytes: int) -> WorkAnswer:
-    """Return the answer to a parsed request; a forked process reads another system's file. Raises MemplanError."""
+    """Return the answer to a parsed request; raises MemplanError.
+
+    A forked process reads a file of another system, whose reader may crash. This process answers any other request.
+    """
     if not request.is_foreign:
         return answer_question(request, control)
     asked = Control(control.deadline.bring_forward(_ANSWER_S), control.cancelled)

@@ -148,7 +148,10 @@ class PlanService:
             self._running.pop(key).set()
 
     def _quick_search(self, request: PlanRequest) -> OneSearch | None:
-        """Return a prepared quick search; None for a large problem, unless a child would have too little time."""
+        """Return a prepared quick search in this process; None for a large problem, which a child process plans.
+
+        A large problem is also searched here if the time left is too short for a child process.
+        """
         left_s, problem = request.deadline.remaining_s, request.problem
         is_large = len(problem.problem.buffers) > _QUICK_BUFFERS
         if is_large and left_s >= _min_child_s(problem):
@@ -186,7 +189,7 @@ class PlanService:
             return replace(best, stop_reason="time_limit")
 
     async def _add_quick_reason(self, request: PlanRequest, found: SolveResult | None) -> SolveResult | None:
-        """Return a result with a quickly found explanation, if a lower bound shows that no plan fits."""
+        """Return the result, with a quickly found explanation if a lower bound proves that no plan fits."""
         problem, lack = request.problem, None if found is None or found.bound is None else found.bound.nothing_fits
         # Only a child process explains proofs by search, so leave them to it.
         if found is None or lack is None or lack.by is not None:
@@ -264,7 +267,10 @@ def _min_child_s(problem: CompiledProblem) -> float:
 
 
 def _is_enough(found: SolveResult) -> bool:
-    """Return True if a child process could not improve the result; an infeasible one needs a full explanation."""
+    """Return True if a child process could not improve the result.
+
+    A result without a plan is enough only if its reason is irreducible and a sufficient pool size is proved minimal.
+    """
     if found.plan.status != "infeasible":
         return found.stop_reason != "time_limit"
     why = found.plan.explanation

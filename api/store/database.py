@@ -171,6 +171,7 @@ def _sqlite_engine(url: URL) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:
+        """Set up a new SQLite connection: explicit transactions, a durable write-ahead log, and foreign keys."""
         connection.isolation_level = None  # `_begin` below starts transactions, so the driver must not
         for pragma in (
             *("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", f"cache_size = -{_CACHE_KIB}"),
@@ -180,6 +181,7 @@ def _sqlite_engine(url: URL) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
+        """Begin a transaction of SQLite, which locks the database at once unless it only reads."""
         # A transaction that reads first cannot write after another's write, so a writer begins with BEGIN IMMEDIATE.
         only_reads = connection.get_execution_options().get("memplan_only_reads", False)
         connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")
@@ -213,6 +215,7 @@ def _postgresql_engine(url: URL, connections: int) -> Engine:
 
     @event.listens_for(engine, "connect", insert=True)  # Other queries depend on the encoding, so check it first.
     def _check_encoding(connection: Any, _record: object) -> None:
+        """Raise OptionError if the database of a new PostgreSQL connection is not encoded in UTF-8."""
         encoding = connection.info.parameter_status("server_encoding")
         if encoding is None:  # Without an encoding, the server has already closed the connection, so report that.
             raise OperationalError("the connection was closed before it was established")

@@ -66,6 +66,7 @@ class Disk:
 
 
 def _file_size(path: Path) -> int:
+    """Return the size of a file in bytes; 0 if there is no such file."""
     try:
         return path.stat().st_size
     except OSError:

@@ -38,6 +38,7 @@ class NotificationThread:
         self._thread.join(2 * _AGAIN_S)
 
     def _keep_listening(self) -> None:
+        """Listen for notifications until the thread stops; after a failure, wake the worker, wait, and try again."""
         from psycopg import Error
 
         while not self._closing.is_set():

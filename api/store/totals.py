@@ -47,7 +47,10 @@ def total(connection: Connection, kind: Kind, name: str | None) -> int:
 
 
 def totals(connection: Connection, kind: Kind, name: str | None = None) -> dict[str, int]:
-    """Return the totals of a kind, or only that of a name, largest first, with the changes collected so far."""
+    """Return the totals of a kind by name, largest first, including the changes collected so far.
+
+    If a name is given, only its total is returned.
+    """
     wanted = select(_ROWS.name, func.sum(_ROWS.value)).where(_ROWS.kind == kind).group_by(_ROWS.name)
     wanted = wanted if name is None else wanted.where(_ROWS.name == name)
     found = Counter({key: int(value) for key, value in connection.execute(wanted)})

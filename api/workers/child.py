@@ -60,6 +60,7 @@ class _Reporter:
             self._send("progress", (reports, None))
 
     def _send_periodically(self) -> None:
+        """Send new reports, and less often the best result so far, until the task is done."""
         sent_at, has_better = time.monotonic(), False
         while not self._is_done.wait(_REPORT_EVERY_S):
             reports, result = self._take_reports(), None
@@ -70,6 +71,7 @@ class _Reporter:
                 self._send("progress", (reports, result))
 
     def _take_reports(self) -> list[Any]:
+        """Return the reports not yet sent, and forget them."""
         taken, self._reports = self._reports, []
         return taken
 
@@ -124,6 +126,7 @@ class _Child:
             self._send("answer", answer)
 
     def _send(self, kind: str, value: Any) -> None:
+        """Send the parent a message of this kind with a pickled value."""
         data = np.frombuffer(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), np.uint8)
         with self._sending:
             self._parent.send([kind, data])

@@ -43,7 +43,10 @@ def search(
     else:
 
         def watch(best: Callable[[], SolveResult | None]) -> None:
+            """Pass the best result so far on to the task's control, converted to a result of the profile."""
+
             def profile_result() -> SolveResult | None:
+                """Return the best result so far as a result of the profile; None without a result."""
                 return None if (best_now := best()) is None else interim_result(problem, profile, best_now)
 
             control.watch(profile_result)
@@ -67,5 +70,6 @@ def best_known(asked: PlanSearch) -> SolveResult:
 
 
 def _search_equal_pools(problem: Problem, options: SolveOptions, control: Control, start: Plan | None) -> SolveResult:
+    """Return the result of a search for a plan whose pools have equal use."""
     plan = search_plan(problem, options, start=start, control=control)
     return SolveResult(plan, stop_reason=plan.stop_reason, elapsed_s=plan.wall_time_s or 0.0)

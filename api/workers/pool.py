@@ -196,7 +196,7 @@ class _Call:
             raise self._loss_error() from None
 
     def _is_over(self) -> bool:
-        """Request the child, once, to end early when that is due; return True when the child must be killed."""
+        """Return True if the child must be killed; before that, request it once to end early as soon as that is due."""
         now = time.monotonic()
         if self._stops_at is None and self._cancelled.is_set():
             self._stops_at = now + _CANCEL_S

@@ -77,12 +77,14 @@ class Template:
             raise EOFError
 
     def _start_process(self) -> socket.socket:
+        """Start the template process, and return this process's end of the socket to it."""
         ours, its = socket.socketpair()
         with its:
             self._process = start_module(_MODULE, None, _STDERR, its.fileno())
         return ours
 
     def _end_process(self) -> None:
+        """Close the socket to the template process, kill the process, and wait for its end."""
         if self._line is not None:
             self._line.close()
             self._line = None

@@ -42,6 +42,7 @@ class Workers:
         deadline, start = asked.deadline.bring_forward(carry_s), asked.start
 
         def hear(_reports: list[Any], best: SolveResult | None) -> None:
+            """Store the best plan so far, from which a repeated search starts."""
             nonlocal start
             start = start if best is None else best.plan
 
@@ -88,16 +89,19 @@ class Workers:
         loop, over = asyncio.get_running_loop(), threading.Event()
 
         def report(reports: list[Any], best: Any) -> None:
+            """Pass a task's reports on to `hear` in the event loop."""
             with suppress(RuntimeError):  # The event loop may have been closed already, so ignore the error.
                 if hear is not None:
                     loop.call_soon_threadsafe(hear, reports, best)
 
         def note() -> None:
+            """Call `noted` in the event loop."""
             with suppress(RuntimeError):
                 if noted is not None:
                     loop.call_soon_threadsafe(noted)
 
         async def forward() -> None:
+            """Set the thread's event `over` once `cancelled` is set."""
             await cancelled.wait()
             over.set()
 

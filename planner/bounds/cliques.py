@@ -1,4 +1,4 @@
-"""Heavy cliques of conflicting buffers; if conflicts or clearances are explicit, they bound better than live sets."""
+"""Heavy cliques of conflicting buffers; with explicit conflicts or clearances, a clique can outweigh every live set."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ def clearance_bytes(instance: Instance, clique: I64, step: int = 1) -> int:
 def _conflict_neighbours(instance: Instance) -> list[set[int]] | None:
     """Return, for each buffer, the set of buffers that conflict with it; None if there are too many conflicts.
 
-    If only the conflicts of overlapping lifetimes exceed the limit, the sets contain explicit conflicts alone.
+    If only the conflicts of overlapping lifetimes exceed the limit, the sets omit them and contain just the explicit
+    conflicts and the pairs with clearances.
     """
     if len(instance.conflict) + 2 * len(instance.clear_pairs) > _EDGES_AT_MOST:
         return None

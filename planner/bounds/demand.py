@@ -67,9 +67,10 @@ def _live_set_ranges(instance: Instance, i: int) -> Spans:
 
 
 def _counting_live_sets(instance: Instance, i: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of live sets in which buffer `i` counts, because no larger live buffer may contain its bytes.
+    """Yield the ranges of live sets to whose demand buffer `i` adds its bytes.
 
-    Of two buffers that may share bytes, the smaller one does not count, so all counted buffers use disjoint bytes.
+    Of two buffers that may share bytes, the smaller one adds none while the larger one is alive, so all counted buffers
+    use disjoint bytes.
     """
     partners = instance.share[instance.share_first[i] : instance.share_first[i + 1]].tolist()
     mine = (-int(instance.size[i]), i)
@@ -130,5 +131,5 @@ class Reserve:
         return end if k == 0 else max(self.free[k - 1], end - self.before[k])
 
     def reach(self, amount: int) -> int:
-        """Return the smallest end offset below which `amount` units are not reserved."""
+        """Return the smallest offset that has at least `amount` unreserved units below it."""
         return amount + self.before[bisect_left(self.free, amount)]

@@ -143,7 +143,11 @@ def _largest_congruent_grid(instance: Instance, step: int) -> _OffsetGrid:
 
 
 def _single_buffer_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
-    """Return, by pool, the smallest end that one buffer forces (pinned, or without another pool), and its witness."""
+    """Return, by pool, the greatest end that a single buffer forces, and the witness with that buffer.
+
+    A buffer that may use only this pool ends at or above its lowest offset plus its size. Pools without such a buffer
+    are left out.
+    """
     is_confined = instance.allowed.sum(axis=0) == 1
     ends: dict[int, tuple[int, Witness]] = {}
     for q, is_allowed in enumerate(instance.allowed):
@@ -252,7 +256,7 @@ class _LiveSetPacking:
             group.free -= less
 
     def min_end(self, q: int) -> tuple[int, Witness]:
-        """Return the smallest end of pool `q`, with its witness, if all other pools are filled up to their limits."""
+        """Return a lower bound on the end of pool `q` if other pools are filled to their limits, and its witness."""
         best, why = 0, Witness("empty")
         for group in self.groups_of[q]:
             for when, rows in group.live_sets:
@@ -267,12 +271,12 @@ class _LiveSetPacking:
         return tuple(sorted(set(self.demand.lifetime_buffer[rows].tolist())))
 
     def _least_end(self, q: int, size: I64, waste: I64, elsewhere: int = 0) -> int:
-        """Return the smallest end of pool `q` if it contains all but `elsewhere` units of disjoint buffers."""
+        """Return a lower bound on the end of pool `q`, which contains all but `elsewhere` units of disjoint buffers."""
         amount = sum(size.tolist()) - elsewhere
         return self.grid.shift[q] + self.reserves[q].reach(amount) - int(waste.max(initial=0)) if amount > 0 else 0
 
     def clique_end(self, clique: I64) -> tuple[int, Witness]:
-        """Return the smallest end of the only pool if it holds all buffers of a clique, and the witness of that end."""
+        """Return a lower bound on the end of the only pool, which holds all buffers of a clique, and the witness."""
         counted = clique[self.grid.kept[clique]]
         waste = -self.instance.size[counted] % self.granule
         extent = self.instance.size[counted] + waste

@@ -47,7 +47,7 @@ _MOST_BITS = 4096
 class Option(NamedTuple):
     """An option that an error sentence mentions, by its field in requests; each entrance writes it in its own syntax.
 
-    If `value` is None, the option itself is meant; if it is empty, any value of the option.
+    A `value` of None means the option itself; an empty `value` means the option with any value.
     """
 
     field: str
@@ -114,7 +114,7 @@ class InputError(MemplanError):
             ways.add(way)
 
     def prefix_place(self, place: str, write: Callable[[str], str] = str, beside: str = "") -> Self:
-        """Return the error with `place` before each sentence that does not begin with the option `beside`."""
+        """Return the error with `place` before each sentence, except those that begin with the option `beside`."""
         option = Option(beside)
         return type(self)(
             *(each if each[:1] == (option,) else prefix_sentence(place, each, write) for each in self.said)
@@ -133,7 +133,7 @@ class InputError(MemplanError):
 
 
 def prefix_sentence(place: str, sentence: Sentence, write: Callable[[str], str] = str) -> Sentence:
-    """Return a sentence with `place` before it; `write` converts the sentence's texts, but not its options."""
+    """Return a sentence with `place` before it; `write` converts its text parts, but not its options and remedy."""
     if isinstance(sentence, str):
         return place + write(sentence)
     return place, *(part if isinstance(part, Option | Way) else write(part) for part in sentence)
@@ -351,7 +351,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def _object_way(error: Mapping[str, Any]) -> str | None:
-    """Return how to write the object (such as a row of a list) that an error's location requires; None if unknown."""
+    """Return how to write the object, such as a row of a list, at an error's location; None if unknown."""
     names = [step for step in error["loc"] if isinstance(step, str)]
     return object_way(names[-1] if names else "")
 
@@ -395,7 +395,8 @@ def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> 
 def _default_or_purpose(about: Any, *, is_rule: bool) -> str:
     """Return an option's default in brackets, or its description if it has no default; empty if it has neither.
 
-    `is_rule` is true if the broken rule is the option's own, because its remedy may then be to change the value.
+    The description follows the advice to leave the option out, unless the option is required or `is_rule` is true: then
+    the broken rule is the option's own, and another value may be the remedy.
     """
     default = about.get_default(call_default_factory=True)
     if default not in (None, (), {}, ...):
@@ -409,7 +410,7 @@ TYPE_STEP = "\0"
 
 
 def _given_location(location: Location) -> tuple[int | str, ...]:
-    """Return a location without the names of types, which pydantic adds to it in a choice of types."""
+    """Return an error's location without the type names that pydantic inserts where a field accepts several types."""
     return tuple(step for step in location if isinstance(step, int) or not step.startswith(TYPE_STEP))
 
 

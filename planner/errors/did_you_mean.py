@@ -21,11 +21,10 @@ _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3}
 
 @cache
 def word_table(of: str) -> OtherWords:
-    """Return one table of the file other_words.toml: words that other tools use, by memplan's own words.
+    """Return a table of the file other_words.toml, such as the synonyms that other tools use for memplan's fields.
 
-    If `of` is the name of a list, such as `buffers`, the words are fields of its rows; if `of` is empty, they are
-    fields of a problem. Further tables are `options` (flags), `values`, `attributes`, `required`, `examples` and
-    `objects`.
+    `of` is the name of a list, such as `buffers`, for the fields of its rows, or empty for the fields of a problem.
+    Further tables are `options` (flags), `values`, `attributes`, `required`, `examples` and `objects`.
     """
     from tomllib import loads
 

@@ -37,7 +37,10 @@ def install_line(package: str) -> str:
 
 
 def missing_package_text(package: str, extra: str | None = None) -> str:
-    """Return the end of a sentence about a missing package: the pip command that installs it, or the given `extra`."""
+    """Return the end of a sentence about a missing package, with the pip command that installs it.
+
+    If `extra` is given, the command installs this extra of memplan.
+    """
     line = install_line(package) if extra is None else f"pip install 'memplan[{extra}]'"
     return f"needs {package}, which is not installed: {line}"
 

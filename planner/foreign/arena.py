@@ -68,9 +68,10 @@ class ArenaRules(Protocol):
         """Return the arena of a model for the kernels and the processor that the options name."""
 
     def form_options(self, given: bytes, form: bytes, options: ModelOptions | None) -> ModelOptions | None:
-        """Return the options for another form of a model, in which operators have different numbers.
+        """Return the options for a rewritten form of a model, in which the operators are numbered differently.
 
-        Raises OptionError if the form lacks an operator that the options name.
+        `given` and `form` are the bytes of both models. Raises OptionError if the form lacks an operator that the
+        options name.
         """
 
     def runtime_verdict(self, data: bytes, options: ModelOptions | None = None) -> str:

@@ -55,10 +55,10 @@ _PROPOSED = (1, 64, 512)
 def add_size_advice(
     error: OpenSizesError, options: ModelOptions, read: Callable[[ModelOptions], ImportedProblem]
 ) -> FormatError:
-    """Return the error about unknown sizes, with sizes that make the model readable, or why no tried size does.
+    """Return an error about unknown sizes, with a proposal of sizes that make the model readable.
 
-    `read` reads the model with given options. The advice includes names that become required only once other names have
-    sizes.
+    `read` reads the model with given options. The proposal includes names that become required only once other names
+    have sizes. If no tried size works, the sentences are those of the reader's first refusal.
     """
     refusal: InputError | None = None
     for size in _PROPOSED:
@@ -136,10 +136,11 @@ _NO_VIEWS = ViewFacts()
 class ImportedProblem:
     """A problem that was read from a file, with facts about its origin.
 
-    source: the problem, or a function that builds it on first use, since orders and cascades of a model do not need it.
+    source: the problem, or a function that builds it on first use; orders and cascades of a model never need it.
     own_peak, own_plan: the peak and offsets of the planner that wrote the file, if the file has them.
     own_problem: the problem of that plan, if its pools differ from those of `problem`.
-    planner_peak: a function that returns the peak of the runtime's own planner if it uses facts that the problem lacks.
+    planner_peak: a function that returns the peak of the runtime's own planner; None unless that planner uses facts
+    that the problem lacks.
     beside: the bytes that the runtime allocates in addition to the plan, according to the file.
     kept: the bytes that the runtime keeps for the model itself on the processor `target`, if a processor is named.
     unknown: the parts of the program whose bytes are unknown.
@@ -220,11 +221,11 @@ def plan_of_offsets(problem: Problem, offsets: Mapping[int | str, int]) -> Plan 
 
 
 def constants_finding(sizes: Iterable[int], computing: str, others: str, *, is_all: bool = False) -> list[Finding]:
-    """Return a finding, if any, about values that depend on constants alone and are therefore not in the plan.
+    """Return at most one finding, in a list, about values that depend on constants alone and so are not in the plan.
 
-    `computing` describes runtimes that compute these values once before the first run; `others` describes runtimes that
-    compute them in every run. Fewer than 1,024 bytes are reported only with `is_all`, which means that the program
-    computes nothing else.
+    `computing` and `others` are phrases of its sentence: they name the runtimes that compute these values once before
+    the first run, and those that compute them in every run. If the program computes anything else (`is_all` is false),
+    fewer than 1,024 bytes are not reported.
     """
     sizes_ = list(sizes)
     if sum(sizes_) < (1 if is_all else _NOTABLE_BYTES):

@@ -183,7 +183,7 @@ def _unreserved_ranges(pool: Pool) -> tuple[tuple[int, int | None], ...]:
 
 
 def _part_of_pool(whole: PlacedPool, low: int, high: int | None, extent: int) -> PlacedPool:
-    """Return a pool's byte range from `low` to `high` as a separate pool."""
+    """Return a pool's byte range from `low` to `high` as a pool of its own, of which `extent` bytes are used."""
     if low == 0 and high == whole.pool.size:
         return whole
     fields = {"size": None if high is None else high - low, "reserved": ()}

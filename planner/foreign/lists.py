@@ -86,4 +86,5 @@ def _device_kind(device: int | str | None) -> int:
 
 
 def _json_file(value: object) -> Mapping[str, bytes]:
+    """Return a value as the only file of an export, in JSON."""
     return {"": to_json(value, indent=2) + b"\n"}

@@ -17,7 +17,7 @@ _DEFAULT_OPTIONS = ModelOptions()
 
 
 def names_in(data: bytes, name: str | None, problem: Problem, options: ModelOptions = _DEFAULT_OPTIONS) -> ProgramNames:
-    """Return the names that a file gives to a problem's buffers; empty if the file has a different problem.
+    """Return the names that a file gives to a problem's buffers; empty if the file's buffers or start times differ.
 
     The problem's pools may differ from the file's; `options` are those for reading the file.
     """
@@ -29,7 +29,7 @@ def names_in(data: bytes, name: str | None, problem: Problem, options: ModelOpti
 
 
 def names_of_imported(data: bytes, imported: ImportedProblem | None) -> ProgramNames:
-    """Return the names in an already imported file: a program's names, or the names of models in JSON."""
+    """Return the names in a file that has been read: those of a program, or those of the models in memplan's JSON."""
     if imported is not None:
         return imported.names
     if b'"models"' not in data or formats.detect(data, None) != "json":

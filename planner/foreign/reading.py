@@ -42,6 +42,7 @@ def detect(data: bytes, name: str | None = None) -> str | None:
 
 
 def _format_of_name(name: str | None) -> str | None:
+    """Return the name of the foreign format that a file name's suffix denotes; None if no format has this suffix."""
     ending = (name or "").lower()
     return next(
         (format_name for format_name, reader in file_readers().items() if ending.endswith(reader.suffixes)), None
@@ -136,6 +137,7 @@ def read_format(name: str, data: bytes, options: ModelOptions) -> ImportedProble
     from memplan.planner.foreign.imported import OpenSizesError, add_size_advice
 
     def read(options: ModelOptions) -> ImportedProblem:
+        """Return the model that the format's module reads from the bytes with these options."""
         model: ImportedProblem = import_module(file_readers()[name].where).read(data, options)
         return model
 

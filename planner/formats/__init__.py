@@ -75,4 +75,5 @@ def format_of_name(name: str) -> str:
 
 
 def _format_of_suffix(name: str) -> str | None:
+    """Return the name of the format whose suffix the file name has; None if no format has it."""
     return next((format_name for format_name, module in FORMATS.items() if name.lower().endswith(module.SUFFIX)), None)

@@ -110,7 +110,7 @@ def _likely_mistake(text: str, error: str, word: str) -> str:
 
 
 def _key_count(value: dict[str, Any]) -> int:
-    """Return the number of keys in an object, in the objects among its values, and in the objects in their lists."""
+    """Return the number of keys in an object, in its nested objects (one level), and in the objects of their lists."""
     parts = [value, *[part for part in value.values() if type(part) is dict]]
     lists = [rows for part in parts for rows in part.values() if type(rows) is list]
     return sum(map(len, parts)) + sum([sum(map(len, rows)) for rows in lists if set(map(type, rows)) == {dict}])
@@ -216,7 +216,7 @@ def refuse_unless_problem(value: object) -> None:
 
 
 def are_offsets(value: Mapping[Any, Any]) -> bool:
-    """Return True for an object that maps buffers to offsets, which is less than a complete plan."""
+    """Return True for a non-empty object that only maps buffers to offsets; it is not a complete plan."""
     return bool(value) and "placements" not in value and all(isinstance(offset, int) for offset in value.values())
 
 

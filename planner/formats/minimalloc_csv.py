@@ -126,6 +126,7 @@ def _exclusive_ends(sheet: Sheet) -> I64:
 
 
 def _break_of_location(location: tuple[int | str, ...], rule: Sentence) -> Break:
+    """Return a broken rule at a cell (row, field), from the location in a pydantic error."""
     row, field = location
     return int(row), str(field), rule
 

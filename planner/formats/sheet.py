@@ -69,7 +69,7 @@ class Sheet:
 
     @cached_property
     def lines(self) -> list[int]:
-        """The line number, from 1, on which each row ends; only errors need it, so the data is then read again."""
+        """The line number, from 1, on which each row ends; only errors need it, so it is read from the data again."""
         reader, rows = _nonblank_rows(self.data)
         return list(islice((reader.line_num for _ in rows), 1, 1 + self.n_rows))
 
@@ -226,4 +226,5 @@ def _integers_and_faults(cells: Sequence[str], empty: int | None) -> tuple[I64, 
 
 
 def _cell_excerpt(cell: str) -> str:
+    """Return a quoted cell, cut to at most 60 characters."""
     return repr(cell if len(cell) <= 60 else cell[:57] + "...")

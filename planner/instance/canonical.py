@@ -99,7 +99,10 @@ def canonical_order(instance: Instance) -> I64:
 
 
 def _neighbour_sums(relation: Neighbours | Groups, values: U64) -> U64:
-    """Return, for each buffer, the sum of mixed values of its neighbours, or of the other members of its group."""
+    """Return, for each buffer, the sum modulo 2^64 of its neighbours' values, mixed with the weights of their pairs.
+
+    For groups, the neighbours are the other members of the buffer's group.
+    """
     if isinstance(relation, Groups):
         total = np.zeros_like(values)
         np.add.at(total, relation.name, values)
@@ -252,6 +255,7 @@ def _relation_arrays(instance: Instance, order: I64, rank: I64) -> Iterator[npt.
 
 
 def _encoded_word(word: str | tuple[str, ...]) -> npt.NDArray[np.uint8]:
+    """Return the bytes of a word, or of several words joined by spaces, as an array to be hashed."""
     return np.frombuffer(" ".join([word] if isinstance(word, str) else word).encode(), dtype=np.uint8)
 
 

@@ -34,7 +34,10 @@ def counting_columns(features: frozenset[str]) -> Mapping[str, Column]:
 
 @cache
 def _number_columns_by_axis(features: frozenset[str]) -> list[tuple[Axis, list[str]]]:
-    """Return, by axis, the names of the numeric columns that affect best plans, in runs of adjacent declarations."""
+    """Return runs of adjacent numeric columns that affect best plans and have one axis, each as (axis, names).
+
+    The runs are in the order of the declarations; the column `allowed` is left out.
+    """
     names = [
         (column.axis, name) for name, column in counting_columns(features).items() if column.holds is Holds.NUMBERS
     ]

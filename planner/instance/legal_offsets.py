@@ -55,7 +55,7 @@ class LegalPlaces(NamedTuple):
     colocation: I64
 
     def restrict(self, kept: I64) -> Self:
-        """Return the rows of the `kept` buffers (ascending positions); groups still name positions in the problem."""
+        """Return the columns of the `kept` buffers (ascending positions); groups still name the problem's positions."""
         # Kernels require contiguous rows, so use `take`, because indexing would not return such rows.
         columns = [name for name in self._fields if name in COLUMNS and name != "barred_ranges"]
         return self._replace(**{name: getattr(self, name).take(kept, axis=-1) for name in columns})

@@ -60,7 +60,7 @@ def rounded_down(exact: Fraction) -> float:
 
 
 def cost_mask(instance: Instance, pool: I64, offset: I64) -> Bool:
-    """Return (k,): True for each priced pair that uses common bytes or, for a price of banks, touches a common bank."""
+    """Return the mask (k,) of the priced pairs that share bytes or, if the price is for banks, touch a common bank."""
     priced = instance.priced_pairs
     if len(priced) == 0:
         return np.zeros(0, dtype=np.bool_)
@@ -76,6 +76,9 @@ def cost_mask(instance: Instance, pool: I64, offset: I64) -> Bool:
 
 
 def reaches(instance: Instance, value: Score, bound: Score) -> bool:
-    """Return True if a score is at most a bound; for many buffers with a price of sharing bytes, only costs count."""
+    """Return True if a score is at most a bound.
+
+    For the objective `cost` with `reuse` pairs and more than FEW buffers, only the costs are compared.
+    """
     is_cost_alone = instance.objective == "cost" and len(instance.reuse_pairs) > 0 and len(instance) > FEW
     return value[0] <= bound[0] if is_cost_alone else value <= bound

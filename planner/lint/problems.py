@@ -114,10 +114,12 @@ def _report_oversized_buffers(problem: Problem) -> Iterator[Finding]:
 
 
 def _pool_bytes(pool: Pool) -> int:
+    """Return a pool's size in bytes; for an unlimited pool, the largest possible size."""
     return ADDRESS_SPACE - 1 if pool.size is None else pool.size
 
 
 def _first_aligned_offset(pool: Pool, alignment: int) -> int:
+    """Return the lowest offset in a pool whose address is a multiple of both the pool's and the given alignment."""
     return min(-pool.base_address % lcm(pool.alignment, alignment), ADDRESS_SPACE - 1)
 
 
@@ -153,10 +155,10 @@ def _report_inclusive_ends(problem: Problem) -> Iterator[Finding]:
 
 
 def inclusive_end_findings(problem: Problem, data: bytes) -> Iterator[Finding]:
-    """Report that inclusive ends, which the CSV column `end` implies, raise the peak live bytes.
+    """Report that the lifetimes' ends are read as inclusive, because the CSV column is `end`, and what this costs.
 
-    If exclusive ends would leave a buffer without a lifetime, the ends are certainly inclusive, and nothing is
-    reported.
+    The finding has the peak live bytes with inclusive and with exclusive ends. Nothing is reported if they are equal,
+    or if exclusive ends would leave a buffer without a lifetime, because then the ends are certainly inclusive.
     """
     table = problem.buffers
     if CLOSED_COLUMN not in first_line(data) or not table.has_one_lifetime_each or (table.end - 1 <= table.start).any():

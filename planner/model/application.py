@@ -28,10 +28,10 @@ Names = Annotated[tuple[Name, ...], BeforeValidator(tuple_from_list)]
 
 
 class Held(Value):
-    """A buffer that outlives its model, such as `asr/logits`, until a buffer of another model begins: `lm/embed`.
+    """A buffer that outlives its model, such as `asr/logits`: it lives until the buffer `until` (`lm/embed`) begins.
 
-    If `until` names only a model, the buffer lives until that model ends. `through` has the models that may run in
-    between; by default, all models that may.
+    If `until` names only a model, the buffer lives until that model ends. `through` names the models that may run in
+    between; by default, all models that the order of the models permits.
     """
 
     buffer: Name
@@ -209,6 +209,7 @@ def _transitive_order(after: Mapping[str, Sequence[str]]) -> dict[str, set[str]]
     closed: dict[str, set[str]] = {}
 
     def visit(name: str, path: tuple[str, ...]) -> set[str]:
+        """Return all models that must end before the model `name`; `path` has the models visited on the way."""
         if name in path:
             raise_rules((("after",), f"must not form a cycle, got {' after '.join((*path, name))}"))
         if name not in closed:

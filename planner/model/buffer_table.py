@@ -261,7 +261,7 @@ def parse_buffers(value: object) -> BufferTable:
 
 
 def _defaults(n: int) -> tuple[I64, I64, I64, I64]:
-    """Return default columns for n buffers: ones, ABSENT, `first` for one lifetime each, and zeros."""
+    """Return four columns for n buffers: ones, ABSENT, the column `first` (0 to n) for one lifetime each, and zeros."""
     return _default_columns(n) if n <= _FEW else _default_columns.__wrapped__(n)
 
 

@@ -46,7 +46,7 @@ def half_open(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def handovers_of(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], int]:
-    """Return the suspicious handover times, none unless they are frequent, and the number of birth times.
+    """Return the suspicious handover times, which are empty unless they are frequent, and the number of birth times.
 
     A handover is a time t at which buffers are born although no older buffer is alive, and the last older buffer died
     at t or t - 1. Handovers are rare, because an operation's inputs are alive together with its outputs. They are

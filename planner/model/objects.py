@@ -21,7 +21,8 @@ Side = Annotated[int, Field(ge=1, le=MOST_SIDE)]
 class ObjectBuffer(Value):
     """A buffer that needs a whole object while alive, in `[start, end)`: a size in bytes, or two sides of a texture.
 
-    Buffers of different kinds, such as formats of texels, and textures and bytes, never have one object.
+    Buffers of different kinds, such as formats of texels, never share an object, nor do a texture and a buffer of
+    bytes.
     """
 
     id: Id
@@ -34,6 +35,7 @@ class ObjectBuffer(Value):
 
     @model_validator(mode="after")
     def _is_bytes_or_a_texture(self) -> "ObjectBuffer":
+        """Return the buffer; raises ValidationError unless it has a size or both sides, and ends after it starts."""
         breaks: list[Break] = []
         if (self.size is None) == (self.width is None) or (self.width is None) != (self.height is None):
             breaks.append((("size",), f"must be given, or else width and height, got size {self.size}"))
@@ -73,10 +75,12 @@ class ObjectsProblem(Value):
     @model_validator(mode="before")
     @classmethod
     def _lifetimes_become_half_open(cls, data: Any) -> Any:
+        """Return the fields with closed lifetimes converted to half-open ones."""
         return half_open(data) if isinstance(data, dict) and data.get("interval") == "closed" else data
 
     @model_validator(mode="after")
     def _ids_are_unique(self) -> "ObjectsProblem":
+        """Return the problem; raises ValidationError if two buffers have the same id."""
         breaks: list[Break] = []
         for first, i in repeated_positions([buffer.id for buffer in self.buffers]):
             rule = unique_rule(excerpt(self.buffers[i].id), f"at buffers[{first}]")

@@ -1,4 +1,4 @@
-"""Validation of long lists and wide objects in parts, so that few more errors are built than are shown.
+"""Validation of long lists and wide objects in parts, which stops once there are more errors than are shown.
 
 An error takes a kilobyte and some microseconds, but two bytes of a request body can cause one.
 """

@@ -98,7 +98,8 @@ class Certified(PlanValue):
 class Proof(Certified):
     """The witness of a bound: for `live-set`, buffers alive together at `time`; for `clique`, in mutual conflict.
 
-    `by` names the solvers that proved it, and those whose claim they confirmed; who found the plan is its `solver`.
+    `by` names the solvers that proved the bound, and those whose claim they confirmed. The solver that found the plan
+    is the plan's `solver`.
     """
 
     kind: ProofKind
@@ -123,7 +124,10 @@ class RuleMember(PlanValue):
 
 
 class Enough(PlanValue):
-    """A size of one pool with which everything fits, the others unchanged; `proved`: no smaller size is enough."""
+    """A size of one pool with which everything fits while the other pools stay unchanged.
+
+    `proved`: no smaller size is enough.
+    """
 
     pool: str
     size: int
@@ -182,7 +186,10 @@ class KeptPlaces(PlanValue):
 
 
 class Heaps(PlanValue):
-    """The heaps of a plan, which are its pools: each has at most `limit` bytes. No plan has fewer than `least`."""
+    """The heaps of a plan, which are its pools: each has at most `limit` bytes.
+
+    No plan has fewer than `least` heaps.
+    """
 
     limit: int
     least: int
@@ -213,7 +220,7 @@ class Others(PlanValue):
     """The plans after the first one: each is the cheapest, within its bound, that differs from all earlier plans.
 
     Two plans differ if at least `distance` pairs are in `reused` or `bank_clashes` of only one of them. `complete`: no
-    other plan differs in this way from all of these.
+    further plan differs in this way from all plans found.
     """
 
     distance: int

@@ -74,6 +74,7 @@ class Problem(ProblemFields):
     @model_validator(mode="before")
     @classmethod
     def _has_a_pool_and_half_open_lifetimes(cls, data: Any) -> Any:
+        """Return the fields with half-open lifetimes; an empty `pools` is dropped, so that the default pool applies."""
         if not isinstance(data, Mapping):
             return data
         if "pools" in data and data["pools"] in ([], (), None):
@@ -131,7 +132,7 @@ class Problem(ProblemFields):
                 yield ("buffers", i, "offset"), rule
 
     def _pools_at_one_address(self) -> Iterator[Break]:
-        """Yield a broken rule for every two pools on one device that share addresses which neither pool reserves."""
+        """Yield a broken rule for each two pools of one device with common addresses that no reserved range covers."""
         spans = sorted(
             (pool.base_address, pool.base_address + (ADDRESS_SPACE if pool.size is None else pool.size), q)
             for q, pool in enumerate(self.pools)

@@ -142,7 +142,7 @@ register_fields("pools", Pool)
 
 
 class BufferUse(Value):
-    """An entry of a problem about some buffers; further fields state the requirement."""
+    """The base class of the entries of a problem that name several buffers; subclasses state the requirement."""
 
     buffers: Ids
 

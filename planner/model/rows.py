@@ -204,6 +204,7 @@ class OffsetMod(Value):
 
     @model_validator(mode="after")
     def _is_a_remainder(self) -> "OffsetMod":
+        """Return the rule; raises ValidationError if the remainder is not less than the modulus."""
         if self.remainder >= self.modulus:
             raise_rules((("remainder",), f"must be less than modulus ({self.modulus}), got {self.remainder}"))
         return self
@@ -238,6 +239,7 @@ class Buffer(Value):
 
     @model_validator(mode="after")
     def _is_whole(self) -> "Buffer":
+        """Return the buffer; raises ValidationError if it breaks a rule that concerns this buffer alone."""
         breaks = list(self._broken_rules())
         if breaks:
             raise_rules(*breaks)

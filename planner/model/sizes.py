@@ -166,7 +166,10 @@ def rule_error(rule: str) -> PydanticCustomError:
 
 
 def _parsed_ratio(value: object) -> object:
-    """Return a limit such as +10% as a multiple (1.1) of the multiplications of layer-by-layer execution."""
+    """Return a limit such as +10% as a multiple (1.1) of the multiplications of layer-by-layer execution.
+
+    Values other than texts are returned unchanged.
+    """
     if not isinstance(value, str):
         return value
     text = value.strip()

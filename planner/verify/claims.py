@@ -38,7 +38,7 @@ def claims_without_placements(problem: Problem, plan: Plan) -> Iterator[Violatio
 
 
 def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield a violation for each claim, including the status, that the placements contradict; None is not a claim."""
+    """Yield a violation for each claim, including the status, that the placements contradict; None claims nothing."""
     used = placed.pool_uses()
     peak = sum(used.values())
     if plan.status in ("infeasible", "unknown"):
@@ -180,7 +180,7 @@ def _names_of_pools(problem: Problem, plan: Plan) -> Iterator[Violation]:
 
 
 def _total_cost(problem: Problem, placed: PlacedBuffers) -> float:
-    """Return a plan's cost: the sum of traffic times its pool's cost, plus the prices of all pairs that meet."""
+    """Return a plan's cost: traffic times the cost of its pool, plus the prices of pairs that share bytes or a bank."""
     table = problem.buffers
     prices = np.array([pool.cost for pool in problem.pools])
     moved = np.where(table.traffic >= 0, table.traffic, table.size)
@@ -204,6 +204,7 @@ def costly_pairs(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id
     apart = {frozenset(placed.root_of(name) for name in pair) for pair in problem.conflicts} if together else set()
 
     def is_paid(a: Id, b: Id) -> bool:
+        """Return True if a pair shares bytes without an explicit conflict and is never alive together."""
         pair = frozenset((placed.root_of(a), placed.root_of(b)))
         if pair not in together or pair in apart:
             return False

@@ -36,11 +36,11 @@ _BEYOND = 1.001
 class CostRelaxation:
     """The buffers of a problem with costs, as arrays for n buffers, p pools, r limited pools and m birth times.
 
-    price: (p, n): the cost of each buffer in each pool, in 1 / `parts`.
-    allowed: (p, n): true where the buffer may be.
+    price: (p, n): the cost of each buffer in each pool, in units of 1 / `parts`.
+    allowed: (p, n): True where the buffer may be.
     size: (n,): the bytes that each buffer occupies for itself.
-    pool, room: (r,): the number of each limited pool, and its bytes outside reserved ranges.
-    rows: (k, 3): a buffer, and the first and the end of a range of birth times at which it is alive.
+    pool, room: (r,): the position of each limited pool, and its bytes outside reserved ranges.
+    rows: (k, 3): a buffer, and the first and the exclusive last number of a range of birth times at which it is alive.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -96,23 +96,23 @@ class CostRelaxation:
         return self._exact_bound(charges, goal, is_over)
 
     def _charges(self, charge: F64) -> F64:
-        """Return, (r, n), the sum of the charges at the birth times at which each buffer is alive."""
+        """Return the sums (r, n) of the columns of `charge`, (r, m), for the birth times at which a buffer is alive."""
         sums = np.concatenate((np.zeros((len(charge), 1)), np.cumsum(charge, axis=1)), axis=1)
         found = np.zeros((len(charge), self.price.shape[1]))
         np.add.at(found.T, self.rows[:, 0], (sums[:, self.rows[:, 2]] - sums[:, self.rows[:, 1]]).T)
         return found
 
     def _loads(self, taken: F64) -> F64:
-        """Return, (r, m), the total that live buffers take at each birth time; buffer i takes `taken[:, i]`, (r, n)."""
+        """Return the sums (r, m) of the columns of `taken`, (r, n), of the buffers alive at each birth time."""
         change = np.zeros((self.n_births + 1, len(taken)))
         np.add.at(change, self.rows[:, 1], taken[:, self.rows[:, 0]].T)
         np.add.at(change, self.rows[:, 2], -taken[:, self.rows[:, 0]].T)
         return np.asarray(np.cumsum(change, axis=0)[:-1].T)
 
     def _exact_bound(self, charge: I64, goal: float, is_over: Callable[[], bool]) -> Fraction:
-        """Return the lower bound that the integer charges `charge`, (r, m), give, computed in exact integers.
+        """Return the lower bound on the cost that the integer charges `charge`, (r, m), prove; all arithmetic is exact.
 
-        A charge counts in 1 / _PARTS of the parts in which prices count. The bound may stop at `goal`.
+        Charges count in units of 1 / (`parts` * _PARTS). The computation may end once the bound reaches `goal`.
         """
         total, paid = self.price * _PARTS, 0
         for q, room, row in zip(self.pool.tolist(), self.room.tolist(), charge, strict=True):
@@ -131,12 +131,13 @@ class CostRelaxation:
         return Fraction(self._smallest_possible_cost(Fraction(first, _PARTS)), self.parts)
 
     def _bound_by_choices(self, charge: I64, above: I64, first: int, most: int, is_over: Callable[[], bool]) -> int:
-        """Return a lower bound on the cost, at most about `most`, by listing choices of pools birth time by birth time.
-        A choice costs at least `first`, plus the value in `above`, (p, n), for each buffer and its pool, plus the
-        charges of all room that stays free. Of choices that put all live buffers into the same pools, only the cheapest
-        is kept, and choices that cost `most` or more are dropped. If there are too many choices, the most expensive
-        ones are merged into one: it costs as much as the cheapest of them, and its live buffers occupy nothing. If time
-        is over, the bound holds for the birth times so far.
+        """Return a lower bound on the cost, at most about `most`, by listing choices of pools in order of birth times.
+
+        A choice assigns a pool to each buffer born so far. It costs at least `first`, plus the value in `above`, (p,
+        n), for each buffer and its pool, plus the charges of all room that stays free. Of choices that put all live
+        buffers into the same pools, only the cheapest is kept, and choices that cost `most` or more are dropped. If
+        there are too many choices, the most expensive ones are merged into one: it costs as much as the cheapest of
+        them, and its live buffers occupy nothing. If time is over, the bound holds for the birth times so far.
         """
         begins, ends = _rows_of_buffers(self.rows, self.n_births)
         members, homes, value = list[int](), np.zeros((1, 0), dtype=np.uint8), np.array([first])
@@ -169,12 +170,12 @@ class CostRelaxation:
         return int(value.min(initial=most))
 
     def _live_sizes(self, members: list[int], row: int) -> I64:
-        """Return the bytes of each of the buffers at a birth time, 0 where it is not alive."""
+        """Return the bytes of each buffer in `members`; 0 for a buffer that is not alive at birth time `row`."""
         alive = self._alive_at[row]
         return np.array([self.size[i] if i in alive else 0 for i in members], dtype=np.int64)
 
     def _smallest_possible_cost(self, value: Fraction) -> int:
-        """Return the smallest cost, in 1 / `parts`, that a choice of pools can have and that is not below `value`."""
+        """Return the least cost of a choice of pools that is at least `value`; both are in units of 1 / `parts`."""
         firsts, step = 0, 0
         for column, mine in zip(self.price.T, self.allowed.T, strict=True):
             own = column[mine].tolist()
@@ -206,7 +207,10 @@ def _crowded_births(start: I64, end: I64) -> I64:
 
 
 def _rows_of_buffers(rows: I64, n_births: int) -> tuple[list[list[int]], dict[int, int]]:
-    """Return, by birth time, the buffers that are alive from then on; and, by buffer, the end of its birth times."""
+    """Return, for each birth time, the buffers born then; and, by buffer, the number after its last birth time.
+
+    A buffer's birth times are those at which it is alive, and it is born at the first of them.
+    """
     begins, ends = [list[int]() for _ in range(n_births)], dict[int, int]()
     for i, low, high in rows.tolist():
         if i not in ends:

@@ -16,10 +16,11 @@ Interval = tuple[int, int]
 
 
 def live_bounds(problem: Problem, plan: Plan) -> tuple[list[int], int]:
-    """Return a lower bound on each pool's use, given the plan's use of later pools, and one on the sum of all uses.
+    """Return a lower bound on the use of each pool in bytes, and one on the sum of all uses.
 
-    A pool must hold the live bytes that may not be in another pool, and all live bytes that it may hold minus the
-    capacity of the other pools. Buffers that may share bytes, such as members of a rigid group, are not counted.
+    Each pool's bound assumes that later pools are used as in the plan. A pool must hold the live bytes that may not be
+    in another pool, and all live bytes that it may hold minus the capacity of the other pools. Buffers that may share
+    bytes, such as members of a rigid group, are not counted.
     """
     shared = {problem.root_of(name) for pair in problem.may_share for name in pair}
     shared |= {each for i in problem.buffers.rules["relative"] for each in (i, problem.target(i)[0])}
@@ -55,6 +56,7 @@ def _used_or_capacity(problem: Problem, plan: Plan) -> list[float]:
 
 
 def _capacity(problem: Problem, q: int) -> float:
+    """Return the size of pool `q` in bytes; infinite if the pool has no size."""
     size = problem.pools[q].size
     return inf if size is None else size
 

@@ -152,7 +152,7 @@ def growths(now: Mapping[str, Occupancy], then: Mapping[str, Occupancy]) -> dict
 
 
 def _growth_cause(name: Id, now: Occupancy, then: Occupancy, was_there: bool, elsewhere: Mapping[Id, int]) -> Cause:
-    """Return the cause that explains why a buffer is alive at the new peak with its present size."""
+    """Return the cause by which a buffer that is alive at the new peak contributes to the growth."""
     size = now.sizes[name]
     if was_there:
         more = size - then.sizes[name]

@@ -101,6 +101,7 @@ class PlacedBuffers:
         return self.root[np.repeat(np.arange(len(table)), np.diff(table.first))]
 
     def _positions_of(self, ties: Mapping[int, tuple[int | str, int]]) -> dict[int, tuple[int, int]]:
+        """Return ties (id of another buffer, distance) with the id replaced by the buffer's position."""
         return {i: (self.row[name], distance) for i, (name, distance) in ties.items()}
 
 

@@ -90,9 +90,10 @@ def lowest_places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOS
 def _comparable_pairs(
     problem: Problem, placed: PlacedBuffers, most: int
 ) -> tuple[I64, npt.NDArray[np.bool_], I64] | None:
-    """Return pairs that must be disjoint, whether each may share an offset, and pairs that must not share a bank.
+    """Return three arrays: pairs that must be disjoint, a mask of those that may share an offset, and bank pairs.
 
-    Each pair (i, j) is listed in both orders. The result is None if there are more than `most` pairs.
+    The buffers of a bank pair must not touch a common bank. Each pair (i, j) is listed in both orders. The result is
+    None if there are more than `most` pairs.
     """
     table, n = problem.buffers, len(problem.buffers)
     keys: list[I64] = []
@@ -150,7 +151,10 @@ def _pairs_in_one_pool(problem: Problem, placed: PlacedBuffers, names: Any) -> I
 
 
 def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I64, I64, I64]:
-    """Return, for each root buffer: the buffer below, the free bytes between them, and the next buffer above."""
+    """Return, for each root buffer: the buffer below, the free bytes between both, and the next buffer above.
+
+    The buffer below is ON_RESERVED if a reserved range supports the buffer, and ABSENT at the bottom of the pool.
+    """
     n, end = len(problem.buffers), placed.end.astype(np.int64)
     under, over, top = np.full(n, ABSENT), np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
     i, j = pairs.T
@@ -200,7 +204,10 @@ def _min_offsets(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt
 
 
 def _lowest_free_offset(grid: Congruence, border: Border, ranges: list[tuple[int, int]], own: int) -> int:
-    """Return the lowest offset on a grid outside sorted ranges, at most `own`; ABSENT after too many page borders."""
+    """Return the lowest offset on a grid that is outside sorted ranges and crosses no page border; at most `own`.
+
+    The result is ABSENT after too many page borders.
+    """
     (step, rest), (base, size, page) = grid, border
     at, end, k = rest % step, 0, 0
     for _ in range(_TRIES + len(ranges)):

@@ -122,7 +122,7 @@ def _unseparated_pair(problem: Problem, placed: PlacedBuffers, named: I64) -> tu
 
 
 def _min_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: I64) -> int:
-    """Return the smallest possible end of the only pool if it contains all buffers that a proof names."""
+    """Return a lower bound in bytes on the end of the only pool, which contains all buffers that a proof names."""
     size = problem.buffers.size
     if kind == "pinned":
         return _pinned_offsets(problem, placed, int(named[0]))[0] + int(size[named[0]])

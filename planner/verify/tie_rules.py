@@ -140,7 +140,7 @@ def pairs_that_clash(problem: Problem, placed: PlacedBuffers) -> list[tuple[Id, 
 
 
 def pairs_that_share(problem: Problem, placed: PlacedBuffers) -> list[tuple[Id, Id]]:
-    """Return the non-empty `may_share` pairs that have one offset of one pool while both are alive."""
+    """Return the `may_share` pairs of non-empty buffers that have the same pool and offset while both are alive."""
     table = problem.buffers
     rows = [(placed.root_of(a), placed.root_of(b)) for a, b in problem.may_share]
     alive: dict[int, list[tuple[int, int]]] = {i: [] for pair in rows for i in pair}
@@ -151,6 +151,7 @@ def pairs_that_share(problem: Problem, placed: PlacedBuffers) -> list[tuple[Id, 
             alive[root] += zip(table.start[low:high].tolist(), table.end[low:high].tolist(), strict=True)
 
     def share(i: int, j: int) -> bool:
+        """Return True if both buffers have bytes, the same pool and the same offset, and are alive together."""
         is_same_place = placed.pool[i] == placed.pool[j] != ABSENT and placed.offset[i] == placed.offset[j]
         if not is_same_place or table.size[i] == 0 or table.size[j] == 0:
             return False

@@ -58,7 +58,10 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
 
 
 def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterator[Violation]:
-    """Yield the violations of each further plan, and one for each plan that differs too little from earlier plans."""
+    """Yield the violations of each further plan, a wrong `distance` between plans, and wrong bounds on their costs.
+
+    Plans are listed by cost, so the cost bound of a plan must hold for all later plans.
+    """
     before = [_costly_pairs(problem, plan)]
     for k, other in enumerate(others.plans):
         for violation in verify(problem, other):
@@ -171,7 +174,7 @@ FIELD_RULES: Mapping[str, tuple[str, Callable[[Any, int, int, Pool], str | None]
 def _pool_rule_breaks(
     problem: Problem, pool: Pool, here: I64, placed: PlacedBuffers
 ) -> Iterator[tuple[str, npt.NDArray[np.bool_], str]]:
-    """Yield, for each rule about a pool, its name, a mask of the buffers `here` that break it, and a sentence."""
+    """Yield (name of a rule, mask of the buffers `here` that break it, sentence) for each rule of a pool."""
     table = problem.buffers
     offset, end = placed.offset[here], placed.end[here]
     if len(table.pool_choices) > 1:

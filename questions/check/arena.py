@@ -22,15 +22,15 @@ _ALIGNMENT = 16
 
 
 class RuntimeArena(Answer):
-    """The size in bytes of a runtime's whole arena: head (tensors, scratch), tail (persistent), and the least to start.
+    """The size in bytes of a runtime's whole arena: its head, its tail, and the least size with which the model starts.
 
-    `unknown` are operators whose kernels memplan does not know and which may need more. For ExecuTorch, the head is the
-    planned memory, and the tail the memory of a delegate. On a named processor, the tail is what the runtime keeps for
-    the method, and `temporary` what kernels and delegates need for a short time. For TFLite Micro, `temporary` is the
-    most memory that uses the head before tensors do. `target` is the processor with the kernels, if given; otherwise,
-    the numbers hold for the host. `said` are operators whose scratch sizes the user stated, so that the totals are
-    minima. `flash` is the size of the model itself, and `scratch` the most bytes of the head that a kernel uses as
-    scratch.
+    The head has tensors and scratch memory, the tail has persistent data. `unknown` are operators whose kernels memplan
+    does not know and which may need more. For ExecuTorch, the head is the planned memory, and the tail the memory of a
+    delegate. On a named processor, the tail is what the runtime keeps for the method, and `temporary` what kernels and
+    delegates need for a short time. For TFLite Micro, `temporary` is the peak memory that uses the head before tensors
+    do. `target` is the processor with the kernels, if given; otherwise, the numbers hold for the host. `said` are
+    operators whose scratch sizes the user stated, so that the totals are minima. `flash` is the size of the model
+    itself, and `scratch` the maximum of the head's bytes that a kernel uses as scratch.
     """
 
     runtime: str = Field(_TFLM, exclude_if=lambda name: name == _TFLM)
@@ -60,6 +60,7 @@ def failure_of_kernels(arena: RuntimeArena) -> list[Failure]:
 
 
 def _unknown_sentence(arena: RuntimeArena) -> str:
+    """Return a sentence about the operators whose memory is unknown, with the flags that would state it."""
     way = scratch_flags(arena.unknown, "SIZE")
     return f"what kernels of {', '.join(arena.unknown)} ask for and keep is not known{way and f': {way} says it'}"
 
@@ -82,6 +83,7 @@ def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failur
 
 
 def _read_arena(value: Any) -> RuntimeArena:
+    """Return the runtime arena that a JSON value describes; raises FormatError."""
     try:
         return RuntimeArena.model_validate(value)
     except ValidationError as error:

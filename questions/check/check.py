@@ -156,6 +156,7 @@ def _make_plan(problem: Problem, budgets: Mapping[str, int], chosen: PlanOptions
     quiet = replace(making, report=ignore_report, note=None)
 
     def plan_in_share(problem: Problem, /, *, share: float) -> Plan:
+        """Return a plan of the problem, made in this share (0 to 1) of the remaining time."""
         return make_plan(problem, options=chosen, control=quiet if share == 1 else quiet.child(share))
 
     return plan_within(problem, budgets, plan_in_share)
@@ -221,6 +222,7 @@ def _placement_changes(now: PlacementTable, then: PlacementTable) -> PlacementCh
 
 
 def _places_by_id(table: PlacementTable) -> dict[int | str, tuple[str, int]]:
+    """Return the pool's name and the offset of each placed buffer, by the buffer's id."""
     rows = zip(table.ids, table.pool.tolist(), table.offset.tolist(), strict=True)
     return {name: (table.pool_names[pool], offset) for name, pool, offset in rows}
 

@@ -82,10 +82,11 @@ class PoolGrowth(Answer):
 
 
 class Difference(Answer):
-    """The difference between two plans, in bytes; values are None if unknown, as sizes and lifetimes without problems.
+    """The difference between two plans, in bytes; a value is None if it is unknown.
 
-    `least_moves`, `least`, `proved`, `peak_without_keeping` and `eps` are the new plan's claims about kept placements.
-    `growth` has the causes of growth for each pool, if both plans are valid and their problems are known.
+    Sizes and lifetimes are unknown if the problem of a plan is. `least_moves`, `least`, `proved`,
+    `peak_without_keeping` and `eps` are the new plan's claims about kept placements. `growth` has the causes of growth
+    for each pool, if both plans are valid and their problems are known.
     """
 
     added: tuple[Id, ...]
@@ -141,6 +142,7 @@ def difference_of(before: Baseline, after: Baseline, is_over: Callable[[], bool]
 
 
 def _known_peak(plan: Plan, used: Mapping[str, int]) -> int | None:
+    """Return the plan's peak, or else the sum of its pools' used bytes; None if neither is known."""
     return plan.peak if plan.peak is not None else sum(used.values()) if used else None
 
 
@@ -152,7 +154,7 @@ def _pool_uses(plan: Plan, problem: Problem | None) -> dict[str, int]:
 
 
 def _can_move(problem: Problem | None, name: Id) -> bool:
-    """Return True if a buffer of the problem has bytes and is not an alias; also True if the problem is unknown."""
+    """Return True if the named buffer has bytes and is not an alias, or if the problem is unknown."""
     if problem is None:
         return True
     i = problem.index.get(name)

@@ -79,7 +79,10 @@ class MoveReasons:
         return "free", "its old place is free"
 
     def _occupant(self, i: int, q: int, offset: int) -> Id | None:
-        """Return the first conflicting buffer that now occupies bytes of buffer `i`'s old place; None if none does."""
+        """Return the buffer that now has bytes of buffer `i`'s old place while both are alive, or despite a conflict.
+
+        Of several such buffers, it is the one that collides first; None if there is none.
+        """
         high = offset + int(self.problem.buffers.size[i])
         is_near = (self.pool == q) & (self.low < high) & (self.high > offset)
         is_near &= (self.begins < self.is_over[i]) & (self.is_over > self.begins[i])

@@ -37,7 +37,8 @@ class Failure(Answer):
 class CheckedPool(Answer):
     """The bytes that a plan uses in a pool, its budget, and its use in the baseline (`before`); None if unknown.
 
-    `growth` is `used` minus `before`. `causes` are the buffers by which `live_set`, the live set of the peak, grew.
+    `growth` is `used` minus `before`. `live_set` is the live set at the pool's peak, and `causes` are the buffers that
+    made it grow.
     """
 
     name: str

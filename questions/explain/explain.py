@@ -93,7 +93,7 @@ def explain(
 
 
 def _answer_from_plan(problem: Problem, plan: Plan, explanation: Explanation | None) -> ExplainAnswer:
-    """Return the answer for a plan: the peaks of its pools if it has placements, else the given explanation."""
+    """Return the answer for a plan: the peaks of its pools, or the given explanation if the plan has no placements."""
     is_placed = plan.status in ("optimal", "feasible")
     return ExplainAnswer(
         status="fits" if is_placed else "infeasible" if plan.status == "infeasible" else "unknown",
@@ -105,6 +105,7 @@ def _answer_from_plan(problem: Problem, plan: Plan, explanation: Explanation | N
 
 
 def _timed_plan(problem: Problem, options: ExplainOptions, running: Control, kept_s: float, **more: Any) -> Plan:
+    """Return the plan that a solve finds in the remaining time, except the last `kept_s` seconds."""
     limit_s, control = max(0.02, running.remaining_s - kept_s), running.solve_control(keeping_s=kept_s)
     return solve(problem, time_limit_s=limit_s, deterministic=options.deterministic, control=control, **more)
 
@@ -176,6 +177,7 @@ def explanation_lines(found: ExplainAnswer) -> Iterator[str]:
 
 
 def _progress(event: Mapping[str, Any]) -> str | None:
+    """Return a progress line for a reported reason; None for every other stage."""
     stage = event.get("stage")
     return f"{stage}: {event['explanation']['message']}" if stage in ("witness", "irreducible") else None
 

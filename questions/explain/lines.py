@@ -44,6 +44,7 @@ def lines_of_repairs(found: Repairs) -> Iterator[str]:
 
 
 def _lines_of_operations(found: OrderRepairs) -> Iterator[str]:
+    """Yield one line per repair of operations, or a line that there is none, and one line per change not tried."""
     for each in found.repairs:
         cost = f"{each.extra_cost:,} more to compute, {each.extra_traffic:,} bytes of traffic"
         yield f"repair       {_operations_repair_text(each)}: {cost}, peak {each.peak_after:,}"

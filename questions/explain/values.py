@@ -93,7 +93,8 @@ class OrderRepair(PlanValue):
 class OrderRepairs(PlanValue):
     """The repairs of a graph, the smallest change first; all its orders need at least `least_live_peak` bytes.
 
-    `proved`: if there is no repair, no order fits that runs each operation once. `left_out`: changes not tried, why.
+    `proved`: if there is no repair, it is proved that no order fits that runs each operation once. `left_out` has the
+    reason for each kind of change that was not tried.
     """
 
     status: Outcome
@@ -131,10 +132,11 @@ class WitnessSet(PlanValue):
 
 
 class BufferWorth(PlanValue):
-    """The worth of a buffer: how far the peak falls without it, and how far it may grow at that peak.
+    """The worth of a buffer: how far the peak falls without it, and how far it may grow without raising the peak.
 
     `gain_if_dropped` and `gain_if_shrunk` (to `shrunk_to` bytes) are (least, most) in bytes. Growth by `may_grow` bytes
-    is proved to fit, above `may_grow_at_most` not to fit. `by`: the evidence of the gain. `exact`: all are exact.
+    is proved to fit, and growth by more than `may_grow_at_most` bytes is proved not to fit. `by` is the evidence for
+    the gain. `exact`: all of these values are exact.
     """
 
     id: Id

@@ -81,11 +81,13 @@ def change_worths(problem: Problem, plan: Plan, options: ExplainOptions, control
 
 
 def _solve_for(problem: Problem, control: Control, limit_s: float, start: Plan | None = None) -> Plan:
+    """Return the plan of a solve that ends after `limit_s` seconds or when the control is cancelled."""
     cancelled = Control(cancelled=control.cancelled)
     return solve(problem, time_limit_s=limit_s, deterministic=control.counts_work, start=start, control=cancelled)
 
 
 def _set_capacity(problem: Problem, size: int | None) -> Problem:
+    """Return the problem with another size (bytes; None: unlimited) of its only pool."""
     return replace_fields(problem, pools=[problem.pools[0].model_copy(update={"size": size})])
 
 
@@ -110,7 +112,7 @@ class _Study:
         return tuple(rows)
 
     def _open_worth(self, i: int) -> BufferWorth:
-        """Return trivial bounds for a buffer not examined in time, and count the buffer as left out."""
+        """Return the worth, 0 to the whole peak, of a buffer that was not examined in time; count it as left out."""
         self.left_out += 1
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
         return BufferWorth(id=name, size=size, gain_if_dropped=(0, self.peak), exact=False, by="open")
@@ -184,6 +186,7 @@ class _Study:
         return (gain, max(gain, self.peak - least)), "search" if gain == self.peak - least else "open"
 
     def _changed_plan(self, changed: Problem) -> Plan:
+        """Return a plan of a changed problem, searched from the given plan for a few seconds."""
         return _solve_for(changed, self.control, min(_CALL_S, self.control.remaining_s), self.plan)
 
     def pools(self) -> tuple[PoolWorth, ...]:
@@ -260,6 +263,7 @@ class _Study:
         everything = np.ones(len(ids), dtype=np.bool_)
 
         def cost(rule: ProblemRule) -> RuleCost:
+            """Return by how many bytes the peak falls if this rule alone is dropped."""
             objective = self.problem.objective
             gain, _ = self._peak_reduction(
                 lambda: replace_fields(subproblem(self.problem, everything, [rule]), objective=objective)
@@ -300,7 +304,7 @@ class _SinglePool:
         return max(others, int(self.offset[k]) + size) if size else others
 
     def growth(self, i: int) -> Interval:
-        """Return the least and the most bytes by which buffer `i` may grow without raising this peak.
+        """Return the least and the most bytes by which buffer `i` may grow without raising the given plan's peak.
 
         The buffer may certainly grow up to the next buffer above it; the live sets limit its growth in any plan.
         """

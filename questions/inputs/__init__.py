@@ -32,7 +32,7 @@ EXAMPLE_PLAN: dict[str, Any] = {
 
 
 class PlanAndProblem(WireValue):
-    """A plan together with its problem."""
+    """A plan, together with the problem that it solves."""
 
     problem: Problem
     plan: Plan

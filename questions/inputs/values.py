@@ -67,9 +67,11 @@ def read_inputs(
     read: Callable[[Input[Any], Any, InputValues, Reader], Any],
     reader: Reader | None = None,
 ) -> InputValues:
-    """Return a question's inputs by name; `read` reads each one, given the earlier inputs and a reader.
+    """Return a question's inputs by name; raises InputError.
 
-    An input that is not given is derived by its function `absent` from files already read. Raises InputError.
+    `read` reads an input from its given value, the earlier inputs and the reader. An input without a given value is
+    derived by its function `absent` from the files that were read before. If a file determines a plan's problem, this
+    problem replaces the input `problem`.
     """
     values, reader = dict[str, Any](), reader or Reader()
     for each in sorted(inputs, key=lambda each: each.reads_last):

@@ -29,7 +29,7 @@ _MOST_BUFFERS = 10_000
 
 
 class ObjectsAnswer(AnswerOfFile):
-    """Shared objects and their total size, in bytes or in texels; `optimal` means that no objects have a smaller sum.
+    """Shared objects and their total size, in bytes or in texels; `optimal` means that no objects have a smaller total.
 
     `ways` has the totals of other systems' strategies that apply (`by-size`, `in-order`, `flow`, `relay` and more);
     `by` is the strategy that found the objects.

@@ -28,7 +28,10 @@ _PLANS_AND_DISTANCE = r"([0-9]+)@([0-9]+)"
 
 
 def _number_of_plans(value: object) -> object:
-    """Return the number in an option's text; raises an error for `PLANS@DISTANCE`, which sets two options."""
+    """Return the number of plans that a text spells; return any other value unchanged.
+
+    Raises an error for `PLANS@DISTANCE`, because the distance is a separate option.
+    """
     if isinstance(value, str) and (pair := re.fullmatch(_PLANS_AND_DISTANCE, value)):
         raise rule_error(f"must be a number, with distance as a separate option: plans {pair[1]}, distance {pair[2]}")
     return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
@@ -113,6 +116,7 @@ def plan(
         return _plan_again(problem, keep, options, running)
 
     def first_plan(share: float) -> Plan:
+        """Return a plan made in this share (0 to 1) of the remaining time, with the reason if nothing fits."""
         # Counted work is not divided, so each search gets the full amount.
         limit_s = running.remaining_s if running.counts_work else share * running.remaining_s
         report = None if running.report is ignore_report else lambda progress: running.report(progress.facts())

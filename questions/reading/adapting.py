@@ -128,7 +128,10 @@ def align_problem(problem: Problem, alignment: int) -> Problem:
 
 
 def _add_weights(problem: Problem, read: ImportedProblem | None, weights: Weights) -> Problem:
-    """Return the problem with a model's constants, alive all the time; only they use the last of several pools."""
+    """Return the problem with a model's constants as buffers that are alive all the time; raises OptionError.
+
+    If there are several pools, the other buffers may no longer use the last one.
+    """
     if read is None or (constants := read.constants) is None:
         raise OptionError("weights: must be given for models and operations, got a file of lifetimes")
     pools = (RAM,) if problem.pools == (Pool(),) else problem.pools
@@ -149,7 +152,11 @@ def _add_weights(problem: Problem, read: ImportedProblem | None, weights: Weight
 
 
 def _add_copies(problem: Problem, read: ImportedProblem | None, texts: Sequence[str]) -> Problem:
-    """Return the problem with copies of buffers, alive all the time, from texts NAME=NUMBER; raises OptionError."""
+    """Return the problem with NUMBER copies of a buffer, all alive all the time, for each text NAME=NUMBER.
+
+    The buffer itself counts as a copy. Without NAME, all inputs and outputs of the program are copied. Raises
+    OptionError.
+    """
     rows, (start, end) = {str(row["id"]): row for row in _rows(problem)}, _whole_span(problem)
     seen: dict[int | str, str] = {}
     for text in texts:
@@ -205,7 +212,12 @@ def _add_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
 
 
 def _apply_order(problem: Problem, texts: Sequence[str]) -> Problem:
-    """Return the problem with a conflict for each pair of buffers that no chain of ordered pairs keeps apart."""
+    """Return the problem with a conflict for each pair of buffers that the ordered pairs do not keep apart.
+
+    Each text A,B orders two buffers. Buffers are kept apart if one lifetime ends before the other begins, and a chain
+    of ordered pairs leads from the earlier buffer to the later one. If the problem has `reuse` pairs, only these may
+    get a conflict. Raises OptionError.
+    """
     position = {str(name): i for i, name in enumerate(problem.buffers.ids)}
     after = [0] * len(position)  # for each buffer, the buffers after it, as bits
     for text in texts:
@@ -287,6 +299,7 @@ def _refuse_second(option: str, row: Row, given: dict[int | str, str], text: str
 
 
 def _read_bytes(option: str, text: str) -> int:
+    """Return the bytes of a size such as `64KiB`; raises OptionError that names the option."""
     try:
         return parse_size(text)
     except ValueError as error:
@@ -300,6 +313,7 @@ def _whole_span(problem: Problem) -> tuple[int, int]:
 
 
 def _rows(problem: Problem) -> list[Row]:
+    """Return the fields of all buffers of a problem."""
     return [problem.buffers.fields(i) for i in range(len(problem.buffers))]
 
 

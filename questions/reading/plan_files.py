@@ -73,7 +73,7 @@ def _placements_of_offsets(rows: list[object], problem: Problem) -> PlacementTab
 
 
 def closest_reading(imported: ImportedProblem, data: bytes, name: str | None, options: ModelOptions) -> ImportedProblem:
-    """Return the model read with views aliased or separate: the reading whose own plan has fewer violations."""
+    """Return the model read with views aliased or separate, whichever gives its own plan fewer violations."""
     if imported.own_plan is None or options.views == "separate" or not imported.views.aliases:
         return imported
     apart = importers.read_model(data, name, options.model_copy(update={"views": "separate"}))
@@ -85,7 +85,7 @@ def _count_violations(imported: ImportedProblem) -> int:
 
 
 def refuse_unseen(imported: ImportedProblem, problem: Problem) -> None:
-    """Raise FormatError if a model's plan seems valid although some of its storages are unknown."""
+    """Raise FormatError if a model's own plan has no violation but some of the model's storages are unknown."""
     unseen = [finding.message for finding in imported.warnings if finding.rule == "unknown-storage"]
     if imported.own_plan is not None and unseen and not verify(problem, imported.own_plan):
         raise FormatError(f"no fault is seen in its plan, but it cannot be called valid: {unseen[0]}")

@@ -66,6 +66,7 @@ SizeList = Annotated[tuple[Bytes, ...], Field(min_length=1, max_length=MOST_SIZE
 
 
 def _kind_of_sizes(value: object) -> str | None:
+    """Return the tag by which pydantic selects the type of sizes: a range or a list; None for any other value."""
     return (
         f"{TYPE_STEP}range"
         if isinstance(value, dict | SizeRange)
@@ -185,6 +186,7 @@ def sweep(
     report_after = 1 if combinations <= MOST_SIZES else _REPORT_AFTER
 
     def plan_one(sized: Problem, smaller: Plan | None) -> Plan:
+        """Return the best plan of a problem with set sizes, searched from the plan for smaller sizes."""
         return _best_plan(sized, smaller or start, options, running)
 
     for alignment, chosen in product(options.alignments or (None,), product(*changes)):
@@ -219,6 +221,7 @@ def _combination_count(sizes: SizesOf, changes: Sequence[Sequence[Change]], opti
 
 
 def _change_problem(problem: Problem, alignment: int | None, changes: Sequence[Change]) -> Problem:
+    """Return the problem after the changes of one combination, also aligned if an alignment is given."""
     changed = apply_changes(problem, changes)
     return changed if alignment is None else align_problem(changed, alignment)
 
@@ -239,6 +242,7 @@ def _best_plan(problem: Problem, start: Plan | None, options: SweepOptions, runn
 
 
 def _plan_rank(plan: Plan) -> tuple[bool, float, float]:
+    """Return the key that sorts plans from best to worst: plans without a peak last, then by cost and peak."""
     return plan.peak is None, plan.cost or 0.0, float(plan.peak or 0)
 
 
@@ -319,6 +323,7 @@ def _sizes_field(value: object) -> SizesOf:
 
 
 def _sizes_json(sizes: SizesOf) -> dict[str, Any]:
+    """Return the swept sizes of each pool as JSON: a list, or the first and last size and the step of a range."""
     return {
         name: list(its) if isinstance(its, tuple) else {"first": its.start, "last": its.stop - 1, "step": its.step}
         for name, its in sizes.items()

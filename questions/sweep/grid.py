@@ -55,7 +55,7 @@ def plans_by_size(
 
 
 def _grid_neighbours(place: tuple[int, ...], by: int) -> Iterator[tuple[int, ...]]:
-    """Yield the grid positions that are `by` steps away along a single axis."""
+    """Yield the positions in the grid of sizes that differ from `place` by `by` steps along exactly one axis."""
     for axis in range(len(place)):
         yield (*place[:axis], place[axis] + by, *place[axis + 1 :])
 
@@ -105,6 +105,7 @@ def _apply_larger_bound(larger: Plan, plan: Plan) -> Plan:
 
 
 def _plan_score(plan: Plan) -> tuple[float | None, ...]:
+    """Return the values by which plans are compared, in order of importance: the cost, then each pool's used bytes."""
     return plan.cost, *(use.used for use in reversed(plan.pools))
 
 
@@ -174,6 +175,7 @@ def refuse_unknown(problem: Problem, changes: Sequence[Change]) -> None:
 
 
 def _changes_field(value: object) -> tuple[tuple[Change, ...], ...]:
+    """Return the lists of changes in a field of a body; raises OptionError."""
     try:
         return _GRID.validate_python(value)
     except ValidationError as error:

@@ -104,6 +104,7 @@ def _comparable_plan(plan: Plan) -> Plan:
 
 
 def _compared_values(plan: Plan) -> tuple[Any, ...]:
+    """Return the values that equal answers have in common: peak, cost and, for a plan without a peak, the status."""
     return plan.peak, plan.cost, plan.peak is None and plan.status
 
 

@@ -87,7 +87,7 @@ def pool_peaks(
 
 
 def _bound_conditions(problem: Problem, plan: Plan) -> list[str]:
-    """Return, for each pool, which plans its bound covers: plans that are no worse in all earlier goals."""
+    """Return, by pool, the phrase that limits its bound to plans that are no worse in earlier goals; may be empty."""
     kind, names = kind_of(problem, plan), [excerpt(pool.name) for pool in problem.pools]
     conditions = []
     for q in range(len(names)):
@@ -166,13 +166,14 @@ def _pinned_prefix(tower: list[int], pinned: set[int]) -> list[int]:
 
 
 def _padding(problem: Problem, placed: PlacedBuffers, found: LowestPlaces, i: int) -> int:
-    """Return the idle bytes below a buffer if its alignment causes them; else 0."""
+    """Return the idle bytes below buffer `i` if its or its pool's alignment causes them; 0 if it has another cause."""
     own, pool = int(problem.buffers.alignment[i]), problem.pools[int(placed.pool[i])].alignment
     idle = int(found.idle[i])
     return idle if int(found.lowest[i]) == int(placed.offset[i]) and idle < lcm(own, pool) else 0
 
 
 def _ids_at(ids: Sequence[Id], positions: Sequence[int]) -> tuple[Id, ...]:
+    """Return the ids at these positions, at most MOST_NAMED of them."""
     return tuple(ids[i] for i in positions[:MOST_NAMED])
 
 
@@ -226,6 +227,7 @@ def _peak_sentence(peak: PoolPeak, pinned_at: int | None) -> str:
 
 
 def _names_text(names: Sequence[Id]) -> str:
+    """Return the first ids of buffers as text, with the number of further ids."""
     first_names = [excerpt(name) for name in names[:_NAMED]]
     if len(names) > _NAMED:
         first_names.append(f"{len(names) - _NAMED:,} others" if len(names) > _NAMED + 1 else "1 other")
@@ -233,6 +235,7 @@ def _names_text(names: Sequence[Id]) -> str:
 
 
 def _join_words(told: Sequence[str]) -> str:
+    """Return the texts joined by commas, and by "and" before the last one."""
     return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
 
 

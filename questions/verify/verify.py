@@ -146,6 +146,7 @@ def verify(
 
 
 def _drop_plan(part: A, options: VerifyOptions) -> A:
+    """Return a part of the answer, without its plan unless plans were requested."""
     return part if options.with_plans else part.model_copy(update={"plan": None})
 
 
@@ -186,7 +187,7 @@ def verdict_on(
 
 
 def _mending_obstacle(problem: Problem, plan: Plan) -> str | None:
-    """Return why no valid plan can keep any placement of this plan; None if one can."""
+    """Return why no valid plan can keep a placement of this plan; None if no obstacle is known."""
     try:
         refuse_other_plan(problem, plan)
     except PlanError as error:
@@ -270,6 +271,7 @@ def _valid_lines(found: Verdict) -> Iterator[str]:
 
 
 def _certificate_field(value: object) -> ProofText:
+    """Return the certificate in a field of a body; raises FormatError unless the field is a text."""
     if not isinstance(value, str):
         raise FormatError(f"certificate: must be a text, got {excerpt(value)}")
     return ProofText(value)

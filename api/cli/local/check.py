@@ -34,7 +34,7 @@ _BUDGETS = (
     beside=(PAGE,),
 )
 def check(line: CommandLine) -> int:
-    """Check one model with its table of the budgets file, or each model of a folder."""
+    """Check one model with its table of the budgets file, or each model of a folder; return the exit status."""
     if is_folder(line):
         return check_folder(line)
     call = read_call(apply_budgets(line))

@@ -61,6 +61,7 @@ def apply_budgets(line: CommandLine) -> CommandLine:
 
 
 def _read_tables(line: CommandLine, *, of_all: bool) -> Tables | None:
+    """Return the tables of the budgets file that the command line names; None without a budgets file."""
     path = line.given["budgets_file"]
     given = Path(line.given["problem"])
     return None if path is None else read_as(path, lambda data: _parse_tables(data, Path(path).parent, of_all, given))
@@ -69,8 +70,9 @@ def _read_tables(line: CommandLine, *, of_all: bool) -> Tables | None:
 def _parse_tables(data: bytes, folder: Path, of_all: bool, given: Path) -> Tables:
     """Return tables of flag values from a budgets file, which is TOML; raises InputError, one sentence per fault.
 
-    Names are relative to `folder`, where the budgets file is; hints also look in the folder `given`, which is checked.
-    Only with `of_all` must every named model exist, because a build that checks one model may lack the other files.
+    Names are relative to `folder`, the folder of the budgets file; hints also look for them in `given`, the folder that
+    is checked. Every named model must exist only if all models are checked (`of_all`), because a build that checks one
+    model may lack the other files.
     """
     try:
         content = tomllib.loads(data.decode())
@@ -157,6 +159,7 @@ def check_folder(line: CommandLine) -> int:
     is_table = not reports and wants_table(arguments["display"])
 
     def keep(one: CommandLine, answer: Check) -> None:
+        """Store the check of one model, and print its line: in the table, or else as a message."""
         checks.append(answer)
         has_budget = any(pool.budget is not None for pool in answer.pools) or not answer.pools
         text = f"{answer.subject}: {'; '.join(check_lines(answer))}{'' if has_budget else '; without budget'}"

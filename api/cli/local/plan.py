@@ -100,7 +100,7 @@ def plan(line: CommandLine) -> int:
 
 
 def _read_inputs_of(call: Call) -> Mapping[str, Any]:
-    """Return the inputs: one problem, or several models joined; empty if operations are reordered first."""
+    """Return the inputs: one problem, or several models joined as one; empty if the operations are to be reordered."""
     reader, given = call.reader, call.flags
     is_reordered = _BEST in (given["order"] or ())
     if is_reordered and given["more"]:
@@ -128,7 +128,7 @@ def _write_parts(call: Call, answer: Plan, path: str) -> None:
 
 
 def _show_plan(call: Call, answer: Plan) -> Plan:
-    """Write a plan in the requested format, and messages for people; return it with facts about its certificate."""
+    """Write a plan to its output files and the terminal, and return it with facts about its certificate."""
     flags, problem = call.flags, call.values["problem"]
     is_quiet, display = flags["quiet"], flags["display"]
     if answer.heaps is not None:

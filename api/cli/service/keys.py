@@ -108,6 +108,7 @@ def _open_keys() -> Iterator[Keys]:
 
 
 def _key_facts(key: Key) -> dict[str, object]:
+    """Return the facts about a key as JSON values, with times as text and without the key's secret."""
     return {
         "name": key.name,
         "id": key.id,

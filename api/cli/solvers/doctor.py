@@ -70,6 +70,7 @@ def _library_state(folder: Path) -> str:
 
 
 def _can_find(package: str) -> bool:
+    """Return True if a package can be imported; False also if the search for it fails."""
     try:
         return is_installed(package)
     except (ImportError, ValueError):
@@ -77,6 +78,7 @@ def _can_find(package: str) -> bool:
 
 
 def _version_text(package: str) -> str:
+    """Return a package's name with its version; with `-` if it is not installed, alone if the version is unknown."""
     if not _can_find(package):
         return f"{package} -"
     try:

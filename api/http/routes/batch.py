@@ -146,6 +146,7 @@ class _Batch:
         return answer.content
 
     def _read_submission(self, line: bytes, about: dict[str, Any]) -> tuple[CompiledProblem, Options]:
+        """Return a submission's compiled problem and its options, and store its id in `about`; raises InputError."""
         asked = parse_request(PLAN, head_of(JSON, self.wanted.query), line, terms=OF_A_LINE)
         # Checking the options also stores the submission's id, which errors of the problem need, so do it first.
         options = self._check_options(asked, about)
@@ -165,6 +166,7 @@ class _Batch:
 
 
 async def _result_lines(request: Request, found: _Batch) -> AsyncIterator[bytes]:
+    """Yield the result lines of a batch; the batch is cancelled when the client disconnects."""
     async with found.service.caller(request) as cancelled, aclosing(found.results(cancelled)) as results:
         async for line in results:
             yield line
@@ -178,5 +180,6 @@ def _submission_id(name: object) -> str | int | None:
 
 
 def _result_line(about: dict[str, Any], kind: str, written: bytes) -> bytes:
+    """Return a submission's result line: the facts `about` it, and the plan or error, already written as JSON."""
     head = json.dumps(about, separators=(",", ":")).encode()
     return head[:-1] + f',"{kind}":'.encode() + written.strip() + b"}\n"

@@ -103,6 +103,7 @@ async def _shape_answer(request: Request, job: Job) -> Response:
 
 
 async def _plan_response(request: Request, job: Job, content: bytes) -> Response:
+    """Return the response with a job's plan, in the format of the job's options or else of the Accept header."""
     plan_format = job.options.get("format") or format_accepted(request)
     if plan_format != "json":
         head, body = await _request_of(request, job)
@@ -117,6 +118,7 @@ def _write_plan(body: bytes, head: str, content: bytes, plan_format: str) -> byt
 
 
 def _problem_json(body: bytes, kind: str, head: str) -> bytes | None:
+    """Return the JSON of the problem in a job's request; None if the job is not a plain plan request."""
     problem = _plain_problem(body, kind, head)
     return None if problem is None else memplan_json.write_problem(problem)
 

@@ -163,6 +163,7 @@ def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[
     is_plan = kind == PLAN
 
     async def call(request: Request) -> Response:
+        """Return the response to a question's HTTP request, in the form that its query selects; raises MemplanError."""
         service, arrived = Service.find_service(request), time.monotonic()
         wanted = AnswerWishes.from_request(request, question.answer)
         media = media_type(request)

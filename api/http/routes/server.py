@@ -27,7 +27,7 @@ class Health(BaseModel):
 
 
 class Ability(Health):
-    """What a server that is ready cannot do for now, in sentences."""
+    """The state of a ready server: `limits` has a sentence for each thing that it cannot do at present."""
 
     limits: list[str] | None = None
 

@@ -73,6 +73,7 @@ class Connection(HttpToolsProtocol):
             self.loop.call_later(_REST_S, self._close_after, answered)
 
     def _close_after(self, answered: RequestResponseCycle | None) -> None:
+        """Close the connection if its latest answer is still `answered`, whose request has not arrived completely."""
         if self.cycle is answered and answered is not self._whole:
             self._close()
 

@@ -198,10 +198,10 @@ def empty_result(compiled: CompiledProblem, reason: StopReason = "cancelled") ->
 
 
 def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: CachedPlan) -> CachedPlan:
-    """Return the better of two plans: a plan proved optimal, else the better score, else the longer search.
+    """Return the better of two plans: one that is proved optimal, else the one with the lower score or longer search.
 
     Claims of `known` are ignored if this process proved those of `found` for other units. If both bounds are for the
-    same units, the returned plan carries the better one.
+    same units, the returned plan carries the better bound.
     """
     if known is None:
         return found
@@ -209,6 +209,7 @@ def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: Cached
         known = known.unclaimed_plan
 
     def rank(one: CachedPlan) -> tuple[bool, Score, float]:
+        """Return a plan's sort key: proved plans first, then lower scores, then longer searches."""
         return not one.is_final, one.score(compiled), -one.searched_s
 
     best, other = sorted((known, found), key=rank)
@@ -219,6 +220,7 @@ def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: Cached
 
 
 def _assignment_of_plan(compiled: CompiledProblem, plan: Plan) -> Assignment | None:
+    """Return a plan as an assignment with its score; None if its placements do not match the instance."""
     assignment = assignment_of(compiled.problem, compiled.instance, plan.placements)
     return (
         None

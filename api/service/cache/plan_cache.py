@@ -145,6 +145,7 @@ class PlanCache:
         return CachedPlan.read(await self._read_from_store(problem_hash), with_claims=with_claims)
 
     async def _read_from_store(self, problem_hash: str) -> StoredPlan | None:
+        """Return the store's plan for a problem hash; None without a plan or store, or if the store fails."""
         if self._store is None:
             return None
         try:

@@ -84,7 +84,7 @@ def change_state(
 
 
 def note_end(connection: Connection, state: State, key_id: str | None, more: int) -> None:
-    """Count a key's job that ended in a state, and the `more` bytes of its answer, which are now stored."""
+    """Add an ended job to the totals: its final state, and the `more` bytes of its answer, which count for its key."""
     note_change(connection, "ended", state, 1)
     note_change(connection, "bytes", key_id, more)
 

@@ -66,6 +66,7 @@ def matching(pattern: re.Pattern[str], rule: str) -> AfterValidator:
     """Return a validator for an optional text that the whole pattern must match; `rule` is the error's text."""
 
     def check(text: str | None) -> str | None:
+        """Return the text or None; raises PydanticCustomError for a text that the pattern does not match."""
         if text is not None and not pattern.fullmatch(text):
             raise PydanticCustomError("rule", "{rule}, got {shown}", {"rule": rule, "shown": excerpt(text)})
         return text
@@ -91,8 +92,10 @@ class JobQuery(BaseModel):
 
 @dataclass(frozen=True)
 class JobCounts:
-    """The numbers of jobs of all servers: unfinished jobs by state, ended jobs by state, and the stored bytes.
+    """The numbers of jobs of all servers.
 
+    open, ended: the numbers of unfinished and of ended jobs by state.
+    kept_bytes: the bytes that all jobs store.
     oldest_s: the age of the oldest waiting job in seconds; 0 if none waits.
     workers: the number of live servers and workers that run jobs.
     """
@@ -195,10 +198,11 @@ class Jobs:
     def _is_full(
         self, connection: Connection, name: str, count: Callable[[], int], most: int, more: int = 1, near: int = _NEAR
     ) -> bool:
-        """Return True if `more` jobs or bytes would exceed a limit; they are recounted near it, and after a second.
+        """Return True if `more` jobs or bytes would exceed the limit `most`.
 
-        Counting is too slow for every request. Other servers add fewer than `near` between two counts, and near the
-        limit a lock lets only one transaction at a time count.
+        The stored count may be a second old, because counting is too slow for every request; near the limit, it is
+        recounted. Other servers add fewer than `near` between two counts, and near the limit a lock lets only one
+        transaction at a time count.
         """
         now, (at, found) = time.monotonic(), self._counted.get(name, (-inf, 0))
         if now - at > _COUNT_S:
@@ -266,6 +270,7 @@ class Jobs:
         rows = schema.jobs.c
 
         def cancel(connection: Connection) -> Job | None:
+            """Cancel a waiting job, or request a running one to end; return the job, or None if it is unknown."""
             if not change_state(
                 connection, "cancelled", (rows.id == job_id) & (rows.state == "queued"), is_cancel_asked=True
             ):
@@ -314,7 +319,10 @@ def remove_jobs(connection: Connection, which: ColumnElement[bool]) -> int:
 
 
 def _drop_requests(connection: Connection, key_id: str | None, needed: float, before: float) -> int:
-    """Drop requests of a key's jobs that ended before a time, largest first; return the number of bytes freed."""
+    """Drop requests of a key's jobs that ended before a time, largest first, until `needed` bytes are free.
+
+    Return the number of bytes freed, which may be smaller, because a call drops a limited number of requests.
+    """
     rows, sent = schema.jobs.c, schema.submissions.c
     # Select jobs by the time of their end, not by state, so that the index by bytes yields the largest at once.
     wanted = select(rows.id, func.length(sent.body).label("bytes")).join(schema.submissions, sent.job_id == rows.id)
@@ -342,6 +350,7 @@ def _full_error(connection: Connection, key_id: str | None, said: str) -> FullEr
 
 
 def _find_job(connection: Connection, which: ColumnElement[bool]) -> Job | None:
+    """Return the only job that matches a condition; None if no job does."""
     row = connection.execute(select(*COLUMNS).where(which)).one_or_none()
     return None if row is None else Job(**row._mapping)
 

@@ -199,7 +199,7 @@ def _claim_next(connection: Connection, holder: str, full: Sequence[str | None],
 
 
 def _next_key_condition(connection: Connection, full: Sequence[str | None]) -> ColumnElement[bool] | None:
-    """Return a condition that selects the jobs of the first waiting key outside `full`; None without such a key.
+    """Return a condition that selects the jobs of the key whose job is next, outside `full`; None without such a key.
 
     Usually, the first waiting job already has such a key. Otherwise, the index finds each waiting key in one step from
     the previous key, and the key's first job in two more, however many jobs a full key has.
@@ -234,7 +234,7 @@ def _next_key_condition(connection: Connection, full: Sequence[str | None]) -> C
 def _write_state(
     connection: Connection, job: Job, values: Mapping[str, Any], answer: WorkAnswer | None, events: int = 1
 ) -> int | None:
-    """Change a running job if its lease is valid; return the number of its last new event, or None if invalid."""
+    """Change a running job if its lease is valid; return the number of its last new event, or None for a lost lease."""
     packed, state = None if answer is None else pack(answer.content), values.get("state")
     more = ANSWER_BYTES if packed is None else literal(len(packed))
     if answer is not None:

@@ -23,7 +23,7 @@ Change = Callable[[StoredPlan | None], StoredPlan | None]
 
 
 class Plans:
-    """The table of known plans; each method runs in one transaction unless its docstring differs."""
+    """The table of known plans; each method runs in one transaction unless its docstring says otherwise."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -66,6 +66,7 @@ class Plans:
         totals = select(func.count(), func.coalesce(func.sum(columns.bytes), 0)).select_from(schema.plans)
 
         def remove(connection: Connection) -> bool:
+            """Remove the oldest plans beyond the limits, at most _AT_ONCE of them; return True if any were removed."""
             count, size = connection.execute(totals).one()
             most = most_bytes if disk is None else min(most_bytes, (size + disk.capacity(connection)) // _SHARES)
             gone: list[str] = []
@@ -83,6 +84,7 @@ class Plans:
 
 
 def _find_plan(connection: Connection, problem_hash: str, is_locked: bool = False) -> StoredPlan | None:
+    """Return the known plan for a problem hash, with its row locked if `is_locked`; None if no plan is known."""
     columns = [schema.plans.c[name] for name in StoredPlan.__dataclass_fields__]
     wanted = select(*columns).where(schema.plans.c.hash == problem_hash)
     # SQLite has no row locks and ignores FOR UPDATE, which is harmless because it allows only one writer.

@@ -72,6 +72,7 @@ def write_scatter(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _region_length(pool: PlacedPool) -> int:
+    """Return the bytes of a pool's memory region, at least 1: the pool's size, or its used bytes without a size."""
     return max(pool.extent if pool.pool.size is None else pool.pool.size, 1)
 
 

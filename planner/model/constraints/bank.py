@@ -62,7 +62,10 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 
 
 def _used_together(kept: KeptBuffers, uses: list[BankUse], allowed: Bool) -> tuple[I64, npt.NDArray[np.float64]]:
-    """Return codes n * i + j of the pairs i < j in each entry that share an allowed pool, and the pairs' weights."""
+    """Return pairs i < j of kept buffers that an entry names and that share an allowed pool, and each pair's weight.
+
+    A pair is coded as the number n * i + j. A pair in several entries is listed once for each entry.
+    """
     codes, weights = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
     for use in uses:
         at = kept.home[[kept.problem.index[name] for name in use.buffers]]

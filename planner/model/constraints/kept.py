@@ -60,7 +60,10 @@ class KeptBuffers:
         return len(self.source)
 
     def rows(self, pairs: Iterable[tuple[Id, Id]]) -> I64:
-        """Return pairs of ids as rows (i, j) of kept buffers, with roots for aliases, without zero-size buffers."""
+        """Return pairs of ids as rows (i, j) of kept buffers; an alias counts as the kept buffer that contains it.
+
+        Pairs with a buffer that is not kept, because it has no bytes, are left out.
+        """
         all_pairs = list(pairs)
         positions = np.fromiter(
             map(self.problem.index.__getitem__, chain.from_iterable(all_pairs)), np.int64, 2 * len(all_pairs)
@@ -137,7 +140,7 @@ def group_of(problem: ProblemFields, name: Id) -> int:
 
 
 def common_times(first: Iterable[tuple[int, int]], second: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the time ranges that are in both of two sets of half-open lifetimes."""
+    """Yield the time ranges that two sets of half-open lifetimes have in common."""
     others = list(second)
     for start, end in first:
         for since, until in others:

@@ -46,9 +46,13 @@ def contradictions(problem: ProblemFields) -> Breaks:
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return the lists `share` of `may_share` pairs that are alive together; others may share bytes in any case."""
+    """Return the lists `share`: for each kept buffer, its `may_share` partners that are alive together with it.
+
+    Pairs that are never alive together are left out, because they may share bytes in any case.
+    """
 
     def lives(i: int) -> list[tuple[int, int]]:
+        """Return the lifetimes of kept buffer `i`, as half-open ranges of live sets."""
         rows = slice(int(kept.first[i]), int(kept.first[i + 1]))
         return list(zip(kept.start[rows].tolist(), kept.end[rows].tolist(), strict=True))
 

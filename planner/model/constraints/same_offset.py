@@ -49,7 +49,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
 def _breaks_between_pools(
     problem: ProblemFields, pool_of: Callable[[int], int], choices: list[tuple[int, ...]]
 ) -> Breaks:
-    """Yield a broken rule for each constraint across different pools, and for each invalid buffer in `same_offset`."""
+    """Yield a broken rule for each constraint that ties buffers of several pools, and for wrong `same_offset` sets."""
     table, names = problem.buffers, [excerpt(pool.name) for pool in problem.pools]
     for i in problem.roots:
         if pool_of(i) not in choices[i]:

@@ -65,6 +65,7 @@ def rules_of(problem: Problem, kept: Bool) -> list[ProblemRule]:
 
 
 def _pool_rules(problem: Problem) -> Iterator[ProblemRule]:
+    """Yield the rules of the pools: each non-empty reserved range, and each alignment above 1."""
     for q, pool in enumerate(problem.pools):
         for k, (_, size) in enumerate(pool.reserved):
             if size > 0:
@@ -83,6 +84,7 @@ def _entry_rules(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
 
 
 def _buffer_rules(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
+    """Yield the rules of single kept buffers (a mask (n,)): pins, alignments, and rules on offsets and on pools."""
     table = problem.buffers
     has_choice = len(problem.pools) > 1
     for i in np.flatnonzero(kept & (table.offset >= 0)).tolist():

@@ -130,7 +130,7 @@ class Reasoning:
         return reason
 
     def _min_size(self, found: Explanation) -> int:
-        """Return the least size in bytes that is not ruled out for the reason's pool; 0 if the reason names no pool."""
+        """Return the least size in bytes that may suffice for the reason's pool; 0 if the reason names no pool."""
         if found.pool is None:
             return 0
         unit, size = self.instance.unit, self.problem.pools[self.problem.pool_index[found.pool]].size or 0
@@ -197,9 +197,11 @@ class Reasoning:
         everything = set(rules)
 
         def query(left: list[ProblemRule]) -> Answer:
+            """Return whether the kept buffers fit if only these rules remain."""
             return self._fit_answer(self.kept, everything.difference(left))
 
         def report(left: list[ProblemRule]) -> None:
+            """Record that all rules but these are dropped."""
             self.dropped = tuple(everything.difference(left))
 
         # Usually no rule is needed, so first try to prove that with a single query without any rule.
@@ -218,6 +220,7 @@ class Reasoning:
         items = mine[np.argsort(area[mine], kind="stable")].tolist()
 
         def report(left: list[int]) -> None:
+            """Keep only the buffers of these bodies, and report the core that they form."""
             self.kept = self._body_mask(set(left))
             self._report("core", self._current_explanation(irreducible=False, kind=self.kind, names=left, rules=rules))
 
@@ -238,9 +241,11 @@ class Reasoning:
         return np.bincount(self.bodies, weights=table.size * time, minlength=len(table))
 
     def _is_infeasible(self, kept: Bool) -> bool:
+        """Return True if the kept buffers (a mask (n,)) are proved not to fit."""
         return self._fit_answer(kept) == "no"
 
     def _fit_answer(self, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Answer:
+        """Return whether the kept buffers (a mask (n,)) fit without the dropped rules: `fits`, `no` or `open`."""
         return (
             self.queries.fit_answer(subproblem(self.problem, kept, dropped), self.is_quick or None)
             if kept.any()

@@ -74,6 +74,7 @@ class Candidates:
         return {root: merge_spans(spans) for root, spans in spans_.items()}
 
     def _list_candidates(self) -> Iterator[Candidate]:
+        """Yield every single change that may help: first those of place and lifetime, then those of sharing bytes."""
         plain = self._plain_buffers()
         for i in self._buffers_in_time(plain):
             yield from self._place_candidates(i)

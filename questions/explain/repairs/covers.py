@@ -59,7 +59,7 @@ class _CoverSearch:
             yield from self.extend((*chosen, c), more, lacks - self.saved[:, c], left - 1)
 
     def _helpful_candidates(self, used: Touched, lacks: I64, left: int) -> list[int]:
-        """Return the candidates, best first, after which `left - 1` further ones can still cover the hardest row."""
+        """Return the candidates, best first, with which `left - 1` more may cover the row that has the least slack."""
         rows = np.flatnonzero(lacks > 0)
         if len(rows) == 0 or self.is_over():
             return []

@@ -48,7 +48,10 @@ def repairs_of(problem: Problem, plan: Plan, options: ExplainOptions, control: C
 
 @dataclass(eq=False)
 class _Search:
-    """One search for repairs; `failed` maps each insufficient set to the candidates that may change why it fails."""
+    """A running search for repairs.
+
+    `failed` maps each insufficient set of candidates to those candidates that may affect the reason why the set fails.
+    """
 
     problem: Problem
     plan: Plan
@@ -96,6 +99,7 @@ class _Search:
 
     @property
     def _is_complete(self) -> bool:
+        """True if infeasibility is proved, and no set of changes was left undecided or untried."""
         return self.opens == 0 and not self.is_cut_short and self.plan.status == "infeasible"
 
     def _try_sets_of(self, count: int) -> None:
@@ -186,6 +190,7 @@ class _Search:
         return True
 
     def _make_repair(self, changes: tuple[RepairChange, ...], problem: Problem, plan: Plan) -> Repair:
+        """Return the repair of these changes, with its cost, and with the peak of the plan that proves it."""
         assert plan.peak is not None, "a plan with placements has a peak"
         return Repair.model_construct(
             rank=len(self.found) + 1,

@@ -54,7 +54,10 @@ class OldPlaces:
         return is_moved
 
     def keepable_places(self, least: Least) -> tuple[Bool, Cover]:
-        """Return the mask of old places that can be kept, judged by pairs, and a vertex cover: the buffers to move."""
+        """Return the mask of buffers that keep their old places, and the cover of all collisions: buffers that move.
+
+        Only pairs are judged, so a plan with all these places need not exist.
+        """
         weight = self.weights(least)
         cover = cheapest_cover(self.collisions, weight, _fixed_mask(self.problem))
         stays = self.offset != ABSENT
@@ -63,7 +66,7 @@ class OldPlaces:
         return stays, cover
 
     def concurrent_with_moved(self, stays: Bool) -> Bool:
-        """Return the mask of buffers that are alive at the same time as a buffer that cannot keep its place."""
+        """Return the mask of buffers that are alive at the same time as a buffer outside the mask `stays`."""
         table = self.problem.buffers
         is_new = (~stays) & (table.size > 0)
         is_new[list(table.aliases)] = False
@@ -112,6 +115,7 @@ def _usable_placements(problem: Problem, placements: PlacementTable) -> Placemen
 
 
 def _row_mask(n: int, rows: Mapping[int, str]) -> Bool:
+    """Return a mask (n,) that is True at the keys of `rows`."""
     mask = np.zeros(n, dtype=np.bool_)
     mask[list(rows)] = True
     return mask
@@ -205,6 +209,7 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
     bound = 0
 
     def choose_buffer(i: int) -> None:
+        """Add buffer `i` to the cover, and remove its pairs; its neighbours with one remaining pair become leaves."""
         chosen.add(i)
         for j in near.pop(i):
             near[j].discard(i)

@@ -45,7 +45,10 @@ def ends_for(problem: Problem, best: Plan, eps: Fraction, *, any_end: bool = Fal
 
 
 def limit_pools(problem: Problem, ends: Sequence[int], best: Plan) -> Problem:
-    """Return the problem with pools cut at their ends; for objective `cost`, buffers keep the best plan's pools."""
+    """Return the problem with the size of each pool set to its end in `ends`, in bytes, and with the objective `fit`.
+
+    For the objective `cost`, each buffer is also confined to the pool that it has in the best plan.
+    """
     pools = tuple(pool.model_copy(update={"size": end}) for pool, end in zip(problem.pools, ends, strict=True))
     limited_problem = problem.model_copy(update={"pools": pools, "objective": "fit"})
     return limited_problem if problem.objective != "cost" else _confine_to_pools(limited_problem, best)

@@ -139,7 +139,10 @@ class _Replan:
         return self.weight <= self.bound or self.is_over
 
     def _step_deadline(self, limit_s: float) -> Deadline:
-        """Return a stage's deadline, at most `limit_s` seconds from now; if work is counted, the re-plan's deadline."""
+        """Return the deadline of a stage: in `limit_s` seconds, or at the end of the re-plan if that is sooner.
+
+        If work is counted, only the end of the re-plan counts.
+        """
         return self.deadline if self.options.deterministic else self.deadline.limit_to(limit_s)
 
     def run(self) -> Plan:
@@ -160,6 +163,7 @@ class _Replan:
         return self._final_plan()
 
     def _move_weight(self, placements: PlacementTable) -> int:
+        """Return the total weight of the buffers that these placements move from their old places."""
         return int(self.weights[self.old.moved_mask(placements)].sum())
 
     def _offer(self, placements: PlacementTable, by: str) -> None:
@@ -170,6 +174,7 @@ class _Replan:
             self.best, self.weight, self.by = placements, weight, by
 
     def _missed_wishes(self, placements: PlacementTable) -> int:
+        """Return the number of buffers that these placements put at another place than the wished one."""
         return 0 if self.wished is self.old else int(self.wished.moved_mask(placements).sum())
 
     def _plan_with_pins(self, stays: Bool, places: OldPlaces) -> None:
@@ -216,6 +221,7 @@ class _Replan:
         return Places(pools[placements.pool[source]], placements.offset[source] // unit)
 
     def _offer_places(self, places: Places, by: str) -> None:
+        """Convert an instance's places to placements and offer them; `by` names the method that found them."""
         self._offer(lift(self.question, self._instance, column(places.pool), column(places.offset)), by)
 
     def _improve_by_ejection(self, stays: Bool) -> bool:
@@ -274,7 +280,7 @@ class _Replan:
             self.bound = max(self.bound, min(self.weight, self._forced_weight + fewest.bound))
 
     def _neighbourhood(self, k: int) -> I64:
-        """Return the instance positions of all moved buffers, and of the buffers alive near the `k`-th moved one."""
+        """Return the instance positions of all moved buffers, and of _AROUND buffers nearest in time to the k-th."""
         instance = self._instance
         away = np.flatnonzero(self.old.moved_mask(self.best)[instance.source])
         middle = (instance.start[instance.first[:-1].clip(max=len(instance.start) - 1)]).astype(np.float64)
@@ -313,7 +319,7 @@ class _Replan:
 
     @property
     def _has_best_ends(self) -> bool:
-        """True if the pool ends follow from an optimal plan, or are the sizes of the pools."""
+        """True if the ends to which pools may be filled are final: an optimal plan's, or the pools' own sizes."""
         if self.options.accept == "fit" or self.problem.objective == "fit":
             return all(pool.size is not None for pool in self.problem.pools)
         return self.base.plan.status == "optimal"
@@ -333,5 +339,6 @@ class _Replan:
         return "time_limit" if self.is_over else "work_limit"
 
     def _pool_numbers(self, pool: I64) -> I64:
+        """Return pools, given as indices into the best placements' names, as positions in the problem."""
         names = [each.name for each in self.problem.pools]
         return column(np.array([names.index(name) for name in self.best.pool_names], dtype=np.int64)[pool])
