@@ -76,6 +76,7 @@ def ceil_div(size: int, divisor: int) -> int:
 
 
 def _concat_shape(given: NodeFacts) -> list[Shape]:
+    """Return the shape of a Concat: the sum of the sizes along its axis, and the first input's sizes otherwise."""
     rows = [given.shape(k) for k in range(len(given.shapes))]
     axis = given.attributes["axis"]
     shape = list(rows[0])
@@ -84,6 +85,7 @@ def _concat_shape(given: NodeFacts) -> list[Shape]:
 
 
 def _reshape(given: NodeFacts) -> list[Shape]:
+    """Return the shape of a Reshape; a wanted size of -1 is computed from the number of elements."""
     shape, wanted = given.shape(0), given.input_values(1, "shape")
     if not given.attributes.get("allowzero"):
         wanted = [shape[k] if size == 0 else size for k, size in enumerate(wanted)]
@@ -95,7 +97,7 @@ def _reshape(given: NodeFacts) -> list[Shape]:
 
 
 def cancel_sizes(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shape]:
-    """Cancel the fraction of two products of sizes: return both lists without the factors that they have in common."""
+    """Return both lists of sizes without the factors that they share: the products' fraction is cancelled."""
     rest, rest_of_bottom = list(top), []
     for size in bottom:
         if size in rest:
@@ -111,6 +113,7 @@ def _flatten_shape(given: NodeFacts) -> list[Shape]:
 
 
 def _expand(given: NodeFacts) -> list[Shape]:
+    """Return the shape of an Expand: the broadcast of the input's shape and the wanted shape."""
     mine, other = given.shape(0), given.input_values(1)
     rank = max(len(mine), len(other))
     rows = [[1] * (rank - len(row)) + list(row) for row in (mine, other)]
@@ -158,6 +161,7 @@ def _tile(given: NodeFacts) -> list[Shape]:
 
 
 def _pad(given: NodeFacts) -> list[Shape]:
+    """Return the shape of a Pad: the input's sizes plus the pads at both ends of each axis."""
     shape, pads = list(given.shape(0)), given.input_values(1, "pads")
     axes = given.input_values(3, "", range(len(shape)))
     for k, axis in enumerate(axes):
@@ -166,6 +170,7 @@ def _pad(given: NodeFacts) -> list[Shape]:
 
 
 def _range(given: NodeFacts) -> list[Shape]:
+    """Return the shape of a Range: the number of values from `start` to before `limit`."""
     rows = [given.input_values(k)[0] for k in range(3)]
     if any(isinstance(each, float) and not each.is_integer() for each in rows) or not rows[2]:
         raise OpenShapeError

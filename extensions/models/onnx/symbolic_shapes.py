@@ -54,6 +54,7 @@ class SymbolicShapes(NodeShapes):
         return array if any(isinstance(each, SymbolicNumber) for each in array.flat) else array.astype(np.int64)
 
     def _infer(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
+        """Return the output types of one node by ONNX's inference or, if it leaves sizes unknown, by a rule."""
         inferred = super()._infer(node, k, types, known)
         if not any(0 in shape for shape in self._node_facts(node, types, known).shapes if shape):
             # Some of ONNX's rules return 0 for a size computed from a named dimension, so discard types with a 0.
@@ -129,7 +130,7 @@ Fold = Callable[[Arrays, NodeAttributes], Any]
 
 
 def _elementwise_fold(function: Callable[[Any, Any], Any]) -> Fold:
-    """Return the evaluation of a binary operator, element by element with broadcasting."""
+    """Return a function that evaluates a binary operator element by element, with broadcasting."""
     return lambda given, _: np.frompyfunc(function, 2, 1)(given[0], given[1])
 
 
@@ -158,7 +159,7 @@ def _fold_division(given: Arrays, attributes: NodeAttributes) -> Any:
 
 
 def _variadic_fold(function: Callable[[int, int], int]) -> Fold:
-    """Return the evaluation of an operator that combines all its inputs pairwise, such as Max."""
+    """Return a function that evaluates an operator such as Max, which combines all its inputs one after another."""
     return lambda given, _: _combine_arrays(function, given)
 
 

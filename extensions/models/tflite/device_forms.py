@@ -1,4 +1,7 @@
-"""Search for the form of a model with the smallest arena: as given, reordered or split, with or without a plan."""
+"""Search for the form (rewritten version) of a model with the smallest arena.
+
+Forms differ in the order of operators, in operators split into parts, and in a plan inside the file.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,10 @@ _FORMS = 2
 
 @dataclass(frozen=True)
 class DeviceForm:
-    """A form of a model: its file, its arena, and its multiplications divided by those of the original."""
+    """A version of a model (as given, reordered or in parts): its file, its arena, and its relative multiplications.
+
+    `macs_ratio` divides its multiplications by those of the original.
+    """
 
     data: bytes
     arena: ModelArena
@@ -56,7 +62,7 @@ class FormSearch:
         self.notes: list[str] = []
 
     def run(self) -> DeviceForm:
-        """Return the best form found; append to `notes` the reasons why kinds of forms are impossible."""
+        """Return the best form found; append to `notes` why some kinds of forms are impossible for this model."""
         graph = read_model_graph(self.given.data, None, self.options.model_copy(update={"alignment": None})).graph
         best = self._smaller_form(self.given, self._planned_form(self.given))
         with self._record_message("order"):

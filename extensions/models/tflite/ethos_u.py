@@ -76,7 +76,10 @@ def _scratch_tensors(
 def _tie_rows(
     rows: list[Buffer], scratch: Sequence[str], places: dict[str, int], apart: frozenset[str]
 ) -> list[Buffer]:
-    """Give each buffer inside a live scratch tensor its offset relative to that tensor, and return all buffers."""
+    """Return all buffers; each buffer that lies in a scratch tensor while both are alive keeps its distance from it.
+
+    `places` maps buffers to offsets in the file's plan. Buffers in `apart` are in other memory, and stay unchanged.
+    """
     index = {row.id: i for i, row in enumerate(rows)}
     done = {index[name] for name in apart if name in index}
     for name in scratch:

@@ -300,6 +300,7 @@ def _subgraphs(row: Table, name: str, n_subgraphs: int) -> tuple[int, ...]:
 
 
 def _indices(row: Table, field: int, name: str, n_tensors: int, *, least: int) -> tuple[int, ...]:
+    """Return the indices in a list field. Raises FormatError for an index below `least` or not below `n_tensors`."""
     indices = row.integers(field, name, "i")
     for k, index in enumerate(indices):
         if not least <= index < n_tensors:
@@ -308,6 +309,7 @@ def _indices(row: Table, field: int, name: str, n_tensors: int, *, least: int) -
 
 
 def _content(entry: Table, buffers: list[Table]) -> bytes:
+    """Return the bytes of the buffer to which a metadata entry refers. Raises FormatError for an unknown buffer."""
     index = entry.integer(1, "buffer", "I")
     if index >= len(buffers):
         raise FormatError(f"{entry.path}.buffer: must be below {len(buffers)}, got {index}")

@@ -278,6 +278,7 @@ class _Program:
                 self.widened[tensor.id] = self._tensor_bytes(tensor)
 
     def _declare_output(self, subgraph: Subgraph, index: int, written: set[int], operator: Operator) -> None:
+        """Declare an operator's output as a buffer, and mark it as written."""
         tensor = subgraph.tensors[index]
         if index in written or tensor.is_constant:
             raise FormatError(f"{operator.path}.outputs: must be unwritten and not constant, got {excerpt(tensor.id)}")

@@ -93,7 +93,7 @@ def temporaries(graph: Subgraph, operator: Operator, target: Target) -> Iterator
 
 
 def _request_order(graph: Subgraph, operator: Operator) -> tuple[int, ...]:
-    """Return the positions of the tensors that a kernel requests, in its order; -1 means the output."""
+    """Return the positions of the inputs that a kernel requests, in the order of requests; -1 is the output."""
     name, n_inputs = operator.name, len(operator.inputs)
     kind = data_type_of(graph, operator)
     if name == "ADD_N":

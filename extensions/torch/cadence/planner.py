@@ -84,6 +84,7 @@ def greedy_by_size_paper_literal(problem: Problem, seed: int, stop_check: StopCh
 
 
 def _offset_after_obstacles(pool: _PoolState, tensor: Tensor, stop_check: StopCheck) -> int:
+    """Return the lowest conflict-free offset: 0 or the end of a tensor. Without room, it is outside the pool."""
     offset = 0
     while pool.can_hold(tensor, offset) and (other := pool.first_obstacle(tensor, offset)) is not None:
         stop_check()
@@ -112,7 +113,7 @@ def _gap_above(pool: _PoolState, tensor: Tensor, below: Iterable[_PlacedTensor])
 
 
 def _plan_by_rule(problem: Problem, rule: _FindOffset, stop_check: StopCheck, *, is_sorted: bool) -> PlannerAnswer:
-    """Place pinned tensors, then tensors that may use one pool only, then all others; `rule` proposes each offset."""
+    """Place pinned tensors, then tensors that may use one pool only, then all others; `rule` returns each offset."""
     pools = [_PoolState(q, pool.size, pool.alignment, []) for q, pool in enumerate(problem.pools)]
     all_tensors = tensors(problem, stop_check)
     pinned = [tensor for tensor in all_tensors if tensor.offset is not None]
@@ -148,6 +149,7 @@ def _place_in_first(
     *,
     is_sorted: bool,
 ) -> bool:
+    """Place a tensor at the offset of `rule` in the first of its pools that can hold it; return False if none can."""
     for pool in pools:
         if pool.position not in tensor.pools:
             continue
@@ -161,6 +163,7 @@ def _place_in_first(
 
 
 def _add_to_pool(pool: _PoolState, tensor: Tensor, offset: int, problem: Problem) -> None:
+    """Add a tensor to a pool at an offset. Raises _CollisionError if the bytes are in use."""
     other = pool.first_obstacle(tensor, offset)
     if other is not None:
         mine, theirs = (excerpt(problem.buffers.ids[one.position]) for one in (tensor, other.tensor))

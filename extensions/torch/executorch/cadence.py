@@ -136,6 +136,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # Exec
 
     @staticmethod
     def _apply_plan(specs: tuple[Any, ...], plan: Plan, state: Any) -> None:
+        """Write the offsets of a plan into the specs, and record the placed specs in `state`."""
         at = {row.id: row for row in plan.placements}
         for k, spec in enumerate(specs):
             place = at[f"spec:{k}"]

@@ -51,7 +51,7 @@ class WrapperStorage:
 
 @dataclass(frozen=True)
 class MadeElsewhere:
-    """A value computed by an external kernel: the step, line, kernel, and element sizes of its arguments."""
+    """A value that an external kernel computes: the call's step and line, the kernel, its arguments' element sizes."""
 
     when: int
     line: int

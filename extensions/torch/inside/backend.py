@@ -65,6 +65,7 @@ def memplan(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
 
 
 def _compile_eagerly(module: Any, inputs: Sequence[Any], partition: Partition) -> Any:
+    """Return a compiled module that runs the reordered graphs operation by operation, without inductor."""
     from torch._dynamo.backends.common import aot_autograd
 
     def run(graph: Any, _: Any) -> Any:
@@ -73,12 +74,14 @@ def _compile_eagerly(module: Any, inputs: Sequence[Any], partition: Partition) -
         return interpret(graph if is_ordered else _reorder(graph, partition.time_limit_s))
 
     def partition_graph(joint: Any, inputs: Any, *, num_fwd_outputs: int, **others: Any) -> Any:
+        """Return the forward and backward pass of a joint graph. Raises OptionError if they exceed the capacity."""
         forward, backward = partition(joint, inputs, num_fwd_outputs=num_fwd_outputs, **others)
         if partition.capacity is not None:
             partition.refuse(bytes_of_both_passes(forward, backward, num_fwd_outputs))
         return forward, backward
 
     def infer(graph: Any, _: Any) -> Any:
+        """Return a function that runs a graph without gradients in the best order, if it is within the capacity."""
         order = _reorder(graph, partition.time_limit_s)
         needed = bytes_besides_resident(order, None)
         partition.refuse(None if needed is None else needed + bytes_of(inputs_of(order).values()))
@@ -90,6 +93,7 @@ def _compile_eagerly(module: Any, inputs: Sequence[Any], partition: Partition) -
 
 
 def _compile_by_inductor(module: Any, inputs: Sequence[Any], partition: Partition) -> Any:
+    """Return a module compiled by inductor, with passes chosen by capacity and reordered fused kernels."""
     from torch._inductor.compile_fx import compile_fx
     from torch._inductor.custom_graph_pass import CustomPartitionerFn
 
@@ -101,6 +105,7 @@ def _compile_by_inductor(module: Any, inputs: Sequence[Any], partition: Partitio
             """Disable the cache of compiled graphs, because the result of a search depends on time."""
 
     def check_nodes(nodes: list[Any]) -> list[Any]:
+        """Return inductor's scheduler nodes in the best order. Refuse an inference graph above the capacity."""
         from torch._inductor.virtualized import V
 
         peak, ordered = _schedule_nodes(nodes)

@@ -99,6 +99,7 @@ class TorchStep:
         return recording
 
     def _run_recorded(self, found: Recording, foreach: bool, checkpointed: Collection[str], is_compiled: bool) -> None:
+        """Run the step on copies of its model and inputs inside a recording, twice if it has an optimizer."""
         model, inputs, targets, optimizer = self._copy_arguments()
         named = dict(model.named_modules())
         for name in checkpointed:

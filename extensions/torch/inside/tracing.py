@@ -45,6 +45,7 @@ def interpret(graph: Any, _: Any = None) -> Any:
     interpreter = Interpreter(graph)
 
     def run_boxed(args: list[Any]) -> Any:
+        """Return the results of the graph for `args`, a list that is emptied so that inputs can be freed."""
         try:
             return interpreter.boxed_run(args)
         finally:
