@@ -124,6 +124,7 @@ def _columns(tensors: Sequence[AllocatedTensor]) -> Iterator[Any]:
 
 
 def _refusal_message(tensors: Sequence[AllocatedTensor], answer: Any) -> str:
+    """Return a clause that says why the tensors do not fit into the pools."""
     why = answer.explanation
     if why is None:
         return "the search found no plan within the pools; increase size_hint_bytes"

@@ -109,6 +109,7 @@ def compute(operation: HloOperation, given: Sequence[Array], shape: tuple[int, .
         return None
 
     def apply_known(*values: Any) -> Any:
+        """Return the function of the operands, or an UnknownNumber if they do not determine the result."""
         if kind not in _OF_UNKNOWN and any(isinstance(each, UnknownNumber) for each in values):
             return UnknownNumber()
         try:

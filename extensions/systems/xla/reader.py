@@ -75,7 +75,7 @@ class _SharedPlace:
 
 @dataclass(frozen=True)
 class _Trace:
-    """One run of the heap simulator: groups of buffers at one place, by first buffer, and the group of each buffer."""
+    """One run of the heap simulator: the shared places, keyed by their first buffers, and the place of each buffer."""
 
     groups: dict[int, _SharedPlace]
     of_buffer: dict[int, _SharedPlace]
@@ -161,7 +161,7 @@ def _xla_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
 
 
 def _xla_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int | str, int]:
-    """Map each group of the traces to XLA's offset; several allocations of one trace are put one after another."""
+    """Map each shared place of the traces to XLA's offset; a trace's allocations are put one after another."""
     places: dict[int, tuple[str, int, int]] = {}
     for path, buffer, offset, end in _assignments(assignment):
         places.setdefault(buffer, (path, offset, end))

@@ -261,6 +261,7 @@ def _is_relax(mark: ast.expr) -> bool:
 
 
 def _shape_of(found: ast.expr, dims: Dims) -> tuple[int, ...]:
+    """Return the sizes in a shape such as `R.shape([…])`, or one size for a number. Raises FormatError."""
     if isinstance(found, ast.Call) and dotted_name(found.func) == "R.shape" and found.args:
         found = found.args[0]
     if isinstance(found, ast.Call | ast.Constant):  # A storage has one size, not a list.
@@ -271,6 +272,7 @@ def _shape_of(found: ast.expr, dims: Dims) -> tuple[int, ...]:
 
 
 def _type_name(found: ast.expr) -> str:
+    """Return the element type in `"float32"`, `R.dtype("float32")` or the like. Raises FormatError."""
     if isinstance(found, ast.Call) and len(found.args) == 1:  # The type may be a call such as R.dtype("float32").
         found = found.args[0]
     if isinstance(found, ast.Constant) and isinstance(found.value, str):
