@@ -135,6 +135,7 @@ def is_unwanted() -> Callable[[], bool]:
 
 @contextmanager
 def _dask_executor(address: str, where: str) -> Iterator[ClusterExecutor]:
+    """Yield an executor for the Dask cluster at an address. Raises OptionError if none responds."""
     from distributed import Client
 
     def connect() -> Any:
@@ -189,6 +190,7 @@ def _announce_and_run(topic: str, name: str, work: Callable[[], T]) -> T:
 
 @contextmanager
 def _ray_executor(address: str, where: str) -> Iterator[ClusterExecutor]:
+    """Yield an executor for the Ray cluster at an address. Raises OptionError if none responds."""
     import ray
     from ray.util import connect, disconnect
 

@@ -59,7 +59,7 @@ Change = tuple[str, bool] | None
 
 
 def _change_in_plans(key: tuple[str, str, float], before: Cell, after: Cell) -> Change:
-    """Return a solver's most important change on an instance: in its plans, or else its proofs, or else its peak."""
+    """Return a solver's most important change on an instance: in its plans, else its proofs, else its peak."""
     shares = [
         ("plans", len(before.plans) / len(before.runs), len(after.plans) / len(after.runs)),
         ("proofs", _proved_share(before), _proved_share(after)),
@@ -97,6 +97,7 @@ def _proved_share(cell: Cell) -> float:
 
 
 def _cells_by_key(results: Iterable[Result]) -> dict[tuple[str, str, float], Cell]:
+    """Group the latest results, except skipped ones, into cells keyed by (instance, solver, time limit)."""
     grouped: dict[tuple[str, str, float], list[Result]] = defaultdict(list)
     for row in latest_rows(results):
         if row.outcome != "skipped":

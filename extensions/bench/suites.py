@@ -73,6 +73,7 @@ def files_of(name: str) -> dict[str, bytes]:
 
 
 def _listed_files(path: Path) -> list[_ListedFile]:
+    """Return the entries of a folder's listing; empty without a listing. Raises FormatError."""
     if not path.is_file():
         return []
     try:

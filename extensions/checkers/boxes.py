@@ -18,7 +18,7 @@ MOST_BOXES, LEAF, PER_BOX = 20_000, 1024, 100
 
 
 def has_equal_maximum(symbols, some, others):
-    """Return True if the largest form of each list is proved to have the same value, at all symbol values."""
+    """Return True if it is proved that both lists have the same maximum at all symbol values."""
     if {*map(form_key, some)} == {*map(form_key, others)}:
         return True
     try:
@@ -35,12 +35,14 @@ def prove(symbols, peaks, loads, over):
     room = {}
 
     def refute(at, left):
+        """Raise Refused if every peak in `left` is above the claimed ratio at the symbol values `at`."""
         load = max(symbols.value(form, at) for form in loads)
         if min(max(symbols.value(form, at) for form in forms) for forms in left) * bottom > load * top:
             where = ", ".join(f"{name}={at[name] * symbols.step[name]}" for name in symbols.box if name in at)
             raise Refused(f"the peak must be within the claimed ratio, got more at {where}")
 
     def is_within(form, load, box):
+        """Return True if `form` is proved to be at most (1 + over) * `load` in the whole box."""
         symbols.stop_if_over()  # A box with many forms may take seconds, so check the time limit for each form.
         pair = (form_key(form), form_key(load))
         if pair not in room:

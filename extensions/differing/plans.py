@@ -1,4 +1,7 @@
-"""Several plans of a problem, cheapest first, which differ in the priced pairs they pay for; each has a proof."""
+"""Several plans of a problem, cheapest first, with a proof for each.
+
+Two plans differ in the priced pairs that they pay for: pairs of buffers that may share bytes or a bank at a cost.
+"""
 
 from __future__ import annotations
 

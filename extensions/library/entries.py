@@ -96,6 +96,7 @@ class ProblemLibrary:
         return [entry for each in ([kind] if kind else self.kinds()) for entry in self._read_entries(each)]
 
     def _read_entries(self, kind: str) -> Iterator[Entry]:
+        """Yield the entries in the table of a kind. Raises FormatError for an invalid line."""
         path = self.folder / kind / INDEX
         with os_errors_named(str(path)):
             lines = path.read_bytes().splitlines()

@@ -1,6 +1,6 @@
 """Values of plans and bounds of certificates for each kind of problem, computed only by programs in checkers/.
 
-No checker supports plans of cascades.
+Plans of cascades have no value here, because no checker supports them.
 """
 
 from __future__ import annotations
@@ -79,6 +79,7 @@ def _judge_order(problem: str, text: str, limit: int | None) -> Worth:
 
 
 def _judge_recomputation(problem: str, text: str, limit: int | None) -> Worth:
+    """Return (peak, lower bound) of a recomputation plan. Raises Refused if repetitions cost more than `limit`."""
     most, again = _SEQUENCE.check(problem, text)
     if limit is not None and again > limit:
         raise _SEQUENCE.Refused(f"operations that run again must cost at most {limit}, got {again}")
@@ -154,6 +155,7 @@ def prove_certificate(kind: Kind, problem: str, text: str, limit: int | None) ->
 
 
 def _run_judge(run: Callable[[str, str, int | None], T], problem: str, text: str, limit: int | None) -> T:
+    """Return the result of a checker; its refusals become BrokenRuleError, and its format errors FormatError."""
     try:
         return run(problem, text, limit)
     except REFUSALS as why:

@@ -95,6 +95,7 @@ def _kind_name(row: Result) -> str:
 
 
 def _results_table(caption: str, rows: Sequence[Result]) -> str:
+    """Return an HTML table with the totals of each planner."""
     lines = ["".join(f"<td>{escape(cell)}</td>" for cell in line.cells()) for line in planner_lines(rows)]
     head = "".join(f"<th>{name}</th>" for name in _HEAD)
     problems = count_text(len({row.fingerprint for row in rows}), "problem")
