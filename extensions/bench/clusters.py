@@ -63,6 +63,7 @@ class ClusterExecutor(Executor):
         return future
 
     def _start_task(self, future: Future[T], name: str, work: Callable[[], T]) -> None:
+        """Start a task on the cluster; its result goes to `future`, and `name` counts its starts."""
         raise NotImplementedError
 
     def _settle(self, future: Future[T], there: Future[T]) -> None:

@@ -87,12 +87,14 @@ def _change_in_time(solver: str, pairs: list[tuple[Cell, Cell]], drift: float | 
 
 
 def _time_factor(before: Cell, after: Cell) -> float | None:
+    """Return the factor by which the median CPU time grew; None if a time is unknown."""
     if before.cpu_time_s is None or after.cpu_time_s is None:
         return None
     return max(after.cpu_time_s, SHORTEST_S) / max(before.cpu_time_s, SHORTEST_S)
 
 
 def _proved_share(cell: Cell) -> float:
+    """Return the fraction of runs that proved their plan optimal or the problem infeasible."""
     return sum(run.status in ("optimal", "infeasible") for run in cell.runs if run.is_valid) / len(cell.runs)
 
 

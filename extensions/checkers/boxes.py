@@ -54,6 +54,7 @@ def prove(symbols, peaks, loads, over):
     free = symbols.free_symbols([form for forms in (*peaks, loads) for form in forms])
 
     def undecided_forms(box, left):
+        """Return, for each peak, its forms that are not yet proved to be small enough in the box."""
         return [[form for form in forms if not any(is_within(form, load, box) for load in loads)] for forms in left]
 
     whole = {name: symbols.box[name] for name in sorted(free)}
@@ -77,6 +78,7 @@ def prove(symbols, peaks, loads, over):
 
 
 def _halves(box, name):
+    """Return two boxes that split a box near the geometric mean of a symbol's range."""
     low, high = box[name]
     middle = min(high - 1, max(low, math.isqrt(max(1, low) * high)))
     return [{**box, name: ends} for ends in ((low, middle), (middle + 1, high))]
@@ -87,4 +89,5 @@ def _ratio(low, high):
 
 
 def _count(box):
+    """Return the number of points (combinations of symbol values) in a box."""
     return math.prod(high - low + 1 for low, high in box.values())

@@ -116,6 +116,7 @@ class Symbols:
         return self._new_atom(form, 0)
 
     def _new_atom(self, form, divisor):
+        """Return the form of an atom: floor(form / divisor), or max(form, 0) if the divisor is 0."""
         name = self.known.setdefault((form_key(form), divisor), f"@{len(self.known)}")
         self.atoms[name] = (form, divisor)
         return {(name,): 1}
@@ -236,6 +237,7 @@ class Symbols:
 
 
 def _sample_values(ends):
+    """Return up to three values of a symbol's range (low, high): both ends and their geometric mean."""
     low, high = ends
     high = 64 * max(low, 1) if high is None else high
     return sorted({low, math.isqrt(max(low, 1) * high), high} & set(range(low, high + 1)) | {low})

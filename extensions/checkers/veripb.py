@@ -167,6 +167,7 @@ class Translation(checker.Claim):
         self._add_step(f"pol {formula.below[i, j]} {scaled} s {excess} d")
 
     def _clause_forbidding(self, least):
+        """Return the literals of the clause that some buffer's y is below its value in `least`."""
         return [f"~{self._lower_bound_literal(i, y)}" for i, y in least.items()]
 
     def _lower_bound_literal(self, i, y):
@@ -192,9 +193,11 @@ class Translation(checker.Claim):
         return name
 
     def _add_clause(self, clause):
+        """Add a clause that follows by unit propagation."""
         self._add_step(" ".join(["rup", *(f"1 {literal}" for literal in clause), ">= 1 ;"]))
 
     def _add_step(self, step):
+        """Add a proof step, and return the number of its constraint."""
         self.steps.append(step)
         return len(self.formula.lines) + len(self.steps)
 

@@ -54,26 +54,31 @@ def _int_or_float(value: Any) -> float:
 
 
 def _judge_peak(problem: str, text: str, limit: int | None) -> Worth:
+    """Return (sum of the pools' largest ends, peak of live bytes) of a valid plan."""
     used, _, alive = _PLAN.check(problem, text)
     return sum(used), alive
 
 
 def _judge_fit(problem: str, text: str, limit: int | None) -> Worth:
+    """Return (0, 0) for a valid plan within the limit, because such a problem only asks for one."""
     _PLAN.check(problem, text, [(limit, None)] if limit is not None else None)
     return 0, 0
 
 
 def _judge_cost(problem: str, text: str, limit: int | None) -> Worth:
+    """Return (cost of a valid plan, 0 if the cost is 0, else None because the plan gives no bound)."""
     _, cost, _ = _PLAN.check(problem, text)
     return _int_or_float(cost), 0 if cost == 0 else None
 
 
 def _judge_heaps(problem: str, text: str, limit: int | None) -> Worth:
+    """Return (number of heaps that a valid plan uses, lower bound on it from the live bytes)."""
     used, _, alive = _PLAN.check(problem, text, heap=limit)
     return sum(end > 0 for end in used), -(-alive // (limit or 1))
 
 
 def _judge_order(problem: str, text: str, limit: int | None) -> Worth:
+    """Return (peak of live bytes of a valid order, lower bound for all orders)."""
     most, _ = _SEQUENCE.check(problem, text)
     return most, _SEQUENCE.lower_bound(problem)
 
@@ -87,11 +92,13 @@ def _judge_recomputation(problem: str, text: str, limit: int | None) -> Worth:
 
 
 def _judge_objects(problem: str, text: str, limit: int | None) -> Worth:
+    """Return (total size of the shared objects of a valid answer, lower bound on it)."""
     total, least = _OBJECTS.check(problem, text)
     return total, least
 
 
 def _judge_symbolic(problem: str, text: str, limit: int | None) -> Worth:
+    """Return (proved ratio of the peak to the lower bound at all symbol values, 0)."""
     answer = json.loads(text)
     _VALUES.check(answer, json.loads(problem))
     return _int_or_float(str(answer["proof"]["ratio"])), 0
@@ -115,6 +122,7 @@ def _certified_infeasibility(problem: str, text: str, limit: int | None) -> floa
 
 
 def _certified_order(problem: str, text: str, limit: int | None) -> float | None:
+    """Return the lower bound on the live peak that a certificate for order.py proves."""
     _ORDER.check(problem, text.splitlines())
     return int(text.splitlines()[1].split()[1])
 

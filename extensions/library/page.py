@@ -49,6 +49,7 @@ def planner_lines(rows: Sequence[Result]) -> list[Line]:
 
 
 def _penalised_s(row: Result) -> float:
+    """Return a run's PAR2 time in seconds: an unsolved run counts twice its time limit."""
     return penalised_s(row, is_solved=is_solved(row))
 
 

@@ -95,4 +95,5 @@ def text_at(x: int, y: int, said: str, anchor: str = "start") -> str:
 
 
 def _hint(peak: int, ratio: float) -> str:
+    """Return the SVG title of a point, which browsers show as a hint."""
     return f"<title>{peak:,} bytes at {100 * (ratio - 1):+.2f} % MACs</title>"

@@ -50,6 +50,7 @@ class PlannedFunction:
 
 
 def _log_function(planned: PlannedFunction) -> None:
+    """Log the result for a function, as a warning if the function could not be read."""
     log.log(logging.WARNING if planned.reason.startswith(UNREADABLE) else logging.INFO, "%s", planned)
 
 

@@ -25,6 +25,7 @@ _ITEM, _SIZE = (tvm_ffi.get_global_func(f"ffi.Array{name}") for name in ("GetIte
 
 
 def _operator_handles(*names: str) -> dict[int, str]:
+    """Map the handle of each Relax operator to its name."""
     return {Op.get(f"relax.{name}").__chandle__(): name for name in names}
 
 
@@ -281,6 +282,7 @@ class Lifetimes(Values):
                 tensor.end = self._step + 1
 
     def _mark_escaped(self, value: Value) -> None:
+        """Mark the tensors of a value as visible outside the function, so that they are not planned."""
         for k in leaves_of(value):
             self.tensors[k].escapes = True
 
@@ -295,6 +297,7 @@ def leaves_of(value: Value) -> Iterator[int]:
 
 
 def _has_tensor(type_: Any) -> bool:
+    """Return True if a type is a tensor, may be one, or is a tuple with such an entry."""
     if isinstance(type_, relax.TupleType):
         return any(map(_has_tensor, type_.fields))
     return isinstance(type_, (relax.TensorType, relax.AnyType))

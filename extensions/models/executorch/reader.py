@@ -190,10 +190,12 @@ class _Program:
         return skip.destination
 
     def _declare_chosen(self, value: int) -> None:
+        """Declare a planned tensor to which the branches of a choice move a result."""
         if self._is_planned(value) and not self.draft.is_declared(_id_of(value)):
             self._declare(value, "chosen")
 
     def _convert_instruction(self, row: Instruction) -> None:
+        """Convert a move, delegate, view or kernel to a statement; other instructions add nothing."""
         if row.kind == "move":
             self._convert_move(row)
         elif row.kind == "delegate":

@@ -108,6 +108,7 @@ def cancel_sizes(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shap
 
 
 def _flatten_shape(given: NodeFacts) -> list[Shape]:
+    """Return the two sizes of a Flatten: the products of the sizes before and from its axis."""
     shape, axis = given.shape(0), given.attributes.get("axis", 1)
     return [[product(shape[:axis]), product(shape[axis:])]]
 
@@ -147,6 +148,7 @@ def slice_length(size: int, start: int, end: int, step: int) -> int:
 
 
 def _split_shapes(given: NodeFacts) -> list[Shape]:
+    """Return the shapes of the outputs of a Split, which has given parts or equal ones."""
     shape, axis = given.shape(0), given.attributes.get("axis", 0)
     if given.has_values(1) or "split" in given.attributes:
         parts = given.input_values(1, "split")
@@ -157,6 +159,7 @@ def _split_shapes(given: NodeFacts) -> list[Shape]:
 
 
 def _tile(given: NodeFacts) -> list[Shape]:
+    """Return the shape of a Tile: each size times its number of repetitions."""
     return [[size * times for size, times in zip(given.shape(0), given.input_values(1), strict=True)]]
 
 

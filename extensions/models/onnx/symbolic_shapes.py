@@ -164,6 +164,7 @@ def _variadic_fold(function: Callable[[int, int], int]) -> Fold:
 
 
 def _combine_arrays(function: Callable[[int, int], int], given: Arrays) -> Any:
+    """Return the result of applying a binary function to all arrays one after another, element by element."""
     total: Any = given[0]
     for each in given[1:]:
         total = np.frompyfunc(function, 2, 1)(total, each)
@@ -171,6 +172,7 @@ def _combine_arrays(function: Callable[[int, int], int], given: Arrays) -> Any:
 
 
 def _fold_cast(given: Arrays, attributes: NodeAttributes) -> Any:
+    """Return the array of a Cast unchanged. Raises OpenShapeError unless the target type is a number."""
     if attributes.get("to", 0) not in _INTEGERS + _REALS:
         raise OpenShapeError
     return given[0]

@@ -116,9 +116,11 @@ class FormSearch:
         return replace(form, data=data, arena=self._arena(data), planned=True)
 
     def _arena(self, data: bytes) -> ModelArena:
+        """Return the arena of a form of the model, with the options adapted to this form."""
         return arena_of(data, form_options(self.source, data, self.options))
 
     def _share_s(self) -> float:
+        """Return the seconds that the next search may take: a fixed share of the remaining time."""
         return max(0.05, _SHARE * self.running.remaining_s)
 
     @contextmanager

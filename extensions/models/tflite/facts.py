@@ -187,6 +187,7 @@ class OperatorReader:
         return {**attributes, "layout": "NHWC"} if rank == 4 else attributes
 
     def _constant_attribute(self, word: str, k: int) -> Attributes:
+        """Return the attribute `word` with the integers of input `k`; empty if these are unknown."""
         numbers = self.numbers(k)
         return {} if numbers is None else {word: numbers}
 

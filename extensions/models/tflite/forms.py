@@ -196,4 +196,5 @@ def _merge_steps(region: CascadeRegion, rows: int, columns: int) -> CascadeRegio
 
 
 def _join_spans(spans: Sequence[Span], count: int) -> tuple[Span, ...]:
+    """Return the hulls of every `count` successive spans."""
     return tuple(hull(spans[k : k + count]) for k in range(0, len(spans), count))

@@ -164,6 +164,7 @@ class _Writer:
         return output
 
     def _add_operation(self, step: PartStep) -> None:
+        """Add the operators of a step that runs an operation, whole or on a part of its output."""
         v = self.how.operator_of(self.found.graph.origin(step.operation))
         operator = self.old.operators[v]
         self._add_views(operator.inputs)

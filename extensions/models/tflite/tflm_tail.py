@@ -238,6 +238,7 @@ def _assigned_variable(graph: Subgraph, operator: Operator) -> str | None:
 
 
 def _shared_name(operator: Operator) -> str:
+    """Return the name of the shared variable in a handle operator's options; empty if there is none."""
     options = None if operator.table is None else operator.table.table(4, "builtin_options")
     return "" if options is None else options.text(1, "shared_name")
 

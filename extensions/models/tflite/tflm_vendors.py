@@ -63,6 +63,7 @@ def is_on_npu(operator: Operator, target: Target) -> bool:
 
 
 def _esp_scratch(name: str, at: Window, target: Target) -> int | None:
+    """Return the scratch bytes of ESP-NN's kernel of the operator `name` on the target's processor; None if unknown."""
     if target.name == "esp32s3":
         return _s3_convolution_scratch(at) if name == "CONV_2D" else _s3_depthwise_scratch(at)
     return _p4_convolution_scratch(at) if (target.name, name) == ("esp32p4", "CONV_2D") else 0

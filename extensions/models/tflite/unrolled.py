@@ -115,6 +115,7 @@ def unroll(cascade: Cascade) -> UnrolledCascade:
 
 
 def _full_spans(graph: AccessGraph, tensor: int) -> tuple[Span, Span]:
+    """Return the spans of all rows and of all columns of a tensor."""
     row = graph.tensors[tensor]
     return (0, row.rows), (0, row.columns)
 

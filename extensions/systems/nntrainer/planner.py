@@ -80,6 +80,7 @@ def v3(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
 
 
 def _time_order(rows: list[Row]) -> list[Row]:
+    """Return rows (size, tensor) sorted by start and end of the lifetime, as `std::sort` orders them."""
     return std_sorted(rows, lambda a, b: (a[1].start, a[1].end) < (b[1].start, b[1].end))
 
 

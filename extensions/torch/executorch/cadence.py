@@ -145,6 +145,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # Exec
 
 
 def _buffer_row(spec: Any, name: str) -> dict[str, Any]:
+    """Return the id, size and half-open lifetime of a spec as the fields of a buffer."""
     first, last = spec.lifetime
     return {"id": name, "size": spec.allocated_memory, "start": first, "end": last + 1}
 

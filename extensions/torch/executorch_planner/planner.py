@@ -117,4 +117,5 @@ def _sized_tensors(problem: Problem, stop_check: StopCheck) -> list[tuple[Tensor
 
 
 def _common_alignment(problem: Problem, all_tensors: list[Tensor]) -> int:
+    """Return the least common multiple of all alignments of pools and tensors."""
     return lcm(*{pool.alignment for pool in problem.pools}, *{tensor.alignment for tensor in all_tensors})

@@ -166,6 +166,7 @@ class _Graph:
 
 
 def _sized_symbols(dim: Any, options: ModelOptions) -> list[Any]:
+    """Return the symbols in a dimension for which the options state sizes."""
     return [symbol for symbol in dim.node.expr.free_symbols if symbol.name in options.dims]
 
 

@@ -284,6 +284,7 @@ def _variable_names(*values: ast.expr) -> Iterator[str]:
 
 
 def _called_name(value: ast.expr) -> str:
+    """Return the last part of the called function's name; empty for anything but a call."""
     return ast.unparse(value.func).rpartition(".")[2] if isinstance(value, ast.Call) else ""
 
 

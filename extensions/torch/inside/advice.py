@@ -127,6 +127,7 @@ def _reserved_bytes(
     """Return the peak of reserved bytes; None if the step runs out of memory or the peak reaches `below` bytes."""
 
     def watch(allocator: CachingAllocator, _: dict[int, Block]) -> None:
+        """End the simulation once its peak reaches `below` bytes."""
         if below is not None and allocator.peak >= below:
             raise _AboveError
 

@@ -69,6 +69,7 @@ def _compile_eagerly(module: Any, inputs: Sequence[Any], partition: Partition) -
     from torch._dynamo.backends.common import aot_autograd
 
     def run(graph: Any, _: Any) -> Any:
+        """Return a function that runs a pass operation by operation, in the best order if it is not ordered yet."""
         # With a capacity, the partition has already ordered the forward and the backward pass together.
         is_ordered = partition.capacity is not None
         return interpret(graph if is_ordered else _reorder(graph, partition.time_limit_s))
@@ -128,6 +129,7 @@ def _choose_passes(partition: Partition, joint: Any, inputs: Any, others: Mappin
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     def cut(budget: float) -> Any:
+        """Return torch's minimum-cut partition of the joint graph for a fraction of the activation memory."""
         with config.patch({"activation_memory_budget": budget}):
             return min_cut_rematerialization_partition(deepcopy(joint), inputs, **others)
 
@@ -166,6 +168,7 @@ def _scheduled_peak(graph: Any, *, is_backward: bool) -> int:
     peaks: list[int] = []
 
     def stop(nodes: list[Any]) -> Any:
+        """Record the peak of the scheduler's nodes, and end the compilation by an error."""
         peaks.append(_schedule_nodes(nodes)[0])
         raise _PeakKnownError
 

@@ -118,6 +118,7 @@ def simulate(
     requested = iter(step.requested)
 
     def driver(size: int) -> int | None:
+        """Return the recorded address of the next requested segment, or None if its size differs."""
         address, length = next(requested, (0, -1))
         return address if length == size else None
 

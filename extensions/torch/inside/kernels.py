@@ -112,6 +112,7 @@ class RealKernels:
 
 
 def _layout(value: Any) -> Any:
+    """Return (shape, strides, element type, device) of a tensor."""
     return tuple(value.shape), value.stride() if value.layout == torch.strided else (), value.dtype, value.device
 
 

@@ -202,6 +202,7 @@ class TorchStep:
 
 
 def _call_arguments(inputs: Any) -> tuple[Any, Any]:
+    """Return the positional and the named arguments with which a model is called."""
     return ((), inputs) if isinstance(inputs, dict) else (inputs, {})
 
 

@@ -112,6 +112,7 @@ def read_graph(data: bytes) -> Graph:
 
 
 def _is_compiled(attrs: object) -> bool:
+    """Return True if a graph's attributes contain those that only compiled graphs have."""
     return isinstance(attrs, dict) and not attrs.keys().isdisjoint(("shape", "dltype", "storage_id"))
 
 

@@ -334,4 +334,5 @@ def _called_name(call: ast.Call) -> str:
 
 
 def _buffer_names(value: Value) -> tuple[str, ...]:
+    """Return the names of a value's buffers, without the None of entries that are not tensors."""
     return tuple(entry for entry in value if entry is not None)

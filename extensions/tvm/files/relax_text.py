@@ -52,6 +52,7 @@ class Dims:
         return self._check_dimension(name, found)
 
     def _check_dimension(self, name: object, found: ast.expr) -> int:
+        """Return a size that is an integer in range. Raises FormatError for anything else."""
         if not isinstance(name, int) or isinstance(name, bool) or not 0 <= name <= MAX_BYTES:
             raise FormatError(f"{line(found)}: must be a size or the name of a dimension, got {_cut(found)}")
         return name
@@ -191,6 +192,7 @@ def _is_relax_function(found: ast.AST) -> bool:
 
 
 def _is_module(mark: ast.expr) -> bool:
+    """Return True for a decorator `ir_module`, which marks a class as a module."""
     return dotted_name(mark.func if isinstance(mark, ast.Call) else mark).endswith("ir_module")
 
 
@@ -257,6 +259,7 @@ def _size_operation(found: ast.expr) -> ast.BinOp | None:
 
 
 def _is_relax(mark: ast.expr) -> bool:
+    """Return True for the decorator `R.function`."""
     return dotted_name(mark.func if isinstance(mark, ast.Call) else mark) == "R.function"
 
 
