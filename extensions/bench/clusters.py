@@ -97,7 +97,7 @@ class ClusterExecutor(Executor):
 
 
 def _missing_text(version: str, further: Callable[[], str]) -> str:
-    """Return a sentence if this machine has another version of memplan than `version`, else the result of `further`."""
+    """Return a sentence if this machine's version of memplan is not `version`, else the result of `further`."""
     return further() if version == __version__ else f"has memplan {__version__}, and this one is {version}"
 
 

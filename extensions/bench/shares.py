@@ -68,7 +68,7 @@ def run_share(share: Share) -> Sequence[LineResult]:
 
 
 class _IdleProcesses:
-    """Idle child processes, kept for seconds for further shares, because a start takes as long as 300 small plans."""
+    """Idle child processes, kept some seconds for later shares, because a start takes as long as 300 small plans."""
 
     _waiting: ClassVar[list[tuple[str | None, ChildProcess]]] = []
     _lock = threading.Lock()

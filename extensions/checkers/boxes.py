@@ -30,7 +30,10 @@ def has_equal_maximum(symbols, some, others):
 
 
 def prove(symbols, peaks, loads, over):
-    """Prove that, at all symbol values, some peak is at most (1 + over) * the largest load, or raise an error."""
+    """Prove that, at all symbol values, some peak is at most (1 + over) * the largest load.
+
+    Raises Refused with a counterexample, or Undecided if too many boxes are needed.
+    """
     top, bottom = over.numerator + over.denominator, over.denominator
     room = {}
 

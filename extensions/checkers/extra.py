@@ -87,7 +87,7 @@ class Runs:
         return wanted, again, cost
 
     def useful_tensors(self, done, wanted, again, slack):
-        """Return the bit mask of the tensors that some continuation with an extra cost below `slack` may read."""
+        """Return the bit mask of the tensors that a continuation with an extra cost below `slack` may still read."""
         for v in reversed(range(len(self.cost))):
             runs = self.is_again[v] and self.makes[v] & wanted and (again >> v & 1 or self.cost[v] < slack)
             if not done >> v & 1 or runs:

@@ -149,7 +149,10 @@ class Plan:
         return i != j and q == other and low < self.end[j] and offset < self.end[i]
 
     def bank_clashes(self):
-        """Yield (pair of buffers, weight) for each pair of a `bank` rule that uses a common bank; None: forbidden."""
+        """Yield (pair of buffers, weight) for each pair of a `bank` rule that uses a common bank.
+
+        The weight None means that the pair must not use a common bank.
+        """
         p = self.problem
         for use in self.data.get("bank") or ():
             roots = [p.root[self.index[name]] for name in use["buffers"]]

@@ -184,7 +184,7 @@ def _sort_twins(at: I64, twin: I64) -> I64:
 
 
 def _twins(piece: Piece) -> I64:
-    """Return an array with the number of an earlier interchangeable buffer for each buffer, or -1 if there is none."""
+    """Return an array with the number of an earlier interchangeable buffer for each buffer, or -1 for none."""
     own = np.stack((piece.size, piece.lowest, piece.highest, piece.step), axis=1)
     both = np.stack((piece.price, piece.grid, piece.gap), axis=2)
     twins = np.full(len(piece), -1)

@@ -66,7 +66,7 @@ def _judge_fit(problem: str, text: str, limit: int | None) -> Worth:
 
 
 def _judge_cost(problem: str, text: str, limit: int | None) -> Worth:
-    """Return (cost of a valid plan, 0 if the cost is 0, else None because the plan gives no bound)."""
+    """Return (cost of a valid plan, lower bound), where the bound is 0 for a cost of 0 and otherwise unknown (None)."""
     _, cost, _ = _PLAN.check(problem, text)
     return _int_or_float(cost), 0 if cost == 0 else None
 

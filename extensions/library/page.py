@@ -105,7 +105,10 @@ def _results_table(caption: str, rows: Sequence[Result]) -> str:
 
 
 def _profile(rows: Sequence[Result], caption: str, *, by_ratio: bool) -> str:
-    """Return an SVG chart of each planner's fraction of solved problems over time, or over time / fastest time."""
+    """Return an SVG chart of the fraction of problems that each planner solves over time.
+
+    If `by_ratio`, times are divided by the fastest planner's time for the problem.
+    """
     fastest: dict[str | None, float] = {}
     for row in rows:
         fastest[row.fingerprint] = min(fastest.get(row.fingerprint, 1e9), _penalised_s(row))

@@ -277,7 +277,7 @@ class _Program:
         return list(names)
 
     def _declare_unwritten(self, value: int) -> None:
-        """Declare a tensor that is read before it is written, as a view of another tensor or else as state."""
+        """Declare a tensor that is read before it is written: as a view of the tensor at its place, else as state."""
         base = None if self.method.tensors[value].has_content else self._viewed_tensor(value)
         if base is None:
             self._declare(value, "persistent")

@@ -60,7 +60,7 @@ _Kind = tuple[str, tuple[int, ...]]
 
 
 def _scratch_by_output(model: Model, by_name: Mapping[str, int]) -> dict[str, tuple[int, _Kind]]:
-    """Return (stated scratch bytes, kind) of each operator that has a statement of its own, by its first output."""
+    """Return (scratch bytes, kind) of each operator with scratch stated for it alone, by its first output."""
     whole = replace(model, scratch=by_name)
     found: dict[str, tuple[int, _Kind]] = {}
     for i, graph in enumerate(model.subgraphs):

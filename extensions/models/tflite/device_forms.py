@@ -54,7 +54,7 @@ class DeviceForm:
 
 
 class FormSearch:
-    """The search for the form of a model with the smallest arena; forms without extra multiplications come first."""
+    """The search for a model's form with the smallest arena; forms without extra multiplications are tried first."""
 
     def __init__(self, data: bytes, options: ConvertOptions, running: Control) -> None:
         self.options, self.running, self.source = options, running, data
@@ -76,7 +76,7 @@ class FormSearch:
         return best
 
     def _best_form_in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
-        """Search forms with split operators: return the first that fits, else the smallest (or `best`)."""
+        """Return the first form with split operators that fits the requested arena, else the smallest or `best`."""
         model = rewritable_model(self.given.data, None, graph)
         wanted = CascadeOptions(alignment=ALIGNMENT, macs=self.options.macs, time_limit_s=self._share_s())
         answer = cascade(model.access, wanted, Control(cancelled=self.running.cancelled))

@@ -82,7 +82,7 @@ class _Writer:
         return self.how.tensor_of(self.found.graph.tensor_origin(tensor))
 
     def _value_indices(self) -> list[int]:
-        """Return the tensor index of each value: the old one for a tensor's first whole value, else a new one."""
+        """Return each value's tensor index: a tensor's first whole value keeps the old one, all others get new ones."""
         indices = self.found
         index = [-1] * len(indices.values)
         taken: set[int] = set()

@@ -76,7 +76,7 @@ _SUBGRAPHS_OF: Mapping[str, tuple[tuple[str, int], tuple[int, ...]]] = {
 
 @dataclass(frozen=True)
 class TfliteTensor:
-    """A tensor; its id is its name if that is unique and short, else `#subgraph/index`.
+    """A tensor. Its id is its name, or `#subgraph/index` if the name is too long, not printable or not unique.
 
     `open_dims` are the axes whose sizes are known only at run time; `shape` has placeholders for these sizes.
     """

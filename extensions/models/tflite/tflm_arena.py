@@ -137,7 +137,7 @@ def _refused_types(graph: Subgraph, operator: Operator) -> str | None:
 
 
 def _is_bias_right(graph: Subgraph, operator: Operator) -> bool:
-    """Return False if a fully connected layer's bias has another scale than the products that it is added to."""
+    """Return False if the scale of a fully connected layer's bias differs from that of the products it is added to."""
     if operator.name != "FULLY_CONNECTED" or len(operator.inputs) <= _BIAS or operator.inputs[_BIAS] < 0:
         return True
     indices = (*operator.inputs[: _BIAS + 1], operator.outputs[0])
@@ -326,7 +326,10 @@ def _mirror_pad_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tup
 
 
 def _fourier_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    """Return the scratch bytes of a real Fourier transform: those of its n inputs; its outputs are n / 2 + 1 pairs."""
+    """Return the scratch bytes of a real Fourier transform: the bytes of its n inputs.
+
+    The n inputs follow from its outputs, which are n / 2 + 1 pairs.
+    """
     return ((outputs[0].shape[-1] - 2) * BITS[_tensor_at(inputs, 0).type] // 8,)
 
 

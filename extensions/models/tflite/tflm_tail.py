@@ -79,7 +79,7 @@ def whole_arena(model: Model) -> ModelArena:
 
 
 def arena_space(model: Model, head: int) -> Space:
-    """Return the use of both ends of the arena by a model; `head` is the bytes for tensors and scratch."""
+    """Return how a model uses both ends of the arena; `head` is the bytes of tensors and scratch."""
     space = Space(model.target)
     _count_preparation(model, space)
     _count_planning(model, space, head)
@@ -216,7 +216,7 @@ def _handle_tensors(graph: Subgraph) -> Iterator[TfliteTensor]:
 
 
 def _variable_sizes(model: Model) -> dict[str, int]:
-    """Return the bytes of each named variable that operators share: those of the first value assigned to it."""
+    """Return the bytes of each named variable that operators share: the bytes of the first value assigned to it."""
     sizes: dict[str, int] = {}
     for graph in model.subgraphs:
         for operator in graph.operators:

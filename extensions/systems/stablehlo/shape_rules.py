@@ -54,7 +54,7 @@ def _is_equal(a: int, b: int) -> bool:
 
 
 def _choose(which: Any, a: Any, b: Any) -> Any:
-    """Return `a` or `b` depending on `which`; if that is unknown, their common value, or else an unknown number."""
+    """Return `a` or `b` depending on `which`; if that is unknown, a value common to both, or an unknown number."""
     if isinstance(which, UnknownNumber):
         return a if a is b or (isinstance(a, int) and isinstance(b, int) and a == b) else UnknownNumber()
     return a if which else b

@@ -75,7 +75,7 @@ class _SizeClasses:
 
 
 def _size_class(size: int) -> tuple[int, int]:
-    """Return a block's class (number of bits of its size, part of the power of two), comparable by size."""
+    """Return the size class of a block: (number of bits of its size, position of the size within that power of two)."""
     bits = size.bit_length()
     return bits, (size - (1 << bits - 1)) // (1 << max(0, bits - _LEVELS))
 

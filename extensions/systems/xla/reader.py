@@ -64,7 +64,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 @dataclass
 class _SharedPlace:
-    """XLA's buffers at one offset, which are one buffer of the problem; `alive` has those that are not freed yet."""
+    """Buffers of XLA at one offset, which are one buffer of the problem; `alive` has the buffers not freed yet."""
 
     name: str
     size: int
@@ -122,7 +122,7 @@ class _Trace:
 
 
 def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
-    """Add buffers, such as tuple tables, that are in the allocations of the traces but in none of the traces.
+    """Add buffers, such as tuple tables, that are in an allocation of the traces but occur in no trace.
 
     These buffers are always alive. Those of them that overlap become one buffer.
     """

@@ -97,7 +97,7 @@ def _smallest_gap(pool: _PoolState, tensor: Tensor, stop_check: StopCheck) -> in
 
 
 def _gap_above(pool: _PoolState, tensor: Tensor, below: Iterable[_PlacedTensor]) -> int:
-    """Return the start of the smallest sufficient gap below a conflicting tensor, else the end of all these tensors.
+    """Return the start of the smallest sufficient gap below a conflicting tensor, else the end of all in `below`.
 
     Each pool is searched from offset 0, because an offset found in one pool means nothing in the next.
     """
@@ -134,7 +134,10 @@ def _plan_by_rule(problem: Problem, rule: _FindOffset, stop_check: StopCheck, *,
 
 
 def _only_pool(problem: Problem, tensor: Tensor) -> int | None:
-    """Return the pool of a tensor that names exactly one of several pools, else None; excluded pools do not count."""
+    """Return the only pool that a tensor names, or None if it names several, or if there is only one pool.
+
+    Excluded pools do not count.
+    """
     table = problem.buffers
     names = set(table.pool_choices[int(table.pool_choice[tensor.position])])
     return tensor.pools[0] if len(names) == 1 < len(problem.pools) else None

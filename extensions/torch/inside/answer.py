@@ -304,7 +304,7 @@ def _remaining_bytes(usable: int, live_peak: int, plan: Plan, unlimited: Simulat
 
 
 def _graphs_in_turns(step: StepMemory, device: FitsOptions) -> Turns | None:
-    """Return the bytes that a snapshot's CUDA graphs need if they run in turns; None if there are no graphs."""
+    """Return the bytes that a snapshot's CUDA graphs need if they run one after another; None without graphs."""
     held = sum(segment.size for segment in step.last_segments if segment.private)
     rows: dict[str, list[Buffer]] = {}
     outputs = []

@@ -203,7 +203,10 @@ def _moved_orders(order: list[GraphCapture]) -> Iterator[list[GraphCapture]]:
 def _outputs_peak(
     step: StepMemory, captures: Sequence[GraphCapture], device: FitsOptions, settings: AllocatorSettings
 ) -> int | None:
-    """Return the bytes of one buffer for all outputs, each alive while its own or a concurrent graph runs."""
+    """Return the bytes of one buffer for the outputs of all graphs; None if no plan was found.
+
+    A graph's outputs are alive while this graph, or one that may run at the same time, runs.
+    """
     sizes = {each.name: [settings.round_size(step.tensors[k].size) for k in each.outputs] for each in captures}
     models = {
         name: Problem(buffers=[Buffer(id=k, size=size, start=0, end=1) for k, size in enumerate(mine)])
