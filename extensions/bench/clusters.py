@@ -63,6 +63,7 @@ class ClusterExecutor(Executor):
         return future
 
     def _start_task(self, future: Future[T], name: str, work: Callable[[], T]) -> None:
+        """Start a task on the cluster; its result goes to `future`, and `name` counts its starts."""
         raise NotImplementedError
 
     def _settle(self, future: Future[T], there: Future[T]) -> None:
@@ -96,7 +97,7 @@ class ClusterExecutor(Executor):
 
 
 def _missing_text(version: str, further: Callable[[], str]) -> str:
-    """Return a sentence if this machine has another version of memplan than `version`, else the result of `further`."""
+    """Return a sentence if this machine's version of memplan is not `version`, else the result of `further`."""
     return further() if version == __version__ else f"has memplan {__version__}, and this one is {version}"
 
 
@@ -135,6 +136,7 @@ def is_unwanted() -> Callable[[], bool]:
 
 @contextmanager
 def _dask_executor(address: str, where: str) -> Iterator[ClusterExecutor]:
+    """Yield an executor for the Dask cluster at an address. Raises OptionError if none responds."""
     from distributed import Client
 
     def connect() -> Any:
@@ -189,6 +191,7 @@ def _announce_and_run(topic: str, name: str, work: Callable[[], T]) -> T:
 
 @contextmanager
 def _ray_executor(address: str, where: str) -> Iterator[ClusterExecutor]:
+    """Yield an executor for the Ray cluster at an address. Raises OptionError if none responds."""
     import ray
     from ray.util import connect, disconnect
 

@@ -106,6 +106,7 @@ def _solver_names(text: str) -> list[str]:
 
 
 def _seed_numbers(text: str) -> list[int]:
+    """Return the seeds in a list such as `0,1,2`. Raises OptionError."""
     try:
         return [int(seed) for seed in text.split(",")]
     except ValueError:
@@ -113,6 +114,7 @@ def _seed_numbers(text: str) -> list[int]:
 
 
 def _size_in_bytes(text: str) -> int:
+    """Return the bytes of a size such as `4GiB`. Raises OptionError."""
     try:
         return parse_size(text)
     except ValueError as error:

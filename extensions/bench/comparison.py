@@ -59,7 +59,7 @@ Change = tuple[str, bool] | None
 
 
 def _change_in_plans(key: tuple[str, str, float], before: Cell, after: Cell) -> Change:
-    """Return a solver's most important change on an instance: in its plans, or else its proofs, or else its peak."""
+    """Return a solver's most important change on an instance: in its plans, else its proofs, else its peak."""
     shares = [
         ("plans", len(before.plans) / len(before.runs), len(after.plans) / len(after.runs)),
         ("proofs", _proved_share(before), _proved_share(after)),
@@ -87,16 +87,19 @@ def _change_in_time(solver: str, pairs: list[tuple[Cell, Cell]], drift: float | 
 
 
 def _time_factor(before: Cell, after: Cell) -> float | None:
+    """Return the factor by which the median CPU time grew; None if a time is unknown."""
     if before.cpu_time_s is None or after.cpu_time_s is None:
         return None
     return max(after.cpu_time_s, SHORTEST_S) / max(before.cpu_time_s, SHORTEST_S)
 
 
 def _proved_share(cell: Cell) -> float:
+    """Return the fraction of runs that proved their plan optimal or the problem infeasible."""
     return sum(run.status in ("optimal", "infeasible") for run in cell.runs if run.is_valid) / len(cell.runs)
 
 
 def _cells_by_key(results: Iterable[Result]) -> dict[tuple[str, str, float], Cell]:
+    """Group the latest results, except skipped ones, into cells keyed by (instance, solver, time limit)."""
     grouped: dict[tuple[str, str, float], list[Result]] = defaultdict(list)
     for row in latest_rows(results):
         if row.outcome != "skipped":

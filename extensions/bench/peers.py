@@ -94,7 +94,7 @@ def _allocate(problem: Problem, allocator: Any) -> I64:
 
 
 def granule(problem: Problem) -> int:
-    """Return the number of bytes to whose multiples sizes are rounded up for planners that do not support alignment.
+    """Return the granule: the number of bytes to whose multiples sizes are rounded for planners without alignment.
 
     It is the least common multiple of all alignments. Raises OptionError if the problem has features beyond alignment.
     """

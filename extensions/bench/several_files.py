@@ -66,6 +66,7 @@ def _write_result(line: CommandLine, done: LineResult, keep: Keep | None) -> Lin
 
 
 def _share_of(lines: Sequence[CommandLine], wants_answers: bool) -> Share:
+    """Return the share of these command lines, with their input files and this process's thread limit."""
     return Share(lines[0].question.name, [*map(_line_with_files, lines)], os.environ.get(SETTING), wants_answers)
 
 

@@ -1,4 +1,4 @@
-"""A share is a part of many command lines, which runs in a separate process on a machine of a cluster.
+"""Shares: parts of many command lines, each of which runs in a separate process on a machine of a cluster.
 
 A share contains its input files, and its output files are sent back, so the machine needs only memplan.
 """
@@ -68,7 +68,7 @@ def run_share(share: Share) -> Sequence[LineResult]:
 
 
 class _IdleProcesses:
-    """Idle child processes, kept for seconds for further shares, because a start takes as long as 300 small plans."""
+    """Idle child processes, kept some seconds for later shares, because a start takes as long as 300 small plans."""
 
     _waiting: ClassVar[list[tuple[str | None, ChildProcess]]] = []
     _lock = threading.Lock()
@@ -97,6 +97,7 @@ class _IdleProcesses:
 
     @classmethod
     def _end_if_idle(cls, child: ChildProcess) -> None:
+        """End a child process unless a share uses it."""
         with cls._lock:
             left = [each for each in cls._waiting if each[1] is not child]
             is_idle, cls._waiting[:] = len(left) < len(cls._waiting), left

@@ -45,6 +45,7 @@ def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None, on: 
 
 
 def _run_locally(stack: ExitStack, waiting: Sequence[BenchTask], at_once: int) -> Iterator[Result]:
+    """Run jobs on this machine, `at_once` at a time, and return an iterator over their results."""
     executor, cancelled = stack.enter_context(ThreadPoolExecutor(at_once)), threading.Event()
     stack.callback(cancelled.set)  # Closing the executor waits for running jobs, so cancel them first.
     runs = run(waiting, lambda task: executor.submit(measure, task, cancelled.is_set), lambda: at_once)
@@ -52,6 +53,7 @@ def _run_locally(stack: ExitStack, waiting: Sequence[BenchTask], at_once: int) -
 
 
 def _run_on_cluster(stack: ExitStack, waiting: Sequence[BenchTask], on: str) -> Iterator[Result]:
+    """Run jobs on the cluster `on`, and return an iterator over their results. Raises OptionError."""
     from memplan.extensions.bench import away
     from memplan.extensions.bench.clusters import executor_on
 

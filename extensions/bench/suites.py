@@ -60,7 +60,7 @@ def pose(name: str) -> SuiteProblem:
 
 
 def files_of(name: str) -> dict[str, bytes]:
-    """Return a problem file and a listing with its entry, as names and contents to send to another machine.
+    """Return the contents by name of a problem file and of a listing with its entry, to send to another machine.
 
     Raises FormatError if the file cannot be read.
     """
@@ -73,6 +73,7 @@ def files_of(name: str) -> dict[str, bytes]:
 
 
 def _listed_files(path: Path) -> list[_ListedFile]:
+    """Return the entries of a folder's listing; empty without a listing. Raises FormatError."""
     if not path.is_file():
         return []
     try:

@@ -89,6 +89,7 @@ class Cell:
         return self._median_of("peak_rss_bytes")
 
     def _median_of(self, field: str) -> float | None:
+        """Return the median of a result field over the runs with a plan; None if it is always missing."""
         values = [value for run in self.plans if (value := getattr(run, field)) is not None]
         return median(values) if values else None
 
@@ -207,6 +208,7 @@ class Summary:
 
 
 def _proved_peaks(cell: Cell) -> list[float]:
+    """Return the peaks, in bytes, that known plans of a cell's instance reach."""
     return [run.known_peak for run in cell.runs if run.known_peak is not None]
 
 

@@ -84,6 +84,7 @@ def main() -> None:
 
 
 def _run_task(job: BenchTask, parent: Parent) -> None:
+    """Run a job on its problem, and send the progress, the measurements and the judged plan to the parent process."""
     if job.solver in orders.ORDERERS:
         _run_order(job, parent)
         return

@@ -1,4 +1,4 @@
-"""Check a proof, without memplan, that a plan is good at all symbol values: all_values.py ANSWER [PROBLEM].
+"""Check, without memplan, the proof that a plan is good at all symbol values: all_values.py ANSWER [PROBLEM].
 
 Exit status: 0 proved, 2 wrong input, 3 refused, 4 undecided within the limit of boxes (ranges of symbol values).
 """
@@ -59,7 +59,10 @@ class Plan:
         return total
 
     def peak(self, i, program):
-        """Return the peak of program i as a list of forms. Raises Refused if its order gives other offsets or peaks."""
+        """Return the peak of program i as a list of forms, of which the largest counts.
+
+        Raises Refused if the program's order gives other offsets or another peak than the answer states.
+        """
         order, symbols = program["order"], self.symbols
         if sorted(order) != list(range(len(self.size))) or len(program["which"]) != len(order):
             raise Refused(f"programs[{i}] must contain each buffer exactly once")
@@ -98,6 +101,7 @@ class Plan:
         return peaks
 
     def _ends(self, values, terms):
+        """Return the ends of buffers as forms: for each term (value, size), the forms of the value plus the size."""
         if any(min(pair) < 0 for pair in terms):
             raise ValueError("values: indexes must be at least 0")
         rows = [add(each, self.sizes[size]) for value, size in terms for each in values[value]]
@@ -126,6 +130,7 @@ def compare(plan, answer, problem):
 
 
 def _compare_rules(plan, rows, conflicts):
+    """Raise Refused if the conflicts, aliases or other rules of a plan differ from those of the problem's rows."""
     index, read = {row["id"]: i for i, row in enumerate(rows)}, plan.symbols.read
     for i, row in enumerate(rows):
         at, far = i, {}

@@ -18,7 +18,7 @@ MOST_BOXES, LEAF, PER_BOX = 20_000, 1024, 100
 
 
 def has_equal_maximum(symbols, some, others):
-    """Return True if the largest form of each list is proved to have the same value, at all symbol values."""
+    """Return True if it is proved that both lists have the same maximum at all symbol values."""
     if {*map(form_key, some)} == {*map(form_key, others)}:
         return True
     try:
@@ -30,17 +30,22 @@ def has_equal_maximum(symbols, some, others):
 
 
 def prove(symbols, peaks, loads, over):
-    """Prove that, at all symbol values, some peak is at most (1 + over) * the largest load, or raise an error."""
+    """Prove that, at all symbol values, some peak is at most (1 + over) * the largest load.
+
+    Raises Refused with a counterexample, or Undecided if too many boxes are needed.
+    """
     top, bottom = over.numerator + over.denominator, over.denominator
     room = {}
 
     def refute(at, left):
+        """Raise Refused if every peak in `left` is above the claimed ratio at the symbol values `at`."""
         load = max(symbols.value(form, at) for form in loads)
         if min(max(symbols.value(form, at) for form in forms) for forms in left) * bottom > load * top:
             where = ", ".join(f"{name}={at[name] * symbols.step[name]}" for name in symbols.box if name in at)
             raise Refused(f"the peak must be within the claimed ratio, got more at {where}")
 
     def is_within(form, load, box):
+        """Return True if `form` is proved to be at most (1 + over) * `load` in the whole box."""
         symbols.stop_if_over()  # A box with many forms may take seconds, so check the time limit for each form.
         pair = (form_key(form), form_key(load))
         if pair not in room:
@@ -52,6 +57,7 @@ def prove(symbols, peaks, loads, over):
     free = symbols.free_symbols([form for forms in (*peaks, loads) for form in forms])
 
     def undecided_forms(box, left):
+        """Return, for each peak, its forms that are not yet proved to be small enough in the box."""
         return [[form for form in forms if not any(is_within(form, load, box) for load in loads)] for forms in left]
 
     whole = {name: symbols.box[name] for name in sorted(free)}
@@ -75,6 +81,7 @@ def prove(symbols, peaks, loads, over):
 
 
 def _halves(box, name):
+    """Return two boxes that split a box near the geometric mean of a symbol's range."""
     low, high = box[name]
     middle = min(high - 1, max(low, math.isqrt(max(1, low) * high)))
     return [{**box, name: ends} for ends in ((low, middle), (middle + 1, high))]
@@ -85,4 +92,5 @@ def _ratio(low, high):
 
 
 def _count(box):
+    """Return the number of points (combinations of symbol values) in a box."""
     return math.prod(high - low + 1 for low, high in box.values())

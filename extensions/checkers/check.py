@@ -31,7 +31,10 @@ def parse_entry(word):
 
 
 class Claim:
-    """A claim that the buffers do not fit into given capacities, and the conflict sets and lemmas that prove it."""
+    """The claim that the buffers do not fit into given capacities, with the conflict sets and lemmas that prove it.
+
+    A lemma excludes states: it lists least offsets that some buffers cannot have at the same time.
+    """
 
     def __init__(self, problem, ends, least=None, said=("used",)):
         self.problem, self.ends, self.sets, self.lemmas, self.worths = problem, ends, [], [], []
@@ -60,7 +63,10 @@ class Claim:
         )
 
     def is_refuted(self, low, ref, changed):
-        """Return True if in a state (least offsets) a buffer or a conflict set has no room, or a lemma excludes it."""
+        """Return True if no plan exists in a state, given as the least offset of each buffer in each pool.
+
+        The reason is a buffer or a conflict set without room, or a lemma that excludes the state.
+        """
         for i in changed:
             if min(low(i)) >= INF:
                 return True
@@ -93,7 +99,10 @@ class Claim:
         return False
 
     def add_lemma(self, kind, b, refs, low):
-        """Check a lemma about buffer b, and add it; its cases are b's position among neighbours (l) or b's pool (s)."""
+        """Check a lemma about buffer b by its cases, and add it.
+
+        The cases are the positions of b among its neighbours (kind l), or the pools of b (kind s).
+        """
         p, pools = self.problem, [q for q, at in enumerate(low[b]) if at < INF]
         only = lambda q, at: {**low, b: tuple(at if k == q else INF for k in range(len(self.ends)))}
         if kind == "s" and not all(self.is_refuted(only(q, low[b][q]).get, refs[q], [b]) for q in pools):

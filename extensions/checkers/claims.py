@@ -14,7 +14,7 @@ def number(word, limit=2**63):
 
 
 def parse_claim(ends, kind, words):
-    """Return a list of (capacities to refute, bound on the cost or None), and the claim as a sentence."""
+    """Return (list of (capacities to refute, bound on the cost or None), sentence that the certificate claims)."""
     if kind == "infeasible" and not words:
         return [(ends, None)], "nothing fits"
     cost, last, count = words[:2] * (kind != "used"), words[2 * (kind != "used") :], len(ends)

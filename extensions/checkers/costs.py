@@ -30,7 +30,7 @@ def free_bytes(blocks, end):
 
 
 def cost_test(claim, words):
-    """Return a test of states (least offsets): True if every plan from a state costs at least the claimed cost.
+    """Return a test of states (least offsets of buffers): True if no plan in the state is cheaper than claimed.
 
     `words` are a scale and triples (conflict set, pool, weight), where the weight is the set's multiplier per byte.
     """
@@ -49,6 +49,7 @@ def cost_test(claim, words):
     step = gcd(*(price[i][q] - price[i][may[i][0]] for i in price for q in may[i]))
 
     def is_too_dear(low):
+        """Return True if every plan from the state `low` costs at least the claimed cost."""
         total = -capacity
         for i, charges in charged.items():
             homes = [q for q, at in enumerate(low(i) or claim.least_offsets(i)) if at < 2**80]

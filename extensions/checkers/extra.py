@@ -1,8 +1,9 @@
 """Check a lower bound on recomputation cost, without memplan: extra.py GRAPH LIMIT COST [OPERATION].
 
 It proves that no sequence of operations within LIMIT bytes costs less than COST or, with COST `none`, that no sequence
-exists. GRAPH is operations-by-bytes/1 in JSON; its operations have costs and depend only on tensors. The proof is the
-excess of bytes over LIMIT during OPERATION. Without OPERATION, each one is tried, and then all states are visited.
+exists. GRAPH is a JSON file in the format operations-by-bytes/1. Each operation must have a cost, and wait only for the
+tensors that it reads. The proof is that freeing the bytes above LIMIT during OPERATION costs at least COST. Without
+OPERATION, the checker tries each operation, and then visits all states.
 """
 # When an operation first runs, all its predecessors have run and no successor has, whatever else runs again.
 # A tensor made before an operation's first run and read after it stays in memory, or its maker must run again later.
@@ -86,7 +87,7 @@ class Runs:
         return wanted, again, cost
 
     def useful_tensors(self, done, wanted, again, slack):
-        """Return the bit mask of the tensors that some continuation with an extra cost below `slack` may read."""
+        """Return the bit mask of the tensors that a continuation with an extra cost below `slack` may still read."""
         for v in reversed(range(len(self.cost))):
             runs = self.is_again[v] and self.makes[v] & wanted and (again >> v & 1 or self.cost[v] < slack)
             if not done >> v & 1 or runs:
@@ -98,6 +99,7 @@ class Runs:
         rows = sorted(numbers_of_bits(tensors), key=lambda t: -self.size[t])
 
         def choose(k, over, least):
+            """Yield the minimal sets, as bit masks, of at least `over` bytes from the tensors at position `k` on."""
             if over <= 0:
                 if least > -over:
                     yield 0
@@ -125,7 +127,10 @@ class Runs:
 
 
 def excess_and_removable(runs, v):
-    """Return the bytes above the limit when operation v first runs, and (bytes, cost) of each maker that can rerun."""
+    """Return the bytes above the limit when operation v first runs, and a list of rows (bytes, cost).
+
+    Each row is for an operation whose tensors may be freed before v if the operation runs again later.
+    """
     before, behind = runs.graph.forced_neighbours(v)
     own, of_maker = runs.needs[v] | runs.makes[v], {}
     there = runs.bytes_of(own) + runs.work[v]
@@ -143,6 +148,7 @@ def costs_at_least(rows, over, cost, nodes=10_000):
     rows = sorted(rows, key=lambda row: Fraction(row[1], row[0]))
 
     def fractional_cost(k, over):
+        """Return the least cost of `over` bytes from the rows after `k`, if rows may be taken in part."""
         spent = 0
         for size, price in rows[k:]:
             if over <= 0:
@@ -176,6 +182,7 @@ def check(text, limit, cost, states=STATES):
     best, queue = {}, []
 
     def visit(done, memory, spent):
+        """Queue a state unless it cannot end below the claimed cost or was reached at no higher cost."""
         needed = runs.missing_runs(done, memory)
         if needed is None or spent + needed[2] >= cost:
             return

@@ -48,10 +48,11 @@ class Macros:
             self.over[k] = sorted((-graph.size[o], o, sorted(some)) for o, some in groups.items())
 
     def saved_bytes(self, k, done):
-        """Return the maximum bytes of operation k's outputs that can overwrite inputs which only k still needs."""
+        """Return the maximum bytes of operation k's outputs that can overwrite inputs whose last user is k."""
         holds, total = {}, 0
 
         def finds(row, tried):
+            """Return True if an output can overwrite an input; outputs matched before may change their inputs."""
             for t in row[2]:
                 if t not in tried and not self.users[t] & ~done & ~(1 << k):
                     tried.add(t)
@@ -65,7 +66,10 @@ class Macros:
         return total
 
     def run(self, v, done):
-        """Return the peak of live bytes during macro v and their change by its end, relative to those after `done`."""
+        """Return the peak of live bytes during macro v and the live bytes at its end.
+
+        Both are relative to the live bytes after the operations `done`.
+        """
         if (key := (v, len(self.rows[v]), done & self.seen[v])) in self.known:
             return self.known[key]
         top = net = 0
@@ -80,7 +84,7 @@ class Macros:
         return top, net
 
     def join(self, u, v):
-        """Append macro v to macro u. Raises Refused unless running v right after u is proved to raise no peak."""
+        """Append macro v to macro u. Raises Refused unless it is proved that v right after u never raises the peak."""
         # A macro adds the more bytes the fewer operations have run, so its effect is bounded by two extreme states.
         (most_u, high_u), (most_v, high_v) = (self.run(w, self.before[w]) for w in (u, v))
         (least_u, low_u), (least_v, _) = (self.run(w, self.every & ~self.after[w] & ~self.bits[w]) for w in (u, v))

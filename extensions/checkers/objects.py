@@ -48,7 +48,10 @@ def area(sides):
 
 
 def total_bound(rows):
-    """Return a lower bound on the total size of objects: the sum, over k, of the k-th largest live buffer's maximum."""
+    """Return a lower bound on the total size of the objects.
+
+    It is the sum, over k, of the maximum over time of the k-th largest live buffer's size.
+    """
     by_kind, total = defaultdict(list), 0
     for row in rows:
         by_kind[row.kind].append(row)

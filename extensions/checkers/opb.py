@@ -26,12 +26,12 @@ class Formula:
                 self.below[j, i] = self._add_order(j, i)
 
     def value(self, i, y):
-        """Return the offset of buffer i when its variable y has the given value."""
+        """Return the offset of buffer i if its integer variable has the value `y`."""
         step, rest, _, _ = self.grid[i]
         return rest + step * y
 
     def min_step(self, i, at):
-        """Return the least y of buffer i whose offset is at least `at`; if there is none, the largest y plus one."""
+        """Return the least y with which buffer i's offset is at least `at`, or the largest y plus one if none is."""
         step, rest, last, _ = self.grid[i]
         return max(0, min(last + 1, -((rest - at) // step)))
 
@@ -41,6 +41,7 @@ class Formula:
         return "\n".join([head, *self.lines]) + "\n"
 
     def _add_order(self, i, j):
+        """Add the constraint that buffer i is below buffer j if variable `s{i}_{j}` is 1, and return its number."""
         (step, rest, _, bits), (above, start, _, more) = self.grid[i], self.grid[j]
         least = self.size[i] + rest - start
         slack = max(0, least + step * ((1 << bits) - 1))
@@ -48,6 +49,7 @@ class Formula:
         return self._add_constraint([*terms, (-slack, f"s{i}_{j}")], least - slack)
 
     def _add_constraint(self, terms, least):
+        """Add the constraint that a sum of (factor, variable) is at least `least`, and return its number."""
         terms = list(terms)
         self.names.update(name for _, name in terms)
         self.lines.append(" ".join([*(f"{factor:+d} {name}" for factor, name in terms), f">= {least} ;"]))

@@ -1,4 +1,7 @@
-"""Check a lower bound for all orders without memplan: order.py GRAPH CERTIFICATE; exit 0 proved, 2 wrong, 3 refused."""
+"""Check a lower bound on the live peak of all orders, without memplan: order.py GRAPH CERTIFICATE.
+
+Exit status: 0 proved, 2 wrong input, 3 refused.
+"""
 # GRAPH is operations-by-bytes/1 in JSON; docs/certificates.md proves that the checker's rules are sound.
 
 import hashlib, json, sys

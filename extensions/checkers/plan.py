@@ -119,7 +119,10 @@ class Plan:
                 yield i, j
 
     def collisions(self):
-        """Yield pairs that wrongly share bytes: all explicit conflicts, and at least one live pair if there is any."""
+        """Yield pairs of buffers that wrongly share bytes.
+
+        Every such explicit conflict is yielded. Of pairs that are alive together, at least one is, if there is any.
+        """
         p = self.problem
         for i, j in map(sorted, (pair for pair in p.named if len(pair) == 2)):
             if p.solid >= {i, j} and self.touch(i, j):
@@ -146,7 +149,10 @@ class Plan:
         return i != j and q == other and low < self.end[j] and offset < self.end[i]
 
     def bank_clashes(self):
-        """Yield each pair of a `bank` rule that touches a common bank, with its weight, where None means forbidden."""
+        """Yield (pair of buffers, weight) for each pair of a `bank` rule that uses a common bank.
+
+        The weight None means that the pair must not use a common bank.
+        """
         p = self.problem
         for use in self.data.get("bank") or ():
             roots = [p.root[self.index[name]] for name in use["buffers"]]
@@ -161,7 +167,10 @@ class Plan:
                         yield (i, j), use.get("weight")
 
     def reuse_prices(self):
-        """Yield the price of each `reuse` pair that shares bytes, unless the two buffers are ever alive together."""
+        """Yield the price, a part of the plan's cost, of each `reuse` pair whose buffers share bytes.
+
+        Pairs with overlapping lifetimes, and pairs tied to one another, have no price.
+        """
         p = self.problem
         for use in p.reuse:
             for i, j in ((p.root[self.index[a]], p.root[self.index[b]]) for a, b in use["pairs"]):

@@ -36,7 +36,7 @@ def proved_bound(problem, scale, parts):
 
 
 def clique_sum(problem, prices, scale, cliques):
-    """Return the lower bound that the cliques of a part prove, times `scale`, and the pairs whose prices they use."""
+    """Return the lower bound on the price that the cliques of a part prove, times `scale`, and their priced pairs."""
     used, total = {}, 0
     for times, divisor, *members in cliques:
         buffers = {*members}

@@ -105,7 +105,10 @@ def half_open(start, end, shift):
 
 
 def chain_ends(after):
-    """Return, for each i, (last of i's chain, distance to it); `after[i]` is (next, distance), or None at the end."""
+    """Return (last row of the chain, distance to it) for each row i of chains of relative rows.
+
+    `after[i]` is (next row, distance), or None at the end of a chain.
+    """
     chains_ = {}
     for i in range(len(after)):
         path = []

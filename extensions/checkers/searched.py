@@ -9,7 +9,10 @@ Refused, Macros = found.Refused, found.Macros
 
 
 class Search:
-    """A forward or backward search of all states between two states that every order passes, and their live bytes."""
+    """A search, forward or backward, of all states between two states that every order passes, and their live bytes.
+
+    A state is the set of operations that have run, as a bit mask.
+    """
 
     def __init__(self, macros, part, is_forward, budget):
         self.macros, self.part, self.is_forward, self.budget = macros, part, is_forward, budget
@@ -63,7 +66,10 @@ class Search:
                 self.reach(reached[0], reached[2])
 
     def commit(self, state, row):
-        """Queue only the state after a run of macros, which is safe if later forced decreases offset each increase."""
+        """Queue only the state after a run of macros, instead of all states that `state` leads to.
+
+        This loses no order if each increase of live bytes in the run is offset by a later decrease that depends on it.
+        """
         alive, change = self.alive[state], []
         for v in row:
             reached = self.step(state, alive, v)
@@ -115,7 +121,7 @@ class Search:
         return state
 
     def rename(self, state, swaps):
-        """Queue the image of a state under a sequence of swaps; as a number, it must be smaller than the state."""
+        """Queue the image of a state under a sequence of swaps. Raises Refused unless its bit mask is smaller."""
         image = state
         for k in swaps:
             image = self.swap_macros(image, k)

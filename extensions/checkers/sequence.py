@@ -1,7 +1,8 @@
 """Check an order of operations without memplan: sequence.py GRAPH ORDER. Exit: 0 valid, 2 wrong input, 3 refused.
 
-GRAPH is operations-by-bytes/1 in JSON. ORDER is a JSON list of positions of operations, or an object with such a list
-as `order`. An operation that is listed again makes new copies of its tensors, which later operations read.
+GRAPH is a JSON file in the format operations-by-bytes/1. ORDER is a JSON list of positions of operations, or an object
+with such a list as `order`. An operation that is listed again makes new copies of its tensors, which later operations
+read.
 """
 # docs/order.md defines which tensors are alive during each run of an operation.
 
@@ -65,7 +66,7 @@ def peak(graph, steps):
 
 
 def lower_bound(text):
-    """Return a lower bound on the peak of all orders: the most bytes at the start, at the end, or for one operation."""
+    """Return a lower bound on the peak of all orders: the most bytes that the start, the end or an operation needs."""
     graph = orders.Graph(text)
     floors = [graph.alive_after(set()), graph.alive_after({*range(len(graph.ops))})]
     for v, op in enumerate(graph.ops):

@@ -28,7 +28,11 @@ Refused, Undecided = (type(name, (Exception,), {}) for name in ("Refused", "Unde
 
 
 class Symbols:
-    """Symbols, counted in steps of `multiple_of`, and atoms (names such as @3 for floors and positive parts)."""
+    """The symbols and atoms of a problem's sizes.
+
+    The value of a symbol is counted in steps of `multiple_of`. An atom is a name, such as @3, for a floor(p / d) or a
+    max(p, 0).
+    """
 
     def __init__(self, rows, is_over=lambda: False):
         self.is_over = is_over
@@ -50,6 +54,7 @@ class Symbols:
         return self._read_tree(ast.parse(str(text).strip(), mode="eval").body)
 
     def _read_tree(self, tree):
+        """Return the form of a syntax tree of an expression. Raises ValueError for an unsupported operator."""
         if isinstance(tree, ast.Constant) and type(tree.value) is int:
             return {(): tree.value} if tree.value else {}
         if isinstance(tree, ast.Name):
@@ -79,6 +84,7 @@ class Symbols:
         raise ValueError(ast.unparse(tree))
 
     def _apply_function(self, function, parts):
+        """Return the form of a function of forms, such as min, max or align."""
         if function in ("min", "max"):
             sign = 1 if function == "max" else -1
             first, *others = sorted((add({}, each, sign) for each in parts), key=lambda form: sorted(form.items()))
@@ -110,6 +116,7 @@ class Symbols:
         return self._new_atom(form, 0)
 
     def _new_atom(self, form, divisor):
+        """Return the form of an atom: floor(form / divisor), or max(form, 0) if the divisor is 0."""
         name = self.known.setdefault((form_key(form), divisor), f"@{len(self.known)}")
         self.atoms[name] = (form, divisor)
         return {(name,): 1}
@@ -135,7 +142,7 @@ class Symbols:
     # Sign proofs need polynomials, so the following functions bound a form from below by forms without atoms.
 
     def lower_bound_forms(self, form):
-        """Return forms without atoms, of which at least one is a lower bound of the form at each symbol value."""
+        """Return forms without atoms; at all symbol values, at least one of them is a lower bound of the given form."""
         key_of_form = form_key(form)
         if key_of_form not in self.lowered:
             self.stop_if_over()
@@ -149,7 +156,10 @@ class Symbols:
         return self.lowered[key_of_form]
 
     def _replace_floors(self, form):
-        """Return a form with p / d minus a fraction below 1 for each floor of p / d; for atom @3 it is named `~@3`."""
+        """Return a form in which each floor(p / d) is replaced by p / d minus the remainder's fraction, a new name.
+
+        The fraction, which is below 1, is named `~@3` for atom @3. Floors inside p are replaced as well.
+        """
         for name in sorted({name for names in form for name in names if name in self.atoms and self.atoms[name][1]}):
             inner, divisor = self.atoms[name]
             inner = self._replace_floors(inner)
@@ -157,6 +167,7 @@ class Symbols:
         return form
 
     def _drop_rests(self, form):
+        """Return a lower bound of a form without remainders: 0 in a positive term, the maximum in a negative one."""
         form_left = {}
         for names, value in form.items():
             rests = [name for name in names if name[0] == "~"]
@@ -212,7 +223,7 @@ class Symbols:
         }
 
     def maximal_forms(self, forms):
-        """Return the forms that may be largest at some symbol values; all others are proved to be dominated."""
+        """Return the forms that may be the largest one at some symbol values; the others are proved to be no larger."""
         forms_left = list({form_key(form): form for form in forms}.values())
         if len(forms_left) > MOST_FORMS:
             raise Undecided(f"one offset is a maximum of {len(forms_left)} forms, which are too many")
@@ -226,6 +237,7 @@ class Symbols:
 
 
 def _sample_values(ends):
+    """Return up to three values of a symbol's range (low, high): both ends and their geometric mean."""
     low, high = ends
     high = 64 * max(low, 1) if high is None else high
     return sorted({low, math.isqrt(max(low, 1) * high), high} & set(range(low, high + 1)) | {low})

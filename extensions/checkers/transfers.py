@@ -1,8 +1,8 @@
 """Check a schedule over a link, without memplan: transfers.py GRAPH STEPS LINK. Exit: 0 valid, 2 wrong, 3 refused.
 
-GRAPH is operations-by-bytes/1 in JSON, where each operation has a cost. STEPS is a JSON list of `{"kind", "what",
-"start"}`, or an object with this list as `steps`. LINK is the number of bytes moved per unit of time (of cost). The
-output is the peak of live bytes and the total time.
+GRAPH is a JSON file in the format operations-by-bytes/1, where each operation has a cost. STEPS is a JSON list of
+`{"kind", "what", "start"}`, or an object with this list as `steps`. LINK is the number of bytes moved per unit of time
+(of cost). The output is the peak of live bytes and the total time.
 """
 # Each step is checked against earlier steps by the rules of docs/order.md, then live bytes are counted.
 
@@ -19,7 +19,10 @@ KINDS = ("run", "send", "fetch")
 
 
 class Copy:
-    """A copy of a tensor in memory, made by step `born` and complete at `ready`; `uses` lists (step, end of use)."""
+    """A copy of a tensor in memory, which step `born` makes and which is complete at time `ready`.
+
+    `uses` lists (step, end time) of each use.
+    """
 
     def __init__(self, tensor, born, ready):
         self.tensor, self.born, self.ready, self.uses = tensor, born, ready, [(born, ready)]

@@ -1,8 +1,9 @@
 """Convert a one-pool certificate to a VeriPB proof, without memplan: veripb.py PROBLEM CERTIFICATE FORMULA PROOF
 
-It writes a formula in OPB and a proof in format 2.0. Exit status: 0 written, 2 wrong input or not covered, 3 refused.
-An offset is `rest + step * y`; the bits of y are variables. Variable `s3_4` means that buffer 3 is below buffer 4, and
-`g3_7` means that buffer 3's y is at least 7. A lemma is a clause of these variables, proved by two unit propagations.
+It writes a formula in OPB and a proof in format 2.0. Exit status: 0 written; 2 wrong input, or a kind of problem or
+claim that cannot be converted; 3 the certificate is wrong. An offset is `rest + step * y`; the bits of y are variables.
+Variable `s3_4` means that buffer 3 is below buffer 4, and `g3_7` means that buffer 3's y is at least 7. A lemma is a
+clause of these variables, proved by two unit propagations.
 """
 
 import sys
@@ -100,7 +101,7 @@ class Translation(checker.Claim):
         self._add_clause([])
 
     def _write_set(self, low, ref):
-        """Add proof steps that the highest buffers of a conflict set do not fit together above their least offsets."""
+        """Add proof steps that the highest buffers of a conflict set cannot all be at or above their least offsets."""
         k, grain, rest, _ = map(int, (ref[1:] + ":1:0:1" * (":" not in ref)).split(":"))
         amount, waste, size, ids = 0, 0, self.formula.size, []
         for at, i in sorted(((low(i)[0], i) for i in self.sets[k][0] if low(i)), key=lambda row: (-row[0], row[1])):
@@ -166,10 +167,11 @@ class Translation(checker.Claim):
         self._add_step(f"pol {formula.below[i, j]} {scaled} s {excess} d")
 
     def _clause_forbidding(self, least):
+        """Return the literals of the clause that some buffer's y is below its value in `least`."""
         return [f"~{self._lower_bound_literal(i, y)}" for i, y in least.items()]
 
     def _lower_bound_literal(self, i, y):
-        """Return the literal "buffer i's y is at least `y`", after adding its definition on first use."""
+        """Return the literal for "buffer i's y is at least `y`"; the proof gets its definition on first use."""
         name = f"g{i}_{y}"
         if (i, y) in self.meanings:
             return name
@@ -191,9 +193,11 @@ class Translation(checker.Claim):
         return name
 
     def _add_clause(self, clause):
+        """Add a clause that follows by unit propagation."""
         self._add_step(" ".join(["rup", *(f"1 {literal}" for literal in clause), ">= 1 ;"]))
 
     def _add_step(self, step):
+        """Add a proof step, and return the number of its constraint."""
         self.steps.append(step)
         return len(self.formula.lines) + len(self.steps)
 

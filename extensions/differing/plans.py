@@ -1,4 +1,7 @@
-"""Several plans of a problem, cheapest first, which differ in the priced pairs they pay for; each has a proof."""
+"""Several plans of a problem, cheapest first, with a proof for each.
+
+Two plans differ in the priced pairs that they pay for: pairs of buffers that may share bytes or a bank at a cost.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +97,7 @@ def _placement_fields(problem: Problem, instance: Instance, offset: I64) -> dict
 
 
 def _plan_of(problem: Problem, instance: Instance, first: Plan, found: FurtherPlan) -> Plan:
-    """Return a further plan as a Plan. Its bound on the cost holds for all plans that differ from all earlier plans."""
+    """Return a FurtherPlan as a Plan; its bound on the cost holds for all plans that differ from earlier ones."""
     is_at_peak, costs = problem.objective == PEAK_THEN_COST, Costs.from_instance(instance)
     cost = costs.cost_of_steps(found.steps)
     bound = None if first.cost_lower_bound is None else costs.cost_of_steps(found.bound)

@@ -2,8 +2,8 @@
 
 The distance of two plans is the number of pairs that meet (share bytes or a bank) in exactly one of them.
 Interchangeable buffers are sorted by offset, because exchanging them gives no new plan. Starts are in bytes, not in
-the coarser units of the first plan's search. Independent parts of the instance are searched one after the other; later
-parts must supply the distance that earlier parts lack.
+the coarser units of the first plan's search. Independent parts of the instance are searched one after the other. If
+earlier parts differ too little from an earlier plan, later parts must differ more.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CUT_ROUNDS = 20
 
 
 class _Part:
-    """An independent part of the instance, and which of its pairs meet (share bytes or a bank) in each plan so far."""
+    """An independent part of the instance, and the pairs in it that share bytes or a bank in each plan so far."""
 
     def __init__(self, piece: Piece, coarse: Piece, offset: I64, is_least: bool, flag: I64) -> None:
         self.piece, self.twin, self.at = piece, _twins(piece), offset[piece.members]
@@ -110,6 +110,7 @@ class FurtherPlans:
         self.first = self._further_plan(offset, [part.at for part in self.parts])
 
     def _further_plan(self, offset: I64, starts: list[I64]) -> FurtherPlan:
+        """Return the plan with the given starts of each part as a FurtherPlan; other offsets are those in `offset`."""
         offset, steps = offset.copy(), 0
         for part, at in zip(self.parts, starts, strict=True):
             whole_offsets(part.piece, at, offset)
@@ -183,7 +184,7 @@ def _sort_twins(at: I64, twin: I64) -> I64:
 
 
 def _twins(piece: Piece) -> I64:
-    """Return an array with the number of an earlier interchangeable buffer for each buffer, or -1 if there is none."""
+    """Return an array with the number of an earlier interchangeable buffer for each buffer, or -1 for none."""
     own = np.stack((piece.size, piece.lowest, piece.highest, piece.step), axis=1)
     both = np.stack((piece.price, piece.grid, piece.gap), axis=2)
     twins = np.full(len(piece), -1)
@@ -198,7 +199,10 @@ def _twins(piece: Piece) -> I64:
 
 
 def _charges(rows: CutRows, bound: CutBound) -> tuple[int, I64]:
-    """Return a lower bound on the cost of all plans and a charge for each pair that meets, both times `bound.scale`."""
+    """Return a lower bound on the cost of all plans, and the amount that each pair adds to it if the pair meets.
+
+    Both are multiplied by `bound.scale`.
+    """
     charge, base = bound.scale * rows.price, 0
     for cut, times in bound.multipliers:
         excess, pairs, saved = rows.clique_savings(cut.members)

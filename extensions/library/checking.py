@@ -35,6 +35,7 @@ def version_fault(library: ProblemLibrary) -> str | None:
 
 
 def _faults_of_entry(library: ProblemLibrary, entry: Entry, is_fast: bool) -> Iterator[str]:
+    """Yield sentences about the faults of an entry's fingerprint, plan and certificate."""
     kind, path = KINDS[entry.kind], library.problem(entry)
     try:
         data = path.read_bytes()

@@ -224,6 +224,7 @@ def _open_library(folder: Path) -> Any:
 
 
 def _single_entry(opened: Any, name: str) -> Any:
+    """Return the entry of the problem `name`. Raises an error unless the name selects exactly one."""
     entries = opened.select([name])
     if len(entries) != 1:
         raise OptionError(f"problem: must be the name of one problem, got {name}, which selects {len(entries)}")

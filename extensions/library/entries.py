@@ -76,7 +76,7 @@ class Entry(WireValue):
 
     @property
     def gap(self) -> float | None:
-        """The relative gap between the best value and the higher of both bounds, or None without a bound above 0."""
+        """The best value's relative distance from the higher of both lower bounds, or None without a bound above 0."""
         bound = max(self.bound or 0, self.claimed or 0)
         return self.best / bound - 1 if self.best is not None and bound else None
 
@@ -96,6 +96,7 @@ class ProblemLibrary:
         return [entry for each in ([kind] if kind else self.kinds()) for entry in self._read_entries(each)]
 
     def _read_entries(self, kind: str) -> Iterator[Entry]:
+        """Yield the entries in the table of a kind. Raises FormatError for an invalid line."""
         path = self.folder / kind / INDEX
         with os_errors_named(str(path)):
             lines = path.read_bytes().splitlines()

@@ -101,6 +101,7 @@ def features(kind: str, data: bytes, name: str) -> dict[str, float]:
 
 
 def _buffer_figures(problem: Problem) -> dict[str, float]:
+    """Return the features of a problem of buffers by name, such as `most_alive` (the most buffers alive at once)."""
     table = problem.buffers
     n, start, end = len(table), np.sort(table.start), np.sort(table.end)
     times = np.unique(start)

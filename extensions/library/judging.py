@@ -1,6 +1,6 @@
 """Values of plans and bounds of certificates for each kind of problem, computed only by programs in checkers/.
 
-No checker supports plans of cascades.
+Plans of cascades have no value here, because no checker supports them.
 """
 
 from __future__ import annotations
@@ -54,31 +54,37 @@ def _int_or_float(value: Any) -> float:
 
 
 def _judge_peak(problem: str, text: str, limit: int | None) -> Worth:
+    """Return (sum of the pools' largest ends, peak of live bytes) of a valid plan."""
     used, _, alive = _PLAN.check(problem, text)
     return sum(used), alive
 
 
 def _judge_fit(problem: str, text: str, limit: int | None) -> Worth:
+    """Return (0, 0) for a valid plan within the limit, because such a problem only asks for one."""
     _PLAN.check(problem, text, [(limit, None)] if limit is not None else None)
     return 0, 0
 
 
 def _judge_cost(problem: str, text: str, limit: int | None) -> Worth:
+    """Return (cost of a valid plan, lower bound), where the bound is 0 for a cost of 0 and otherwise unknown (None)."""
     _, cost, _ = _PLAN.check(problem, text)
     return _int_or_float(cost), 0 if cost == 0 else None
 
 
 def _judge_heaps(problem: str, text: str, limit: int | None) -> Worth:
+    """Return (number of heaps that a valid plan uses, lower bound on it from the live bytes)."""
     used, _, alive = _PLAN.check(problem, text, heap=limit)
     return sum(end > 0 for end in used), -(-alive // (limit or 1))
 
 
 def _judge_order(problem: str, text: str, limit: int | None) -> Worth:
+    """Return (peak of live bytes of a valid order, lower bound for all orders)."""
     most, _ = _SEQUENCE.check(problem, text)
     return most, _SEQUENCE.lower_bound(problem)
 
 
 def _judge_recomputation(problem: str, text: str, limit: int | None) -> Worth:
+    """Return (peak, lower bound) of a recomputation plan. Raises Refused if repetitions cost more than `limit`."""
     most, again = _SEQUENCE.check(problem, text)
     if limit is not None and again > limit:
         raise _SEQUENCE.Refused(f"operations that run again must cost at most {limit}, got {again}")
@@ -86,11 +92,13 @@ def _judge_recomputation(problem: str, text: str, limit: int | None) -> Worth:
 
 
 def _judge_objects(problem: str, text: str, limit: int | None) -> Worth:
+    """Return (total size of the shared objects of a valid answer, lower bound on it)."""
     total, least = _OBJECTS.check(problem, text)
     return total, least
 
 
 def _judge_symbolic(problem: str, text: str, limit: int | None) -> Worth:
+    """Return (proved ratio of the peak to the lower bound at all symbol values, 0)."""
     answer = json.loads(text)
     _VALUES.check(answer, json.loads(problem))
     return _int_or_float(str(answer["proof"]["ratio"])), 0
@@ -114,6 +122,7 @@ def _certified_infeasibility(problem: str, text: str, limit: int | None) -> floa
 
 
 def _certified_order(problem: str, text: str, limit: int | None) -> float | None:
+    """Return the lower bound on the live peak that a certificate for order.py proves."""
     _ORDER.check(problem, text.splitlines())
     return int(text.splitlines()[1].split()[1])
 
@@ -154,6 +163,7 @@ def prove_certificate(kind: Kind, problem: str, text: str, limit: int | None) ->
 
 
 def _run_judge(run: Callable[[str, str, int | None], T], problem: str, text: str, limit: int | None) -> T:
+    """Return the result of a checker; its refusals become BrokenRuleError, and its format errors FormatError."""
     try:
         return run(problem, text, limit)
     except REFUSALS as why:

@@ -49,6 +49,7 @@ def planner_lines(rows: Sequence[Result]) -> list[Line]:
 
 
 def _penalised_s(row: Result) -> float:
+    """Return a run's PAR2 time in seconds: an unsolved run counts twice its time limit."""
     return penalised_s(row, is_solved=is_solved(row))
 
 
@@ -95,6 +96,7 @@ def _kind_name(row: Result) -> str:
 
 
 def _results_table(caption: str, rows: Sequence[Result]) -> str:
+    """Return an HTML table with the totals of each planner."""
     lines = ["".join(f"<td>{escape(cell)}</td>" for cell in line.cells()) for line in planner_lines(rows)]
     head = "".join(f"<th>{name}</th>" for name in _HEAD)
     problems = count_text(len({row.fingerprint for row in rows}), "problem")
@@ -103,7 +105,10 @@ def _results_table(caption: str, rows: Sequence[Result]) -> str:
 
 
 def _profile(rows: Sequence[Result], caption: str, *, by_ratio: bool) -> str:
-    """Return an SVG chart of each planner's fraction of solved problems over time, or over time / fastest time."""
+    """Return an SVG chart of the fraction of problems that each planner solves over time.
+
+    If `by_ratio`, times are divided by the fastest planner's time for the problem.
+    """
     fastest: dict[str | None, float] = {}
     for row in rows:
         fastest[row.fingerprint] = min(fastest.get(row.fingerprint, 1e9), _penalised_s(row))

@@ -69,7 +69,10 @@ def _take_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -
 
 
 def _take_certificate(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
-    """Check a certificate, and return (entry with its bound, or None if that is not higher; sentence about it)."""
+    """Check a certificate, and return (entry with the certified bound, sentence about the bound).
+
+    The entry is None if the bound does not improve on the entry's known bound.
+    """
     bound = prove_certificate(KINDS[entry.kind], problem, text, entry.limit)
     bound_text = "nothing fits" if bound is None else f"no plan has less than {bound:,}"
     bound_before, is_first = entry.bound, not library.proof(entry).exists()

@@ -153,7 +153,7 @@ class Table:
         return at + self.file.number(at, "I", path)
 
     def _list(self, field: int, name: str, width: int) -> tuple[int, int]:
-        """Return the first byte and the number of a list's entries, and count the list's bytes as read."""
+        """Return (first byte, number of entries) of a list field, and count the list's bytes as read."""
         at = self._find(field)
         if at is None:
             return 0, 0
@@ -163,6 +163,7 @@ class Table:
         return start, count
 
     def _extent(self, at: int, width: int, path: str) -> tuple[int, int]:
+        """Return (first byte, number of entries) of the list to which the offset at byte `at` leads."""
         where = self._follow(at, path)
         count = self.file.number(where, "I", path)
         self.file.check(where + 4, count * width, path)
@@ -214,7 +215,7 @@ class Tables:
 
 @dataclass(frozen=True, eq=False)
 class NewTable:
-    """A new table, with its fields keyed by number; each part may occur only once in a file."""
+    """A new table, whose fields are keyed by their numbers. Each part may occur only once in a file."""
 
     fields: Mapping[int, Field]
 
@@ -251,6 +252,7 @@ def _part_order(root: NewTable) -> list[Part]:
 
 
 def _inner_parts(part: Part) -> list[Part]:
+    """Return the new parts (tables, lists and contents) to which a part refers directly."""
     if isinstance(part, Tables):
         return [row for row in part.rows if isinstance(row, NewTable)]
     if isinstance(part, NewTable):
@@ -259,7 +261,10 @@ def _inner_parts(part: Part) -> list[Part]:
 
 
 def _part_offsets(root: NewTable) -> tuple[dict[int, int], int]:
-    """Return the byte of each new part by identity (for a table: the end of its vtable), and the end of all parts."""
+    """Return the byte of each new part by the part's identity, and the byte after all parts.
+
+    The byte of a table is the end of its vtable, where the table itself starts.
+    """
     places, at = {}, 8
     for part in _part_order(root):
         if isinstance(part, Content):
@@ -280,6 +285,7 @@ def _vtable_length(table: NewTable) -> int:
 
 
 def _write_part(out: bytearray, part: Part, places: Mapping[int, int], base: int) -> None:
+    """Write a part into `out` at its byte in `places`; `base` is the byte in `out` at which the old file starts."""
     at = places[id(part)]
 
     def point(where: int, to: Part | OldReference) -> None:

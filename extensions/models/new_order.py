@@ -1,4 +1,7 @@
-"""Conversion of an order of a graph's operations to an order of all the file's operations, some outside the graph."""
+"""Conversion of an order of a graph's operations to an order of all operations of its file.
+
+The graph may lack some operations of the file, such as views and constants.
+"""
 
 from __future__ import annotations
 

@@ -16,8 +16,9 @@ _COLOURS = {"roll": "#4878a8", "recompute": "#c9742a", "whole": "#6a9f58"}
 def picture(result: CascadeAnswer) -> bytes:
     """Return the picture as SVG: the Pareto front of all points, and below it the largest region of the last point.
 
-    In the lower part, each operation of the region has a lane, whose top is its first row. A rectangle shows the rows
-    computed in one step: blue if they are kept, orange if they are recomputed, green if the whole tensor is kept.
+    In the lower part, each operation of the region has a lane, whose top is the first row of its output. A rectangle
+    shows the rows computed in one step: blue if they are kept, orange if they are recomputed, green if the whole
+    tensor is kept.
     """
     regions = [region for region in (result.points[-1].regions if result.points else ()) if region.kind != "whole"]
     longest = max(regions, key=lambda region: region.end - region.first_operation, default=None)
@@ -94,4 +95,5 @@ def text_at(x: int, y: int, said: str, anchor: str = "start") -> str:
 
 
 def _hint(peak: int, ratio: float) -> str:
+    """Return the SVG title of a point, which browsers show as a hint."""
     return f"<title>{peak:,} bytes at {100 * (ratio - 1):+.2f} % MACs</title>"

@@ -69,6 +69,7 @@ def packed_view(view: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _packed_value(part: Any) -> Any:
+    """Return a value of a view with inner views packed; any other value is returned unchanged."""
     if isinstance(part, Mapping) and "kind" in part:
         return packed_view(part)
     if isinstance(part, (list, tuple)) and part and isinstance(part[0], Mapping) and "view" in part[0]:

@@ -79,4 +79,5 @@ def static_text(name: str) -> str:
 
 
 def _policy_hash(text: str) -> str:
+    """Return the hash of a script or style in the form that a security policy allows."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

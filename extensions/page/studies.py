@@ -110,7 +110,7 @@ def recompute_page(title: str, answer: OrderAnswer) -> bytes:
 
 
 def _point_label(point: RecomputedPoint) -> str:
-    """Return the label of a recomputation point: how many operations run again, and how many tensors are sent away."""
+    """Return the label of a recomputation point: how many operations run again, and how many tensors are offloaded."""
     sent = sum(step.kind == "send" for step in point.steps)
     count = len(point.clones)
     runs = f"{count_text(count, 'operation')} run{'s' if count == 1 else ''} again" if count else "nothing runs again"

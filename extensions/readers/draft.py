@@ -161,7 +161,7 @@ class OperationsDraft:
         self._join_tensors(op, source, result, self._separation_reason(source, result))
 
     def hand_out(self, op: str, source: str, result: str) -> None:
-        """Let the open branch write a choice's result: in place if it made the source only for this, or by a copy."""
+        """Let the open branch write a result of its choice: in place if it made `source` only for it, or by a copy."""
         self._join_tensors(op, source, result, self._overwrite_obstacle(source, result))
 
     def begin_block(self) -> None:
@@ -175,7 +175,7 @@ class OperationsDraft:
         return self._blocks.pop()
 
     def branches(self, inputs: Iterable[str], bodies: Iterable[Statements]) -> None:
-        """Add a choice of branches (lists of statements), of which exactly one runs."""
+        """Add a choice between branches (lists of statements), exactly one of which runs."""
         self._add({"branches": tuple(map(tuple, bodies)), "inputs": tuple(inputs)})
 
     def loop(self, body: Statements, trips: int | None) -> None:
@@ -243,6 +243,7 @@ class OperationsDraft:
         return tuple(self._apart[:MAX_LISTED])
 
     def _add(self, row: dict[str, Any]) -> None:
+        """Add a statement to the innermost open block, with the facts about its operation in the file."""
         self._blocks[-1].append(row)
         if self._facts is not None:
             self._facts_of[id(row)] = self._facts
@@ -258,7 +259,7 @@ class OperationsDraft:
                 yield from self._facts_in(row["loop"], (*where, k, "loop"))
 
     def _join_tensors(self, op: str, source: str, result: str, reason: str | None) -> None:
-        """Merge the families of a view and its source or, if there is a reason against it, add and report a copy."""
+        """Merge the families of a view and its source or, if `reason` is given, add a copy and report the reason."""
         size = self._values[result].size
         if reason is None:
             self._alias_sizes.append(size)
@@ -310,6 +311,7 @@ class OperationsDraft:
         return None
 
     def _belongs_to_caller(self, name: str) -> bool:
+        """Return True if a value shares bytes with an input or output of the program."""
         family = self._families[name]
         return "param" in family.kinds or family.has_result
 

@@ -1,1 +1,1 @@
-"""Sixteen compilers and runtimes, one folder each: readers of their files, their own planners, writers of plans."""
+"""Sixteen compilers and runtimes, one folder each: readers of files, reimplemented planners, writers of plans."""

@@ -35,13 +35,13 @@ def place_in_gaps(rows: Sequence[tuple[int, Tensor]], stop_check: StopCheck, *, 
 
 
 def place_as_openvino(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers in descending order of size, each as low as possible; ties by start and end, as in `std::sort`."""
+    """Place buffers by descending size, each as low as possible; equal sizes are ordered by start and end."""
     rows = std_sorted(aligned_tensors(problem), lambda a, b: (a[1].start, a[1].end) < (b[1].start, b[1].end))
     return place_in_gaps(std_sorted(rows, lambda a, b: a[0] > b[0]), stop_check, smallest=False)
 
 
 def place_as_ttlang(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers by size in the lowest gaps, with ties in two orders; return the plan with the lower peak."""
+    """Place buffers by size in the lowest gaps, with two orders of equal sizes; return the plan with the lower peak."""
     rows = aligned_tensors(problem)
     degree = {
         tensor.position: sum(tensor.meets(other) for _, other in rows if other is not tensor) for _, tensor in rows

@@ -78,6 +78,7 @@ class ProtobufMessage:
         return None if span is None else ProtobufMessage(self.data, *span, f"{self.path}.{name}")
 
     def _byte_ranges(self, field: int, name: str) -> Iterator[Range]:
+        """Yield (start, end) of each value of a field with a length. Raises FormatError for an integer field."""
         for start, end in _value_pairs(self._fields.get(field)):
             if end == _NO_END:
                 raise FormatError(f"{self.path}.{name}: must be a field with a length, got the integer {start}")
@@ -122,4 +123,5 @@ class ProtobufMessage:
 
 
 def _value_pairs(found: array[int] | None) -> Iterator[Range]:
+    """Return an iterator over the pairs of values of a field; empty for an absent field."""
     return iter(()) if found is None else zip(found[::2], found[1::2], strict=True)

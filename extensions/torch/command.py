@@ -98,7 +98,7 @@ def _lines_of_advice(advice: Advice) -> Iterator[str]:
 
 
 def _lines_of_remedies(found: Ways) -> Iterator[str]:
-    """Yield the terminal lines of the changes with which a step would fit."""
+    """Yield the terminal lines of the remedies: changes with which a step would fit."""
     for each in found.sizes:
         text = "none fits" if each.size is None else f"{each.size} fits, {each.size + 1} does not"
         yield f"largest {each.name}: {text} ({each.tried} tried)"

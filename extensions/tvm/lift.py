@@ -38,6 +38,7 @@ def temporaries(kernel: tirx.PrimFunc) -> list[Any]:
 
 
 def _is_workspace(buffer: Any) -> bool:
+    """Return True if a kernel's buffer is in global memory and too large, or of unknown size, for the stack."""
     if buffer.scope() not in ("", "global") or buffer.strides:
         return False
     size = DataType(str(buffer.dtype)).itemsize
@@ -69,6 +70,7 @@ class _Lifter(PyExprMutator):  # type: ignore[misc]  # TVM's base class has no t
         self._made: dict[Any, Any] = {}
 
     def lift(self) -> IRModule:
+        """Return the module in which all possible temporaries of kernels are tensors of the calling functions."""
         for name, function in self._module.functions_items():
             if isinstance(function, relax.Function):
                 self.builder_.update_func(name, self.visit_expr(function))

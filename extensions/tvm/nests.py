@@ -43,7 +43,7 @@ def nests_of(kernel: tirx.PrimFunc) -> tuple[Nest, ...]:
 
 
 def _overwritable_pairs(nest: Any, places: Mapping[Any, int]) -> Iterator[tuple[int, int]]:
-    """Yield pairs of a nest's parameters such that the second may be written over the first."""
+    """Yield pairs (position of a read parameter, position of a written one that may overwrite it) of a nest."""
     while isinstance(nest, tirx.For):
         nest = nest.body
     if not isinstance(nest, s_tir.SBlockRealize):

@@ -35,6 +35,7 @@ def OrderBindings(time_limit_s: float = 10) -> Any:  # noqa: N802  # TVM writes 
 
 
 def _order_function(function: relax.Function, time_limit_s: float) -> relax.Function:
+    """Return a function whose dataflow blocks are reordered where a lower peak is found."""
     bounds, returned, blocks = Bounds(function), _returned_variables(function), []
     options = OrderOptions(time_limit_s=time_limit_s, goal="placed", alignment=ALIGNMENT)
     for block in function.body.blocks:
@@ -88,6 +89,7 @@ class _Block(Values):
         return relax.DataflowBlock(sorted(self._bindings, key=lambda each: (turn[each.var], each.var not in is_call)))
 
     def _add_call(self, binding: Any) -> Value:
+        """Add a call as an operation with new tensors, and return these; a view returns the tensors of its source."""
         call = binding.value
         if call.op.__chandle__() in VIEWS:
             return self.value_of(call.args[0])
@@ -107,6 +109,7 @@ class _Block(Values):
 
 
 def _is_pure(binding: Any) -> bool:
+    """Return True if a binding may be moved: it has no branches, defines no function, and overwrites nothing."""
     value = binding.value
     is_in_place = isinstance(value, Call) and value.op == _IN_PLACE
     return (

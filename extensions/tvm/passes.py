@@ -50,6 +50,7 @@ class PlannedFunction:
 
 
 def _log_function(planned: PlannedFunction) -> None:
+    """Log the result for a function, as a warning if the function could not be read."""
     log.log(logging.WARNING if planned.reason.startswith(UNREADABLE) else logging.INFO, "%s", planned)
 
 
@@ -124,6 +125,7 @@ class _PlannedBody:
             self._reason = f"{UNREADABLE}{error}"
 
     def _place_group(self, device: int, scope: str, group: Sequence[int], has_offsets: bool) -> StoragePlaces:
+        """Return the storages and offsets of the tensors `group` in the memory (device, scope)."""
         tensors = [self._lifetimes.tensors[k] for k in group]
         pools = [each for each in self._pools if (each.device, each.scope) == (device, scope)]
         if pools and not has_offsets:

@@ -25,6 +25,7 @@ _ITEM, _SIZE = (tvm_ffi.get_global_func(f"ffi.Array{name}") for name in ("GetIte
 
 
 def _operator_handles(*names: str) -> dict[int, str]:
+    """Map the handle of each Relax operator to its name."""
     return {Op.get(f"relax.{name}").__chandle__(): name for name in names}
 
 
@@ -151,8 +152,9 @@ class Lifetimes(Values):
     """The tensors of a function and their lifetimes, in which each binding is a time step.
 
     Branches are numbered one after another, although only one of them runs. No step runs twice. With `nests`, each loop
-    nest of a kernel is a time step. `leaves_some` is True if `tensors` lacks some allocations. `earlier` is an operator
-    from an earlier stage of compilation, if there is one. `blocks` maps the handle of each body to blocks and bindings.
+    nest of a kernel is a time step. `leaves_some` is True if `tensors` lacks some allocations. `earlier` is the name of
+    an operator from an earlier stage of compilation, or empty. `blocks` maps the handle of each body to its blocks and
+    their bindings.
     """
 
     def __init__(
@@ -185,12 +187,13 @@ class Lifetimes(Values):
         return groups
 
     def overwrite_pairs(self, group: Sequence[int]) -> list[tuple[int, int]]:
-        """Return pairs of positions in a group such that the second tensor may be written over the first."""
+        """Return pairs of positions in `group` (tensor indices) whose second tensor may overwrite the first."""
         turn, tensors = {k: place for place, k in enumerate(group)}, self.tensors
         pairs = {(i, j) for i, j, at in self._written_over if tensors[j].start == at and tensors[i].end == at + 1}
         return sorted((turn[i], turn[j]) for i, j in pairs if i != j and i in turn and j in turn)
 
     def _read_body(self, body: Any) -> Value:
+        """Read the bindings of a body as time steps, and return the tensors that its result may hold."""
         if type(body) is not relax.SeqExpr:
             return self.value_of(body)
         blocks = [(block, array_items(block.bindings)) for block in array_items(body.blocks)]
@@ -210,6 +213,7 @@ class Lifetimes(Values):
         return self.value_of(body.body)
 
     def _value_without_call(self, value: Any) -> Value:
+        """Return the tensors that an expression other than a call may hold; read both branches of an If."""
         if type(value) is relax.If:
             self.has_branches = True
             self._extend_lifetimes([self.value_of(value.cond)])
@@ -220,6 +224,7 @@ class Lifetimes(Values):
         return self.value_of(value)
 
     def _read_call(self, call: Any, callee: int) -> Value:
+        """Record the uses of a call's arguments, and return the tensors that its result may hold."""
         values = [*map(self.value_of, array_items(call.args))]
         if callee in self._kernels:
             if self.nests:
@@ -241,6 +246,7 @@ class Lifetimes(Values):
         return NOTHING
 
     def _allocate(self, arguments: list[Any], bindings: list[Any], index: int) -> Value:
+        """Add the tensor that a binding allocates, and return it, or NOTHING for an unsupported size or memory."""
         shape, dtype, device, scope = arguments
         memory = scope.value
         is_known = type(shape) is relax.ShapeExpr and type(device) is tirx.IntImm and memory == "global"
@@ -256,6 +262,7 @@ class Lifetimes(Values):
         return frozenset((len(self.tensors) - 1,))
 
     def _extend_by_nests(self, kernel: Any, arguments: Sequence[Value]) -> None:
+        """Count each loop nest of a kernel as a step, and extend the lifetimes of the arguments that it uses."""
         if kernel not in self._nests_of:
             self._nests_of[kernel] = nests_of(self._module[kernel])
         for nest in self._nests_of[kernel]:
@@ -267,6 +274,7 @@ class Lifetimes(Values):
             self._step += 1
 
     def _extend_lifetimes(self, values: Iterable[Value]) -> None:
+        """Let the tensors of the given values be alive at the current step."""
         for value in values:
             for k in value if type(value) is frozenset else leaves_of(value):
                 tensor = self.tensors[k]
@@ -274,6 +282,7 @@ class Lifetimes(Values):
                 tensor.end = self._step + 1
 
     def _mark_escaped(self, value: Value) -> None:
+        """Mark the tensors of a value as visible outside the function, so that they are not planned."""
         for k in leaves_of(value):
             self.tensors[k].escapes = True
 
@@ -288,6 +297,7 @@ def leaves_of(value: Value) -> Iterator[int]:
 
 
 def _has_tensor(type_: Any) -> bool:
+    """Return True if a type is a tensor, may be one, or is a tuple with such an entry."""
     if isinstance(type_, relax.TupleType):
         return any(map(_has_tensor, type_.fields))
     return isinstance(type_, (relax.TensorType, relax.AnyType))

@@ -194,10 +194,12 @@ def _overwriting_plan(shared: ImportedProblem, options: CompareOptions, time: _S
 
 
 def _plan_facts(problem: Problem, time: _SharedTime, solver: str = "auto", start: Plan | None = None) -> OurPlan:
+    """Return the peak and lower bound of a plan made in a share of the remaining time."""
     return _plan_figures(_solve_in_share(problem, time, solver, start), problem)
 
 
 def _solve_in_share(problem: Problem, time: _SharedTime, solver: str = "auto", start: Plan | None = None) -> Plan:
+    """Return a plan of the problem, made in a share of the remaining time."""
     running = time.next_control()
     return solve(problem, time_limit_s=running.remaining_s, solver=solver, start=start, control=running.solve_control())
 
@@ -220,6 +222,7 @@ def _reordered_plan(imported: ImportedProblem, time: _SharedTime) -> OurPlan | N
 
 
 def _saved_bytes(before: int | None, after: int | None) -> int | None:
+    """Return how many bytes fewer `after` is than `before`, at least 0; None if either is unknown."""
     return None if before is None or after is None else max(0, before - after)
 
 

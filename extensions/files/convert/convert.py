@@ -125,6 +125,7 @@ def _export(
 
 
 def _read_file(reader: Reader, data: bytes, name: str, _question: InputValues) -> bytes:
+    """Return the bytes of the input file, and keep them and the file's name in the reader for later inputs."""
     reader.data, reader.name = data, name
     return data
 

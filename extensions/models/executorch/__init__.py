@@ -1,1 +1,1 @@
-"""A reader of ExecuTorch programs with their memory plans, and a writer that replaces such a plan."""
+"""A reader of ExecuTorch programs with their memory plans, and a writer that replaces a program's plan."""

@@ -35,7 +35,7 @@ FIRST = "forward"
 
 @dataclass(frozen=True)
 class PteTensor:
-    """A tensor of a program; `place` is its (memory, offset) in the file's plan, or None.
+    """A tensor of a program. `place` is (memory, offset) in the file's plan, or None for a tensor outside the plan.
 
     `has_content` is true for constants and initialized state, whose bytes are in this file or another one.
     """
@@ -49,10 +49,10 @@ class PteTensor:
 
 @dataclass(frozen=True)
 class Instruction:
-    """An instruction and the indices of the values that it uses.
+    """An instruction of a method, with the indices of the values that it uses.
 
     `arguments` are the values of a kernel or delegate, the source and target of a move, the condition of a jump, or the
-    freed value; `destination` is the index of the instruction to which a jump goes on.
+    freed value. `destination` is the index of the instruction at which execution continues after a jump.
     """
 
     path: str
@@ -72,10 +72,10 @@ class Delegate:
 
 @dataclass(frozen=True)
 class Method:
-    """A method of a program: its values by index, and its chains of instructions.
+    """A method of a program: its values by index, and its chains (lists) of instructions.
 
-    `false` contains all values except the constant True, `memories` the bytes of each memory, `delegates` the delegates
-    used.
+    `false` contains the indices of the Boolean values that are False. `memories` lists the bytes of each memory.
+    `delegates` lists the delegates that the instructions call.
     """
 
     name: str
@@ -115,6 +115,7 @@ def tables_of_methods(data: bytes) -> list[Table]:
 
 
 def _read_method(plan: Table, delegates: Sequence[Delegate]) -> Method:
+    """Return a method, read from its table in the file. Only the delegates that its instructions call are included."""
     values = [(row.integer(0, "val_type", "B"), row.table(1, "val")) for row in plan.tables(2, "values")]
     tensors = {k: _read_tensor(row) for k, (kind, row) in enumerate(values) if kind == _TENSOR and row is not None}
     lists = {
@@ -202,6 +203,7 @@ def _memory_and_offset(row: Table) -> tuple[int, int]:
 
 
 def _read_instruction(row: Table, operators: list[str], delegates: Sequence[Delegate], n_values: int) -> Instruction:
+    """Return an instruction, read from its table; `n_values` is the number of values that arguments may refer to."""
     number = row.integer(0, "instr_args_type", "B")
     inner = row.table(1, "instr_args")
     if number not in _KINDS or inner is None:

@@ -41,7 +41,7 @@ def method_memory(plan: Table, word: int) -> MethodMemory:
 
 
 def _allocations(plan: Table, word: int) -> Iterator[tuple[int, int]]:
-    """Yield the size and alignment of each object, in the order of the runtime."""
+    """Yield (size, alignment), in bytes, of each object of a method, in the runtime's order of allocation."""
     values = [(row.integer(0, "val_type", "B"), row.table(1, "val")) for row in plan.tables(2, "values")]
     yield _VALUE[0] * len(values), _VALUE[1]
     if n_inputs := plan.byte_count(3, "inputs"):
@@ -66,7 +66,7 @@ def _allocations(plan: Table, word: int) -> Iterator[tuple[int, int]]:
 
 
 def _value_allocations(kind: int, row: Table, word: int) -> Iterator[tuple[int, int]]:
-    """Yield the objects that a value needs in addition to its entry in the list of values."""
+    """Yield (size, alignment), in bytes, of each object that a value needs besides its entry in the list of values."""
     if kind == _TENSOR:
         dims = row.byte_count(2, "sizes")
         if row.integer(8, "shape_dynamism", "b"):
@@ -84,12 +84,13 @@ def _value_allocations(kind: int, row: Table, word: int) -> Iterator[tuple[int, 
 
 
 def _is_outside(tensor: Table) -> bool:
+    """Return True if a tensor's content is in another file."""
     extra = tensor.table(9, "extra_tensor_info")
     return extra is not None and extra.integer(2, "location", "b") == 1
 
 
 def _chains(plan: Table) -> Iterator[list[tuple[int, int]]]:
-    """Yield, for each chain of instructions, the kind and the number of arguments of each instruction."""
+    """Yield, for each chain of instructions, a list with (kind, number of arguments) of each instruction."""
     for chain in plan.tables(5, "chains"):
         rows = [
             (row.integer(0, "instr_args_type", "B"), row.table(1, "instr_args"))

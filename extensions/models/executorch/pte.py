@@ -65,6 +65,7 @@ def _memory_sizes(layout: VerifiedLayout, method: Method, planned: Mapping[int, 
 
 
 def _write_places(data: bytes, number: int, planned: Mapping[int, tuple[int, int]], memories: list[int]) -> bytes:
+    """Return the bytes of the program after adding new tables for the planned tensors and the sizes of the memories."""
     out = bytearray(data)
     plan = list(Table.root(data, "program").tables(1, "execution_plan"))[number]
     values = list(plan.tables(_VALUES, "values"))

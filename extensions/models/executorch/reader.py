@@ -79,7 +79,10 @@ def _unknown_delegates(method: Method, stated: Container[str]) -> list[str]:
 
 
 def _omission_findings(method: Method, others: list[str], stated: Container[str]) -> Iterator[Finding]:
-    """Yield findings about other methods and working memory of delegates, unless stated, which the problem omits."""
+    """Yield a finding for each thing that the problem omits: other methods, and the working memory of delegates.
+
+    Delegates for which the user stated the working memory (`stated`) are not reported as unknown.
+    """
     if others:
         message = f"method {excerpt(method.name)} is read; not in it are {', '.join(map(excerpt, others[:10]))}"
         yield Finding("other-methods", message)
@@ -160,10 +163,10 @@ class _Program:
         return last + 1
 
     def _convert_choice(self, at: int, end: int) -> int:
-        """Convert two branches of which one runs, and return the index after both.
+        """Convert a choice between two branches, of which one runs; return the index of the instruction after both.
 
-        The first instruction jumps to the second branch if a condition is false; a jump past the second branch ends the
-        first.
+        The first instruction jumps to the second branch if a condition is false. The first branch ends with a jump past
+        the second one.
         """
         row = self.chain[at]
         other = row.destination
@@ -187,10 +190,12 @@ class _Program:
         return skip.destination
 
     def _declare_chosen(self, value: int) -> None:
+        """Declare a planned tensor to which the branches of a choice move a result."""
         if self._is_planned(value) and not self.draft.is_declared(_id_of(value)):
             self._declare(value, "chosen")
 
     def _convert_instruction(self, row: Instruction) -> None:
+        """Convert a move, delegate, view or kernel to a statement; other instructions add nothing."""
         if row.kind == "move":
             self._convert_move(row)
         elif row.kind == "delegate":
@@ -220,6 +225,7 @@ class _Program:
     def _add_operation(
         self, name: str, inputs: Iterable[int], outputs: Iterable[int], scratch: Sequence[int] = ()
     ) -> None:
+        """Add an operation that reads and writes the tensors of these values, with the temporaries `scratch`."""
         reads = self._read_operands(tuple(inputs))
         writes = [value for value in self.method.tensors_of(tuple(outputs)) if self._is_planned(value)]
         for value in writes:
@@ -271,7 +277,7 @@ class _Program:
         return list(names)
 
     def _declare_unwritten(self, value: int) -> None:
-        """Declare a tensor that is read before it is written, as a view of another tensor or else as state."""
+        """Declare a tensor that is read before it is written: as a view of the tensor at its place, else as state."""
         base = None if self.method.tensors[value].has_content else self._viewed_tensor(value)
         if base is None:
             self._declare(value, "persistent")
@@ -290,6 +296,7 @@ class _Program:
         return base if other.elements * other.bits == tensor.elements * tensor.bits else None
 
     def _note_write(self, value: int) -> None:
+        """Mark a tensor as written, and as the tensor last written at its planned place."""
         self.written.add(value)
         tensor = self.method.tensors[value]
         # An empty tensor may share its offset with another tensor, so an empty tensor does not count as written there.
@@ -300,6 +307,7 @@ class _Program:
         return value in self.method.tensors and self.method.tensors[value].place is not None
 
     def _declare(self, value: int, kind: Kind = "plain") -> None:
+        """Declare the buffer of a tensor unless it is declared already; planned tensors with content are persistent."""
         if self.draft.is_declared(_id_of(value)):
             return
         tensor = self.method.tensors[value]
@@ -308,6 +316,7 @@ class _Program:
         self.draft.declare(_id_of(value), size, "persistent" if is_state and kind == "plain" else kind)
 
     def _begin_nested_block(self, row: Instruction, is_inside: bool) -> None:
+        """Open the block of a loop or branch. Raises FormatError if it leaves its parent or is too deep."""
         self.depth += 1
         if not is_inside or self.depth > _MOST_INSIDE:
             raise FormatError(

@@ -24,7 +24,7 @@ _FLOAT, _INT64, _STRING = 1, 7, 8
 
 
 def _rule_by_columns(count: Callable[[Said], int]) -> Callable[[Sequence[Shape], Said], list[Shape]]:
-    """Return a rule for outputs with one row per input row and `count(attributes)` columns."""
+    """Return a shape rule for an output with one row per input row and `count(attributes)` columns."""
     return lambda given, said: [[_row_count(given[0]), count(said)]]
 
 

@@ -211,7 +211,7 @@ def initializer_facts(name: str, dims: Sequence[int], data_type: int) -> TensorF
 
 
 def _pads_of_all_axes(pads: Any, axes: Any, shape: Shape | None) -> Shape | None:
-    """Return the pads of all axes (before each axis, then after each) from those of `axes`; None if invalid."""
+    """Return the pads of all axes (before each axis, then after each) from the pads of only `axes`; None if invalid."""
     n = 0 if shape is None else len(shape)
     if pads is None or len(pads) != 2 * len(axes) or any(not -n <= axis < n for axis in axes):
         return None

@@ -123,6 +123,7 @@ def _refuse_too_many(model: ModelProto) -> None:
     running: list[tuple[str, str]] = []
 
     def count(nodes: list[NodeProto]) -> int:
+        """Return the number of nodes in a list and its subgraphs; a call also counts the body of its function."""
         total = 0
         for node in nodes:
             total += 1 + sum(count(list(inner.node)) for _, inner in subgraphs(node))
@@ -132,6 +133,7 @@ def _refuse_too_many(model: ModelProto) -> None:
         return total
 
     def count_nodes(key: tuple[str, str]) -> int:
+        """Return the number of nodes of a function (domain, name). Raises FormatError if it is recursive."""
         if key in running or len(running) >= 50:
             raise FormatError(f"model.functions: must not be recursive or nested too deeply, got {excerpt(key[1])}")
         if key not in counts:

@@ -82,7 +82,10 @@ def type_of(data_type: int, dims: Sequence[int | str]) -> TypeProto:
 
 
 def stacked_type(kind: TypeProto, first: int | str | None, *, is_apart: bool = False) -> TypeProto:
-    """Return the type of a stack of `first` tensors of type `kind`; with `is_apart`, that of one tensor of a stack."""
+    """Return the type of a stack of `first` tensors of type `kind`.
+
+    With `is_apart`, `kind` is the type of a stack, and the type of one of its tensors is returned.
+    """
     from onnx import helper
 
     shape = shape_of(kind)

@@ -208,7 +208,7 @@ class _Program:
         initial: Sequence[str],
         scope: GraphNames,
     ) -> tuple[list[str], list[str]]:
-        """Declare a loop's state, which is stored in its outputs, and its stacked results; return the ids of each."""
+        """Declare a loop's state, which is stored in its outputs, and its stacked results; return the ids of both."""
         outputs = [*node.output, *[""] * len(names)]
         state = []
         for name, output, source in zip(names, outputs, initial, strict=False):
@@ -253,7 +253,7 @@ class _Program:
         self.draft.loop(self.draft.end_block(), None)
 
     def _convert_subgraph(self, graph: GraphProto, inner: GraphNames, what: str, k: int = 0) -> list[str]:
-        """Convert subgraph `k` of a node; return the ids of its outputs."""
+        """Convert the subgraph number `k` of a node, and return the ids of its outputs."""
         self.values.add_initializers(graph, inner)
         around, self.source = self.source, (*self.source, k)
         self._convert_nodes(graph, inner)

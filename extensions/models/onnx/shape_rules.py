@@ -76,6 +76,7 @@ def ceil_div(size: int, divisor: int) -> int:
 
 
 def _concat_shape(given: NodeFacts) -> list[Shape]:
+    """Return the shape of a Concat: the sum of the sizes along its axis, and the first input's sizes otherwise."""
     rows = [given.shape(k) for k in range(len(given.shapes))]
     axis = given.attributes["axis"]
     shape = list(rows[0])
@@ -84,6 +85,7 @@ def _concat_shape(given: NodeFacts) -> list[Shape]:
 
 
 def _reshape(given: NodeFacts) -> list[Shape]:
+    """Return the shape of a Reshape; a wanted size of -1 is computed from the number of elements."""
     shape, wanted = given.shape(0), given.input_values(1, "shape")
     if not given.attributes.get("allowzero"):
         wanted = [shape[k] if size == 0 else size for k, size in enumerate(wanted)]
@@ -95,7 +97,7 @@ def _reshape(given: NodeFacts) -> list[Shape]:
 
 
 def cancel_sizes(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shape]:
-    """Cancel the fraction of two products of sizes: return both lists without the factors that they have in common."""
+    """Return both lists of sizes without the factors that they share: the products' fraction is cancelled."""
     rest, rest_of_bottom = list(top), []
     for size in bottom:
         if size in rest:
@@ -106,11 +108,13 @@ def cancel_sizes(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shap
 
 
 def _flatten_shape(given: NodeFacts) -> list[Shape]:
+    """Return the two sizes of a Flatten: the products of the sizes before and from its axis."""
     shape, axis = given.shape(0), given.attributes.get("axis", 1)
     return [[product(shape[:axis]), product(shape[axis:])]]
 
 
 def _expand(given: NodeFacts) -> list[Shape]:
+    """Return the shape of an Expand: the broadcast of the input's shape and the wanted shape."""
     mine, other = given.shape(0), given.input_values(1)
     rank = max(len(mine), len(other))
     rows = [[1] * (rank - len(row)) + list(row) for row in (mine, other)]
@@ -144,6 +148,7 @@ def slice_length(size: int, start: int, end: int, step: int) -> int:
 
 
 def _split_shapes(given: NodeFacts) -> list[Shape]:
+    """Return the shapes of the outputs of a Split, which has given parts or equal ones."""
     shape, axis = given.shape(0), given.attributes.get("axis", 0)
     if given.has_values(1) or "split" in given.attributes:
         parts = given.input_values(1, "split")
@@ -154,10 +159,12 @@ def _split_shapes(given: NodeFacts) -> list[Shape]:
 
 
 def _tile(given: NodeFacts) -> list[Shape]:
+    """Return the shape of a Tile: each size times its number of repetitions."""
     return [[size * times for size, times in zip(given.shape(0), given.input_values(1), strict=True)]]
 
 
 def _pad(given: NodeFacts) -> list[Shape]:
+    """Return the shape of a Pad: the input's sizes plus the pads at both ends of each axis."""
     shape, pads = list(given.shape(0)), given.input_values(1, "pads")
     axes = given.input_values(3, "", range(len(shape)))
     for k, axis in enumerate(axes):
@@ -166,6 +173,7 @@ def _pad(given: NodeFacts) -> list[Shape]:
 
 
 def _range(given: NodeFacts) -> list[Shape]:
+    """Return the shape of a Range: the number of values from `start` to before `limit`."""
     rows = [given.input_values(k)[0] for k in range(3)]
     if any(isinstance(each, float) and not each.is_integer() for each in rows) or not rows[2]:
         raise OpenShapeError

@@ -252,6 +252,7 @@ def _canonical_domain(domain: str) -> str:
 
 
 def _is_small(kind: TypeProto) -> bool:
+    """Return True if a type has known sizes and so few elements that its values are worth tracking."""
     shape = shape_of(kind) if is_known(kind) else None
     return shape is not None and element_count(size for size in shape if isinstance(size, int)) <= _MOST_ELEMENTS
 

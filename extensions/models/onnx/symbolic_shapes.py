@@ -54,6 +54,7 @@ class SymbolicShapes(NodeShapes):
         return array if any(isinstance(each, SymbolicNumber) for each in array.flat) else array.astype(np.int64)
 
     def _infer(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
+        """Return the output types of one node by ONNX's inference or, if it leaves sizes unknown, by a rule."""
         inferred = super()._infer(node, k, types, known)
         if not any(0 in shape for shape in self._node_facts(node, types, known).shapes if shape):
             # Some of ONNX's rules return 0 for a size computed from a named dimension, so discard types with a 0.
@@ -129,7 +130,7 @@ Fold = Callable[[Arrays, NodeAttributes], Any]
 
 
 def _elementwise_fold(function: Callable[[Any, Any], Any]) -> Fold:
-    """Return the evaluation of a binary operator, element by element with broadcasting."""
+    """Return a function that evaluates a binary operator element by element, with broadcasting."""
     return lambda given, _: np.frompyfunc(function, 2, 1)(given[0], given[1])
 
 
@@ -158,11 +159,12 @@ def _fold_division(given: Arrays, attributes: NodeAttributes) -> Any:
 
 
 def _variadic_fold(function: Callable[[int, int], int]) -> Fold:
-    """Return the evaluation of an operator that combines all its inputs pairwise, such as Max."""
+    """Return a function that evaluates an operator such as Max, which combines all its inputs one after another."""
     return lambda given, _: _combine_arrays(function, given)
 
 
 def _combine_arrays(function: Callable[[int, int], int], given: Arrays) -> Any:
+    """Return the result of applying a binary function to all arrays one after another, element by element."""
     total: Any = given[0]
     for each in given[1:]:
         total = np.frompyfunc(function, 2, 1)(total, each)
@@ -170,6 +172,7 @@ def _combine_arrays(function: Callable[[int, int], int], given: Arrays) -> Any:
 
 
 def _fold_cast(given: Arrays, attributes: NodeAttributes) -> Any:
+    """Return the array of a Cast unchanged. Raises OpenShapeError unless the target type is a number."""
     if attributes.get("to", 0) not in _INTEGERS + _REALS:
         raise OpenShapeError
     return given[0]

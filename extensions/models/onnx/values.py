@@ -57,7 +57,7 @@ class GraphNames:
 
 
 class Values:
-    """The values of a program: declared buffers in `draft`, and constants by id with their bytes (None if unknown)."""
+    """The values of a program: buffers declared in `draft`, and the bytes of constants by id (None if unknown)."""
 
     def __init__(self, graph: GraphProto, draft: OperationsDraft) -> None:
         self.draft = draft
@@ -73,7 +73,10 @@ class Values:
     def declare(
         self, scope: GraphNames, name: str, what: str, kind: Kind = "plain", *, size: int | None = None
     ) -> bool:
-        """Declare a value as a buffer and return True; a value without size and reader is omitted: return False."""
+        """Declare a value as a buffer, and return True.
+
+        A value of unknown size that nothing reads is omitted with a warning; then return False.
+        """
         size = self.size_if_known(scope, name) if size is None else size
         if size is None and name not in self._read:
             if len(self.warnings) < MAX_LISTED:
@@ -106,7 +109,7 @@ class Values:
             self.add_constant(scope, name, self.bytes_of(f"initializer {excerpt(name)}", sparse.dims, kind))
 
     def operands(self, ids: Iterable[str]) -> list[str]:
-        """Return the declared ids among operands; declares constants of known size, and drops those of unknown size."""
+        """Return the ids that are declared as buffers. Constants of known size are declared before."""
         operands = list(ids)
         for name in operands:
             size = self.constants.get(name)

@@ -17,24 +17,27 @@ from memplan.planner.foreign.model_options import ModelOptions
 
 
 def runtime_verdict(data: bytes, options: ModelOptions | None = None) -> str:
-    """Run a model in its smallest arena, and return the runtime's report as a part of a sentence."""
+    """Run a model in its smallest arena, and return the runtime's report, worded to continue a sentence."""
     return interpreter.measure(data, arena_of(data, host_options(options)).least)
 
 
 def compare_forms(
     given: bytes, form: bytes, options: ModelOptions | None = None, limit_s: float = LIMIT_S
 ) -> tuple[bool | None, str]:
-    """Return whether a form of a model computes the same as the original, and the runtime's report; None if unknown."""
+    """Return whether a form (rewritten version) of a model computes the same as the original, and the runtime's report.
+
+    The first value is None if the runtime cannot tell.
+    """
     both = ((data, form_options(given, data, options)) for data in (given, form))
     before, now = (arena_of(data, host_options(chosen)).least for data, chosen in both)
     return interpreter.compare_outputs(given, form, (before, now), limit_s)
 
 
 def form_options(given: bytes, form: bytes, options: ModelOptions | None) -> ModelOptions | None:
-    """Return the options for a form of a model: the scratch of single operators by their outputs in the form.
+    """Return the options for a form (rewritten version) of a model, in which an operator may have another number.
 
-    An operator has another number in another order. Raises OptionError if the form has such an operator in parts, whose
-    scratch is not stated.
+    Scratch that the user states for a single operator is therefore keyed by the operator's first output. Raises
+    OptionError if the form has such an operator in parts, because the scratch of the parts is not stated.
     """
     if options is None or not options.scratch or form == given:
         return options
@@ -57,7 +60,7 @@ _Kind = tuple[str, tuple[int, ...]]
 
 
 def _scratch_by_output(model: Model, by_name: Mapping[str, int]) -> dict[str, tuple[int, _Kind]]:
-    """Return the stated scratch of each single operator with the operator's kind, by its first output."""
+    """Return (scratch bytes, kind) of each operator with scratch stated for it alone, by its first output."""
     whole = replace(model, scratch=by_name)
     found: dict[str, tuple[int, _Kind]] = {}
     for i, graph in enumerate(model.subgraphs):
@@ -70,6 +73,7 @@ def _scratch_by_output(model: Model, by_name: Mapping[str, int]) -> dict[str, tu
 
 
 def _operators_by_output(model: Model) -> dict[str, _Kind]:
+    """Return the kind (name, output shape) of each operator, by the id of its first output."""
     return {
         graph.tensors[index].id: (operator.name, graph.tensors[index].shape)
         for graph in model.subgraphs

@@ -1,4 +1,7 @@
-"""Search for the form of a model with the smallest arena: as given, reordered or split, with or without a plan."""
+"""Search for the form (rewritten version) of a model with the smallest arena.
+
+Forms differ in the order of operators, in operators split into parts, and in a plan inside the file.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,10 @@ _FORMS = 2
 
 @dataclass(frozen=True)
 class DeviceForm:
-    """A form of a model: its file, its arena, and its multiplications divided by those of the original."""
+    """A version of a model (as given, reordered or in parts): its file, its arena, and its relative multiplications.
+
+    `macs_ratio` divides its multiplications by those of the original.
+    """
 
     data: bytes
     arena: ModelArena
@@ -48,7 +54,7 @@ class DeviceForm:
 
 
 class FormSearch:
-    """The search for the form of a model with the smallest arena; forms without extra multiplications come first."""
+    """The search for a model's form with the smallest arena; forms without extra multiplications are tried first."""
 
     def __init__(self, data: bytes, options: ConvertOptions, running: Control) -> None:
         self.options, self.running, self.source = options, running, data
@@ -56,7 +62,7 @@ class FormSearch:
         self.notes: list[str] = []
 
     def run(self) -> DeviceForm:
-        """Return the best form found; append to `notes` the reasons why kinds of forms are impossible."""
+        """Return the best form found; append to `notes` why some kinds of forms are impossible for this model."""
         graph = read_model_graph(self.given.data, None, self.options.model_copy(update={"alignment": None})).graph
         best = self._smaller_form(self.given, self._planned_form(self.given))
         with self._record_message("order"):
@@ -70,7 +76,7 @@ class FormSearch:
         return best
 
     def _best_form_in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
-        """Search forms with split operators: return the first that fits, else the smallest (or `best`)."""
+        """Return the first form with split operators that fits the requested arena, else the smallest or `best`."""
         model = rewritable_model(self.given.data, None, graph)
         wanted = CascadeOptions(alignment=ALIGNMENT, macs=self.options.macs, time_limit_s=self._share_s())
         answer = cascade(model.access, wanted, Control(cancelled=self.running.cancelled))
@@ -110,9 +116,11 @@ class FormSearch:
         return replace(form, data=data, arena=self._arena(data), planned=True)
 
     def _arena(self, data: bytes) -> ModelArena:
+        """Return the arena of a form of the model, with the options adapted to this form."""
         return arena_of(data, form_options(self.source, data, self.options))
 
     def _share_s(self) -> float:
+        """Return the seconds that the next search may take: a fixed share of the remaining time."""
         return max(0.05, _SHARE * self.running.remaining_s)
 
     @contextmanager

@@ -59,7 +59,7 @@ def add_regions(model: Model, imported: ImportedProblem) -> ImportedProblem:
 def _scratch_tensors(
     model: Model, operators: Sequence[Operator], offsets: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Return the indices of Ethos-U operators' working tensors: those in the arena, then those in a second memory."""
+    """Return the indices of Ethos-U operators' working tensors in two lists: in the arena, and in a second memory."""
     main = model.subgraphs[0].tensors
     scratch, fast = dict[int, None](), dict[int, None]()
     for operator in operators:
@@ -76,7 +76,10 @@ def _scratch_tensors(
 def _tie_rows(
     rows: list[Buffer], scratch: Sequence[str], places: dict[str, int], apart: frozenset[str]
 ) -> list[Buffer]:
-    """Give each buffer inside a live scratch tensor its offset relative to that tensor, and return all buffers."""
+    """Return all buffers; each buffer that lies in a scratch tensor while both are alive keeps its distance from it.
+
+    `places` maps buffers to offsets in the file's plan. Buffers in `apart` are in other memory, and stay unchanged.
+    """
     index = {row.id: i for i, row in enumerate(rows)}
     done = {index[name] for name in apart if name in index}
     for name in scratch:

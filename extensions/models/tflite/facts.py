@@ -130,6 +130,7 @@ class OperatorReader:
         return default if self.options is None else self.options.integer(field, name, kind, default)
 
     def _window_attributes(self, name: str) -> Attributes:
+        """Return the attributes of the convolution or pooling `name`: kernel, strides, dilations and pads."""
         is_pool = name.endswith("POOL_2D")
         strides = self.integer(2, "stride_h", "i"), self.integer(1, "stride_w", "i")
         dilations = (1, 1)
@@ -167,6 +168,7 @@ class OperatorReader:
         return {"kernel": kernel, "strides": strides, "pads": pads, "layout": "NHWC"}
 
     def _resize_attributes(self, first: int) -> Attributes:
+        """Return the attributes of a resize; `first` is the field number of its option `align_corners`."""
         place = "asymmetric"
         if self.integer(first, "align_corners", "B"):
             place = "align_corners"
@@ -185,6 +187,7 @@ class OperatorReader:
         return {**attributes, "layout": "NHWC"} if rank == 4 else attributes
 
     def _constant_attribute(self, word: str, k: int) -> Attributes:
+        """Return the attribute `word` with the integers of input `k`; empty if these are unknown."""
         numbers = self.numbers(k)
         return {} if numbers is None else {word: numbers}
 

@@ -1,4 +1,7 @@
-"""Forms of a model as unrolled cascades (operations on parts of tensors), ranked by their estimated arena."""
+"""Forms (rewritten versions) of a model as unrolled cascades, ranked by their estimated arena.
+
+An unrolled cascade runs operations on parts of tensors, one after the other, without loops.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,10 @@ class RewritableModel:
 
 
 def _promising_forms(forms: Sequence[Rewriting], most: int) -> list[Rewriting]:
-    """Return each form for which fewer than `most` forms of at most its `macs` need fewer bytes (`needed`)."""
+    """Return the forms that fewer than `most` others beat, by ascending bytes (`needed`).
+
+    A form beats another one if it has no more multiplications (`macs`) and needs fewer bytes.
+    """
     best, chosen = list[int](), list[Rewriting]()
     for form in sorted(forms, key=lambda form: (form.macs, form.needed)):
         if len(best) < most or form.needed < best[most - 1]:
@@ -94,10 +100,10 @@ def rewritable_model(data: bytes, graph: OperationGraph, options: ModelOptions |
 
 @dataclass(frozen=True)
 class Rewriting:
-    """An unrolled form of a point; `peak` is its live peak in bytes, `macs` are its multiplications.
+    """A cascade unrolled into a model: its live peak in bytes (`peak`), and its multiplications (`macs`).
 
-    Merged steps recompute fewer rows, so `macs` may be below the multiplications of the point. `needed` is the peak in
-    bytes plus TFLite Micro's bookkeeping for operations, values and channels.
+    Merged steps recompute fewer rows, so `macs` may be below the multiplications of the cascade. `needed` is the peak
+    in bytes plus TFLite Micro's bookkeeping for operations, values and channels.
     """
 
     peak: int
@@ -107,10 +113,10 @@ class Rewriting:
 
 
 def unrolled_forms(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Rewriting]:
-    """Yield all unrolled forms of points, except those whose operators alone cost more than `most` bytes.
+    """Yield all unrolled forms of cascades (`points`), except those whose operators alone cost more than `most` bytes.
 
-    The memory of a point run as a loop predicts that of its unrolled form badly: joins copy parts, inputs are freed
-    part by part, and merged steps share workspaces. Raises the last OperationsError if no point can be unrolled.
+    The memory of a cascade run as a loop is a bad estimate for its unrolled form: joins copy parts, inputs are freed
+    part by part, and merged steps share workspaces. Raises the last OperationsError if no cascade can be unrolled.
     """
     last: OperationsError | None = OperationsError("points: must have a point that can be written")
     seen = set[object]()
@@ -163,9 +169,10 @@ def _unroll_cascade(cascade: Cascade) -> UnrolledCascade:
 
 
 def coarser_cascades(cascade: Cascade) -> Iterator[Cascade]:
-    """Yield forms of a cascade with steps merged along rows, and all or none along columns; the cascade comes last.
+    """Yield coarser versions of a cascade, with several steps merged into one along rows, and possibly along columns.
 
-    Forms with the fewest runs come first, so a caller can stop once the operators of a form alone cost too much.
+    The cascade itself comes last. Versions with the fewest runs of operators come first, so a caller can stop once the
+    operators alone cost too much.
     """
     steps = [region.steps for region in cascade.regions]
     most_rows, most_columns = (max((row[axis] for row in steps), default=1) for axis in (0, 1))
@@ -177,6 +184,7 @@ def coarser_cascades(cascade: Cascade) -> Iterator[Cascade]:
 
 
 def _merge_steps(region: CascadeRegion, rows: int, columns: int) -> CascadeRegion:
+    """Return a region whose steps are merged in groups of `rows` along rows and `columns` along columns."""
     if region.kind == "whole":
         return region
     return region.remake(
@@ -188,4 +196,5 @@ def _merge_steps(region: CascadeRegion, rows: int, columns: int) -> CascadeRegio
 
 
 def _join_spans(spans: Sequence[Span], count: int) -> tuple[Span, ...]:
+    """Return the hulls of every `count` successive spans."""
     return tuple(hull(spans[k : k + count]) for k in range(0, len(spans), count))

@@ -34,10 +34,10 @@ _MOST_JOINED = 10
 
 
 class TfliteRewriting(TfliteSource):
-    """A model from which the file of any unrolled cascade of its graph can be written."""
+    """A model that can be written again with any cascade of its graph unrolled."""
 
     def write(self, found: UnrolledCascade) -> bytes:
-        """Return the bytes of the model that runs an unrolled cascade, with the inputs and outputs of the original."""
+        """Return the file of a model that runs an unrolled cascade, with the original inputs and outputs."""
         writer = _Writer(self, found)
         writer.run()
         out = writer.file()
@@ -46,7 +46,7 @@ class TfliteRewriting(TfliteSource):
 
 
 class _Writer:
-    """A writer that adds the tensors, buffers and operators of an unrolled cascade `found` to those of the old file."""
+    """The writer of one model, which adds the tensors and operators of the unrolled cascade `found` to its file."""
 
     def __init__(self, how: TfliteSource, found: UnrolledCascade) -> None:
         self.how, self.found = how, found
@@ -82,7 +82,7 @@ class _Writer:
         return self.how.tensor_of(self.found.graph.tensor_origin(tensor))
 
     def _value_indices(self) -> list[int]:
-        """Return the tensor index of each value: the old one for a tensor's first whole value, else a new one."""
+        """Return each value's tensor index: a tensor's first whole value keeps the old one, all others get new ones."""
         indices = self.found
         index = [-1] * len(indices.values)
         taken: set[int] = set()
@@ -98,6 +98,7 @@ class _Writer:
         return index
 
     def _value_shape(self, value: int) -> tuple[int, ...]:
+        """Return the shape of a value (part of a tensor). Raises OperationsError unless it has 4 dimensions."""
         part = self.found.values[value]
         own = self.old.tensors[self._tensor_in(part.tensor)]
         if len(own.shape) != 4:
@@ -107,6 +108,7 @@ class _Writer:
     # The following methods add operators to the new file.
 
     def _add_operator(self, code: int, inputs: Sequence[int], output: int, options: NewTable) -> None:
+        """Add an operator with the built-in code `code`, its tensors' indices, and its options."""
         self.used.update((*inputs, output))
         number = self.new_codes.setdefault(code, self.codes + len(self.new_codes))
         self.operators.append(
@@ -122,6 +124,7 @@ class _Writer:
         )
 
     def _add_slice(self, step: PartStep) -> None:
+        """Add the operator that slices a part of a value, with its bounds as constant tensors."""
         (value,), (made,) = step.inputs, step.outputs
         whole, part = self.found.values[value], self.found.values[made]
         shape = self._value_shape(value)
@@ -161,6 +164,7 @@ class _Writer:
         return output
 
     def _add_operation(self, step: PartStep) -> None:
+        """Add the operators of a step that runs an operation, whole or on a part of its output."""
         v = self.how.operator_of(self.found.graph.origin(step.operation))
         operator = self.old.operators[v]
         self._add_views(operator.inputs)
@@ -240,6 +244,10 @@ class _Writer:
         return out
 
     def _add_pad(self, source: int, out: int, borders: Sequence[Span], filled: int | None = None) -> None:
+        """Add the operator that pads tensor `source` by `borders` (before, after) and writes tensor `out`.
+
+        `filled` is the index of the tensor with the padding value; by default, the zero point is used.
+        """
         pads = self.tensors.add_integers((0, 0, *borders[0], *borders[1], 0, 0), (4, 2))
         if filled is None:
             self._add_operator(_PAD, (source, pads), out, NewTable({}))
@@ -247,7 +255,7 @@ class _Writer:
             self._add_operator(_PADV2, (source, pads, filled), out, NewTable({}))
 
     def _add_views(self, tensors: Iterable[int]) -> None:
-        """Add the whole operators that compute `tensors` but are not operations of the graph, such as views."""
+        """Add copies of the operators, such as reshapes, that compute `tensors` and are not in the graph."""
         for tensor in tensors:
             v = self.maker.get(tensor)
             if v is None or v in self.drawn or v in self.done:

@@ -178,6 +178,7 @@ class TfliteTensors:
         return 0 if buffers and not buffers[0].byte_count(0, "data") else self._buffer_index(b"")
 
     def _buffer_index(self, data: bytes) -> int:
+        """Return the index of the buffer with this content; a missing buffer is added."""
         key = ("buffer", data)
         if key not in self._constants:
             self._buffers.append(NewTable({0: Content(data)} if data else {}))

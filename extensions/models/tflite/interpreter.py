@@ -45,7 +45,8 @@ LIMIT_S = 30.0
 class MicroRun:
     """A run of a model on fixed random inputs, or the reason why it could not run.
 
-    said: the runtime's report, as a part of a sentence. outputs: the computed outputs; None if the run did not end.
+    said: the runtime's report, worded to continue a sentence.
+    outputs: the computed outputs, or None if the run did not end.
     fails: True if the runtime refused the model; False also if the runtime is missing or the time limit was reached.
     """
 
@@ -94,7 +95,7 @@ def run(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> MicroRun:
 
 
 def measure(data: bytes, arena_size: int) -> str:
-    """Run a model in an arena of `arena_size` bytes, and return the runtime's report as a part of a sentence."""
+    """Run a model in an arena of `arena_size` bytes, and return the runtime's report, worded to continue a sentence."""
     return run(data, arena_size).said
 
 
@@ -108,9 +109,9 @@ def refusal_reason(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> st
 def compare_outputs(
     given: bytes, form: bytes, sizes: tuple[int, int], limit_s: float = LIMIT_S
 ) -> tuple[bool | None, str]:
-    """Return whether a form of a model computes the same as the original, and the runtime's report on the form.
+    """Return whether a form (rewritten version) of a model computes the same as the original, and the runtime's report.
 
-    `sizes` are the arena bytes of the original and the form; each run has the time limit. The first value is None if
+    `sizes` are the arena bytes of the original and of the form; each run has the time limit. The first value is None if
     the runtime is missing, is too slow, or does not run the original.
     """
     now = run(form, sizes[1], limit_s)

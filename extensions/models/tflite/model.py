@@ -76,7 +76,7 @@ _SUBGRAPHS_OF: Mapping[str, tuple[tuple[str, int], tuple[int, ...]]] = {
 
 @dataclass(frozen=True)
 class TfliteTensor:
-    """A tensor; its id is its name if that is unique and short, else `#subgraph/index`.
+    """A tensor. Its id is its name, or `#subgraph/index` if the name is too long, not printable or not unique.
 
     `open_dims` are the axes whose sizes are known only at run time; `shape` has placeholders for these sizes.
     """
@@ -300,6 +300,7 @@ def _subgraphs(row: Table, name: str, n_subgraphs: int) -> tuple[int, ...]:
 
 
 def _indices(row: Table, field: int, name: str, n_tensors: int, *, least: int) -> tuple[int, ...]:
+    """Return the indices in a list field. Raises FormatError for an index below `least` or not below `n_tensors`."""
     indices = row.integers(field, name, "i")
     for k, index in enumerate(indices):
         if not least <= index < n_tensors:
@@ -308,6 +309,7 @@ def _indices(row: Table, field: int, name: str, n_tensors: int, *, least: int) -
 
 
 def _content(entry: Table, buffers: list[Table]) -> bytes:
+    """Return the bytes of the buffer to which a metadata entry refers. Raises FormatError for an unknown buffer."""
     index = entry.integer(1, "buffer", "I")
     if index >= len(buffers):
         raise FormatError(f"{entry.path}.buffer: must be below {len(buffers)}, got {index}")

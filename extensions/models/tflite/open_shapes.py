@@ -37,7 +37,7 @@ _NUMBERS: Mapping[str, Callable[[int, int], int]] = {"ADD": add, "SUB": sub, "MU
 
 @dataclass(eq=False)
 class _OperatorInputs:
-    """An operator with the shapes of its inputs, and in `held` the integer values of each input (None if unknown)."""
+    """An operator, the shapes of its inputs, and in `held` the integer values of each input (None if unknown)."""
 
     operator: Operator
     reader: OperatorReader
@@ -100,7 +100,7 @@ def set_sizes(model: Model, dims: Mapping[str, int]) -> Model:
 
 
 class _Shapes:
-    """The recomputation of all shapes; `held` has known values of tensors, `open` tensors of changed shape."""
+    """The recomputation of all shapes. `held` maps tensors to known values; `open` has the tensors of changed shape."""
 
     def __init__(self, model: Model, sizes: Mapping[tuple[int, int], int]) -> None:
         self.model, self.main = model, model.subgraphs[0]
@@ -130,6 +130,7 @@ class _Shapes:
         return self.shapes
 
     def _record_shape(self, tensor: TfliteTensor, k: int, shape: Shape) -> None:
+        """Store the computed shape of tensor `k`. Raises FormatError if it contradicts a fixed size of the file."""
         fixed = [place for place in range(len(shape)) if place not in tensor.open_dims] if tensor.open_dims else []
         if len(shape) != len(tensor.shape) or any(shape[place] != tensor.shape[place] for place in fixed):
             raise FormatError(f"{tensor.path}.shape: must be {shape} by its operator, got {list(tensor.shape)}")

@@ -278,6 +278,7 @@ class _Program:
                 self.widened[tensor.id] = self._tensor_bytes(tensor)
 
     def _declare_output(self, subgraph: Subgraph, index: int, written: set[int], operator: Operator) -> None:
+        """Declare an operator's output as a buffer, and mark it as written."""
         tensor = subgraph.tensors[index]
         if index in written or tensor.is_constant:
             raise FormatError(f"{operator.path}.outputs: must be unwritten and not constant, got {excerpt(tensor.id)}")
@@ -305,6 +306,7 @@ class _Program:
         return packed_bytes(f"{tensor.path}.shape", element_count(tensor.shape), bits, self.alignment)
 
     def _count_run(self, path: str) -> None:
+        """Count an operator that runs. Raises FormatError if too many operators run, with those of subgraphs."""
         self.n_drawn += 1
         if self.n_drawn > _MOST_DRAWN:
             raise FormatError(f"{path}: must be among the first {_MOST_DRAWN} operators that run, with subgraphs")

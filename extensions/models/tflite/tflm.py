@@ -96,6 +96,7 @@ def _planned_offsets(layout: VerifiedLayout) -> dict[int | str, int]:
 
 
 def _offset(tensor: TfliteTensor, places: Mapping[int | str, int]) -> int:
+    """Return a tensor's offset in the plan; for a tensor outside the plan, -1: the runtime places it."""
     return places.get(f"main/{tensor.id}", _AT_RUN_TIME)
 
 
@@ -127,6 +128,7 @@ def set_metadata(data: bytes, name: str, content: bytes) -> bytes:
 
 
 def _count_fields(root: Table) -> int:
+    """Return the number of fields of the file's root table. Raises FormatError for unknown fields of a newer schema."""
     index = root.at - root.file.number(root.at, "i", root.path)
     count = (root.file.number(index, "H", root.path) - 4) // 2
     if count > _KNOWN_FIELDS:

@@ -123,9 +123,9 @@ def scratch_of_model(model: Model) -> tuple[tuple[Scratch, ...], tuple[str, ...]
 
 
 def _refused_types(graph: Subgraph, operator: Operator) -> str | None:
-    """Return an operator's types if the runtime refuses them, else None.
+    """Return an operator's types as text if the runtime refuses them, else None.
 
-    It refuses uint8, float data with integer weights, and a bias whose scale is not that of its products.
+    The runtime refuses uint8, float data with integer weights, and a bias whose scale is not that of its products.
     """
     places = _WEIGHED.get(operator.name, (0, 0))
     if operator.name not in _WEIGHED or len(operator.inputs) <= max(places) or -1 in operator.inputs[:2]:
@@ -137,7 +137,7 @@ def _refused_types(graph: Subgraph, operator: Operator) -> str | None:
 
 
 def _is_bias_right(graph: Subgraph, operator: Operator) -> bool:
-    """Return False if a fully connected layer's bias has another scale than the products that it is added to."""
+    """Return False if the scale of a fully connected layer's bias differs from that of the products it is added to."""
     if operator.name != "FULLY_CONNECTED" or len(operator.inputs) <= _BIAS or operator.inputs[_BIAS] < 0:
         return True
     indices = (*operator.inputs[: _BIAS + 1], operator.outputs[0])
@@ -193,6 +193,7 @@ class _ArenaRequests:
 
 
 def _extend_uses(requests: Sequence[_Request | None], indices: Sequence[int], time: int) -> None:
+    """Extend the lifetimes of the requested buffers of the tensors `indices` to a time."""
     for index in indices:
         request = requests[index] if index >= 0 else None
         if request is not None:
@@ -278,6 +279,7 @@ _Rule = Callable[[_Inputs, Sequence[TfliteTensor]], tuple[int, ...]]
 
 
 def _tensor_at(inputs: _Inputs, index: int) -> TfliteTensor:
+    """Return the input tensor number `index` of an operator."""
     tensor = inputs[index]
     if tensor is None:
         raise IndexError(index)
@@ -324,7 +326,10 @@ def _mirror_pad_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tup
 
 
 def _fourier_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    """Return the scratch bytes of a real Fourier transform: those of its n inputs; its outputs are n / 2 + 1 pairs."""
+    """Return the scratch bytes of a real Fourier transform: the bytes of its n inputs.
+
+    The n inputs follow from its outputs, which are n / 2 + 1 pairs.
+    """
     return ((outputs[0].shape[-1] - 2) * BITS[_tensor_at(inputs, 0).type] // 8,)
 
 

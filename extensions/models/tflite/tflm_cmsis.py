@@ -21,7 +21,10 @@ _BLOCK, _MOST_UNTURNED = 124, 16
 
 
 class Window(NamedTuple):
-    """A window, with the (rows, columns, channels) of input and output; `depth` is the channels of the weights."""
+    """The window of a convolution or pooling, with (rows, columns, channels) of its input image and of its output.
+
+    `depth` is the number of channels of the weights.
+    """
 
     batch: int
     image: tuple[int, ...]
@@ -79,7 +82,7 @@ def cmsis_scratch(graph: Subgraph, operator: Operator, target: Target) -> tuple[
 
 
 def cmsis_preparation(graph: Subgraph, operator: Operator, target: Target) -> Iterator[int]:
-    """Yield the bytes of each further persistent allocation of a kernel while it prepares."""
+    """Yield the bytes of each persistent allocation that a CMSIS-NN kernel adds while it prepares."""
     if not target.has_cmsis or data_type_of(graph, operator) not in (_INT8, _INT16):
         return
     tensors: list[Any] = [graph.tensors[k] if k >= 0 else None for k in operator.inputs]
@@ -92,6 +95,7 @@ def cmsis_preparation(graph: Subgraph, operator: Operator, target: Target) -> It
 
 
 def _convolution_scratch(at: Window, tensors: Sequence[Any], target: Target) -> tuple[int, ...]:
+    """Return the bytes of each scratch buffer of a convolution."""
     area, is_whole = at.image[2] * at.kernel[0] * at.kernel[1], at.depth == at.image[2]
     if tensors[0].type == _INT16:
         return (8 * round_up(area, 8) if target.is_vector else 4 * area,)
@@ -115,6 +119,7 @@ def _row_scratch(at: Window, area: int) -> int:
 
 
 def _depthwise_scratch(at: Window, tensors: Sequence[Any], target: Target) -> tuple[int, ...] | None:
+    """Return the bytes of each scratch buffer of a depthwise convolution; None if unknown."""
     (rows, _, channels), (height, width), kind = at.image, at.kernel, tensors[1].type
     if tensors[0].type == _INT16:
         return ()
@@ -132,6 +137,7 @@ def _depthwise_scratch(at: Window, tensors: Sequence[Any], target: Target) -> tu
 
 
 def _transposed_scratch(at: Window, tensors: Sequence[Any], target: Target) -> tuple[int, ...] | None:
+    """Return the bytes of each scratch buffer of a transposed convolution; None if unknown."""
     # Without a bias, the kernel reads the type of a missing tensor, so its scratch is unknown.
     if tensors[2].type == _INT16:
         return None
@@ -143,7 +149,10 @@ def _transposed_scratch(at: Window, tensors: Sequence[Any], target: Target) -> t
 
 
 def _layer_bytes(made: Any, tensors: Sequence[Any], target: Target) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the bytes of scratch of a fully connected layer, and those of the sums of its weights that are kept."""
+    """Return two lists for a fully connected layer: the bytes of its scratch buffers, and of its persistent buffers.
+
+    Vector kernels store sums of the weights: in a persistent buffer if the weights are constant, else in scratch.
+    """
     if (tensors[0].type, tensors[1].type) != (_INT8, _INT8):
         return (), ()
     # Such a layer runs as a convolution of 1 x 1, so it needs the scratch of that convolution.

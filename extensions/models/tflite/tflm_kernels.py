@@ -1,4 +1,4 @@
-"""The memory of TFLite Micro's kernels besides scratch, by their sources: allocations before the model runs.
+"""The memory of TFLite Micro's kernels besides scratch: what they allocate before the model runs.
 
 A kernel gets its options, and may allocate data, when it is initialized. While the kernel prepares, it may allocate
 more. It also requests tensors with their quantisation, all of which stay above the arena's head until the kernel is
@@ -71,7 +71,7 @@ def is_known(operator: Operator, target: Target) -> bool:
 
 
 def options_of(operator: Operator, target: Target) -> Size:
-    """Return the size of an operator's parsed options; those of a custom operator stay in its file."""
+    """Return the size of an operator's parsed options; it is 0 for custom operators, whose options stay in the file."""
     return target.options(_SAME_OPTIONS.get(operator.name, operator.name))
 
 
@@ -93,7 +93,7 @@ def temporaries(graph: Subgraph, operator: Operator, target: Target) -> Iterator
 
 
 def _request_order(graph: Subgraph, operator: Operator) -> tuple[int, ...]:
-    """Return the positions of the tensors that a kernel requests, in its order; -1 means the output."""
+    """Return the positions of the inputs that a kernel requests, in the order of requests; -1 is the output."""
     name, n_inputs = operator.name, len(operator.inputs)
     kind = data_type_of(graph, operator)
     if name == "ADD_N":
@@ -109,7 +109,7 @@ def _request_order(graph: Subgraph, operator: Operator) -> tuple[int, ...]:
 
 
 def preparation_sizes(graph: Subgraph, operator: Operator, target: Target) -> Iterator[int]:
-    """Yield the bytes of each persistent allocation of a kernel while it prepares."""
+    """Yield the bytes of each persistent allocation that an operator's kernel makes while it prepares."""
     name = operator.name
     first, weights = (graph.tensors[k] if k >= 0 else None for k in (*operator.inputs, -1, -1)[:2])
     is_quantized = first is not None and first.type in (_INT8, _INT16)

@@ -1,9 +1,9 @@
-"""The tail of TFLite Micro's arena, which has all persistent data, and the least arena in which a model starts.
+"""The tail of TFLite Micro's arena, which has all persistent data, and the smallest arena in which a model starts.
 
 The tail grows down from the arena's end by one allocation after the other: the allocator itself, a row for each tensor
 and operator, options, data of kernels, variables, inputs and outputs. The space above the head is used temporarily,
 first by requests of kernels that prepare, then by the planner's rows. The arena must have room for the largest sum of
-both ends: the runtime checks this for temporary data, but lets the tail grow into them. Source: as in `tflm_arena`; and
+both ends. The runtime checks this for temporary data, but lets the tail grow into them. Source: as in `tflm_arena`; and
 micro_allocator.cc, micro_interpreter.cc, micro_interpreter_graph.cc, micro_allocation_info.cc,
 arena_allocator/single_arena_buffer_allocator.cc, micro_resource_variable.cc.
 """
@@ -79,7 +79,7 @@ def whole_arena(model: Model) -> ModelArena:
 
 
 def arena_space(model: Model, head: int) -> Space:
-    """Return the use of both ends of the arena by a model; `head` is the bytes for tensors and scratch."""
+    """Return how a model uses both ends of the arena; `head` is the bytes of tensors and scratch."""
     space = Space(model.target)
     _count_preparation(model, space)
     _count_planning(model, space, head)
@@ -91,8 +91,8 @@ def arena_space(model: Model, head: int) -> Space:
 class Space:
     """The bytes in use at both ends of an arena: the head with temporary data above it, and the tail.
 
-    `least` is the smallest arena in which the ends never overlap, `unguarded` the smallest that the runtime accepts,
-    and `temporary` the most temporary bytes before tensors are placed.
+    `least` is the size of the smallest arena in which the ends never overlap, and `unguarded` that of the smallest
+    arena that the runtime accepts. `temporary` is the peak of temporary bytes before tensors are placed.
     """
 
     target: Target
@@ -216,7 +216,7 @@ def _handle_tensors(graph: Subgraph) -> Iterator[TfliteTensor]:
 
 
 def _variable_sizes(model: Model) -> dict[str, int]:
-    """Return the bytes of each named variable that operators share: those of the first value assigned to it."""
+    """Return the bytes of each named variable that operators share: the bytes of the first value assigned to it."""
     sizes: dict[str, int] = {}
     for graph in model.subgraphs:
         for operator in graph.operators:
@@ -238,6 +238,7 @@ def _assigned_variable(graph: Subgraph, operator: Operator) -> str | None:
 
 
 def _shared_name(operator: Operator) -> str:
+    """Return the name of the shared variable in a handle operator's options; empty if there is none."""
     options = None if operator.table is None else operator.table.table(4, "builtin_options")
     return "" if options is None else options.text(1, "shared_name")
 

@@ -89,7 +89,7 @@ class Target:
 
     @property
     def has_cmsis(self) -> bool:
-        """True for the sets of kernels with those of CMSIS-NN."""
+        """True for the sets of kernels that include CMSIS-NN's kernels."""
         return self.kernels in ("cmsis-nn", "ethos-u")
 
     @property

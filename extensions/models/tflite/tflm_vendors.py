@@ -63,13 +63,14 @@ def is_on_npu(operator: Operator, target: Target) -> bool:
 
 
 def _esp_scratch(name: str, at: Window, target: Target) -> int | None:
+    """Return the scratch bytes of ESP-NN's kernel of the operator `name` on the target's processor; None if unknown."""
     if target.name == "esp32s3":
         return _s3_convolution_scratch(at) if name == "CONV_2D" else _s3_depthwise_scratch(at)
     return _p4_convolution_scratch(at) if (target.name, name) == ("esp32p4", "CONV_2D") else 0
 
 
 def _point_scratch(at: Window) -> int | None:
-    """Return the scratch bytes of a convolution of 1 x 1 besides the margin; None for other convolutions."""
+    """Return the scratch bytes, without a safety margin, of a 1 x 1 convolution; None for any other convolution."""
     (rows, columns, channels), wide = at.image, round_up(at.image[2], 8)
     if (at.kernel, at.pads, at.strides) != ((1, 1), (0, 0), (1, 1)):
         return None
@@ -78,6 +79,7 @@ def _point_scratch(at: Window) -> int | None:
 
 
 def _s3_convolution_scratch(at: Window) -> int:
+    """Return the scratch bytes of ESP-NN's convolution on an ESP32-S3."""
     (rows, columns, channels), (height, width), (out_rows, out_columns, made) = at.image, at.kernel, at.out
     (top, left), (down, right) = at.pads, at.strides
     margin, point = 64, _point_scratch(at)
@@ -94,6 +96,7 @@ def _s3_convolution_scratch(at: Window) -> int:
 
 
 def _p4_convolution_scratch(at: Window) -> int:
+    """Return the scratch bytes of ESP-NN's convolution on an ESP32-P4."""
     (rows, columns, channels), (height, width), (out_rows, _, made) = at.image, at.kernel, at.out
     (top, left), down, area = at.pads, at.strides[0], at.kernel[0] * at.kernel[1]
     fixed, point = 4 * made + 32, _point_scratch(at)
@@ -117,6 +120,7 @@ def _p4_convolution_scratch(at: Window) -> int:
 
 
 def _s3_depthwise_scratch(at: Window) -> int:
+    """Return the scratch bytes of ESP-NN's depthwise convolution on an ESP32-S3."""
     (rows, columns, channels), (height, width), (out_rows, out_columns, made) = at.image, at.kernel, at.out
     (top, left), (down, right) = at.pads, at.strides
     each, area = made // max(1, channels), rows * columns * channels

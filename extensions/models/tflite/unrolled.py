@@ -72,7 +72,7 @@ class UnrolledCascade:
     def lifetimes(self) -> list[tuple[int, int]]:
         """Return, for each value, the step that computes it (-1 for an input) and the last step that uses it.
 
-        The last use of an output comes one step after the last step.
+        For an output, the last use is one step after the last step of the program.
         """
         first, last = [-1] * len(self.values), [-1] * len(self.values)
         for at, step in enumerate(self.steps):
@@ -115,12 +115,13 @@ def unroll(cascade: Cascade) -> UnrolledCascade:
 
 
 def _full_spans(graph: AccessGraph, tensor: int) -> tuple[Span, Span]:
+    """Return the spans of all rows and of all columns of a tensor."""
     row = graph.tensors[tensor]
     return (0, row.rows), (0, row.columns)
 
 
 class _Unrolling:
-    """The unrolling of a cascade; `parts` has the stored parts of each tensor, `taken` the parts read in a step."""
+    """The unrolling of a cascade. `parts` has the stored parts of each tensor, `taken` those read in this step."""
 
     def __init__(self, cascade: Cascade) -> None:
         self.cascade, self.graph = cascade, cascade.graph
@@ -148,6 +149,7 @@ class _Unrolling:
         return len(self.values) - 1
 
     def _run_whole(self, v: int) -> None:
+        """Add the step that runs operation `v` once, on whole tensors."""
         row, graph = self.graph.operations[v], self.graph
         inputs = tuple(self._part_value(Part(read.tensor, *_full_spans(graph, read.tensor))) for read in row.reads)
         outputs = tuple(self._add_value(tensor, *_full_spans(graph, tensor)) for tensor in row.outputs)
@@ -156,6 +158,7 @@ class _Unrolling:
             self.parts[tensor] = [value]
 
     def _run_steps(self, region: CascadeRegion) -> None:
+        """Add the steps of a region, in which each operation runs part by part."""
         again = [tensor for tensor, hold in region.buffer_by_tensor.items() if hold.mode == "recompute"]
         for step in steps_of(region):
             self.taken = {}
@@ -168,6 +171,7 @@ class _Unrolling:
                     self._run_part(v, rows, columns)
 
     def _run_part(self, v: int, rows: Span, columns: Span) -> None:
+        """Add the step that computes the given rows and columns of the output of operation `v`."""
         row, graph = self.graph.operations[v], self.graph
         if row.role != "striped":
             raise OperationsError(f"ops[{v}]: must be an operation that runs in parts, got role {row.role}")
@@ -216,6 +220,7 @@ class _Unrolling:
         return best
 
     def _add_slice(self, value: int, rows: Span, columns: Span) -> int:
+        """Add a step that slices the given rows and columns out of a value, and return the new value."""
         part = self.values[value]
         if part.spans == (rows, columns):
             return value
@@ -224,6 +229,7 @@ class _Unrolling:
         return part_value
 
     def _add_join(self, values: Sequence[int], axis: int) -> int:
+        """Add a step that joins values along an axis (0: rows), and return the new value."""
         if len(values) == 1:
             return values[0]
         first, last = self.values[values[0]], self.values[values[-1]]

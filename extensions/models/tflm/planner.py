@@ -31,9 +31,9 @@ def plan_greedily(problem: Problem, seed: int, stop_check: StopCheck) -> Planner
 
 
 def _placement_order(found: Sequence[Tensor], unit: int) -> list[Tensor]:
-    """Return the tensors in the order of placement: tensors with a given offset, then the others from the largest.
+    """Return the tensors in the order of placement: first those with a given offset, then the others by falling size.
 
-    Of equal sizes, the last tensor is first: the original fills its list of other tensors from the end, and sorts it
+    Of tensors of equal size, the last one is placed first: the original fills its list from the end, and sorts it
     stably.
     """
     planned = [tensor for tensor in found if tensor.offset is not None]

@@ -11,19 +11,19 @@ import { counted, countText, nameText, sentenceText, sizeText } from "./text.js"
 
 const ROWS = 200;
 const NAMES = 24;
-/** What is drawn, saved or said elsewhere. */
+/** Fields of an answer that are shown elsewhere: as a picture, as a file, or in a sentence. */
 const LEFT_OUT = new Set(["problem", "planned", "plan", "places", "regions", "ranges", "pieces", "offsets", "slots", "text", "sha256", "files", "curves",
   "difference", "graph", "names", "options", "version", "problem_hash", "ids", "lifetimes", "sizes", "size_of", "programs", "stairs", "stairs_of_any_plan",
   "sources", "order", "findings", "events", "exhausted", "tensors", "operations", "subgraphs", "granularities", "traversal_orders", "tensors_to_retain",
   "subgraph_latencies", "subgraph_traffic", "link_busy", "written_over", "conventions", "claims", "wall_time_s", "witness", "name",
   "combinations"]);
-/** The fields that are bytes, or times where they say so. */
+/** Matches the names of fields whose values are bytes (or times, if their names say so). */
 const BYTES = new RegExp("^(?!.*_of_time)(.*_)?(bytes|peaks?|size|used|live|bound|capacity|needed|gain|traffic|idle|reserved|budget|grow|shrunk|dropped|"
   + "best|own|memplan|saved|more|missing)(_|$)");
 const BUFFERS = new Set(["id", "buffer", "buffers", "first", "second", "decides", "alive", "highest", "moved", "added", "removed"]);
 const SENTENCES = new Set(["message", "sentence", "why", "reason"]);
 
-/** The elements of an answer. @param {any} value @param {Actions} actions @param {string} [title] @param {number} [depth] @returns {Node[]} */
+/** Return the elements that show an answer. @param {any} value @param {Actions} actions @param {string} [title] @param {number} [depth] @returns {Node[]} */
 export function tablesOf(value, actions, title = "", depth = 0) {
   if (depth > 3 || value === null || typeof value !== "object") return [];
   if ("decided_by" in value) return peakOf(value, actions);
@@ -46,12 +46,12 @@ export function tablesOf(value, actions, title = "", depth = 0) {
   return found.length ? [...head, ...found] : [];
 }
 
-/** True for what a cell can hold. @param {any} value */
+/** Return true for a value that one table cell can show. @param {any} value */
 function isPlain(value) {
   return value === null || typeof value !== "object" || (Array.isArray(value) && value.every((one) => one === null || typeof one !== "object"));
 }
 
-/** True for an object of rows: what it names has the same fields, all plain. @param {any} value */
+/** Return true for an object whose entries are rows of one table: all have the same fields with plain values. @param {any} value */
 function isTable(value) {
   const rows = Object.values(value);
   const fields = (/** @type {any} */ row) => Object.keys(row ?? {}).join();
@@ -59,7 +59,7 @@ function isTable(value) {
     && fields(row) === fields(rows[0]));
 }
 
-/** A list of objects as a table; a plan in a row opens. @param {any[]} rows @param {Actions} actions @param {string} title @returns {Node[]} */
+/** Return a table of objects; a button opens the plan in a row. @param {any[]} rows @param {Actions} actions @param {string} title @returns {Node[]} */
 function rowsOf(rows, actions, title) {
   const objects = rows.filter((row) => row !== null && typeof row === "object" && !Array.isArray(row));
   if (!objects.length) return [];
@@ -80,7 +80,10 @@ function rowsOf(rows, actions, title) {
     ...(objects.length > ROWS ? [h("p", { class: "quiet" }, `and ${countText(objects.length - ROWS)} more`)] : [])];
 }
 
-/** What decides the peak of a pool, in words, and what it would be without each of its buffers. @param {any} peak @param {Actions} actions @returns {Node[]} */
+/**
+ * Return a sentence about a pool's peak, and a table of the peaks without each deciding buffer.
+ * @param {any} peak @param {Actions} actions @returns {Node[]}
+ */
 function peakOf({ name, sentence, live, without }, actions) {
   const rows = (without ?? []).map((/** @type {any} */ [id, left]) =>
     [cellOf("id", id, actions), sizeText(Number(left)), sizeText(Number(live) - Number(left))]);
@@ -88,13 +91,13 @@ function peakOf({ name, sentence, live, without }, actions) {
     ...(rows.length ? [table(["without", "alive at most", "less"], rows)] : [])];
 }
 
-/** How good repairs are, as the command says it. @param {any} found @returns {string} */
+/** Return the command's sentence about the number of changes in the best repairs. @param {any} found @returns {string} */
 export function repairsText({ repairs, fewest, proved, most_changes: most }) {
   if (!repairs.length) return `None of at most ${counted(most, "change")} ${proved ? "is enough." : "was found to be enough."}`;
   return `It fits with ${counted(fewest, "change")}${proved ? ": no fewer would do." : "; perhaps with fewer."}`;
 }
 
-/** A change of a repair, as the command says it. @param {any} change @returns {string} */
+/** Return the command's words for one change of a repair. @param {any} change @returns {string} */
 export function repairText({ kind, buffers, pool, steps, value }) {
   const [name, other] = buffers.map((/** @type {any} */ id) => nameText(id, 40));
   return /** @type {Record<string, string>} */ ({
@@ -131,7 +134,7 @@ function cellOf(key, value, actions) {
   return typeof value === "object" ? textOf(value) : nameText(String(value), 300);
 }
 
-/** The values of an object in a line. @param {any} value @returns {string} */
+/** Return the values of an object as one line of text. @param {any} value @returns {string} */
 function textOf(value) {
   if (value === null || typeof value !== "object") return String(value ?? "");
   if (Array.isArray(value)) return value.map(textOf).join(": ");

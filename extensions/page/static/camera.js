@@ -8,7 +8,7 @@ const NEAREST = 1e-9;
 
 /** @typedef {{top: number, bottom: number}} Band  parts of a height */
 
-/** What is seen: one range of times, and of each lane a range of its height. All stay near the world; `lane` is the one that moves. */
+/** The visible part of a picture: one range of times for all lanes, and a range of the height of each lane. */
 export class Camera {
   /** @param {Band[]} bands  the parts of the picture's height that the lanes take @param {() => void} changed */
   constructor(bands, changed) {
@@ -19,17 +19,17 @@ export class Camera {
     this.lane = 0;
   }
 
-  /** What is seen of the lane that moves. @returns {Frame} */
+  /** The visible part of the lane that gestures move. @returns {Frame} */
   get frame() {
     return this.of(this.lane);
   }
 
-  /** What is seen of a lane. @param {number} lane @returns {Frame} */
+  /** Return the visible part of a lane. @param {number} lane @returns {Frame} */
   of(lane) {
     return { ...this.times, ...this.heights[lane] };
   }
 
-  /** All ranges, one after the other. */
+  /** All visible ranges as a list of numbers: times, then the height of each lane. */
   get seen() {
     return [this.times.left, this.times.right, ...this.heights.flatMap(({ top, bottom }) => [top, bottom])];
   }
@@ -44,7 +44,7 @@ export class Camera {
     return this.seen.every((at, k) => (k % 2 ? at >= 1 : at <= 0));
   }
 
-  /** Let the lane move that is nearest to a part of the picture's height; return that. @param {number} at */
+  /** Choose the lane nearest to `at`, a fraction of the picture's height, as the one that gestures move; return its number. @param {number} at */
   pick(at) {
     const away = (/** @type {Band} */ { top, bottom }) => Math.max(top - at, at - bottom);
     return (this.lane = this.bands.reduce((best, band, q) => (away(band) < away(this.bands[best]) ? q : best), 0));
@@ -63,7 +63,7 @@ export class Camera {
     this.seen = [0, 1, ...this.bands.flatMap(() => [0, 1])];
   }
 
-  /** Show a rectangle of a lane with some space around it, a part of the box. @param {Frame & {lane: number}} box @param {number} [space] */
+  /** Show a rectangle of a lane with a margin around it; `space` is a fraction of the rectangle. @param {Frame & {lane: number}} box @param {number} [space] */
   fit(box, space = 0.4) {
     const x = space * (box.right - box.left) || 1e-6;
     const y = space * (box.bottom - box.top) || 1e-6;
@@ -71,7 +71,7 @@ export class Camera {
   }
 
   /**
-   * Magnify around a place, which stays where it is; places and shifts are parts of the frame's width and height.
+   * Zoom around a point that keeps its position; points and shifts are fractions of the frame's width and height.
    * @param {number} x @param {number} y @param {number} across @param {number} along
    */
   magnify(x, y, across, along) {
@@ -93,8 +93,8 @@ export class Camera {
 }
 
 /**
- * Let wheel, drag and pinch of an element move a camera: times of all, and offsets of the lane under the pointer; with
- * Shift times alone, with Alt offsets alone. `gutter` are the pixels beside and beneath the frame.
+ * Let the wheel, drags and pinches on an element move a camera: times of all lanes, and offsets of the lane under the pointer. Shift restricts them to times,
+ * Alt to offsets. `gutter` gives the pixels beside and below the frame.
  * @param {HTMLElement} element @param {Camera} camera @param {{left: number, bottom: number}} gutter @param {(event: PointerEvent) => boolean} isOther  true
  * for drags that are not moves
  */

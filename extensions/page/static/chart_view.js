@@ -10,13 +10,13 @@ import { plannedAt, valuesIn } from "./symbolic.js";
 import { bytesText, nameText } from "./text.js";
 
 const HEIGHT = 220;
-/** The least height where no point opens anything below. */
+/** The minimum height in pixels of a chart whose points open no plans. */
 const ALONE = 300;
 const MARGIN = { left: 96, right: 20, top: 12, bottom: 40 };
 
 /**
- * Open the curve of a peak over one symbol, with the bound; with the answer of `shapes` (`all`) also its formula, a field for values, and
- * the plan of each point.
+ * Open the curves of the peak and the bound over one symbol. With the answer of `shapes` (`all`), also show its formula, a field for values, and the plan of
+ * each point.
  * @param {HTMLElement} element @param {any} curve @param {(name: string) => string} style @param {import("./plan_view.js").PlanOptions} [options]
  */
 export function openCurve(element, { symbol, at, values, peak, bound, all }, style, options = {}) {
@@ -49,7 +49,7 @@ export function openCurve(element, { symbol, at, values, peak, bound, all }, sty
 }
 
 /**
- * Open a chart in an element; `fetched` makes the view of a point that comes without.
+ * Open a chart in an element; `fetched` returns the view of a point that does not contain one.
  * @param {HTMLElement} element @param {any} view  of the kind `chart` @param {(name: string) => string} style
  * @param {import("./plan_view.js").PlanOptions & {fetched?: (k: number) => Promise<any>}} [options]
  */
@@ -100,12 +100,12 @@ export function openChart(element, view, style, { verdict, fetched } = {}) {
   return { choose, show };
 }
 
-/** True for a chart whose points open no plans. @param {any} view */
+/** Return true for a chart whose points open no plans. @param {any} view */
 function isAlone({ points, isPlanned }) {
   return !isPlanned && points.every((/** @type {any} */ point) => !point.view);
 }
 
-/** The point with a plan that is farthest to the left of those that cost the least: what is had for nothing. @param {any[]} points */
+/** Return the leftmost point among those with a plan and the lowest cost; -1 if there is none. @param {any[]} points */
 function freePoint(points) {
   const known = points.map((point, k) => ({ ...point, k })).filter(({ view, y }) => view && y !== null);
   const least = Math.min(...known.map(({ y }) => y));

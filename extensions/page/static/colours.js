@@ -8,25 +8,27 @@ import { counted } from "./text.js";
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 /** @typedef {{of: Uint8Array, legend: {name: string, ink: number}[], inks: Uint8Array}} Colouring */
 
-/** Okabe and Ito's colours, which people with any kind of colour vision can tell apart; grey for the rest. */
+/** Okabe and Ito's colours, which people with any colour vision can tell apart, and grey for all other kinds. */
 const DISTINCT = [0x56b4e9, 0xe69f00, 0x009e73, 0xcc79a7, 0x0072b2, 0xd55e00, 0xd8c93a, 0x9a8fd0];
-/** From few to many: light steps of one scale from blue over green to yellow, evenly bright (after cividis). */
+/** A colour scale from few to many: steps of equal brightness difference from blue through green to yellow (after cividis). */
 const SCALE = [0x1f4a7f, 0x3a5f8a, 0x53748f, 0x6b8792, 0x839a92, 0x9cad8e, 0xb6bf85, 0xd1cf77, 0xeddd62, 0xffe945];
-/** For more kinds than eight: each farther from all others, from grey and from paper (in OKLab, also without red or green) than two of the eight are. */
+/**
+ * Colours for more than eight kinds, each at least as far from all others, grey and paper as two of the first eight are (in OKLab, also without red or green).
+ */
 const MORE = [0x9c2410, 0xb0d8c4, 0x2424ec, 0x106060, 0x104c9c, 0x74c488, 0x7474ec, 0x607460];
 const KINDS = [...DISTINCT, ...MORE];
-/** The part of all bytes from which on no more kinds have a colour of their own. */
+/** The fraction of all bytes with colours of their own above which no further kinds get colours. */
 const ENOUGH = 0.95;
 const REST = 0x8c8c8c;
-/** The parts into which sizes from one power of two to the next are told apart. */
+/** The number of classes of sizes between one power of two and the next. */
 const STEPS = 8;
 const MOVED = { "not moved": 0xc3cad1, moved: 0xf0c9a4, "new here": 0x0072b2, "makes the peak grow": 0xd55e00 };
 
-/** What buffers can be coloured by, in the order of the menu. */
+/** The properties by which buffers can be coloured, in menu order. */
 export const COLOUR_BY = ["buffer", "size", "lifetime", "group", "role", "operation", "type", "model", "pool", "moved"];
 
 /**
- * The classes and inks of all buffers by one of COLOUR_BY; null where the plan does not tell it.
+ * Return the classes and colours of all buffers by one property of COLOUR_BY; null if the plan lacks the property.
  * @param {PlanModel} plan @param {string} by @param {Uint8Array | null} moved  positions in MOVED @returns {Colouring | null}
  */
 export function colouring(plan, by, moved) {
@@ -41,7 +43,7 @@ export function colouring(plan, by, moved) {
   return kinds ? byName(plan, kinds) : null;
 }
 
-/** The part of all bytes that have a colour other than that of the rest. @param {PlanModel} plan @param {string} by */
+/** Return the fraction of all bytes whose colour is not that of the remaining kinds. @param {PlanModel} plan @param {string} by */
 export function colouredPart(plan, by) {
   const found = colouring(plan, by, null);
   const rest = found?.legend.findIndex(({ ink }) => ink === REST);
@@ -49,12 +51,12 @@ export function colouredPart(plan, by) {
   return found ? bytes((i) => found.of[i] !== rest) / bytes(() => true) : 0;
 }
 
-/** The ink of a text on a colour: the one of more contrast. @param {Iterable<number>} rgb */
+/** Return the text colour with the higher contrast on a background colour. @param {Iterable<number>} rgb */
 export function inkOn([red, green, blue]) {
   return (0.21 * red ** 2 + 0.72 * green ** 2 + 0.07 * blue ** 2) / 255 ** 2 > 0.21 ? "#101010" : "#ffffff";
 }
 
-/** Classes of sizes, each of about the same area of bytes and time: or most of a picture may have one colour. @param {PlanModel} plan */
+/** Return classes of sizes that cover about equal areas of bytes and time, so that no colour dominates the picture. @param {PlanModel} plan */
 function bySize(plan) {
   const { start, end, buffer } = plan.taken;
   const area = new Float64Array(64 * STEPS);
@@ -82,7 +84,7 @@ function bySize(plan) {
   return named(Uint8Array.from(plan.size, (_, i) => classOf[step(i)]), largest.map(String), inks.length ? inks : SCALE);
 }
 
-/** Classes of lifetimes: each of up to a power of four of time steps, and one of those that are alive from end to end. @param {PlanModel} plan */
+/** Return classes of lifetimes: one for each power of four of time steps, and one for buffers that are always alive. @param {PlanModel} plan */
 function byLifetime(plan) {
   const { start, end, buffer } = plan.taken;
   const lived = new Float64Array(plan.count);
@@ -108,7 +110,7 @@ function byPool(plan) {
 }
 
 /**
- * A colour for each name; where there are too many, for those with the most bytes at the fullest time, then in all.
+ * Return a colour for each name. If there are too many names, those with the most bytes at the live peak, then in total, get colours.
  * @param {PlanModel} plan @param {{of: ArrayLike<number>, names: string[]}} column
  */
 function byName(plan, { of: kinds, names }) {

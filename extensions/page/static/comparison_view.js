@@ -16,7 +16,7 @@ const KINDS = {
 };
 
 /**
- * Open the view of two plans in an element.
+ * Open the comparison of two plans in an element.
  * @param {HTMLElement} element @param {any} view  of the kind `comparison` @param {(name: string) => string} style
  * @param {any} [keep]  a button that plans again with the old places
  */
@@ -94,7 +94,7 @@ function growths(facts, select) {
   ]).filter((part) => part !== null);
 }
 
-/** What moved, the largest first, and what else is another one, as tables. @param {any} facts @param {(id: any) => void} select */
+/** Return tables of the moved buffers, largest first, and of all other differences. @param {any} facts @param {(id: any) => void} select */
 function changes(facts, select) {
   const { moved, added, removed, lifetime } = facts;
   const resized = facts.resized?.map((/** @type {any} */ { id, from, to }) => ({ id, size_before: from, size: to })) ?? [];
@@ -109,8 +109,7 @@ function changes(facts, select) {
 }
 
 /**
- * What moved between two plans, as positions in the colours of `moved`; and where what moved lies in the other one, with its size and its times
- * there.
+ * Return each buffer's class in the colours of `moved`, and the places, sizes and times of moved buffers in the other plan.
  * @param {PlanModel} here  the plan that is drawn @param {PlanModel} there @param {any} facts
  */
 function movesOf(here, there, facts) {

@@ -5,15 +5,15 @@ import { nameText } from "./text.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 /**
- * A core, piled; the most bytes that are asked for or piled; and the pool that stands for all of them, where they are drawn as one.
+ * A core's stacked buffers, the maximum bytes that are requested or stacked, and the sum of all pools if they are drawn as one.
  * @typedef {{pool: number, sum: import("./plan_model.js").Pool | null, core: {i: number, offset: number}[], most: number}} Demand
  */
 
 const PILED = 400;
 
 /**
- * What is asked for where nothing has a place, and cannot all be placed; null for other plans. What all pools together are too small for
- * is asked of their sum.
+ * Return the requested bytes of a problem without any placement; null for other plans. If all pools together are too small, the request is compared with the
+ * sum of their sizes.
  * @param {PlanModel} plan @returns {Demand | null}
  */
 export function demandOf(plan) {
@@ -29,8 +29,7 @@ export function demandOf(plan) {
 }
 
 /**
- * The bytes alive at a time that all pools together have no space for: no plan can have it, as no two of these buffers may share bytes. Null
- * where there are none, or where that is not known.
+ * Return the live peak with its time and the capacity if it exceeds all pools together, so that no plan exists; else null, also if buffers may share bytes.
  * @param {PlanModel} plan
  */
 export function excessOf(plan) {
@@ -40,7 +39,7 @@ export function excessOf(plan) {
 }
 
 /**
- * Buffers one on the other, each as low as those before it that are alive with it let it lie: a picture, not a plan.
+ * Stack buffers in order of birth, each at the lowest offset free of earlier buffers alive with it. The stack is only a picture, not a plan.
  * @param {PlanModel} plan @param {number[]} buffers
  */
 function piled(plan, buffers) {

@@ -7,7 +7,7 @@ import { parsed, written } from "./from_json.js";
 
 const OPENING = '<script type="application/octet-stream" id="document">';
 
-/** The document in the text of a page. @param {string} text  base64 @returns {Promise<PageDocument>} */
+/** Return the document in the text of a page. @param {string} text  base64 @returns {Promise<PageDocument>} */
 export async function unpack(text) {
   const direct = /** @type {any} */ (Uint8Array).fromBase64;
   const bytes = direct ? direct.call(Uint8Array, text.trim()) : Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
@@ -16,7 +16,7 @@ export async function unpack(text) {
   return found;
 }
 
-/** Make rows of the columns of a view, and of the views inside it, as `packed_rows.py` made columns of them. @param {any} view */
+/** Convert a view's columns, and those of views inside it, back to rows; `packed_rows.py` made the columns. @param {any} view */
 export function opened(view) {
   if (view?.problem?.buffers?.columns) view.problem.buffers = rowsOf(view.problem.buffers);
   if (view?.plan?.placements?.columns) view.plan.placements = rowsOf(view.plan.placements, view.problem.buffers);
@@ -39,7 +39,7 @@ function rowsOf({ count, columns }, buffers) {
   });
 }
 
-/** Bytes as base64, in parts. @param {ArrayBuffer} data */
+/** Return bytes as base64, encoded in pieces. @param {ArrayBuffer} data */
 export function base64(data) {
   const bytes = new Uint8Array(data);
   const parts = [];
@@ -47,7 +47,7 @@ export function base64(data) {
   return parts;
 }
 
-/** A file page with a document. @param {string} blank  the file page without views @param {PageDocument} found @returns {Promise<Blob>} */
+/** Return a file page that contains a document. @param {string} blank  the file page without views @param {PageDocument} found @returns {Promise<Blob>} */
 export async function pageOf(blank, found) {
   const stream = new Blob([written(found)]).stream().pipeThrough(new CompressionStream("deflate"));
   const parts = base64(await new Response(stream).arrayBuffer());

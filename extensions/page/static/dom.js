@@ -2,7 +2,7 @@
 // Elements of the document. Text goes in as text, never as markup; styles go through classes.
 
 /**
- * An element with attributes, listeners (`on...`), and children.
+ * Return a new element with attributes, listeners (`on...`) and children.
  * @param {string} name @param {Record<string, any>} [attributes] @param {...(Node | string | number | null | undefined | false)} children
  * @returns {HTMLElement}
  */
@@ -18,7 +18,7 @@ export function h(name, attributes = {}, ...children) {
   return element;
 }
 
-/** Put children in the place of those that an element has. @param {Element} element @param {...(Node | string | number | null | undefined | false)} children */
+/** Replace the children of an element. @param {Element} element @param {...(Node | string | number | null | undefined | false)} children */
 export function fill(element, ...children) {
   element.replaceChildren(...shown(children));
 }
@@ -29,7 +29,7 @@ function shown(children) {
 }
 
 /**
- * A table: its heads, and its rows of cells, where a row may be an element.
+ * Return a table with headings and rows of cells; a row may also be an element.
  * @param {(Node | string | false)[]} heads @param {(HTMLElement | any[])[]} rows @param {...Node} first
  */
 export function table(heads, rows, ...first) {
@@ -37,12 +37,12 @@ export function table(heads, rows, ...first) {
     h("tbody", {}, ...rows.map((row) => (Array.isArray(row) ? cells(row) : row))));
 }
 
-/** A row of a table: a cell each. @param {any[]} values @param {Record<string, any>} [attributes] */
+/** Return a table row with one cell for each value. @param {any[]} values @param {Record<string, any>} [attributes] */
 export function cells(values, attributes = {}) {
   return h("tr", attributes, ...values.filter((value) => value !== false).map((value) => h("td", {}, value)));
 }
 
-/** Show a dialog until it is closed. @param {Record<string, any>} attributes @param {...(Node | string | false)} children @returns {HTMLDialogElement} */
+/** Show a dialog until the user closes it. @param {Record<string, any>} attributes @param {...(Node | string | false)} children @returns {HTMLDialogElement} */
 export function dialog(attributes, ...children) {
   const found = /** @type {HTMLDialogElement} */ (h("dialog", attributes, ...children));
   found.addEventListener("close", () => found.remove());
@@ -51,7 +51,7 @@ export function dialog(attributes, ...children) {
   return found;
 }
 
-/** Offer bytes as a file to save. @param {Blob} blob @param {string} title @param {string} kind  how its name ends */
+/** Let the user save bytes as a file. @param {Blob} blob @param {string} title @param {string} kind  how its name ends */
 export function save(blob, title, kind) {
   const url = URL.createObjectURL(blob);
   const link = h("a", { href: url, download: `${title.replace(/[^\w.-]+/g, "_").slice(0, 60) || "plan"}.${kind}` });

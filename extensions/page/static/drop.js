@@ -1,7 +1,7 @@
 // @ts-check
 // Files that are dropped on a page.
 
-/** Let files be dropped anywhere. @param {HTMLElement} element @param {(files: File[]) => void} take */
+/** Let the user drop files anywhere on the page. @param {HTMLElement} element @param {(files: File[]) => void} take */
 export function droppable(element, take) {
   const mark = (/** @type {DragEvent} */ event, /** @type {boolean} */ isOver) => {
     event.preventDefault();

@@ -15,7 +15,7 @@ import { style } from "./theme.js";
 
 const SVG_AT_MOST = 20_000;
 
-/** The rectangles in sight, the largest first. @param {Picture} picture @param {any} context */
+/** Return the visible rectangles, largest first. @param {Picture} picture @param {any} context */
 function seen(picture, context) {
   const overlay = new Overlay(context, picture, /** @type {any} */ ({}));
   const found = [];
@@ -27,10 +27,10 @@ function seen(picture, context) {
   return found.sort((a, b) => b.width * b.height - a.width * a.height || a.row - b.row);
 }
 
-/** The space above and below a picture that is kept, for its title and its legend, and beside its last time. */
+/** The space in a saved picture above it (title), below it (legend) and right of it (last time). */
 const FRAME = { top: 30, bottom: 58, right: 14 };
 
-/** What stands above and below a picture that is kept. @param {Picture} picture @param {any} c @param {string} title */
+/** Draw the title above and the legend below a saved picture. @param {Picture} picture @param {any} c @param {string} title */
 function framed(picture, c, title) {
   let y = (picture.height ?? 1) + GUTTER.bottom + 15;
   c.fillStyle = picture.style("ink");
@@ -69,16 +69,16 @@ export function savePng(picture, name, title) {
   canvas.toBlob((blob) => blob && save(blob, name, "png"), "image/png");
 }
 
-/** Buttons that save a drawing of SVG as it is when they are pressed. @param {() => any} drawing @param {string} title */
+/** Return buttons that save an SVG drawing in its state when they are pressed. @param {() => any} drawing @param {string} title */
 export function savers(drawing, title) {
   return /** @type {const} */ (["png", "svg"]).map((kind) => h("button", { type: "button", title: `save the picture as ${kind.toUpperCase()}`,
     onclick: () => saveDrawing(drawing(), title, kind) }, kind.toUpperCase()));
 }
 
-/** What styles give to the parts of a drawing, which a file of it has to say itself. */
+/** The style properties of a drawing's parts that a saved file must state itself. */
 const STYLED = ["fill", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "paint-order", "font-family", "font-size", "font-weight"];
 
-/** Save a drawing of SVG as it is, or as PNG at twice its size. @param {SVGElement} drawing @param {string} name @param {"png" | "svg"} kind */
+/** Save an SVG drawing unchanged, or as PNG at twice its size. @param {SVGElement} drawing @param {string} name @param {"png" | "svg"} kind */
 export function saveDrawing(drawing, name, kind) {
   const copy = /** @type {SVGElement} */ (drawing.cloneNode(true));
   const copies = copy.querySelectorAll("*");
@@ -100,7 +100,7 @@ export function saveDrawing(drawing, name, kind) {
   image.src = `data:image/svg+xml,${encodeURIComponent(new XMLSerializer().serializeToString(copy))}`;
 }
 
-/** The picture as SVG, in the colours of the page; of more than some thousand rectangles, the largest. @param {Picture} picture @param {string} title */
+/** Return the picture as SVG in the page's colours, with at most some thousand rectangles: the largest. @param {Picture} picture @param {string} title */
 export function svgOf(picture, title) {
   const width = picture.width ?? 1;
   const height = picture.height ?? 1;
@@ -119,7 +119,7 @@ export function svgOf(picture, title) {
 }
 
 /**
- * The buffers as a table that memplan reads back: all of the problem, and where the plan has them; of a part of the picture, those in sight.
+ * Return the buffers and their placements as a table that memplan can read; of a zoomed picture, only the visible buffers.
  * @param {Picture} picture
  */
 export function csvOf(picture) {
@@ -134,7 +134,7 @@ export function csvOf(picture) {
 }
 
 /**
- * A row of the table; what its texts cannot say is in the JSON of the rest.
+ * Return a buffer's row of the table; the column `rest` has its other fields as JSON.
  * @param {import("./plan_model.js").PlanModel} plan @param {number} i
  */
 function rowOf(plan, i) {
@@ -155,7 +155,7 @@ function rowOf(plan, i) {
   };
 }
 
-/** A cell that no table program takes for a formula. @param {unknown} value */
+/** Return a cell text that table programs do not interpret as a formula. @param {unknown} value */
 function cell(value) {
   const text = String(value);
   const safe = typeof value === "string" && /^'*[=+\-@\t\r]/.test(text) && !/^-?\d+$/.test(text) ? `'${text}` : text;

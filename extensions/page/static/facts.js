@@ -6,7 +6,7 @@ import { bytesText, countText, nameText } from "./text.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 
-/** A list of the facts of a buffer. @param {PlanModel} plan @param {number} i @returns {HTMLElement} */
+/** Return a list of the facts about a buffer. @param {PlanModel} plan @param {number} i @returns {HTMLElement} */
 export function factsOf(plan, i) {
   /** @type {[string, string | Node | null][]} */
   const rows = [

@@ -8,7 +8,7 @@ import { axes, niceScale, scaleOf, svg } from "./svg.js";
 import { nameText, percentText, sizeText } from "./text.js";
 
 /**
- * Seconds, bytes, and the plan where it was fetched, with its verdict.
+ * A moment of a search: seconds, bytes, and the plan and its verdict once fetched.
  * @typedef {{at: number, peak: number | null, bound: number | null, plan?: any, inspection?: any}} Frame
  */
 
@@ -16,7 +16,7 @@ const HEIGHT = 150;
 const MARGIN = { left: 80, right: 20, top: 10, bottom: 36 };
 const PLAYED_S = 8;
 
-/** Peak and bound over the seconds of a search. @param {Frame[]} frames @param {number} width @param {number} until  seconds @param {number} [now] */
+/** Return a chart of a search's peak and bound over time. @param {Frame[]} frames @param {number} width @param {number} until  seconds @param {number} [now] */
 export function searchChart(frames, width, until, now) {
   const values = frames.flatMap(({ peak, bound }) => [peak, bound]).filter((value) => value !== null);
   const x = scaleOf([0, Math.max(until, 1e-3)], [MARGIN.left, width - MARGIN.right]);
@@ -39,7 +39,7 @@ export function searchChart(frames, width, until, now) {
 }
 
 /**
- * Open the film of a search.
+ * Open the film of a search: its plans over time.
  * @param {HTMLElement} element @param {{title: string, problem: any, names?: any, frames: Frame[]}} view  of the kind `film`
  * @param {(name: string) => string} style
  */
@@ -72,7 +72,7 @@ export function openFilm(element, { title, problem, names, frames }, style) {
     else view = openPlan(stage, { ...frames[k], title: `after ${frames[k].at.toFixed(2)} s`, problem, names }, style);
     if (hasFocus) (view?.picture.over ?? slider).focus({ preventScroll: true });
   };
-  /** Arrow keys go from one change of peak or bound to the next. @param {KeyboardEvent} event */
+  /** Go to the next change of the peak or bound by an arrow key. @param {KeyboardEvent} event */
   const step = (event) => {
     const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
     if (!by) return;

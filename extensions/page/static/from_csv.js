@@ -2,7 +2,7 @@
 // Tables of buffers in CSV: those that the page saves, and those of MiniMalloc.
 
 /**
- * A problem, and the plan where offsets are given; null for a text that is no such table. Throws an Error for a wrong row.
+ * Return the problem in a table, and the plan if the table has offsets; null for another text. Throws an Error for a wrong row.
  * @param {string} text @returns {{problem: any, plan: any} | null}
  */
 export function readCsv(text) {
@@ -38,7 +38,7 @@ function whole(text, k, name) {
   return Number.isSafeInteger(Number(text)) ? Number(text) : BigInt(text);
 }
 
-/** The rows of a table, with what stands between quotes. @param {string} text */
+/** Return the rows of a table, including quoted cells. @param {string} text */
 function rowsOf(text) {
   const rows = [[""]];
   let isQuoted = false;

@@ -5,13 +5,12 @@ import { readCsv } from "./from_csv.js";
 
 /** @typedef {{problem: any, plan: any, schedule?: any}} Found  what a file holds; null for what it does not */
 
-/** The command for a file, by a field that only such files have. @type {Record<string, string>} */
+/** Maps a field that only one kind of file has to the command for such files. @type {Record<string, string>} */
 const COMMANDS = { ops: "order FILE or memplan cascade FILE", memories: "schedule GRAPH --target FILE", symbols: "shapes FILE",
   functions: "plan FILE", models: "plan FILE" };
 
 /**
- * What a text of JSON holds, if it is something of memplan's: a problem, a plan, both (a baseline), a schedule; else null. Throws a SyntaxError for
- * what is no JSON.
+ * Return the problem, the plan, both (a baseline) or the schedule in a JSON text; null for other values. Throws a SyntaxError for text that is not JSON.
  * @param {string} text @returns {Found | null}
  */
 export function recognised(text) {
@@ -23,7 +22,10 @@ export function recognised(text) {
   return problem || plan ? { problem, plan } : null;
 }
 
-/** What a file of JSON or CSV holds; throws an Error that says what to do with others. @param {string} text @param {string} name @returns {Found} */
+/**
+ * Return the contents of a JSON or CSV file. Throws an Error that explains how to use other files.
+ * @param {string} text @param {string} name @returns {Found}
+ */
 export function readText(text, name) {
   const table = /^\s*[[{]/.test(text) ? null : readCsv(text);
   if (table) return table;
@@ -41,12 +43,12 @@ export function readText(text, name) {
     : `${name}: must be a problem, a plan or a schedule; ${commands}`);
 }
 
-/** The text of a file that begins as JSON does; null for others. @param {Blob} file @returns {Promise<string | null>} */
+/** Return the text of a file that starts like JSON; null for other files. @param {Blob} file @returns {Promise<string | null>} */
 export async function jsonText(file) {
   return /^\s*[[{]/.test(await file.slice(0, 200).text()) ? file.text() : null;
 }
 
-/** True for the answer of a schedule. @param {any} value */
+/** Return true for the answer of a schedule. @param {any} value */
 export function isSchedule(value) {
   return ["subgraphs", "subgraph_latencies", "slots"].every((name) => Array.isArray(value?.[name]));
 }

@@ -5,7 +5,7 @@ import { dialog, h } from "./dom.js";
 
 /** @typedef {{keys: string[], says: string, run: (event: KeyboardEvent) => void}} Binding */
 
-/** Run bindings on keys, where no field is written in. @param {Binding[]} bindings @param {AbortSignal} signal */
+/** Run key bindings, except while the user types into a field. @param {Binding[]} bindings @param {AbortSignal} signal */
 export function bindKeys(bindings, signal) {
   document.addEventListener("keydown", (event) => {
     const target = event.target;
@@ -22,7 +22,7 @@ export function bindKeys(bindings, signal) {
   }, { signal });
 }
 
-/** Show a dialog that lists what the keys do. @param {Binding[]} bindings */
+/** Show a dialog that lists the key bindings. @param {Binding[]} bindings */
 export function showHelp(bindings) {
   const named = (/** @type {string} */ key) => ({ ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", Escape: "Esc" })[key] ?? key.toUpperCase();
   dialog({ "aria-label": "keys" }, h("h2", {}, "Keys"),

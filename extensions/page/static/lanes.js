@@ -13,13 +13,13 @@ const LEAST_SHARE = 0.12;
 const HEADROOM = 1.06;
 const SEEN_CAPACITY = 2;
 
-/** Lanes, and where times and offsets are in the world. */
+/** The lanes of a picture, with conversions of times and offsets to the picture's coordinates. */
 export class Lanes {
   /** @param {PlanModel} plan @param {PlanModel} [other]  a plan that is to have the same scale */
   constructor(plan, other) {
     this.plan = plan;
     this.demand = demandOf(plan);
-    /** What has a lane each: the pools, or one that stands for all. */
+    /** The pools, each with a lane, or a single one that represents their sum. */
     this.pools = this.demand?.sum ? [this.demand.sum] : plan.pools;
     const both = [{ plan, pools: this.pools, demand: this.demand }, ...(other ? [{ plan: other, pools: other.pools, demand: null }] : [])];
     const bytes = Array.from({ length: Math.max(...both.map(({ pools }) => pools.length)) }, (_, q) =>
@@ -48,19 +48,19 @@ export class Lanes {
     return x * this.plan.span;
   }
 
-  /** The place of an offset in the lane of its pool, of which it may be outside. @param {number} pool @param {number} offset */
+  /** Return the coordinate of an offset in the lane of its pool; it may be outside of the lane. @param {number} pool @param {number} offset */
   y(pool, offset) {
     return 1 - offset / this.all[pool].bytes;
   }
 
-  /** True for a row of `taken` that has a rectangle. @param {number} row */
+  /** Return true if a row of `taken` has a rectangle. @param {number} row */
   isDrawn(row) {
     const i = this.plan.taken.buffer[row];
     return this.plan.pool[i] >= 0 && this.plan.size[i] > 0 && this.plan.root[i] === i;
   }
 
   /**
-   * The rectangles of a lane, in the order of their starts; `row[k]` is rectangle k's row of `taken`, `colour` is to be filled.
+   * Return the rectangles of a lane in order of start. `row[k]` is the row of `taken` of rectangle k; the caller fills in `colour`.
    * @param {number} pool @returns {{rectangles: Rectangles, row: Int32Array}}
    */
   rectangles(pool) {
@@ -77,7 +77,7 @@ export class Lanes {
 }
 
 /**
- * The bytes that a lane shows: all that is used, bounded and asked for, and the capacity where that is near.
+ * Return the bytes that a lane shows: up to the used, bounded and requested bytes, and up to the capacity if that is close.
  * @param {PlanModel} plan @param {import("./plan_model.js").Pool[]} pools @param {number} q @param {import("./demand.js").Demand | null} demand
  */
 function laneBytes(plan, pools, q, demand) {

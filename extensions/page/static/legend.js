@@ -6,7 +6,7 @@ import { svg } from "./svg.js";
 import { nameText, sizeText } from "./text.js";
 
 /**
- * What a picture's colours and outlines mean, each with its colour where that is one.
+ * Return the meanings of a picture's colours and outlines, each with its colour if it has one.
  * @param {import("./picture.js").Picture} picture @returns {{text: string, ink?: string}[]}
  */
 export function legendTexts({ legend, look, plan, demand, lanes, shared }) {
@@ -32,7 +32,7 @@ export function legendTexts({ legend, look, plan, demand, lanes, shared }) {
     ...says(plan.root.some((root, i) => root !== i), "dashed: a view inside of another buffer")];
 }
 
-/** The entries of a picture's legend. @param {import("./picture.js").Picture} picture */
+/** Return the elements of a picture's legend. @param {import("./picture.js").Picture} picture */
 export function legendOf(picture) {
   return legendTexts(picture).map(({ text, ink }) => h("span", {},
     ink && svg("svg", { width: 11, height: 11 }, svg("rect", { width: 11, height: 11, fill: ink })), text));

@@ -7,17 +7,17 @@ import { nameText, percentText, sizeText } from "./text.js";
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 /**
- * `here` is the peak of the plan on show with the lever, null where that is no plan then; no plan is below `least`; `more` is what a service is
- * asked, and `point` its answer: null where none is needed.
+ * A lever: a change of the problem. `here` is the peak of the shown plan after the change, null if the plan is then invalid. No plan is below `least`. `more`
+ * is the request to a service, and `point` its answer, null if none is needed.
  * @typedef {{text: string, more: any, here: number | null, least: number, start: any, point?: any, wrong?: string}} Lever
  */
 
 const ALIGNMENTS = [1, 16, 64];
 const EACH_S = 3;
-/** The buffers that are changed one after the other where none is selected. */
+/** The number of buffers that are changed one after another if no buffer is selected. */
 const TRIED = 8;
 
-/** The peak of the plan where a buffer has another size; 0: it is dropped. @param {PlanModel} plan @param {number} i @param {number} size */
+/** Return the peak of the plan if a buffer has another size; size 0 drops the buffer. @param {PlanModel} plan @param {number} i @param {number} size */
 export function changedPeak(plan, i, size) {
   const tops = plan.pools.map((_, q) => plan.top(q, i));
   if (size > 0) tops[plan.pool[i]] = Math.max(tops[plan.pool[i]], plan.offset[i] + size);
@@ -25,7 +25,7 @@ export function changedPeak(plan, i, size) {
 }
 
 /**
- * The most bytes alive at a time where a buffer (-1: none) has another size: no plan has a lower peak. 0 where that is not known.
+ * Return the live peak if buffer i (-1: none) has another size, a lower bound on every plan's peak; 0 if unknown.
  * @param {PlanModel} plan @param {number} i @param {number} size
  */
 export function leastPeak(plan, i, size) {
@@ -34,20 +34,20 @@ export function leastPeak(plan, i, size) {
   return bytes.reduce((most, alive, k) => Math.max(most, alive - (i >= 0 && plan.isAlive(i, time[k]) ? plan.size[i] - size : 0)), 0);
 }
 
-/** The plan on show as a start of searches, without a buffer. @param {PlanModel} plan @param {number} [dropped] */
+/** Return the shown plan, without the dropped buffer, as the start of a search. @param {PlanModel} plan @param {number} [dropped] */
 function startOf(plan, dropped = -1) {
   const placed = plan.ids.map((id, i) => ({ id, pool: plan.pools[plan.pool[i]]?.name, offset: plan.offsetOf(i) }));
   return { status: "feasible", placements: placed.filter((_, i) => i !== dropped && plan.pool[i] >= 0) };
 }
 
-/** A buffer of another size, or dropped. @param {PlanModel} plan @param {number} i @param {boolean} isDropped @returns {Lever} */
+/** Return the lever that halves or drops a buffer. @param {PlanModel} plan @param {number} i @param {boolean} isDropped @returns {Lever} */
 function changed(plan, i, isDropped) {
   const size = isDropped ? 0 : Math.floor(plan.size[i] / 2);
   return { text: `${isDropped ? "drop" : "halve"} ${nameText(plan.label(i), 30)}`, here: changedPeak(plan, i, size), least: leastPeak(plan, i, size),
     more: { changes: [[{ buffer: plan.ids[i], ...(isDropped ? {} : { fields: { size } }) }]] }, start: startOf(plan, isDropped ? i : -1) };
 }
 
-/** All buffers at multiples of so many bytes. @param {PlanModel} plan @param {number} step @returns {Lever} */
+/** Return the lever that aligns all buffers to `step` bytes. @param {PlanModel} plan @param {number} step @returns {Lever} */
 function aligned(plan, step) {
   const isSo = plan.ids.every((_, i) => plan.isAlias(i) || plan.rows[i].relative
     || (plan.offset[i] + (plan.pools[plan.pool[i]]?.base_address ?? 0)) % step === 0);
@@ -55,7 +55,7 @@ function aligned(plan, step) {
     start: startOf(plan) };
 }
 
-/** The peak that is known of a lever, and how good that is; null where there is none. @param {Lever} lever @param {boolean} isOnly  one pool */
+/** Return the known peak of a lever (null if there is none), and a text about its proof. @param {Lever} lever @param {boolean} isOnly  one pool */
 export function outcome({ here, least, point, wrong }, isOnly) {
   const asked = point?.peak === null || point?.peak === undefined ? Infinity : Number(point.peak);
   const peak = Math.min(asked, here ?? Infinity);
@@ -69,7 +69,7 @@ export function outcome({ here, least, point, wrong }, isOnly) {
 }
 
 /**
- * The levers for a buffer, or for each of the largest that decide the peak (-1).
+ * Return the levers of the selected buffer, or of each of the largest buffers that decide the peak (-1).
  * @param {PlanModel} plan @param {number} selected @param {import("./panel.js").Actions} actions
  */
 export function leversOf(plan, selected, actions) {
@@ -132,7 +132,7 @@ export function leversOf(plan, selected, actions) {
     } }, field, " ", h("button", { type: "submit" }, `capacity of ${nameText(pool, 20)}`)), answer);
 }
 
-/** How a peak differs from the one on show. @param {number} peak @param {number} before */
+/** Return the difference between a peak and the shown one as text. @param {number} peak @param {number} before */
 function changeText(peak, before) {
   return peak === before ? "the same" : `${peak < before ? "−" : "+"}${sizeText(Math.abs(peak - before))}, ${percentText((peak - before) / before)}`;
 }

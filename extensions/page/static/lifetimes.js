@@ -4,12 +4,12 @@
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 
 /**
- * Lifetimes by their starts: each is of a buffer, whose first row is `head` and from one row to the next `next`.
+ * Lifetimes in order of start. `head` is the first row of each buffer, and `next` leads from one row of a buffer to the next.
  * @typedef {{start: Float64Array, end: Float64Array, buffer: Int32Array, head: Int32Array, next: Int32Array}} Lives
  */
 
 /**
- * Rows by their starts, with the first of each buffer.
+ * Return lifetimes in order of start, with the first row of each buffer.
  * @param {Float64Array} start @param {Float64Array} end @param {Int32Array} buffer @param {number} count @returns {Lives}
  */
 function livesOf(start, end, buffer, count) {
@@ -30,8 +30,8 @@ export function rowsOf(lives, i) {
 }
 
 /**
- * The lifetimes of all buffers, in steps after `origin`, or in positions among `times` where these lie too far apart. An
- * alias without any has those of its root; what has no times at all has a column of its own after the last time.
+ * Return the lifetimes of all buffers: in steps after `origin`, or as positions among `times` if these are too far apart. An alias without lifetimes has those
+ * of its root. A buffer without any gets a column after the last time.
  * @param {any} problem @param {Int32Array} root
  * @returns {{lives: Lives, origin: bigint, times: string[] | null, lastTime: number, timeless: Set<number>}}
  */
@@ -53,7 +53,7 @@ export function lifetimesOf({ buffers, interval }, root) {
     times: isFar ? known.map(String) : null, lastTime, timeless };
 }
 
-/** The lifetimes in the rows of a problem, half-open; throws an Error for one that cannot be drawn. @param {any[]} rows @param {boolean} isClosed */
+/** Return the half-open lifetimes in a problem's rows. Throws an Error for one that cannot be drawn. @param {any[]} rows @param {boolean} isClosed */
 function givenTimes(rows, isClosed) {
   /** @type {{start: (number | bigint)[], end: (number | bigint)[], buffer: number[]}} */
   const found = { start: [], end: [], buffer: [] };
@@ -74,7 +74,7 @@ function givenTimes(rows, isClosed) {
 }
 
 /**
- * Add lifetimes to what has none; return the buffers that have no times at all.
+ * Add lifetimes for buffers that have none; return the buffers that still lack any.
  * @param {number[]} start @param {number[]} end @param {number[]} buffer @param {Int32Array} root @param {number} lastTime
  */
 function completed(start, end, buffer, root, lastTime) {
@@ -102,7 +102,7 @@ function completed(start, end, buffer, root, lastTime) {
   return timeless;
 }
 
-/** When the bytes of roots are taken: the lifetimes of each and of its aliases, joined where they meet. @param {PlanModel} plan @returns {Lives} */
+/** Return the times at which each root's bytes are in use: the merged lifetimes of the root and its aliases. @param {PlanModel} plan @returns {Lives} */
 export function joined({ lives, root, count }) {
   const [start, end, buffer] = /** @type {number[][]} */ ([[], [], []]);
   const last = new Int32Array(count).fill(-1);
@@ -120,7 +120,7 @@ export function joined({ lives, root, count }) {
 }
 
 /**
- * For each buffer what it lies in at last, and of aliases how far from the start of that.
+ * Return, for each buffer, its root (the outermost containing buffer) and its distance from the root's start.
  * @param {any[]} rows @param {(id: any) => number} indexOf @returns {{root: Int32Array, distance: Map<number, number>}}
  */
 export function roots(rows, indexOf) {
@@ -141,7 +141,7 @@ export function roots(rows, indexOf) {
 }
 
 /**
- * The positions of values in their order. Times are often small integers, which are counted rather than compared.
+ * Return the positions of the values in ascending order. Small integers, which times often are, are counted, not compared.
  * @param {Float64Array} values @returns {Uint32Array}
  */
 export function sortedBy(values) {

@@ -1,12 +1,12 @@
 // @ts-check
 // The permalink: what is looked at, in the address after `#`, by positions and numbers; no data of the plan.
 
-/** What the address says. @returns {Map<string, string>} */
+/** Return the state that the page's address describes. @returns {Map<string, string>} */
 export function readLink() {
   return new Map(new URLSearchParams(location.hash.slice(1)).entries());
 }
 
-/** Put what is looked at into the address; what is null is left out. @param {Record<string, string | number | null>} parts */
+/** Write the state of the view into the page's address; null removes an entry. @param {Record<string, string | number | null>} parts */
 export function writeLink(parts) {
   const known = readLink();
   for (const [key, value] of Object.entries(parts)) {
@@ -21,7 +21,7 @@ export function writeLink(parts) {
   }
 }
 
-/** A job that the address names, before `#`. @param {string} name */
+/** Return the job that the address names before `#`. @param {string} name */
 export function addressed(name) {
   const found = new URLSearchParams(location.search).get(name);
   return found && /^[0-9a-f-]{36}$/.test(found) ? found : null;

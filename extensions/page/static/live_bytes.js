@@ -6,10 +6,10 @@ import { sortedBy } from "./lifetimes.js";
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 /** @typedef {{time: Float64Array, bytes: Float64Array}} Load  bytes alive from each time on, until the next */
 
-/** Of more buffers, bytes that are shared are not counted by where they lie. */
+/** The maximum number of buffers for which shared bytes are counted by their positions. */
 const SHARED = 3000;
 
-/** The rows that need bytes in a pool, by start. @param {PlanModel} plan @param {number} pool */
+/** Return the rows that use bytes of a pool, in order of start. @param {PlanModel} plan @param {number} pool */
 function demandRows({ taken: { start, end, buffer }, size, timeless, pool: pools }, pool) {
   const row = /** @type {number[]} */ ([]);
   for (let k = 0; k < start.length; k++) {
@@ -19,7 +19,7 @@ function demandRows({ taken: { start, end, buffer }, size, timeless, pool: pools
   return { start: of(start), end: of(end), size: Float64Array.from(row, (k) => size[buffer[k]]), row };
 }
 
-/** Bytes alive over time in a pool, or in all of them (-1). @param {PlanModel} plan @param {number} pool @returns {Load} */
+/** Return the live bytes over time in a pool, or in all pools (-1). @param {PlanModel} plan @param {number} pool @returns {Load} */
 export function loadOf(plan, pool) {
   if (plan.isShared && plan.count <= SHARED) return sharedLoad(plan, pool);
   const { start, end, size } = demandRows(plan, pool);
@@ -43,7 +43,7 @@ export function loadOf(plan, pool) {
   return { time: time.slice(0, n), bytes: bytes.slice(0, n) };
 }
 
-/** The same where buffers may share bytes: those that some buffer lies on. @param {PlanModel} plan @param {number} pool @returns {Load} */
+/** Return the live bytes over time if buffers may share bytes: each covered byte counts once. @param {PlanModel} plan @param {number} pool @returns {Load} */
 function sharedLoad(plan, pool) {
   const { start, end, row } = demandRows(plan, pool);
   const time = Float64Array.from(new Set([...start, ...end])).sort();
@@ -60,12 +60,15 @@ function sharedLoad(plan, pool) {
   return { time, bytes };
 }
 
-/** The buffers of a pool (-1: of all), no aliases, whose bytes are needed at a time. @param {PlanModel} plan @param {number} pool @param {number} time */
+/**
+ * Return the buffers of a pool (-1: all), without aliases, whose bytes are in use at a time.
+ * @param {PlanModel} plan @param {number} pool @param {number} time
+ */
 export function aliveAt(plan, pool, time) {
   return [...new Set(plan.liveAt(time))].filter((i) => plan.size[i] > 0 && !plan.timeless.has(i) && (pool < 0 || plan.pool[i] === pool));
 }
 
-/** The buffers that end above a line in a pool, the highest first. @param {PlanModel} plan @param {number} pool @param {number} line */
+/** Return the buffers of a pool that end above an offset, highest first. @param {PlanModel} plan @param {number} pool @param {number} line */
 export function endAbove(plan, pool, line) {
   const found = [];
   for (let i = 0; i < plan.count; i++) {
@@ -74,7 +77,7 @@ export function endAbove(plan, pool, line) {
   return found.sort((a, b) => plan.offset[b] + plan.size[b] - plan.offset[a] - plan.size[a]);
 }
 
-/** The stretches of time in which more than so many bytes of a pool are alive. @param {PlanModel} plan @param {number} pool @param {number} size */
+/** Return the time ranges in which more than `size` bytes of a pool are live. @param {PlanModel} plan @param {number} pool @param {number} size */
 export function fullTimes(plan, pool, size) {
   const { time, bytes } = plan.load(pool);
   /** @type {{start: number, end: number, most: number, at: number}[]} */
@@ -91,7 +94,7 @@ export function fullTimes(plan, pool, size) {
 }
 
 /**
- * The most bytes in each of so many equal parts of a range of time.
+ * Return the maximum live bytes in each of `count` equal parts of a time range.
  * @param {Float64Array} time @param {Float64Array} bytes @param {number} start @param {number} end @param {number} count
  */
 export function highest(time, bytes, start, end, count) {
@@ -105,7 +108,7 @@ export function highest(time, bytes, start, end, count) {
   return found;
 }
 
-/** The highest end of what is alive in each of so many equal parts of time, the sum of all pools. @param {PlanModel} plan @param {number} count */
+/** Return the highest end of live buffers in each of `count` equal parts of time, summed over all pools. @param {PlanModel} plan @param {number} count */
 export function highestEnds(plan, count) {
   const most = plan.pools.map(() => new Float64Array(count));
   const { start, end, buffer } = plan.taken;

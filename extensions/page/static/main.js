@@ -20,7 +20,7 @@ const OPEN = { plan: openPlan, comparison: openComparison, chart: openChart, cur
   film: openFilm };
 
 /**
- * Show a document: a heading, a tab for each view, and the view that the address names or the first.
+ * Show a document: a heading, a tab for each view, and the view that the address names, else the first.
  * @param {HTMLElement} page @param {import("./document.js").PageDocument} found
  */
 export function show(page, found) {
@@ -43,11 +43,11 @@ export function show(page, found) {
   open(asked >= 0 && asked < found.views.length ? Math.floor(asked) : 0);
 }
 
-/** The view that is open, for tests and consoles. @type {{view?: any, ready?: number}} */
+/** The open view, for tests and browser consoles. @type {{view?: any, ready?: number}} */
 const shown = {};
 
 /**
- * Show problems and plans that are dropped: a plan alone is for the problem on show.
+ * Show dropped problems and plans; a plan without a problem is for the shown problem.
  * @param {HTMLElement} page @param {import("./document.js").PageDocument | null} known @param {File[]} files
  */
 async function take(page, known, files) {

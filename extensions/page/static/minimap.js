@@ -10,7 +10,7 @@ import { sizeText } from "./text.js";
 
 const LEAST_PIXELS = 3;
 
-/** A strip under a picture. */
+/** A strip below a picture that shows the live bytes over all times. */
 export class Minimap {
   /** @param {Picture} picture */
   constructor(picture) {
@@ -32,7 +32,7 @@ export class Minimap {
     this.follow();
   }
 
-  /** Choose times by a drag, move them by one that begins inside of them, and show all again by one that is no longer than a click. */
+  /** Let a drag select times, and let a drag that starts inside the selection move it. */
   bind() {
     const part = (/** @type {PointerEvent} */ event) =>
       Math.max(0, Math.min(1, (event.clientX - this.element.getBoundingClientRect().left - GUTTER.left) / (this.width ?? 1)));
@@ -52,7 +52,7 @@ export class Minimap {
     this.element.addEventListener("pointerup", () => { drag = null; });
   }
 
-  /** Move the brush to what the picture shows. */
+  /** Move the selection to the times that the picture shows. */
   follow() {
     const { left, right } = this.picture.camera.times;
     const [low, high] = [left, right].map((at) => Math.max(0, Math.min(1, at)) * (this.width ?? 1));

@@ -83,7 +83,7 @@ function orderTable(view, found) {
 }
 
 /**
- * The bytes alive while each operation of an order runs, as `live_bytes_by_operation` counts them; without inputs that are written over.
+ * Return the live bytes while each operation of an order runs, as `live_bytes_by_operation` does, but without overwriting of inputs.
  * @param {any} graph @param {number[]} order
  */
 export function bytesAlong(graph, order) {

@@ -9,12 +9,12 @@ import { countText, nameText, sizeText } from "./text.js";
 
 /** @typedef {import("./lanes.js").Lane} Lane */
 
-/** The buffers that decide a peak whose names are always drawn. */
+/** The number of deciding buffers whose names are always drawn. */
 const NAMED = 8;
 
-/** All that is drawn over a picture. */
+/** Everything that is drawn over a picture. */
 export class Overlay extends Pencil {
-  /** Reserved ranges, banks, and the names of pools with their lines. */
+  /** Draw reserved ranges, banks, and the names and lines of pools. */
   pools() {
     const { plan, lanes, theme } = this;
     for (const lane of lanes.all) {
@@ -44,7 +44,7 @@ export class Overlay extends Pencil {
   }
 
   /**
-   * A line at an offset, with a word above or below it.
+   * Draw a line at an offset, with a word above or below it.
    * @param {Lane} lane @param {number | undefined} bytes @param {string} colour @param {number[]} dash @param {string} [word]
    * @param {number[]} [sides] @param {number} [other] another line, which must not cross the word
    */
@@ -66,7 +66,7 @@ export class Overlay extends Pencil {
   }
 
   /**
-   * The place of a pool's name, at the upper left of its lane.
+   * Call `tell` with the place and the text of a pool's name, at the upper left of its lane; skip lanes without room.
    * @param {number} pool @param {(x: number, y: number, width: number, text: string) => void} tell
    */
   title(pool, tell) {
@@ -89,7 +89,7 @@ export class Overlay extends Pencil {
     }));
   }
 
-  /** The axis of offsets, for each lane, and that of time. */
+  /** Draw the axis of offsets of each lane, and the time axis. */
   axes() {
     const { c, theme, lanes } = this;
     c.fillStyle = theme.soft;
@@ -113,7 +113,7 @@ export class Overlay extends Pencil {
     this.line(GUTTER.left, 0, GUTTER.left, this.height, theme.soft, []);
   }
 
-  /** The addresses of each lane at a time, as a strip beside it: what is alive, and in grey what is idle below the highest end. @param {number[]} alive */
+  /** Draw a strip beside each lane with its addresses at a time: live buffers, and in grey the idle bytes below the highest end. @param {number[]} alive */
   strip(alive) {
     const { c, plan } = this;
     this.lanes.all.forEach(({ pool }) => {
@@ -129,7 +129,7 @@ export class Overlay extends Pencil {
     });
   }
 
-  /** What a problem that does not fit asks for, in red where it is above the capacity, and its core, piled up. @param {import("./demand.js").Demand} asked */
+  /** Draw the requested bytes of a problem that does not fit, in red above the capacity, and its stacked core. @param {import("./demand.js").Demand} asked */
   demand({ pool, core }) {
     const { c, plan, lanes, theme } = this;
     const size = lanes.pools[pool].size ?? Infinity;
@@ -187,7 +187,7 @@ export class Overlay extends Pencil {
     if (!plan.steps || plan.timeless.size) c.fillText(said, GUTTER.left + this.width / 2, this.height + 22);
   }
 
-  /** Loops and regions, as bars along the lower edge. */
+  /** Draw loops and regions as bars along the lower edge. */
   spans() {
     const { c, plan, lanes, theme } = this;
     plan.spans.slice(0, 400).forEach((/** @type {any} */ span, /** @type {number} */ k) => {
@@ -213,7 +213,7 @@ export class Overlay extends Pencil {
     });
   }
 
-  /** Names within rectangles, first those that decide the peak; where these are too small for one, beside them. @param {number[]} rows  of `taken` */
+  /** Draw names inside rectangles, those of deciding buffers first, and beside rectangles that are too small. @param {number[]} rows  of `taken` */
   labels(rows) {
     const { size, taken: { buffer, head } } = this.plan;
     const decides = new Set([...this.picture.look.peak].sort((a, b) => size[b] - size[a]).slice(0, NAMED));
@@ -233,7 +233,7 @@ export class Overlay extends Pencil {
     this.picture.named = named;
   }
 
-  /** A pin at the lower left of a buffer whose offset the problem gives. @param {number} i */
+  /** Draw a pin at the lower left of a buffer whose offset the problem fixes. @param {number} i */
   pin(i) {
     const box = this.box(i, this.plan.held(i)[0]);
     if (!box || box.width < 6 || box.height < 6) return;
@@ -247,7 +247,7 @@ export class Overlay extends Pencil {
     c.fill();
   }
 
-  /** A line from a buffer to the one that takes its bytes at a price, and the price. @param {{pair: number[], cost: number}} reused */
+  /** Draw a line from a buffer to the one that reuses its bytes at a price, with the price. @param {{pair: number[], cost: number}} reused */
   paid({ pair, cost }) {
     const [from, to] = pair.map((i, k) => this.box(this.plan.root[i], this.plan.held(this.plan.root[i]).at(k ? 0 : -1) ?? [0, 0]));
     if (!from || !to) return;
@@ -256,7 +256,7 @@ export class Overlay extends Pencil {
     this.tag(`cost ${countText(cost)}`, x + 52, y, this.theme.chain, [-15, 2]);
   }
 
-  /** What was dragged: times and offsets of a lane. @param {{pool: number, times: [number, number], offsets: [number, number]}} area */
+  /** Draw the selected area: times and offsets of a lane. @param {{pool: number, times: [number, number], offsets: [number, number]}} area */
   area({ pool, times: [start, end], offsets: [low, high] }) {
     const { c, theme } = this;
     const [x, y] = [this.px(this.lanes.x(start)), this.py(pool, high)];

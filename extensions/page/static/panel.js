@@ -12,7 +12,7 @@ import { bytesText, counted, countText, exactly, nameText, percentText, sizeText
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 /**
- * What the panel does in its view; `questions` are those of a service, and `change` asks it for plans of the problem as it is changed, where it can.
+ * The actions of a panel in its view. `questions` are those of a service; `change`, if present, asks it for plans of the changed problem.
  * @typedef {{select: (i: number, isFitted?: boolean) => void, lookAt: (time: number) => void, ask?: (kind: string, options?: any) => void,
  *   questions?: any[], change?: (more: any) => Promise<any>, open?: (more: any) => void, verdict?: (problem: any, plan: any) => Promise<any>}} Actions
  */
@@ -45,7 +45,7 @@ export class Panel {
     fill(this.selected, h("h2", {}, "Buffer ", h("b", { class: "name" }, plan.name(i, 200))), factsOf(plan, i), this.why(i));
   }
 
-  /** What the plan as a whole says, where no buffer is selected. */
+  /** Show the facts about the whole plan if no buffer is selected. */
   showPlan() {
     const [{ facts, verdict }, { ask, questions }] = [this.plan, this.actions];
     const isBad = verdict.badge === "not valid";
@@ -71,7 +71,7 @@ export class Panel {
         h("ul", {}, ...verdict.checked.map((line) => h("li", {}, line)))));
   }
 
-  /** The hits of a search, as a list. @param {import("./search.js").Search} search */
+  /** List the buffers that a search found. @param {import("./search.js").Search} search */
   showHits(search) {
     const { hits, at } = search;
     fill(this.hits, ...(search.text && hits.length ? [h("h2", {}, `Found: ${countText(hits.length)}`),
@@ -80,7 +80,7 @@ export class Panel {
       hits.length > LISTED && h("p", { class: "quiet" }, `and ${countText(hits.length - LISTED)} more`)] : []));
   }
 
-  /** What lies in an area that was dragged. @param {{pool: number, times: [number, number], offsets: [number, number]} | null} area  null for none */
+  /** Show the buffers in the selected area. @param {{pool: number, times: [number, number], offsets: [number, number]} | null} area  null for none */
   showArea(area) {
     if (!area) return fill(this.area);
     const { plan } = this;
@@ -162,7 +162,7 @@ export class Panel {
     this.table.show(shown, time);
   }
 
-  /** What each pool's peak is made of, and what would lower it. */
+  /** Show which buffers decide the peak of each pool, and what would lower it. */
   showPools() {
     const { plan } = this;
     const parts = plan.pools.map((pool, q) => {
@@ -177,7 +177,7 @@ export class Panel {
     fill(this.pools, ...parts, this.paid());
   }
 
-  /** The pairs that share bytes at a price. */
+  /** Return a list of the pairs that share bytes at a price. */
   paid() {
     const { reused, verdict } = this.plan;
     if (!reused.length || verdict.badge === "not valid") return null;
@@ -246,7 +246,7 @@ export class Panel {
   }
 
   /**
-   * The answer about a capacity, and if it is yes: the numbers of the verdict, compared.
+   * Return a sentence that answers whether the plan fits `size` bytes of pool `q`, with the numbers that prove it.
    * @param {number} q @param {number} size @returns {[string, boolean]}
    */
   fits(q, size) {

@@ -13,7 +13,7 @@ export const GUTTER = { left: 92, bottom: 40, strip: 12 };
 export const FONT = "11px system-ui, sans-serif";
 export const LETTER = 6.2;
 
-/** A canvas in which times and offsets become pixels. */
+/** A canvas that converts times and offsets to pixels. */
 export class Pencil {
   /** @param {CanvasRenderingContext2D} context @param {import("./picture.js").Picture} picture @param {Theme} theme */
   constructor(context, picture, theme) {
@@ -34,13 +34,13 @@ export class Pencil {
     return GUTTER.left + ((x - left) / (right - left)) * this.width;
   }
 
-  /** The pixels between which a lane is. @param {number} pool @returns {[number, number]} */
+  /** Return the first and last pixel of a lane. @param {number} pool @returns {[number, number]} */
   band(pool) {
     const { top, bottom } = this.lanes.all[pool];
     return [top * this.height, bottom * this.height];
   }
 
-  /** The pixel of an offset, which may be outside of its lane. @param {number} pool @param {number} offset */
+  /** Return the pixel of an offset; it may be outside of its lane. @param {number} pool @param {number} offset */
   py(pool, offset) {
     const { top, bottom } = this.picture.camera.heights[pool];
     const [high, low] = this.band(pool);
@@ -48,7 +48,7 @@ export class Pencil {
   }
 
   /**
-   * The pixels of a buffer's rectangle in a range of time, or of one at another place, cut to its lane; null where it is out of sight.
+   * Return the pixels of a buffer's rectangle in a time range, or at another place, cut to its lane; null if it is not visible.
    * @param {number} i @param {[number, number]} held @param {{slack?: number, pool?: number, offset?: number, size?: number}} [at]  `slack` are pixels over
    * the edge
    */
@@ -62,20 +62,20 @@ export class Pencil {
     return x1 < x0 || y1 < y0 ? null : { x: x0, y: y0, width: x1 - x0, height: y1 - y0 };
   }
 
-  /** The buffer and the pixels of a row of `taken`. @param {number} row @param {number} [slack] */
+  /** Return the buffer and the pixels of a row of `taken`. @param {number} row @param {number} [slack] */
   rowBox(row, slack) {
     const { buffer, start, end } = this.plan.taken;
     return this.box(buffer[row], [start[row], end[row]], { slack });
   }
 
-  /** Take a place for a text, if none is there. @param {number} x @param {number} y @param {number} width @param {number} height */
+  /** Reserve a rectangle for a text; return false if another text is there. @param {number} x @param {number} y @param {number} width @param {number} height */
   take(x, y, width, height) {
     const isFree = this.taken.every(([left, top, right, bottom]) => x >= right || x + width <= left || y >= bottom || y + height <= top);
     if (isFree) this.taken.push([x, y, x + width, y + height]);
     return isFree;
   }
 
-  /** Draw only within the picture. */
+  /** Draw with the picture's borders as a clip. */
   clipped(/** @type {() => void} */ draw) {
     this.c.save();
     this.c.beginPath();
@@ -85,7 +85,7 @@ export class Pencil {
     this.c.restore();
   }
 
-  /** A small text on paper, right-aligned, where no other is: at one of these distances of a line, or left of there. */
+  /** Draw a small right-aligned text with a paper background where no other text is: at one of several distances from a line, or further left. */
   tag(/** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ y, /** @type {string} */ colour, /** @type {number[]} */ sides) {
     const { c } = this;
     const width = c.measureText(text).width + 6;
@@ -141,7 +141,7 @@ export class Pencil {
   }
 
   /**
-   * A name within a box, upright in a tall one, its middle left out where it is too long, and its size under it; true where it has one.
+   * Draw a name inside a box (upright in a tall one, shortened in the middle if too long) with its size below; return true if it has room.
    * @param {{x: number, y: number, width: number, height: number}} box @param {number} i @param {string} colour @param {boolean} [isGrounded]  on paper
    */
   label(box, i, colour, isGrounded = false) {
@@ -173,7 +173,7 @@ export class Pencil {
   }
 
   /**
-   * An outline around the rectangles of a buffer, and a thin line through the times when it is not alive.
+   * Draw an outline around the rectangles of a buffer, and a thin line through the times between its lifetimes.
    * @param {number} i @param {string} colour @param {number} width @param {number[]} [dash]
    * @param {number} [least]  the pixels of a side below which the outline would hide the rectangle
    */

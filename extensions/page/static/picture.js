@@ -17,7 +17,7 @@ const LABELLED_AT_MOST = 600;
 const FADE = 0.2;
 
 /**
- * What is to be seen of a plan beside its buffers.
+ * What a picture shows of a plan besides its buffers.
  * @typedef {Object} Look
  * @property {string} by  one of COLOUR_BY
  * @property {number} selected  a buffer, or -1
@@ -32,7 +32,7 @@ const FADE = 0.2;
  * @property {{pool: number, times: [number, number], offsets: [number, number]} | null} area  that was dragged
  */
 
-/** The picture of a plan in an element of its own; from its first colours on it draws itself when something changes, once a frame. */
+/** The picture of a plan in its own element. Once it has colours, it redraws itself after changes, at most once per frame. */
 export class Picture {
   /** @param {PlanModel} plan @param {(name: string) => string} style  a colour of the page by its name @param {PlanModel} [other]  of the same scale */
   constructor(plan, style, other) {
@@ -50,7 +50,7 @@ export class Picture {
     this.over = /** @type {HTMLCanvasElement} */ (h("canvas", { class: "over", tabindex: "0", role: "application",
       "aria-label": "Picture of the plan. Arrow keys go from buffer to buffer; ? lists all keys. The tables beside it say the same." }));
     this.element = h("div", { class: "picture" }, this.base, this.over);
-    /** Buffers that lie on bytes of another one alive with them. @type {number[]} */
+    /** Live buffers that share bytes with another live buffer. @type {number[]} */
     this.shared = plan.isShared ? sharing(plan) : [];
     this.camera = new Camera(this.lanes.all, () => this.moved());
     this.demand = this.lanes.demand;
@@ -62,7 +62,7 @@ export class Picture {
     new ResizeObserver(() => this.resize()).observe(this.element);
   }
 
-  /** Take the colours of `look` again. */
+  /** Apply the colours of `look` again. */
   colour() {
     const known = colouring(this.plan, this.look.by, this.look.moved) ?? colouring(this.plan, "buffer", null);
     if (!known) return;
@@ -107,13 +107,13 @@ export class Picture {
     this.moved();
   }
 
-  /** Paint the rectangles anew, as the frame is another one. */
+  /** Repaint the rectangles after the frame has changed. */
   moved() {
     this.isStale = true;
     this.changed();
   }
 
-  /** Draw what lies over the rectangles anew. */
+  /** Redraw everything above the rectangles. */
   changed() {
     if (this.pending) return;
     this.pending = requestAnimationFrame(() => {
@@ -167,13 +167,13 @@ export class Picture {
     if (look.time !== null) overlay.strip(this.cut(look.time));
   }
 
-  /** Red, green and blue of a buffer. @param {number} i */
+  /** Return the red, green and blue of a buffer. @param {number} i */
   ink(i) {
     const k = 3 * (this.classes?.[i] ?? 0);
     return this.inks?.slice(k, k + 3) ?? [128, 128, 128];
   }
 
-  /** The buffers of the strip of addresses at a time, kept while that is looked at. @param {number} time */
+  /** Return the buffers in the strip of addresses at a time; the result is cached for this time. @param {number} time */
   cut(time) {
     if (this.cutAt !== time) [this.cutAt, this.alive] = [time, aliveAt(this.plan, -1, time)];
     return this.alive;
@@ -195,7 +195,7 @@ export class Picture {
     if (look.selected >= 0) overlay.outline(look.selected, theme.select, 3);
   }
 
-  /** The place in a lane under a pixel of the element; null outside of the lanes. @param {number} x @param {number} y */
+  /** Return the lane and the picture coordinates under a pixel of the element; null outside of the lanes. @param {number} x @param {number} y */
   place(x, y) {
     const across = (x - GUTTER.left) / (this.width ?? 1);
     const along = y / (this.height ?? 1);
@@ -206,7 +206,7 @@ export class Picture {
     return { lane: q, x: left + across * (right - left), y: top + ((along - lane.top) / (lane.bottom - lane.top)) * (bottom - top) };
   }
 
-  /** The buffer at a place, -1 where there is none: within a pixel or two for thin ones. @param {{lane: number, x: number, y: number}} place */
+  /** Return the buffer at a place, or -1; thin buffers are found within a pixel or two. @param {{lane: number, x: number, y: number}} place */
   bufferAt(place) {
     const { rectangles: { left, right, top, bottom, blocks }, row } = this.drawn[place.lane];
     const frame = this.camera.of(place.lane);
@@ -229,7 +229,7 @@ export class Picture {
     return near < 0 ? -1 : this.plan.taken.buffer[row[near]];
   }
 
-  /** The rectangle that buffers span in the lane of the first of them that is placed; null where none is. @param {number[]} buffers */
+  /** Return the bounding rectangle of buffers in the lane of the first placed one; null if none is placed. @param {number[]} buffers */
   boxOf(buffers) {
     const lane = this.plan.pool[buffers.find((i) => this.plan.pool[i] >= 0) ?? -1] ?? -1;
     if (lane < 0) return null;
@@ -245,7 +245,7 @@ export class Picture {
   }
 }
 
-/** The buffers that share bytes with another one. @param {PlanModel} plan */
+/** Return the buffers that share bytes with another buffer. @param {PlanModel} plan */
 function sharing(plan) {
   const found = new Set();
   const placed = plan.ids.map((_, i) => i).filter((i) => plan.pool[i] >= 0 && !plan.isAlias(i) && plan.size[i] > 0).slice(0, 2000);
@@ -255,12 +255,12 @@ function sharing(plan) {
   return [...found];
 }
 
-/** True for a rectangle with space for a name, lying or upright. @param {number} width @param {number} height  pixels of the page */
+/** Return true for a rectangle with room for a name, horizontal or upright. @param {number} width @param {number} height  pixels of the page */
 export function isLabelled(width, height) {
   return width >= LABEL.height && height >= LABEL.height && (width >= LABEL.width || height >= LABEL.width);
 }
 
-/** Red, green and blue of a colour as styles write it: `#rrggbb`. @param {string} text @returns {[number, number, number]} */
+/** Return the red, green and blue of a colour in the form `#rrggbb`. @param {string} text @returns {[number, number, number]} */
 export function rgb(text) {
   const value = parseInt(text.trim().slice(1, 7), 16);
   return [(value >> 16) & 255, (value >> 8) & 255, value & 255];

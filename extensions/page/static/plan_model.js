@@ -8,7 +8,7 @@ import { nameText } from "./text.js";
 import { Verdict } from "./verdict.js";
 
 /**
- * A pool, and what the plan takes of it; `exact` are the same values, where numbers are too coarse.
+ * A pool, and how much of it the plan uses. `exact` has the same values as integers if numbers are too imprecise.
  * @typedef {{name: string, size?: number, used?: number, lower_bound?: number, base_address?: number, bank_size?: number, alignment?: number, cost?: number,
  *   reserved?: [number, number][], exact: {size?: any, used?: any, lower_bound?: any}}} Pool
  */
@@ -16,24 +16,24 @@ import { Verdict } from "./verdict.js";
 /** @typedef {import("./live_bytes.js").Load} Load */
 /** @typedef {{of: ArrayLike<number>, names: string[]}} Column  for each buffer the position of its name */
 /**
- * A problem and its plan in the wire format; `names` are those of operations and of times, `inspection` is the answer of
- * `verify`, which is still to come where `isPending`.
+ * A problem and its plan in the wire format. `names` are those of operations and times. `inspection` is the answer of `verify`; while `isPending`, it is still
+ * to come.
  * @typedef {{title: string, problem: any, plan: any, names?: any, inspection?: any, isPending?: boolean}} View
  */
 
 const MAX = 2n ** 63n;
 
-/** What parts names: `/`, `.` and `:`. */
+/** The codes of the characters that separate parts of names: `/`, `.` and `:`. */
 const PARTS = new Set([47, 46, 58]);
 
-/** The fields of a problem and of its buffers that a table of buffers has in columns of its own. */
+/** The fields of a problem and of its buffers that have their own columns in a table of buffers. */
 const IN_COLUMNS = { problem: ["buffers", "interval"],
   buffer: ["id", "size", "start", "end", "lifetimes", "alignment", "alias_of", "alias_offset"] };
 
-/** The columns of a plan. Times are steps after `origin`; `pool` is -1 for a buffer that is not placed. */
+/** The columns of a plan. Times are steps after `origin`; `pool` is -1 for a buffer without a placement. */
 export class PlanModel {
   /**
-   * Throws an Error for a problem that cannot be drawn, and for a plan of other buffers, unless the verifier tells of these.
+   * Throws an Error for a problem that cannot be drawn, and for a plan of other buffers, unless the verifier reports these.
    * @param {View} view
    */
   constructor({ title, problem, plan, names = null, inspection = null, isPending = false }) {
@@ -43,7 +43,7 @@ export class PlanModel {
     this.rows.forEach(refuseUndrawable);
     /** @type {(string | number | bigint)[]} */ this.ids = this.rows.map(({ id }) => id);
     /** @type {Map<any, number>} */ this._index = new Map();
-    /** What the plan claims, without what is absent. @type {any} */
+    /** The claims of the plan, without absent fields. @type {any} */
     this.facts = plan ? Object.fromEntries(Object.entries(plan).filter(([name, value]) => value !== null && name !== "placements")) : { status: "unknown" };
     this.isPlanned = Boolean(plan);
     /** @type {Pool[]} */ this.pools = (problem.pools?.length ? problem.pools : [{}]).map((/** @type {any} */ row) => poolOf(row, plan));
@@ -59,19 +59,19 @@ export class PlanModel {
     this.root = root;
     this.distance = distance;
     const { lives, origin, times, lastTime, timeless } = lifetimesOf(problem, root);
-    /** The lifetimes of the problem; an alias without any has those of what it lies in. */ this.lives = lives;
+    /** The lifetimes of the problem; an alias without lifetimes has those of its root. */ this.lives = lives;
     this.origin = origin;
     this.times = times;
-    /** The end of the last lifetime; what has no times is drawn after it, a column each. */ this.lastTime = lastTime;
+    /** The end of the last lifetime; buffers without times are drawn after it, in one column each. */ this.lastTime = lastTime;
     this.timeless = timeless;
     this.span = Math.max(1, lives.end.reduce((most, end) => Math.max(most, end), 0));
-    /** When the bytes of each buffer that is no alias are taken: until the last of its aliases ends. */
+    /** The times at which the bytes of each root are in use: until its last alias ends. */
     this.taken = aliases.length ? joined(this) : lives;
     this.pins = new Set(this.rows.flatMap(({ offset }, i) => (offset === undefined || offset === null ? [] : [i])));
     this.pinnedRoots = new Set([...this.pins].map((i) => root[i]));
-    /** True where buffers may lie on the same bytes: then bytes are counted by where they lie. */
+    /** True if live buffers may share bytes, so that bytes are counted by their positions. */
     this.isShared = Boolean(problem.may_share?.length) || this.rows.some(({ relative }) => relative);
-    /** Pairs that share bytes at a price, what comes first in front. @type {{pair: number[], cost: number}[]} */
+    /** Pairs that share bytes at a price, with the earlier buffer first. @type {{pair: number[], cost: number}[]} */
     this.reused = (this.facts.reused ?? []).map((/** @type {any} */ { buffers: [a, b], first, cost }) =>
       ({ pair: (first === b ? [b, a] : [a, b]).map((id) => this.indexOf(id)), cost }));
     this.roles = column(names?.roles) ?? guessedRoles(this);
@@ -85,7 +85,7 @@ export class PlanModel {
     /** @type {string | undefined} */ this.suffix = undefined;
     /** @type {Column | null | undefined} */ this._groups = undefined;
     /** @type {Map<number, Load>} */ this._loads = new Map();
-    /** All buffers are in the one pool. */ this.isWhole = this.pools.length === 1 && !this.pool.includes(-1);
+    /** True if all buffers are in a single pool. */ this.isWhole = this.pools.length === 1 && !this.pool.includes(-1);
     this.verdict = new Verdict(this, inspection, isPending);
   }
 
@@ -93,12 +93,12 @@ export class PlanModel {
     return this.ids.length;
   }
 
-  /** The lifetimes of a buffer, as positions in `lives`, in the order of time. @param {number} i @returns {number[]} */
+  /** Return the lifetimes of a buffer as positions in `lives`, in order of time. @param {number} i @returns {number[]} */
   lifetimes(i) {
     return rowsOf(this.lives, i);
   }
 
-  /** The ranges of time in which the bytes of a buffer are taken; of an alias, its own. @param {number} i @returns {[number, number][]} */
+  /** Return the time ranges in which the bytes of a buffer are in use; for an alias, only its own. @param {number} i @returns {[number, number][]} */
   held(i) {
     const lives = this.isAlias(i) ? this.lives : this.taken;
     return rowsOf(lives, i).map((row) => [lives.start[row], lives.end[row]]);
@@ -114,12 +114,12 @@ export class PlanModel {
     return this.held(i).at(-1)?.[1] ?? 0;
   }
 
-  /** True where the bytes of a buffer are taken at a time. @param {number} i @param {number} time */
+  /** Return true if the bytes of a buffer are in use at a time. @param {number} i @param {number} time */
   isAlive(i, time) {
     return this.held(i).some(([start, end]) => start <= time && time < end);
   }
 
-  /** The buffers, no aliases, whose bytes are taken at a time. @param {number} time @returns {number[]} */
+  /** Return the buffers, without aliases, whose bytes are in use at a time. @param {number} time @returns {number[]} */
   liveAt(time) {
     const { start, end, buffer } = this.taken;
     const found = [];
@@ -127,7 +127,7 @@ export class PlanModel {
     return found;
   }
 
-  /** A time of the page as the problem counts it. @param {number} time @returns {string} */
+  /** Return a time of the page as the problem numbers it. @param {number} time @returns {string} */
   timeText(time) {
     const at = Math.round(time);
     if (at > this.lastTime) return "no time";
@@ -135,12 +135,12 @@ export class PlanModel {
     return String(this.origin + BigInt(at));
   }
 
-  /** The time of the page that the problem counts so. @param {string | number | bigint} time @returns {number} */
+  /** Return the page's time for a time as the problem numbers it. @param {string | number | bigint} time @returns {number} */
   timeOf(time) {
     return this.times ? this.times.indexOf(String(time)) : Number(BigInt(time) - this.origin);
   }
 
-  /** The pool and the offset of each buffer. @param {any[]} placements @param {boolean} isVerified */
+  /** Return the pool and the offset of each buffer. @param {any[]} placements @param {boolean} isVerified */
   placesOf(placements, isVerified) {
     const pool = new Int32Array(this.count).fill(-1);
     /** @type {(number | bigint)[]} */ const offset = new Array(this.count).fill(0);
@@ -158,26 +158,26 @@ export class PlanModel {
     return { pool, offset };
   }
 
-  /** The other fields of a buffer, or of the problem (-1), as JSON, for a table of buffers. @param {number} i */
+  /** Return the other fields of a buffer, or of the problem (-1), as JSON for a table of buffers. @param {number} i */
   rest(i) {
     const known = i < 0 ? IN_COLUMNS.problem : IN_COLUMNS.buffer;
     return written(Object.fromEntries(Object.entries(i < 0 ? this.problem : this.rows[i]).filter(([name, value]) => value !== null && !known.includes(name))));
   }
 
-  /** The buffer of an id, -1 for none; 1 and "1" are two. @param {any} id @returns {number} */
+  /** Return the buffer with an id, or -1; the ids 1 and "1" differ. @param {any} id @returns {number} */
   indexOf(id) {
     if (!this._index.has(id)) this.seek([id]);
     return this._index.get(id) ?? -1;
   }
 
-  /** Find the buffers of ids, all in one pass: a table of a million ids takes a second. @param {any[]} ids */
+  /** Find the buffers of all given ids in one pass, because building a table of a million ids takes a second. @param {any[]} ids */
   seek(ids) {
     const wanted = new Set(ids);
     for (let i = 0; i < this.count && wanted.size; i++) if (wanted.has(this.ids[i])) this._index.set(this.ids[i], i);
     for (const id of wanted) if (!this._index.has(id)) this._index.set(id, -1);
   }
 
-  /** The name of what runs at a time, if one is known. @param {number} time @returns {string | null} */
+  /** Return the name of the operation that runs at a time, if known. @param {number} time @returns {string | null} */
   stepName(time) {
     if (!this.steps) return null;
     const k = below(this.steps.time, time);
@@ -206,7 +206,7 @@ export class PlanModel {
     return nameText(this.ids[i], most);
   }
 
-  /** A name without what all names begin with, and without what all end with. @param {number} i */
+  /** Return a name without the prefix and suffix that all names share. @param {number} i */
   label(i) {
     this.prefix ??= sharedPrefix(this.ids);
     this.suffix ??= sharedSuffix(this.ids, this.prefix);
@@ -214,7 +214,7 @@ export class PlanModel {
     return nameText(name.slice(this.prefix.length, name.length - this.suffix.length));
   }
 
-  /** Buffers by the first part of their names, after what all begin with; null where names have no parts. */
+  /** The buffers by the first part of their names after the common prefix; null if names have no parts. */
   get groups() {
     if (this._groups !== undefined) return this._groups;
     this.prefix ??= sharedPrefix(this.ids);
@@ -235,7 +235,7 @@ export class PlanModel {
     return this.root[i] !== i;
   }
 
-  /** True for a buffer whose offset the problem gives. @param {number} i */
+  /** Return true for a buffer whose offset the problem fixes. @param {number} i */
   isPinned(i) {
     return this.pins.has(i) || this.pinnedRoots.has(i);
   }
@@ -246,7 +246,7 @@ export class PlanModel {
   }
 
   /**
-   * Bytes alive over time in a pool, or in all of them (-1), where each byte of an alias counts in its root alone.
+   * Return the live bytes over time in a pool, or in all pools (-1); bytes of an alias count only in its root.
    * @param {number} pool @returns {Load}
    */
   load(pool) {
@@ -256,7 +256,7 @@ export class PlanModel {
     return found;
   }
 
-  /** The time at which most bytes are alive, the first of such, and the bytes. @param {number} pool @returns {{time: number, bytes: number}} */
+  /** Return the first time with the maximum live bytes, and these bytes. @param {number} pool @returns {{time: number, bytes: number}} */
   fullest(pool) {
     const { time, bytes } = this.load(pool);
     let best = 0;
@@ -264,30 +264,30 @@ export class PlanModel {
     return { time: time[best] ?? 0, bytes: bytes[best] ?? 0 };
   }
 
-  /** The bytes alive at a time. @param {number} pool @param {number} at */
+  /** Return the live bytes at a time. @param {number} pool @param {number} at */
   bytesAt(pool, at) {
     const { time, bytes } = this.load(pool);
     return bytes[below(time, at)] ?? 0;
   }
 
-  /** The bytes of a buffer that its alignment and that of its pool add. @param {number} i */
+  /** Return the padding bytes that the alignments of a buffer and its pool add. @param {number} i */
   padding(i) {
     const [own, pool] = [this.rows[i].alignment ?? 1, this.pools[this.pool[i]]?.alignment ?? 1];
     const step = own % pool === 0 ? own : pool % own === 0 ? pool : own * pool;
     return Math.ceil(this.size[i] / step) * step - this.size[i];
   }
 
-  /** True where the bytes of two buffers are taken at some time together. @param {number} a @param {number} b */
+  /** Return true if the bytes of two buffers are ever in use at the same time. @param {number} a @param {number} b */
   areTogether(a, b) {
     return this.held(a).some((one) => this.held(b).some((other) => one[0] < other[1] && other[0] < one[1]));
   }
 
-  /** The highest end offsets of all pools, added. */
+  /** The sum of the highest end offsets of all pools. */
   get peak() {
     return this.pools.reduce((sum, _, q) => sum + this.top(q), 0);
   }
 
-  /** The highest end offset of a pool's buffers, one of them left out. @param {number} pool @param {number} [without] */
+  /** Return the highest end offset of a pool's buffers, except the buffer `without`. @param {number} pool @param {number} [without] */
   top(pool, without = -1) {
     let top = 0;
     for (let i = 0; i < this.count; i++) {
@@ -297,7 +297,7 @@ export class PlanModel {
   }
 }
 
-/** The position of the last of sorted values that is not above one; -1 where all are. @param {ArrayLike<number>} values @param {number} value */
+/** Return the position of the last of sorted values that is at most `value`; -1 if all are larger. @param {ArrayLike<number>} values @param {number} value */
 export function below(values, value) {
   let low = 0;
   let high = values.length;
@@ -309,33 +309,33 @@ export function below(values, value) {
   return low - 1;
 }
 
-/** What all names begin with, up to a sign that parts them. @param {any[]} ids */
+/** Return the common prefix of all names, up to a separator. @param {any[]} ids */
 function sharedPrefix(ids) {
   let prefix = ids.length > 1 ? String(ids[0]) : "";
   for (const id of ids) while (!String(id).startsWith(prefix)) prefix = prefix.slice(0, -1);
   return /^.*[/.:_]/.exec(prefix)?.[0] ?? "";
 }
 
-/** What all names end with, from a sign that parts them on; no name is left empty. @param {any[]} ids @param {string} prefix */
+/** Return the common suffix of all names, starting with a separator; no name becomes empty. @param {any[]} ids @param {string} prefix */
 function sharedSuffix(ids, prefix) {
   let suffix = ids.length > 1 ? String(ids[0]).slice(prefix.length + 1) : "";
   for (const id of ids) while (!String(id).slice(prefix.length + 1).endsWith(suffix)) suffix = suffix.slice(1);
   return /[/.:_].*$/.exec(suffix)?.[0] ?? "";
 }
 
-/** Refuse a buffer that cannot be drawn; what else is wrong with it, memplan says. @param {any} row @param {number} i */
+/** Throw an Error for a buffer that cannot be drawn; memplan reports its other faults. @param {any} row @param {number} i */
 function refuseUndrawable({ id, size }, i) {
   if (id === undefined || id === null) throw new Error(`buffers[${i}].id: is required`);
   if (!(typeof size === "bigint" || Number.isSafeInteger(size))
     || size < 0) throw new Error(`buffers[${i}].size: must be an integer of at least 0, got ${JSON.stringify(String(size))}`);
 }
 
-/** Integers that numbers are too coarse for; null where there are none. @param {any[]} values @returns {BigInt64Array | null} */
+/** Return the values that numbers cannot represent exactly, as integers; null if there are none. @param {any[]} values @returns {BigInt64Array | null} */
 function exact(values) {
   return values.some((value) => typeof value === "bigint" && value < MAX) ? BigInt64Array.from(values, BigInt) : null;
 }
 
-/** A pool of the problem, and what the plan takes of it. @param {any} row @param {any} plan @returns {Pool} */
+/** Return a pool of the problem, with the bytes that the plan uses of it. @param {any} row @param {any} plan @returns {Pool} */
 function poolOf(row, plan) {
   const name = row.name ?? "default";
   const { used, lower_bound } = plan?.pools?.find((/** @type {any} */ one) => one.name === name) ?? {};
@@ -344,7 +344,7 @@ function poolOf(row, plan) {
     exact: Object.fromEntries(known) };
 }
 
-/** Names as a column; null where there are none. @param {string[] | undefined} values @returns {Column | null} */
+/** Return names as a column; null if there are none. @param {string[] | undefined} values @returns {Column | null} */
 export function column(values) {
   if (!values?.length) return null;
   const known = new Map();
@@ -358,7 +358,7 @@ function stepsOf(rows, origin) {
   return { time: Float64Array.from(sorted, ({ time }) => Number(BigInt(time) - origin)), name: sorted.map(({ name }) => nameText(name)) };
 }
 
-/** Roles as lifetimes show them: alive from the first step on, to the last one, or both. @param {PlanModel} plan */
+/** Return roles guessed from lifetimes: alive from the first step, to the last step, or both. @param {PlanModel} plan */
 function guessedRoles({ lives, count, lastTime }) {
   const of = new Uint8Array(count);
   for (let row = 0; row < lives.start.length; row++) {

@@ -22,26 +22,26 @@ import { keyBindings } from "./walking.js";
 
 const CLICK_PIXELS = 4;
 const PEAK_MARKED = 2000;
-/** From so many on, a colour each says nothing: the colours tell layers, or sizes where no layers are known. */
+/** The number of buffers from which one colour per buffer tells nothing. Colours then show layers, or sizes if layers are unknown. */
 const MANY = 200;
-/** The least part of all bytes with colours of their own, from which on the colours of layers say something. */
+/** The minimum fraction of coloured bytes at which the colours of layers are useful. */
 const TOLD = 0.5;
 /**
- * `verdict` asks for what is found of a plan, where a view has none yet.
+ * Options of a plan's view; `verdict` requests the verdict on a plan whose view has none yet.
  * @typedef {{title?: string, moved?: Uint8Array | null, ask?: (kind: string, options?: any) => void, questions?: any[], change?: (more: any) => Promise<any>,
  *   open?: (more: any) => void, verdict?: (problem: any, plan: any) => Promise<any>}} PlanOptions
  */
 
-/** The views that are open, by their elements: one that another takes the place of lets go of keys and colours. */
+/** The open views by element. A view that another one replaces releases its keys and colours. */
 const open = new WeakMap();
 
-/** A plan with all that shows it; `moved` may tell of each buffer whether it moved since another plan. */
+/** A plan and everything that shows it; `moved` may tell for each buffer whether it moved since another plan. */
 export class PlanView {
   /** @param {HTMLElement} element @param {any} view @param {(name: string) => string} style @param {PlanOptions} options */
   constructor(element, view, style, { title = view.title, moved = null, ...actions }) {
     this.title = String(title);
     /** @type {number} */ this.visited = -1;
-    /** The buffer that was fitted last. */ this.fitted = -1;
+    /** The buffer to which the frame was last fitted. */ this.fitted = -1;
     this.plan = new PlanModel(view);
     this.picture = new Picture(this.plan, style);
     this.picture.look.moved = moved;
@@ -95,7 +95,7 @@ export class PlanView {
       button("theme", "light or dark", switchTheme), button("?", "keys", () => showHelp(this.bindings))));
   }
 
-  /** Save what is shown as a file. @param {"png" | "svg" | "csv"} kind */
+  /** Save the shown picture as a file. @param {"png" | "svg" | "csv"} kind */
   save(kind) {
     const { title } = this;
     const caption = [title, ...[...(this.head?.children ?? [])].map(({ textContent }) => textContent)].join("  \u00b7  ");
@@ -105,7 +105,7 @@ export class PlanView {
     else save(new Blob([svgOf(this.picture, caption)], { type: "image/svg+xml" }), title, kind);
   }
 
-  /** Show areas in the place of the picture, or the picture again. @param {boolean} isShown */
+  /** Show the treemap of areas instead of the picture, or the picture again. @param {boolean} isShown */
   showAreas(isShown) {
     this.areas.element.hidden = !isShown;
     this.picture.element.hidden = isShown;
@@ -114,7 +114,7 @@ export class PlanView {
     else this.picture.resize();
   }
 
-  /** Take the verdict on the plan that came later. @param {any} inspection  null: there is none */
+  /** Apply a verdict on the plan that arrived later. @param {any} inspection  null: there is none */
   judge(inspection) {
     this.plan.verdict = new Verdict(this.plan, inspection);
     this.judged();
@@ -122,7 +122,7 @@ export class PlanView {
     this.showLegend();
   }
 
-  /** Show the verdict: the badge, the facts as far as they hold, a sentence for each pool, and the outlines. */
+  /** Show the verdict: the badge, the verified facts, a sentence for each pool, and the outlines. */
   judged() {
     const { plan } = this;
     const { facts, verdict } = plan;
@@ -162,7 +162,7 @@ export class PlanView {
     this.picture.changed();
   }
 
-  /** The next pool with something in it, after the one whose peak was shown last. */
+  /** Return the next non-empty pool after the one whose peak was shown last. */
   nextPool() {
     const count = this.plan.pools.length;
     for (let k = 1; k <= count; k++) {
@@ -172,7 +172,7 @@ export class PlanView {
     return -1;
   }
 
-  /** The time of a pool's peak. @param {number} q */
+  /** Return the time of a pool's peak. @param {number} q */
   peakTime(q) {
     const found = q >= 0 ? this.plan.verdict.pools[q] : null;
     if (!found?.decides.length) return this.plan.fullest(q).time;
@@ -203,7 +203,7 @@ export class PlanView {
     fill(this.legend, ...legendOf(this.picture));
   }
 
-  /** Select a buffer, -1 for none. @param {number} i */
+  /** Select a buffer; -1 selects none. @param {number} i */
   select(i) {
     const { look } = this.picture;
     look.selected = i;
@@ -219,7 +219,7 @@ export class PlanView {
     this.picture.changed();
   }
 
-  /** Move the frame so that a buffer is in sight. @param {number} i */
+  /** Move the frame so that a buffer is visible. @param {number} i */
   reveal(i) {
     const box = this.picture.boxOf([i]);
     if (!box) return;
@@ -240,7 +240,7 @@ export class PlanView {
     this.picture.changed();
   }
 
-  /** Mark the time that is looked at, or take its mark away. */
+  /** Mark the inspected time, or remove its mark. */
   mark() {
     const { look } = this.picture;
     const time = look.time ?? 0;
@@ -279,7 +279,7 @@ export class PlanView {
     }
   }
 
-  /** Select what the search found next; keys then are the picture's. @param {1 | -1} step */
+  /** Select the next hit of the search, and return the keyboard focus to the picture. @param {1 | -1} step */
   hit(step) {
     const hit = this.search.next(step);
     fill(/** @type {HTMLElement} */ (this.told), this.search.told);
@@ -314,7 +314,7 @@ export class PlanView {
     });
   }
 
-  /** Take an area that was dragged with Shift. @param {{x: number, y: number}} from @param {PointerEvent} event */
+  /** Select the area that was dragged with Shift. @param {{x: number, y: number}} from @param {PointerEvent} event */
   dragged(from, event) {
     const { picture, plan } = this;
     const box = picture.over.getBoundingClientRect();
@@ -354,7 +354,7 @@ export class PlanView {
     } else this.select(-1);
   }
 
-  /** Take what the address says. */
+  /** Restore the state in the address. */
   restore() {
     const link = readLink();
     const hash = String(this.plan.facts.problem_hash ?? "").replace(/^.*:/, "").slice(0, 12);
@@ -370,7 +370,7 @@ export class PlanView {
     if (seen.length === this.picture.camera.seen.length && seen.every(Number.isFinite)) this.picture.camera.seen = seen;
   }
 
-  /** Write the frame into the address, once it is at rest. */
+  /** Write the frame into the address once it no longer moves. */
   remember() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
@@ -379,7 +379,7 @@ export class PlanView {
     }, 300);
   }
 
-  /** Let go of keys and colours. */
+  /** Release keys and colours. */
   close() {
     clearTimeout(this.timer);
     this.opened.abort();
@@ -387,7 +387,7 @@ export class PlanView {
 }
 
 /**
- * Open the view of a plan in an element, in the place of what is open there.
+ * Open the view of a plan in an element, and close the view that is open there.
  * @param {HTMLElement} element @param {any} view @param {(name: string) => string} style @param {PlanOptions} [options]
  */
 export function openPlan(element, view, style, options = {}) {

@@ -3,7 +3,7 @@
 // they cover. So a frame costs one pass over the rectangles in sight and one over the pixels, whatever their number.
 
 /**
- * Rectangles by rows, sorted by `left`, in world coordinates: x grows with time, y downwards; `colour` is a class of the palette.
+ * Rectangles as rows, sorted by `left`, in picture coordinates: x grows with time, y downwards; `colour` is a class of the palette.
  * @typedef {{left: Float64Array, right: Float64Array, top: Float64Array, bottom: Float64Array, colour: Uint8Array, blocks: Blocks}} Rectangles
  */
 
@@ -19,10 +19,10 @@
 
 const BLOCK = 1024;
 const EDGE_FROM = 4;
-/** Sums of columns are taken up in parts of 2^PART cells of a line, as most of a line has nothing to take up. */
+/** Sums of columns are processed in parts of 2^PART cells of a line, because most parts of a line are empty. */
 const PART = 4;
 
-/** The extents of every so many rows, so that what is out of sight is passed over. @param {Omit<Rectangles, "blocks" | "colour">} rows @returns {Blocks} */
+/** Return the extents of each block of rows, so that invisible blocks are skipped. @param {Omit<Rectangles, "blocks" | "colour">} rows @returns {Blocks} */
 export function blocksOf(rows) {
   const count = Math.ceil(rows.left.length / BLOCK);
   const blocks = {
@@ -40,7 +40,7 @@ export function blocksOf(rows) {
 }
 
 /**
- * A target of so many pixels; what is summed is summed in cells of `step` pixels each way.
+ * Return a target for painting with `width` by `height` pixels; thin rectangles are summed in cells of `step` by `step` pixels.
  * @param {Uint32Array} data @param {number} width @param {number} height @param {number} step @returns {Target}
  */
 export function targetOf(data, width, height, step) {
@@ -122,7 +122,7 @@ function add({ cells, has, part, parts }, across, x, y, share, inks, ink) {
 }
 
 /**
- * Turn the sums of thin rectangles into pixels, and clear them. Lines that nothing was added to, where no column is open, are passed over.
+ * Convert the sums of thin rectangles to pixels, and clear the sums. Lines without additions and without open columns are skipped.
  * @param {Target} target @param {[number, number, number]} paper
  */
 function shade({ data, width, height, step, across, down, lines, columns, open }, paper) {
@@ -140,7 +140,7 @@ function shade({ data, width, height, step, across, down, lines, columns, open }
 }
 
 /**
- * Add a part of a line of differences to what is open, and clear it.
+ * Add a part of a line of differences to the open columns, and clear it.
  * @param {Float32Array} open @param {Float32Array} cells @param {number} line @param {number} from
  */
 function takeUp(open, cells, line, from) {
@@ -171,7 +171,7 @@ function shadeLine(cells, at, open, line, step, paper) {
 }
 
 /**
- * Fill one rectangle, with a darker edge where there is space for one.
+ * Fill one rectangle, with a darker edge if there is room for one.
  * @param {Target} target @param {Rectangles} rows @param {number} row @param {Frame} frame @param {number} scaleX @param {number} scaleY
  * @param {Uint8Array} inks
  */

@@ -19,7 +19,7 @@ const KINDS = {
 
 /** @typedef {{kind: string, tensor: number, size: number, start: number, end: number, offset: number}} Slot */
 
-/** Open a schedule in an element. @param {HTMLElement} element @param {any} view  of the kind `schedule` */
+/** Open the view of a schedule in an element. @param {HTMLElement} element @param {any} view  of the kind `schedule` */
 export function openSchedule(element, { answer, title }) {
   const body = h("div", { class: "stripes schedule", tabindex: "0", role: "region", "aria-label": "Schedule" });
   const largest = answer.slots.length > DRAWN ? [...answer.slots].sort((a, b) => b.size - a.size).slice(0, DRAWN) : [...answer.slots];
@@ -65,7 +65,7 @@ export function openSchedule(element, { answer, title }) {
   return { answer };
 }
 
-/** The slot that a key goes to from another one (-1: from none); null for other keys. @param {Slot[]} slots @param {number} from @param {string} key */
+/** Return the slot to which a key moves from slot `from` (-1: none); null for other keys. @param {Slot[]} slots @param {number} from @param {string} key */
 export function stepped(slots, from, key) {
   const [along, up] = [{ ArrowLeft: -1, ArrowRight: 1 }[key], { ArrowDown: -1, ArrowUp: 1 }[key]];
   if (key === "Escape") return -1;
@@ -78,7 +78,7 @@ export function stepped(slots, from, key) {
   return next ? slots.indexOf(next) : from;
 }
 
-/** What lies in a slot, where and when. @param {Slot} slot */
+/** Return a text that tells what a slot holds, where and when. @param {Slot} slot */
 function slotText({ kind, tensor, size, start, end, offset }) {
   return `${kind} of tensor ${tensor}: ${sizeText(size)} at ${countText(offset)}, step ${start}${end > start + 1 ? ` to ${end - 1}` : ""}`;
 }

@@ -3,7 +3,7 @@
 
 /** @typedef {import("./plan_model.js").PlanModel} PlanModel */
 
-/** What a search found, in the order of time, and where it stands. */
+/** The hits of a search in order of time, and the current hit. */
 export class Search {
   /** @param {PlanModel} plan */
   constructor(plan) {
@@ -14,7 +14,7 @@ export class Search {
     /** @type {string | null} */ this.wrong = null;
   }
 
-  /** Find the buffers whose names have a text in them, or match `/pattern/`. @param {string} text */
+  /** Find the buffers whose names contain a text, or match `/pattern/`. @param {string} text */
   find(text) {
     if (text === this.text) return;
     this.text = text;
@@ -47,14 +47,14 @@ export class Search {
     }
   }
 
-  /** The next hit, or the one before it; -1 where there is none. @param {1 | -1} step */
+  /** Return the next or previous hit; -1 if there is none. @param {1 | -1} step */
   next(step) {
     if (!this.hits.length) return -1;
     this.at = this.at < 0 && step < 0 ? this.hits.length - 1 : (this.at + step + this.hits.length) % this.hits.length;
     return this.hits[this.at];
   }
 
-  /** 1 for each buffer that was found; null where nothing is asked. @returns {Uint8Array | null} */
+  /** Return 1 for each buffer that was found; null without a search. @returns {Uint8Array | null} */
   mask() {
     if (!this.text || this.wrong) return null;
     const found = new Uint8Array(this.plan.count);

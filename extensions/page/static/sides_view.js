@@ -12,11 +12,11 @@ import { nameText, percentText, sizeText } from "./text.js";
 /** @typedef {{plan: PlanModel, moved: Uint8Array}} Side  a plan, and what moved of it */
 
 const LEAST = { width: 720, height: 380 };
-/** The pixels above the pictures, which have the caption, and those around what each picture has of its own. */
+/** The pixels above the pictures (for the caption), and around each picture. */
 const [TOP, AROUND] = [34, 92];
 
 /**
- * Open two plans beside each other.
+ * Show two plans side by side.
  * @param {HTMLElement} element @param {Side} before @param {Side} after @param {(name: string) => string} style @param {string} [caption]
  */
 export function openSides(element, before, after, style, caption = captionOf(before.plan, after.plan)) {

@@ -7,13 +7,13 @@ const UNITS = {
   PiB: 2n ** 50n, EiB: 2n ** 60n, K: 2n ** 10n, M: 2n ** 20n, G: 2n ** 30n,
 };
 
-/** The bytes of a size as the page writes it, too: with thousands parted, and rounded down to whole bytes. @param {string} text @param {string} [name] */
+/** Return the bytes of a size that may have thousands separators, as the page writes it; rounded down. @param {string} text @param {string} [name] */
 export function readAbout(text, name) {
   return readSize(text.replace(/,(?=\d{3}(?!\d))/g, ""), name, true);
 }
 
 /**
- * The bytes of a size such as `4096`, `1MiB`, `1.5 KiB`, `64kB` or `0x10000`; throws an Error with a sentence.
+ * Return the bytes of a size such as `4096`, `1MiB`, `1.5 KiB`, `64kB` or `0x10000`. Throws an Error with a sentence.
  * @param {string} text @param {string} [name]  of the field @param {boolean} [isRounded] @returns {number | bigint}
  */
 export function readSize(text, name = "size", isRounded = false) {

@@ -9,13 +9,13 @@ const ROW = 46;
 const LEFT = 190;
 const CELLS = 240;
 
-/** The regions of a point that run in stripes. @param {any} point */
+/** Return the regions of a point that run in stripes. @param {any} point */
 export function cutIn({ regions = [] }) {
   return regions.filter((/** @type {any} */ region) => region.kind !== "whole");
 }
 
 /**
- * Open the stripes of a point of a cascade in an element; `operations` and `tensors` are those of the answer.
+ * Open the stripes of a cascade's point in an element; `operations` and `tensors` are those of the answer.
  * @param {HTMLElement} element @param {{operations: any[], tensors: any[]}} known @param {any} point  with regions as the answer has them
  */
 export function openStripes(element, { operations, tensors }, point) {
@@ -36,7 +36,7 @@ export function openStripes(element, { operations, tensors }, point) {
   draw();
 }
 
-/** Ranges as the answer has them: a table, or ends that rise by A, each from the end of the one before. @param {any} made @returns {[number, number][]} */
+/** Return the ranges in an answer: a table, or ends that rise by A, each from the previous end. @param {any} made @returns {[number, number][]} */
 function rangesOf({ table: ranges, A, B, top, steps }) {
   if (ranges) return ranges;
   const end = (/** @type {number} */ y) => (y < 0 ? 0 : Math.min(Math.max(A * y + B, 0), top));

@@ -11,7 +11,7 @@ const LISTED = 8;
 const BUFFERS = 40;
 
 /**
- * What buffers are summed by: layers, which are parts of names or operations, and roles.
+ * Return the properties by which buffers can be summed: layers (parts of names, or operations) and roles.
  * @param {PlanModel} plan @returns {Record<string, {of: ArrayLike<number>, names: string[]}>}
  */
 export function kindsOf(plan) {
@@ -20,7 +20,7 @@ export function kindsOf(plan) {
 }
 
 /**
- * The sums of buffers by a column of names, the largest first.
+ * Return the sums of buffers by a column of names, largest first.
  * @param {PlanModel} plan @param {number[]} buffers @param {{of: ArrayLike<number>, names: string[]}} column @returns {Sum[]}
  */
 export function summed(plan, buffers, { of, names }) {
@@ -34,7 +34,7 @@ export function summed(plan, buffers, { of, names }) {
   return [...known.values()].sort((a, b) => b.bytes - a.bytes);
 }
 
-/** Sums that fold, for each kind that the plan knows. @param {PlanModel} plan @param {number[]} buffers @param {(i: number) => void} select */
+/** Return foldable sums for each property that the plan knows. @param {PlanModel} plan @param {number[]} buffers @param {(i: number) => void} select */
 export function sumsOf(plan, buffers, select) {
   const whole = buffers.reduce((sum, i) => sum + plan.size[i], 0);
   return h("div", { class: "sums" }, ...Object.entries(kindsOf(plan)).map(([kind, column]) => {

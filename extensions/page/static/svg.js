@@ -17,7 +17,7 @@ export function svg(name, attributes = {}, ...children) {
   return element;
 }
 
-/** A number of an axis as people read it. @param {number} value @param {string} unit  bytes, number or ratio */
+/** Return a number of an axis as readable text. @param {number} value @param {string} unit  bytes, number or ratio */
 export function valueText(value, unit) {
   if (unit === "bytes") return sizeText(value);
   if (unit === "ratio") return `${value.toFixed(value < 10 ? 3 : 1)}×`;
@@ -32,7 +32,7 @@ export function scaleOf([low, high], [from, to]) {
     { domain: /** @type {[number, number]} */ ([low, high]), range: /** @type {[number, number]} */ ([from, to]) });
 }
 
-/** A scale of a range of values with some space at its ends. @param {number[]} values @param {number} from @param {number} to */
+/** Return a scale for values, with a margin at both ends. @param {number[]} values @param {number} from @param {number} to */
 export function niceScale(values, from, to) {
   const known = values.filter((value) => Number.isFinite(value));
   const [least, most] = known.length ? [Math.min(...known), Math.max(...known)] : [0, 1];
@@ -41,7 +41,7 @@ export function niceScale(values, from, to) {
 }
 
 /**
- * Round values of a range, about so many: multiples of 1, 2 or 5 of a power of ten.
+ * Return about `count` round values of a range: multiples of 1, 2 or 5 times a power of ten.
  * @param {[number, number]} range @param {number} count @param {number} [unit]
  */
 export function roundTicks([least, most], count, unit = 1) {
@@ -54,7 +54,7 @@ export function roundTicks([least, most], count, unit = 1) {
 }
 
 /**
- * Round offsets of a range, each with its text: all in the unit of the largest.
+ * Return round offsets of a range, each with its text, all in the unit of the largest.
  * @param {[number, number]} range @param {number} count @returns {[number, string][]}
  */
 export function byteTicks([least, most], count) {
@@ -65,7 +65,7 @@ export function byteTicks([least, most], count) {
 }
 
 /**
- * The two axes of a chart.
+ * Draw the two axes of a chart.
  * @param {Scale} x @param {Scale} y @param {{name: string, unit: string}} xAxis @param {{name: string, unit: string}} yAxis @param {number} height
  */
 export function axes(x, y, xAxis, yAxis, height) {

@@ -4,13 +4,13 @@
 import { nameText } from "./text.js";
 
 const ANCHOR = /** @type {Record<string, string>} */ ({ left: "start", center: "middle", right: "end" });
-/** From the place of a text of 11 pixels to its baseline; few programs know other baselines of SVG. */
+/** The distance in pixels from each alignment point of an 11-pixel text to its baseline; few programs support other SVG baselines. */
 const BELOW = /** @type {Record<string, number>} */ ({ top: 9.5, middle: 4, bottom: -2.5, alphabetic: 0 });
 
-/** The clips of all drawings, as two may be in one document. */
+/** The number of clip paths of all drawings, because two drawings may be in one document. */
 let clips = 0;
 
-/** A context whose `parts` are elements of SVG. */
+/** A drawing context whose `parts` are SVG elements. */
 export class SvgContext {
   constructor() {
     /** @type {string[]} */ this.parts = [];
@@ -72,7 +72,7 @@ export class SvgContext {
     this.group(`transform="rotate(${f((180 * angle) / Math.PI)})"`);
   }
 
-  /** A group until the next `restore`. @param {string} attributes */
+  /** Begin a group that ends with the next `restore`. @param {string} attributes */
   group(attributes) {
     this.parts.push(`<g ${attributes}>`);
     this.groups.push((this.groups.pop() ?? 0) + 1);
@@ -124,12 +124,12 @@ export class SvgContext {
   }
 }
 
-/** A number of pixels, in few characters. @param {number} value */
+/** Return a number of pixels as a short text. @param {number} value */
 export function f(value) {
   return value.toFixed(1).replace(/\.0$/, "");
 }
 
-/** A text that is no markup. @param {string} text */
+/** Return a text with its markup characters escaped. @param {string} text */
 export function escaped(text) {
   return nameText(text, 400).replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }

@@ -3,7 +3,7 @@
 
 /** @typedef {Record<string, bigint>} Values */
 
-/** The value of an expression such as `64*((48*b*n*n + 63)//64)`. @param {string} text @param {Values} at @returns {bigint} */
+/** Return the value of an expression such as `64*((48*b*n*n + 63)//64)`. @param {string} text @param {Values} at @returns {bigint} */
 export function valueAt(text, at) {
   const signs = text.match(/\d+|[\p{L}_][\p{L}\p{N}_.]*|\/\/|\S/gu) ?? [];
   let k = 0;
@@ -37,7 +37,7 @@ export function valueAt(text, at) {
   return sum();
 }
 
-/** The values of symbols in a text such as `b=7, n=300`; throws an Error with a sentence. @param {string} text @param {any} symbols @returns {Values} */
+/** Return the symbol values in a text such as `b=7, n=300`. Throws an Error with a sentence. @param {string} text @param {any} symbols @returns {Values} */
 export function valuesIn(text, symbols) {
   const given = Object.fromEntries(text.split(",").filter((part) => part.trim()).map((part) => part.split("=").map((side) => side.trim())));
   const unknown = Object.keys(given).find((name) => !Object.hasOwn(symbols, name));
@@ -50,13 +50,13 @@ export function valuesIn(text, symbols) {
   }));
 }
 
-/** The largest of values, 0 for none. @param {bigint[]} values */
+/** Return the largest of the values, or 0 if there are none. @param {bigint[]} values */
 function largest(values) {
   return values.reduce((most, value) => (value > most ? value : most), 0n);
 }
 
 /**
- * Problem and plan at some values, by the program that needs the least there, and the bytes that no plan is below.
+ * Return the problem and plan at given values, by the program with the lowest peak there, and the lower bound in bytes.
  * @param {any} answer  of `memplan shapes` @param {Values} at
  */
 export function plannedAt({ ids, lifetimes, alignment, sizes, size_of: sizeOf, programs, bound }, at) {

@@ -19,7 +19,7 @@ const COLUMNS = {
     text: (value) => (value < 0 ? "-" : countText(value)) },
 };
 
-/** A table of buffers at a time. */
+/** A table of the buffers at a time. */
 export class BufferTable {
   /** @param {PlanModel} plan @param {string} caption @param {(i: number) => void} choose */
   constructor(plan, caption, choose) {

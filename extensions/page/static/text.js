@@ -3,7 +3,7 @@
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
-/** Bytes with a unit, as the command writes them: `1.436 MiB`. @param {number} bytes @returns {string} */
+/** Return bytes with a unit, as the command writes them: `1.436 MiB`. @param {number} bytes @returns {string} */
 export function sizeText(bytes) {
   const size = Math.abs(bytes);
   let unit = 0;
@@ -16,7 +16,7 @@ export function sizeText(bytes) {
 }
 
 /**
- * A number with its thousands parted, at most three digits of a part: a browser's own way takes 40 ms to begin.
+ * Return a number with thousands separators and at most three decimals; a browser's own formatter takes 40 ms to load.
  * @param {number | bigint} value @returns {string}
  */
 export function countText(value) {
@@ -24,34 +24,34 @@ export function countText(value) {
   return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (part ? `.${part}` : "");
 }
 
-/** Bytes in full, and with a unit where that is shorter. @param {number | bigint} bytes @returns {string} */
+/** Return bytes in full, followed by a shorter form with a unit if there is one. @param {number | bigint} bytes @returns {string} */
 export function bytesText(bytes) {
   const plain = Number(bytes);
   return plain < 1024 ? `${countText(bytes)} B` : `${countText(bytes)} B (${sizeText(plain)})`;
 }
 
-/** A number as it is, or the integer that a text says where numbers are too coarse. @param {number | bigint | string} value @returns {number | bigint} */
+/** Return a number unchanged, or the integer in a text if numbers are too imprecise. @param {number | bigint | string} value @returns {number | bigint} */
 export function exactly(value) {
   return typeof value === "string" ? BigInt(value) : value;
 }
 
-/** A part as per cent. @param {number} part @returns {string} */
+/** Return a fraction as a percentage. @param {number} part @returns {string} */
 export function percentText(part) {
   return `${(100 * part).toFixed(part !== 0 && Math.abs(part) < 0.1 ? 2 : 1)} %`;
 }
 
-/** Sentences of the service: as a name, but with their lines. @param {string} text @param {number} [most] */
+/** Return sentences of the service, made safe like a name but with their line breaks. @param {string} text @param {number} [most] */
 export function sentenceText(text, most = 1000) {
   return text.split("\n").map((line) => nameText(line, most)).join("\n");
 }
 
-/** A number of things: `1 buffer`, `2 buffers`. @param {number} count @param {string} one @param {string} [many] */
+/** Return a count with its noun: `1 buffer`, `2 buffers`. @param {number} count @param {string} one @param {string} [many] */
 export function counted(count, one, many = `${one}s`) {
   return `${countText(count)} ${count === 1 ? one : many}`;
 }
 
 /**
- * A name that fits a line: control characters and changes of direction made visible, and the middle left out.
+ * Return a name that fits into a line: control and direction characters are made visible, and the middle is cut.
  * @param {any} name @param {number} [most] @returns {string}
  */
 export function nameText(name, most = 80) {

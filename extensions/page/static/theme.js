@@ -4,14 +4,14 @@
 /** @type {Map<string, string>} */
 const known = new Map();
 
-/** A colour of the theme by its name. @param {string} name */
+/** Return a colour of the theme by its name. @param {string} name */
 export function style(name) {
   const found = known.get(name) ?? getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   known.set(name, found);
   return found;
 }
 
-/** Tell when the colours change. @param {() => void} changed @param {AbortSignal} signal */
+/** Call a function whenever the theme's colours change. @param {() => void} changed @param {AbortSignal} signal */
 export function onTheme(changed, signal) {
   const run = () => {
     known.clear();
@@ -21,7 +21,7 @@ export function onTheme(changed, signal) {
   document.addEventListener("memplan-theme", run, { signal });
 }
 
-/** Change from light to dark, or back. */
+/** Switch between the light and the dark theme. */
 export function switchTheme() {
   const root = document.documentElement;
   const isDark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;

@@ -15,7 +15,7 @@ import { hierarchy, treemap, treemapSquarify } from "./vendor/hierarchy.js";
 const HEAD = 17;
 const DRAWN = 3000;
 
-/** The areas of a plan, in the place of its picture. */
+/** The treemap of a plan's areas, shown instead of its picture. */
 export class Treemap {
   /** @param {Picture} picture @param {(i: number) => void} select */
   constructor(picture, select) {

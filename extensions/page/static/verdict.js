@@ -10,10 +10,10 @@ import { bytesText, exactly, counted } from "./text.js";
 /** @typedef {NonNullable<ReturnType<typeof poolVerdict>>} PoolVerdict */
 
 const ON_RESERVED = -2;
-/** What checked a claim, by the words of `verify`. @type {Record<string, string>} */
+/** Maps the words of `verify` to what checked a claim. @type {Record<string, string>} */
 const BY = { placements: "its placements", witness: "its witness", certificate: "its certificate", "live-set": "the live set" };
 
-/** The verdict on a plan: as a page document has it, or as the service answers; null: there is none. */
+/** The verdict on a plan, from the page's document or the service; null if there is none. */
 export class Verdict {
   /** @param {PlanModel} plan @param {any} found @param {boolean} [isPending] */
   constructor(plan, found, isPending = false) {
@@ -40,7 +40,7 @@ export class Verdict {
     return this.plan.pool.some((q) => q >= 0) ? "valid" : "nothing placed";
   }
 
-  /** The badge with what stands behind it. */
+  /** The text of the badge. */
   get text() {
     if (this.badge === "not valid") return `not valid: ${counted(this.count, "violation")}`;
     if (!this.isKnown && !this.plan.isPlanned) return "no plan";
@@ -49,7 +49,7 @@ export class Verdict {
   }
 
   /**
-   * Whether the plan is the best one, or that nothing fits is so, and who says that; null where nobody says anything.
+   * Whether the plan is optimal, or the infeasibility is proved, and who claims it; null if nobody does.
    * @returns {{text: string, isProved: boolean} | null}
    */
   get best() {
@@ -66,26 +66,26 @@ export class Verdict {
     return status === "feasible" ? { text: "not known to be the least", isProved: false } : null;
   }
 
-  /** The bytes that several pools together lack, where nothing fits for that. */
+  /** The bytes that all pools together lack, if that is why nothing fits. */
   get excess() {
     return this.plan.facts.status === "infeasible" && this.plan.pools.length > 1 ? excessOf(this.plan) : null;
   }
 
-  /** Why nothing fits: the bytes that all pools together lack, or what the plan says. @returns {string | undefined} */
+  /** Why nothing fits: the bytes that all pools together lack, or the plan's explanation. @returns {string | undefined} */
   get reason() {
     const { excess, plan } = this;
     return excess ? `${bytesText(excess.bytes)} are alive at time ${plan.timeText(excess.time)}, and all pools together have `
       + `${bytesText(excess.capacity)}: ${bytesText(excess.bytes - excess.capacity)} are too much.` : plan.facts.explanation?.message;
   }
 
-  /** The sentences of `memplan verify` on what was checked, and what was not. @returns {string[]} */
+  /** The sentences of `memplan verify` about what was checked and what was not. @returns {string[]} */
   get checked() {
     const by = (/** @type {string | null} */ one) => [...this.claims].filter(([, known]) => known === one).map(([claim]) => claim).join(", ");
     return [...["placements", "witness", "certificate"].map((one) => by(one) && `checked by ${BY[one]}: ${by(one)}`), by(null) && `not checked: ${by(null)}`]
       .filter((text) => text);
   }
 
-  /** True for a claim that nothing checked. @param {string} claim */
+  /** Return true for a claim that nothing checked. @param {string} claim */
   isClaimed(claim) {
     return !this.claims.get(claim);
   }
@@ -102,7 +102,7 @@ export class Verdict {
   }
 
   /**
-   * The chain from a buffer down: what it stands on, what that stands on; and if a reserved range ends it.
+   * Return the chain of buffers on which a buffer rests, downwards, and whether it ends at a reserved range.
    * @param {number} i @returns {{links: Link[], isOnReserved: boolean}}
    */
   chain(i) {
@@ -117,20 +117,20 @@ export class Verdict {
     return { links, isOnReserved: at === ON_RESERVED };
   }
 
-  /** The lowest offset of a buffer with all others where they are; null where that is not known. @param {number} i */
+  /** Return the lowest possible offset of a buffer if all others stay; null if unknown. @param {number} i */
   lowest(i) {
     const found = this.places ? this.places.lowest[this.plan.root[i]] : -1;
     return Number(found) < 0 ? null : found;
   }
 
-  /** The next buffer under (-1: the bottom, -2: a reserved range) and above a buffer (-1: none); null: not known. @param {number} i */
+  /** Return the next buffer under a buffer (-1: the bottom, -2: a reserved range) and above it (-1: none); null if unknown. @param {number} i */
   neighbours(i) {
     const root = this.plan.root[i];
     return this.places && { under: Number(this.places.under[root]), over: Number(this.places.over[root]) };
   }
 }
 
-/** What was found of a pool: its bound is one of all plans, or of those `among`. @param {PlanModel} plan @param {any} found */
+/** Return the verdict on a pool; its bound holds for all plans, or only for those in `among`. @param {PlanModel} plan @param {any} found */
 function poolVerdict(plan, found) {
   if (!found) return null;
   const bytes = (/** @type {any} */ value) => Number(value);

@@ -7,7 +7,7 @@ import { showHelp } from "./keys.js";
 
 const STEP = 0.12;
 
-/** The next buffer in time, or the one before: in the order of starts, each lifetime for itself. @param {PlanView} view @param {1 | -1} step */
+/** Select the next or previous buffer in order of start; each lifetime counts separately. @param {PlanView} view @param {1 | -1} step */
 export function neighbour(view, step) {
   const { selected } = view.picture.look;
   const { buffer, head } = view.plan.taken;
@@ -20,7 +20,7 @@ export function neighbour(view, step) {
   view.select(buffer[row]);
 }
 
-/** The buffer that lies next over the selected one, or under it, among those alive with it. @param {PlanView} view @param {1 | -1} step */
+/** Select the buffer directly above or below the selected one, among those alive with it. @param {PlanView} view @param {1 | -1} step */
 export function stacked(view, step) {
   const { plan } = view;
   const { selected, time } = view.picture.look;
@@ -32,7 +32,7 @@ export function stacked(view, step) {
   if (found.length) view.select(found[0]);
 }
 
-/** Fit the selected buffer; again: with all that it stands on. @param {PlanView} view */
+/** Fit the frame to the selected buffer; a second call includes all buffers on which it rests. @param {PlanView} view */
 export function fit(view) {
   const { selected, chain } = view.picture.look;
   const buffers = selected < 0 ? [] : view.fitted === selected ? [selected, ...chain] : [selected];
@@ -42,7 +42,7 @@ export function fit(view) {
   else view.picture.camera.all();
 }
 
-/** What keys do in a view. @param {PlanView} view @returns {import("./keys.js").Binding[]} */
+/** Return the key bindings of a view. @param {PlanView} view @returns {import("./keys.js").Binding[]} */
 export function keyBindings(view) {
   const { camera } = view.picture;
   const magnify = (/** @type {number} */ by) => camera.magnify(0.5, 0.5, by, by);

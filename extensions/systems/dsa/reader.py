@@ -74,6 +74,7 @@ def _problem_fields(given: Row, options: ModelOptions) -> dict[str, Any]:
 
 
 def _buffer_fields(row: Row, pools: Mapping[int, Row], options: ModelOptions) -> dict[str, Any]:
+    """Return the fields of a memplan buffer for a buffer of dsa-solver."""
     return {
         "id": row["id"],
         "size": row["size"],

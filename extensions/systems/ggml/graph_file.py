@@ -140,6 +140,7 @@ def _append_line(graph: GgmlGraph, row: WireValue, number: int) -> None:
     """Add a parsed line to a graph. Raises FormatError for a line out of order and for a reference to a later line."""
 
     def require_row(field_name: str, index: int | None, rows: Sequence[WireValue]) -> None:
+        """Raise FormatError if a row number (None is allowed) is not that of an earlier row."""
         if index is not None and index >= len(rows):
             raise FormatError(
                 f"line {number}: {field_name}: must be one of the {len(rows)} row numbers above, got {index}"
@@ -162,6 +163,7 @@ def _append_line(graph: GgmlGraph, row: WireValue, number: int) -> None:
 
 
 def _refuse_wrong_views(graph: GgmlGraph) -> None:
+    """Raise FormatError for a view of a tensor that is a view itself or does not exist."""
     for row in graph.tensors:
         if row.view_of is not None and not (
             row.view_of < len(graph.tensors) and graph.tensors[row.view_of].view_of is None

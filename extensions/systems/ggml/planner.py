@@ -1,4 +1,7 @@
-"""ggml's graph allocator: in time order, each tensor gets the smallest sufficient free block, and the last on a tie."""
+"""ggml's graph allocator: in time order, each tensor gets the smallest sufficient free block.
+
+Of several blocks of that size, the last one is used.
+"""
 
 from __future__ import annotations
 

@@ -133,6 +133,7 @@ class _Program:
         return not self.graph.buffers[row.buffer].computed
 
     def _declare_tensor(self, k: int) -> None:
+        """Declare tensor number `k` as a buffer: a constant, state, an input, or a computed value."""
         row = self.graph.tensors[k]
         kind: Kind = "plain"
         if self._is_outside(k):

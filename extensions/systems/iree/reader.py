@@ -194,6 +194,7 @@ def slice_offsets(text: str, this_pass: str) -> dict[tuple[int, int], int] | Non
 
 
 def _printed_sections(text: str, this_pass: str) -> Iterator[tuple[str, str, str]]:
+    """Yield (heading word such as "Before", function, text) of each dump; the word is empty for another pass."""
     headings = list(_HEADING.finditer(text))
     ends = [*(heading.start() for heading in headings[1:]), len(text)][: len(headings)]
     for heading, end in zip(headings, ends, strict=True):
@@ -201,7 +202,7 @@ def _printed_sections(text: str, this_pass: str) -> Iterator[tuple[str, str, str
 
 
 def paired_sections(sections: Sequence[tuple[str, str, T]]) -> list[tuple[T, T | None]]:
-    """Pair each section from before the pass with the same function's next section from after it, or with None.
+    """Return (section before the pass, the same function's next section after the pass, or None) for each function.
 
     `sections` are tuples ("Before" or "After", function, section) in the order of the text.
     """

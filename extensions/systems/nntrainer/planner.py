@@ -1,4 +1,4 @@
-"""nntrainer's planners: basic (no sharing), v1 (reuse of equal sizes), v2 (gradients apart) and v3 (lowest gaps).
+"""nntrainer's planners: basic (no sharing), v1 (reuse of equal sizes), v2 (separate gradients) and v3 (lowest gaps).
 
 Source: nnstreamer/nntrainer 65dccdec, nntrainer/tensor: basic_planner.cpp, optimized_v1_planner.cpp to
 optimized_v3_planner.cpp, `planLayout`.
@@ -37,8 +37,8 @@ def v1(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
 def v2(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place buffers as `v1` does, and then the gradients of weights above them, largest first.
 
-    Two gradients share bytes unless the original's test of their lifetimes separates them, and always if the earlier
-    one is smaller. So the plan is wrong if both gradients are alive at the same time, as in the original.
+    A gradient reuses the bytes of an earlier one if that is smaller, or if the original's test of lifetimes does not
+    separate them. So the plan is wrong if both are alive at the same time, as in the original.
     """
     ids = problem.buffers.ids
     rows = aligned_tensors(problem)
@@ -80,6 +80,7 @@ def v3(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
 
 
 def _time_order(rows: list[Row]) -> list[Row]:
+    """Return rows (size, tensor) sorted by start and end of the lifetime, as `std::sort` orders them."""
     return std_sorted(rows, lambda a, b: (a[1].start, a[1].end) < (b[1].start, b[1].end))
 
 

@@ -311,6 +311,7 @@ def _import_kernels(kernels: _Kernels, body: Sequence[_Step], options: ModelOpti
         tops[tile.memory] = max(tops[tile.memory], tile.address + tile.size)
 
     def draw(steps: Sequence[_Step]) -> None:
+        """Add steps, with the blocks of their loops and branches, to the program under construction."""
         for step in steps:
             if step.bodies:
                 drawn = []

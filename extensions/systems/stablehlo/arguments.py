@@ -77,7 +77,10 @@ class OpenSizes:
         return symbol_sizes | {place: self._value_at(form, symbol_sizes) for place, form in self._following.items()}
 
     def _linear_form(self, form: Polynomial) -> _LinearForm | None:
-        """Return a polynomial as a linear form in one size or its quotient, or None if it has another form."""
+        """Return a polynomial as a linear form in one size, or in that size divided by a constant and rounded down.
+
+        Return None if the polynomial has another form.
+        """
         terms = [(monomial, factor) for monomial, factor in form.items() if monomial]
         if len(terms) != 1 or len(terms[0][0]) != 1:
             return None

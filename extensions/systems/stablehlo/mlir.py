@@ -47,7 +47,10 @@ class Statements:
         self.at = 0
 
     def block(self, ending: str = "") -> list[Statement]:
-        """Return the statements up to `ending`, which closes the block, or up to the end of the text if it is empty."""
+        """Return the statements up to the bracket `ending`, which closes the block.
+
+        If `ending` is empty, the block ends with the text. Raises FormatError for brackets that do not match.
+        """
         self.depth += 1
         if self.depth > _DEEPEST:
             raise FormatError(f"regions: must be at most {_DEEPEST} deep, got more")

@@ -398,6 +398,7 @@ class _Program:
         return replace(value, parts=tuple(self._declare_like(each, what, role) for each in value.parts))
 
     def _declare(self, what: str, shape: Sizes, kind: HloType, role: Kind = "plain") -> _Value:
+        """Declare a buffer with a shape and a type, or one buffer for each element of a tuple, and return the value."""
         if kind.parts is not None:
             rows = [(f"{what}.{k}" if role == "param" else what, part) for k, part in enumerate(kind.parts)]
             return _Value((), kind, parts=tuple(self._declare(name, part.sizes, part, role) for name, part in rows))

@@ -54,7 +54,7 @@ def _is_equal(a: int, b: int) -> bool:
 
 
 def _choose(which: Any, a: Any, b: Any) -> Any:
-    """Return `a` or `b` depending on `which`; if that is unknown, their common value, or else an unknown number."""
+    """Return `a` or `b` depending on `which`; if that is unknown, a value common to both, or an unknown number."""
     if isinstance(which, UnknownNumber):
         return a if a is b or (isinstance(a, int) and isinstance(b, int) and a == b) else UnknownNumber()
     return a if which else b
@@ -109,6 +109,7 @@ def compute(operation: HloOperation, given: Sequence[Array], shape: tuple[int, .
         return None
 
     def apply_known(*values: Any) -> Any:
+        """Return the function of the operands, or an UnknownNumber if they do not determine the result."""
         if kind not in _OF_UNKNOWN and any(isinstance(each, UnknownNumber) for each in values):
             return UnknownNumber()
         try:

@@ -205,6 +205,7 @@ class HloFunction:
 
     @cached_property
     def _argument_texts(self) -> list[str]:
+        """The text of each argument of the function; empty for a function without a body."""
         text, header = self.statement.text, _HEADER.search(self.statement.text)
         if header is None or not self.has_body:
             return []

@@ -25,6 +25,7 @@ class _SizeClasses:
         self.free[_size_class(size)].append(0)
 
     def allocate(self, size: int) -> int:
+        """Return the offset of a new block in the smallest size class with a sufficient free block."""
         size = max(size, _BLOCK)
         least = _size_class(align(size, 1 << size.bit_length() - _LEVELS))
         at = self.free[min(each for each, blocks in self.free.items() if blocks and each >= least)][0]
@@ -38,6 +39,7 @@ class _SizeClasses:
         return at
 
     def release(self, offset: int, size: int) -> None:
+        """Free a block, and merge it with the free blocks before and after it."""
         self.is_free.add(offset)
         whole, at = max(size, _BLOCK), offset
         after = offset + whole
@@ -67,12 +69,13 @@ class _SizeClasses:
         self.is_free.add(at)
 
     def _set_predecessor(self, at: int, size: int, before: int) -> None:
-        """Record the block at `before` as the predecessor of the block that follows the one at `at` of `size` bytes."""
+        """Record the block at `before` as the predecessor of the block that starts at `at + size`, if there is one."""
         if at + size in self.sizes:
             self.before[at + size] = before
 
 
 def _size_class(size: int) -> tuple[int, int]:
+    """Return the size class of a block: (number of bits of its size, position of the size within that power of two)."""
     bits = size.bit_length()
     return bits, (size - (1 << bits - 1)) // (1 << max(0, bits - _LEVELS))
 

@@ -137,7 +137,10 @@ class _OrderSearch:
         return size
 
     def _swap_positions(self, order: list[int], stuck: int) -> None:
-        """Swap the order positions of two ranges that determine the highest end; if stuck, also swap a second pair."""
+        """Swap two positions in the order, drawn at random around the range with the highest end.
+
+        If the search is stuck, also swap a second pair of positions, drawn from a wider set.
+        """
         # Of several ranges with the highest end, `max` returns the first one, as Vela does.
         bottleneck = max(self.ranges, key=lambda one: one.end_address)
         # The order of the positions matters for the random choice, so use a dictionary as an ordered set.

@@ -120,6 +120,7 @@ class _Program:
         return self.values[number]
 
     def _declare_result(self, name: str, row: ProtobufMessage, kind: str) -> Values:
+        """Declare one buffer for each array in an instruction's result, and return the buffers' names."""
         leaves = self._array_shapes(row)
         names = (name,) if len(leaves) == 1 else tuple(f"{name}:{k}" for k in range(len(leaves)))
         for one, leaf in zip(names, leaves, strict=True):

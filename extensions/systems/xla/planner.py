@@ -51,12 +51,13 @@ def best_fit_by_life(problem: Problem, seed: int, stop_check: StopCheck) -> Plan
 
 
 def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Return the smaller of both heaps (by size and by lifetime), or the heap by size if they are equal."""
+    """Return the smaller of two plans: by decreasing size (also if they are equal) and by decreasing lifetime."""
     heaps = [_best_fit(problem, stop_check, order) for order in (_size_key, _life_key)]
     return min(heaps, key=lambda heap: _heap_size(problem, heap))
 
 
 def _heap_size(problem: Problem, heap: PlannerAnswer) -> int:
+    """Return the highest end of all placed buffers in bytes."""
     size = problem.buffers.size
     return max((offset + int(size[i]) for i, (_, offset) in heap.placements.items()), default=0)
 

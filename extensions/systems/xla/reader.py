@@ -64,7 +64,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 @dataclass
 class _SharedPlace:
-    """XLA's buffers at one offset, which are one buffer of the problem; `alive` has those that are not freed yet."""
+    """Buffers of XLA at one offset, which are one buffer of the problem; `alive` has the buffers not freed yet."""
 
     name: str
     size: int
@@ -75,7 +75,7 @@ class _SharedPlace:
 
 @dataclass(frozen=True)
 class _Trace:
-    """One run of the heap simulator: groups of buffers at one place, by first buffer, and the group of each buffer."""
+    """One run of the heap simulator: the shared places, keyed by their first buffers, and the place of each buffer."""
 
     groups: dict[int, _SharedPlace]
     of_buffer: dict[int, _SharedPlace]
@@ -122,7 +122,7 @@ class _Trace:
 
 
 def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
-    """Add buffers, such as tuple tables, that are in the allocations of the traces but in none of the traces.
+    """Add buffers, such as tuple tables, that are in an allocation of the traces but occur in no trace.
 
     These buffers are always alive. Those of them that overlap become one buffer.
     """
@@ -161,7 +161,7 @@ def _xla_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
 
 
 def _xla_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int | str, int]:
-    """Map each group of the traces to XLA's offset; several allocations of one trace are put one after another."""
+    """Map each shared place of the traces to XLA's offset; a trace's allocations are put one after another."""
     places: dict[int, tuple[str, int, int]] = {}
     for path, buffer, offset, end in _assignments(assignment):
         places.setdefault(buffer, (path, offset, end))

@@ -84,6 +84,7 @@ def greedy_by_size_paper_literal(problem: Problem, seed: int, stop_check: StopCh
 
 
 def _offset_after_obstacles(pool: _PoolState, tensor: Tensor, stop_check: StopCheck) -> int:
+    """Return the lowest conflict-free offset: 0 or the end of a tensor. Without room, it is outside the pool."""
     offset = 0
     while pool.can_hold(tensor, offset) and (other := pool.first_obstacle(tensor, offset)) is not None:
         stop_check()
@@ -96,7 +97,7 @@ def _smallest_gap(pool: _PoolState, tensor: Tensor, stop_check: StopCheck) -> in
 
 
 def _gap_above(pool: _PoolState, tensor: Tensor, below: Iterable[_PlacedTensor]) -> int:
-    """Return the start of the smallest sufficient gap below a conflicting tensor, else the end of all these tensors.
+    """Return the start of the smallest sufficient gap below a conflicting tensor, else the end of all in `below`.
 
     Each pool is searched from offset 0, because an offset found in one pool means nothing in the next.
     """
@@ -112,7 +113,7 @@ def _gap_above(pool: _PoolState, tensor: Tensor, below: Iterable[_PlacedTensor])
 
 
 def _plan_by_rule(problem: Problem, rule: _FindOffset, stop_check: StopCheck, *, is_sorted: bool) -> PlannerAnswer:
-    """Place pinned tensors, then tensors that may use one pool only, then all others; `rule` proposes each offset."""
+    """Place pinned tensors, then tensors that may use one pool only, then all others; `rule` returns each offset."""
     pools = [_PoolState(q, pool.size, pool.alignment, []) for q, pool in enumerate(problem.pools)]
     all_tensors = tensors(problem, stop_check)
     pinned = [tensor for tensor in all_tensors if tensor.offset is not None]
@@ -133,7 +134,10 @@ def _plan_by_rule(problem: Problem, rule: _FindOffset, stop_check: StopCheck, *,
 
 
 def _only_pool(problem: Problem, tensor: Tensor) -> int | None:
-    """Return the pool of a tensor that names exactly one of several pools, else None; excluded pools do not count."""
+    """Return the only pool that a tensor names, or None if it names several, or if there is only one pool.
+
+    Excluded pools do not count.
+    """
     table = problem.buffers
     names = set(table.pool_choices[int(table.pool_choice[tensor.position])])
     return tensor.pools[0] if len(names) == 1 < len(problem.pools) else None
@@ -148,6 +152,7 @@ def _place_in_first(
     *,
     is_sorted: bool,
 ) -> bool:
+    """Place a tensor at the offset of `rule` in the first of its pools that can hold it; return False if none can."""
     for pool in pools:
         if pool.position not in tensor.pools:
             continue
@@ -161,6 +166,7 @@ def _place_in_first(
 
 
 def _add_to_pool(pool: _PoolState, tensor: Tensor, offset: int, problem: Problem) -> None:
+    """Add a tensor to a pool at an offset. Raises _CollisionError if the bytes are in use."""
     other = pool.first_obstacle(tensor, offset)
     if other is not None:
         mine, theirs = (excerpt(problem.buffers.ids[one.position]) for one in (tensor, other.tensor))

@@ -47,6 +47,7 @@ def arenas_of(graph_module: Any, known: SpecsOf) -> list[Arena]:
 
 
 def _submodules(graph_module: Any, node: Any, known: SpecsOf) -> Iterator[Any]:
+    """Yield the known submodules that a control-flow node runs; yield nothing for any other node."""
     for argument in node.args if node.op == "call_function" else ():
         if getattr(argument, "op", None) == "get_attr":
             module = getattr(graph_module, argument.target, None)
@@ -55,6 +56,7 @@ def _submodules(graph_module: Any, node: Any, known: SpecsOf) -> Iterator[Any]:
 
 
 def _last_uses(node: Any) -> Iterator[int]:
+    """Yield the last time step at which each spec of a node's results is used."""
     node_spec = node.meta.get("spec")
     for spec in node_spec if isinstance(node_spec, (list, tuple)) else (node_spec,):
         if hasattr(spec, "lifetime") and spec.lifetime[1] is not None:
@@ -62,7 +64,7 @@ def _last_uses(node: Any) -> Iterator[int]:
 
 
 def overwriting_nodes(arenas: Sequence[Arena]) -> tuple[str, str] | None:
-    """Return two nodes' names, if the second runs before the first's results are last read; None without any."""
+    """Return the names of two nodes of which the second runs before the first's results are last read, or None."""
     for k, arena in enumerate(arenas):
         for other in arenas[k + 1 :]:
             if other.start < arena.end:

@@ -136,6 +136,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # Exec
 
     @staticmethod
     def _apply_plan(specs: tuple[Any, ...], plan: Plan, state: Any) -> None:
+        """Write the offsets of a plan into the specs, and record the placed specs in `state`."""
         at = {row.id: row for row in plan.placements}
         for k, spec in enumerate(specs):
             place = at[f"spec:{k}"]
@@ -144,6 +145,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # Exec
 
 
 def _buffer_row(spec: Any, name: str) -> dict[str, Any]:
+    """Return the id, size and half-open lifetime of a spec as the fields of a buffer."""
     first, last = spec.lifetime
     return {"id": name, "size": spec.allocated_memory, "start": first, "end": last + 1}
 

@@ -64,6 +64,7 @@ class Source:
         return plan
 
     def _plan_by_server(self, server: str, problem: Problem) -> Plan:
+        """Return the service's verified plan. Raises ServiceAwayError if the service is busy, broken or away."""
         options = Options(time_limit_s=self.time_limit_s, deterministic=self.deterministic, profile=self.profile)
         try:
             with Client(server, key=self.key, patience_s=self.patience_s) as client:

@@ -129,6 +129,7 @@ def _memory_number(spec: Spec, name: str) -> int:
 
 
 def _buffer_row(spec: Spec, names: Mapping[Spec, str], mem_id: int, alignment: int) -> dict[str, object]:
+    """Return the buffer of a spec as a row of a problem: its name, size, lifetime, memory and, if fixed, offset."""
     first, last = spec.lifetime
     if first is None or last is None:
         raise ProblemError(f"spec {excerpt(names[spec])}: lifetime must be known, got {excerpt(spec.lifetime)}")
@@ -160,7 +161,7 @@ def spec_placements(request: SpecsRequest, problem: Problem, plan: Plan) -> Spec
 
 
 def _object_numbers(specs: Sequence[Spec], mem_ids: Sequence[int], offsets: Sequence[int]) -> list[int]:
-    """Return an object number for each spec; specs that share bytes, directly or transitively, have equal numbers."""
+    """Return an object number for each spec. Specs that share bytes, or are linked by shared bytes, get one number."""
     objects = [0] * len(specs)
     number, mem_id, end = 0, 0, 0
     for k in sorted(range(len(specs)), key=lambda k: (mem_ids[k], offsets[k])):

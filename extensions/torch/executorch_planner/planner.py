@@ -25,7 +25,7 @@ class _SharedObject:
         self.held.append((tensor, offset, offset + size))
 
     def last_conflicting_end(self, tensor: Tensor) -> int:
-        """Return the largest end offset of the tensors here that are alive with `tensor`; 0 if there are none."""
+        """Return the largest end offset of the object's tensors that are alive with `tensor`; 0 if none is."""
         return max((end for other, _, end in self.held if other.meets(tensor)), default=0)
 
 
@@ -117,4 +117,5 @@ def _sized_tensors(problem: Problem, stop_check: StopCheck) -> list[tuple[Tensor
 
 
 def _common_alignment(problem: Problem, all_tensors: list[Tensor]) -> int:
+    """Return the least common multiple of all alignments of pools and tensors."""
     return lcm(*{pool.alignment for pool in problem.pools}, *{tensor.alignment for tensor in all_tensors})

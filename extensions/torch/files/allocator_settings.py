@@ -91,6 +91,7 @@ def settings_of(text: str) -> AllocatorSettings:
 
 
 def _is_division(parts: int) -> bool:
+    """Return True for 0 and powers of two."""
     return parts >= 0 and not parts & (parts - 1)
 
 

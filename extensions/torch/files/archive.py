@@ -84,6 +84,7 @@ def _program_json(data: bytes) -> bytes:
 
 
 def _is_program(name: str) -> bool:
+    """Return True if an archive's file of this name contains an exported program."""
     parts = name.split("/")
     return parts[-1] == "serialized_exported_program.json" or (parts[-2:-1] == ["models"] and name.endswith(".json"))
 
@@ -198,6 +199,7 @@ class _Graph:
         return self.of[name]
 
     def _tensor_of(self, name: str) -> _Tensor | None:
+        """Return the metadata of a value; None if the value is not a tensor."""
         row = self.values.get(name)
         return _Tensor(row, self.dims, f"tensor_values.{excerpt(name)}") if isinstance(row, dict) else None
 
@@ -228,6 +230,7 @@ def _value_names(row: Any) -> Iterator[str]:
 
 
 def _size_names(values: Mapping[str, Any]) -> set[str]:
+    """Return the names of the symbols in all sizes of the values."""
     return {name for row in values.values() for dim in _list_at(row, "sizes") for name in symbols_in_size(dim)}
 
 

@@ -128,6 +128,7 @@ class CachingAllocator:
         return rest > SMALL and size < self._unsplit
 
     def _make_available(self, block: Block) -> None:
+        """Add a free block to its pool, and record the time at which it was freed."""
         block.freed_at = self._searches
         block.pool.add(block)
 

@@ -44,6 +44,7 @@ def value_facts(name: str, value: Any, shape: Sequence[int]) -> TensorFacts:
 
 
 def _named_arguments(node: Any, schema: Any) -> Iterator[tuple[str, object]]:
+    """Yield (attribute name, value) of each argument in an operation's schema; unset arguments have their defaults."""
     for k, argument in enumerate(schema.arguments if schema is not None else ()):
         if k < len(node.args) and not argument.kwarg_only:
             value = node.args[k]
@@ -79,6 +80,7 @@ def _as_pair(value: Attribute | None, default: int) -> tuple[int | float, ...]:
 
 
 def _convolution_facts(node: Any, attributes: Mapping[str, Attribute]) -> tuple[str | None, dict[str, Attribute]]:
+    """Return the kind and the attributes of a convolution; the kind is None if its shapes are unknown."""
     image, weight = (getattr(node.args[k], "meta", {}).get("val") for k in (0, 1))
     padding, groups = attributes.get("padding"), attributes.get("groups")
     if weight is None or image is None or not isinstance(padding, tuple):

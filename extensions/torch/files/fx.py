@@ -166,11 +166,12 @@ class _Graph:
 
 
 def _sized_symbols(dim: Any, options: ModelOptions) -> list[Any]:
+    """Return the symbols in a dimension for which the options state sizes."""
     return [symbol for symbol in dim.node.expr.free_symbols if symbol.name in options.dims]
 
 
 def values_of(node: Any) -> tuple[Any, ...]:
-    """Return the values of a node as a tuple, even if the node has a single value."""
+    """Return the values of a node as a tuple, which has one entry if the node has a single value."""
     if "val" not in node.meta:
         # A node for an attribute such as a submodule has no value.
         if node.op == "get_attr":
@@ -200,7 +201,7 @@ def _set_arguments(node: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def shared_storage_nodes(node: Any, count: int) -> Iterator[Any]:
-    """Yield, for each value of a node, the node whose storage the value certainly shares, or None.
+    """Yield, for each value of a node, the node whose storage the value certainly shares, or None if none is certain.
 
     In the schema of an operation that returns a list of views, "*" marks the argument that any output may alias.
     """

@@ -117,6 +117,7 @@ def recorded_steps(data: bytes) -> dict[int, StepMemory]:
 
 
 def _read_plain(data: bytes) -> Mapping[str, Any]:
+    """Return the snapshot in a file, a pickle or JSON, without running code. Raises FormatError."""
     try:
         value = json.loads(data) if data.lstrip()[:1] == b"{" else _PlainUnpickler(io.BytesIO(data)).load()
     except FormatError:
@@ -146,7 +147,7 @@ def _number_field(event: Any, name: str, path: str) -> int:
 
 
 class _SegmentLayout:
-    """The address ranges ever covered by segments that contain given tensors, ascending and without overlaps."""
+    """The address ranges of all segments ever used by the given tensors, ascending and without overlaps."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]], tensors: Iterable[Storage]) -> None:
         self.lows: list[int] = []

@@ -105,6 +105,7 @@ def _uses_of_storages(buffers: Sequence[WrapperBuffer]) -> dict[str, list[list[W
 
 
 def _span(buffers: Sequence[WrapperBuffer]) -> int:
+    """Return the bytes from the lowest start to the highest end of buffers in one storage."""
     return max(row.offset + row.size for row in buffers) - min(row.offset for row in buffers)
 
 

@@ -51,7 +51,7 @@ class WrapperStorage:
 
 @dataclass(frozen=True)
 class MadeElsewhere:
-    """A value computed by an external kernel: the step, line, kernel, and element sizes of its arguments."""
+    """A value that an external kernel computes: the call's step and line, the kernel, its arguments' element sizes."""
 
     when: int
     line: int
@@ -284,6 +284,7 @@ def _variable_names(*values: ast.expr) -> Iterator[str]:
 
 
 def _called_name(value: ast.expr) -> str:
+    """Return the last part of the called function's name; empty for anything but a call."""
     return ast.unparse(value.func).rpartition(".")[2] if isinstance(value, ast.Call) else ""
 
 

@@ -74,7 +74,7 @@ class Advice(Answer):
 
 
 class _AboveError(Exception):
-    """A simulation is ended early, because it reserves at least as many bytes as the best one so far."""
+    """A simulation is ended early, because it reserves at least as many bytes as the best simulation so far."""
 
 
 def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_least: bool = True) -> Advice:
@@ -127,6 +127,7 @@ def _reserved_bytes(
     """Return the peak of reserved bytes; None if the step runs out of memory or the peak reaches `below` bytes."""
 
     def watch(allocator: CachingAllocator, _: dict[int, Block]) -> None:
+        """End the simulation once its peak reaches `below` bytes."""
         if below is not None and allocator.peak >= below:
             raise _AboveError
 
@@ -192,8 +193,8 @@ def _priming_rows(
     """Yield the row of the best priming block, which is allocated and freed before the step to leave a large segment.
 
     A block gets a separate segment, in multiples of 2 MiB; smaller differences change no segment, so the candidates are
-    all multiples up to the best total. A simulation ends as soon as it reserves more than the best one; among equal
-    totals, the smallest block is chosen.
+    all multiples up to the best total. A simulation ends as soon as it reserves more than the best one. Among blocks
+    with equal totals, the smallest is chosen.
     """
     of_stream = Counter[int]()
     for row in step.tensors:
@@ -287,6 +288,7 @@ def _stranded_bytes(step: StepMemory, device: FitsOptions, peak: int) -> Iterato
     is_found = False
 
     def watch(allocator: CachingAllocator, blocks: dict[int, Block]) -> None:
+        """Count free and used bytes per source line when the reserved bytes first reach the peak."""
         nonlocal is_found
         if is_found or allocator.reserved < peak:
             return

@@ -271,7 +271,10 @@ def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
 
 
 def compare_with_snapshot(step: StepMemory, device: FitsOptions, steps: Mapping[int, StepMemory]) -> Compared:
-    """Compare a step's live peak with the largest live peak of a snapshot's devices, in rounded block sizes."""
+    """Compare a traced step with the device of a snapshot that has the highest live peak.
+
+    Sizes are rounded up to the blocks of the allocator.
+    """
     recorded = max(steps.values(), key=lambda each: live_peak_of(each, device)[0])
     sizes = []
     for each in (recorded, step):
@@ -288,7 +291,7 @@ def compare_with_snapshot(step: StepMemory, device: FitsOptions, steps: Mapping[
 
 
 def _remaining_bytes(usable: int, live_peak: int, plan: Plan, unlimited: Simulation | None) -> Left:
-    """Return the usable bytes that a fitting step leaves free."""
+    """Return the usable bytes that a fitting step leaves free, with a plan and with the simulated allocator."""
     free, inside, piece = usable - live_peak, 0, 0
     if unlimited is not None:
         free, (inside, piece) = max(0, usable - unlimited.allocator.peak), unlimited.idle_bytes
@@ -301,7 +304,7 @@ def _remaining_bytes(usable: int, live_peak: int, plan: Plan, unlimited: Simulat
 
 
 def _graphs_in_turns(step: StepMemory, device: FitsOptions) -> Turns | None:
-    """Return the bytes that a snapshot's CUDA graphs need if they run in turns; None if there are no graphs."""
+    """Return the bytes that a snapshot's CUDA graphs need if they run one after another; None without graphs."""
     held = sum(segment.size for segment in step.last_segments if segment.private)
     rows: dict[str, list[Buffer]] = {}
     outputs = []

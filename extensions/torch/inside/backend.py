@@ -65,20 +65,24 @@ def memplan(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
 
 
 def _compile_eagerly(module: Any, inputs: Sequence[Any], partition: Partition) -> Any:
+    """Return a compiled module that runs the reordered graphs operation by operation, without inductor."""
     from torch._dynamo.backends.common import aot_autograd
 
     def run(graph: Any, _: Any) -> Any:
+        """Return a function that runs a pass operation by operation, in the best order if it is not ordered yet."""
         # With a capacity, the partition has already ordered the forward and the backward pass together.
         is_ordered = partition.capacity is not None
         return interpret(graph if is_ordered else _reorder(graph, partition.time_limit_s))
 
     def partition_graph(joint: Any, inputs: Any, *, num_fwd_outputs: int, **others: Any) -> Any:
+        """Return the forward and backward pass of a joint graph. Raises OptionError if they exceed the capacity."""
         forward, backward = partition(joint, inputs, num_fwd_outputs=num_fwd_outputs, **others)
         if partition.capacity is not None:
             partition.refuse(bytes_of_both_passes(forward, backward, num_fwd_outputs))
         return forward, backward
 
     def infer(graph: Any, _: Any) -> Any:
+        """Return a function that runs a graph without gradients in the best order, if it is within the capacity."""
         order = _reorder(graph, partition.time_limit_s)
         needed = bytes_besides_resident(order, None)
         partition.refuse(None if needed is None else needed + bytes_of(inputs_of(order).values()))
@@ -90,6 +94,7 @@ def _compile_eagerly(module: Any, inputs: Sequence[Any], partition: Partition) -
 
 
 def _compile_by_inductor(module: Any, inputs: Sequence[Any], partition: Partition) -> Any:
+    """Return a module compiled by inductor, with passes chosen by capacity and reordered fused kernels."""
     from torch._inductor.compile_fx import compile_fx
     from torch._inductor.custom_graph_pass import CustomPartitionerFn
 
@@ -101,6 +106,7 @@ def _compile_by_inductor(module: Any, inputs: Sequence[Any], partition: Partitio
             """Disable the cache of compiled graphs, because the result of a search depends on time."""
 
     def check_nodes(nodes: list[Any]) -> list[Any]:
+        """Return inductor's scheduler nodes in the best order. Refuse an inference graph above the capacity."""
         from torch._inductor.virtualized import V
 
         peak, ordered = _schedule_nodes(nodes)
@@ -123,6 +129,7 @@ def _choose_passes(partition: Partition, joint: Any, inputs: Any, others: Mappin
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     def cut(budget: float) -> Any:
+        """Return torch's minimum-cut partition of the joint graph for a fraction of the activation memory."""
         with config.patch({"activation_memory_budget": budget}):
             return min_cut_rematerialization_partition(deepcopy(joint), inputs, **others)
 
@@ -161,6 +168,7 @@ def _scheduled_peak(graph: Any, *, is_backward: bool) -> int:
     peaks: list[int] = []
 
     def stop(nodes: list[Any]) -> Any:
+        """Record the peak of the scheduler's nodes, and end the compilation by an error."""
         peaks.append(_schedule_nodes(nodes)[0])
         raise _PeakKnownError
 

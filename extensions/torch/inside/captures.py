@@ -38,7 +38,7 @@ class CapturePool(Answer):
 
 
 class Captures(Answer):
-    """Graphs in shared pools, of which no two in a pool may run at once; sizes are bytes of the pools.
+    """CUDA graphs in shared pools, where no two graphs in a pool may run at once; sizes are bytes of the pools.
 
     `recorded` are the bytes of the same pools in the recorded order, `reserved` those in the best of `tried` orders,
     and `is_least` is True if no order needs fewer. `outputs` are the bytes of all graphs' outputs, `outputs_peak` those
@@ -179,7 +179,10 @@ class _OrderSearch:
         return order
 
     def lower_bound(self, captures: Sequence[GraphCapture]) -> int:
-        """Return a lower bound for all orders: the last capture adds the others' outputs to its live peak."""
+        """Return a lower bound on the bytes of a pool in any order of captures.
+
+        When the last capture reaches its live peak, the outputs of all others are alive as well.
+        """
         kept, peaks = list[int](), list[int]()
         for capture in captures:
             rows = [(event, self.tensors[event if event >= 0 else ~event].size) for event in capture.events]
@@ -191,7 +194,7 @@ class _OrderSearch:
 
 
 def _moved_orders(order: list[GraphCapture]) -> Iterator[list[GraphCapture]]:
-    """Yield the orders in which one capture is at another place."""
+    """Yield each order that results from moving one capture to another position."""
     for k in range(len(order)):
         rest = [*order[:k], *order[k + 1 :]]
         yield from ([*rest[:place], order[k], *rest[place:]] for place in range(len(order)) if place != k)
@@ -200,7 +203,10 @@ def _moved_orders(order: list[GraphCapture]) -> Iterator[list[GraphCapture]]:
 def _outputs_peak(
     step: StepMemory, captures: Sequence[GraphCapture], device: FitsOptions, settings: AllocatorSettings
 ) -> int | None:
-    """Return the bytes of one buffer for all outputs, each alive while its own or a concurrent graph runs."""
+    """Return the bytes of one buffer for the outputs of all graphs; None if no plan was found.
+
+    A graph's outputs are alive while this graph, or one that may run at the same time, runs.
+    """
     sizes = {each.name: [settings.round_size(step.tensors[k].size) for k in each.outputs] for each in captures}
     models = {
         name: Problem(buffers=[Buffer(id=k, size=size, start=0, end=1) for k, size in enumerate(mine)])

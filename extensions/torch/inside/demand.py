@@ -113,11 +113,12 @@ def simulate(
     A snapshot's initial segments are adopted if they fit, and new segments get their recorded addresses. `settings`
     replace those of the device. A `primed` block (bytes and stream) is allocated and freed first. After each
     allocation, `watch` is called with the allocator and the live blocks. With `has_scratch`, kernels allocate and free
-    their scratch memory, unless the option `kernel_workspace` has its bytes.
+    their scratch memory, unless the option `kernel_workspace` states its bytes.
     """
     requested = iter(step.requested)
 
     def driver(size: int) -> int | None:
+        """Return the recorded address of the next requested segment, or None if its size differs."""
         address, length = next(requested, (0, -1))
         return address if length == size else None
 

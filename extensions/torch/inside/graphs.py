@@ -102,6 +102,7 @@ class _Draft:
             )
 
     def _add_call(self, node: Any) -> None:
+        """Add the operation of a call, with its new tensors. A view or an item of a tuple adds no operation."""
         if is_view(node, self._looking):
             self.views.append(node)
         if is_getitem(node):
@@ -140,6 +141,7 @@ class _Draft:
         self.nodes.append(node)
 
     def _add_tensor(self, node: Any, value: Any) -> int:
+        """Add a tensor with the bytes of a value (0 for None), and return its number."""
         bytes_ = 0 if value is None else value.numel() * value.element_size()
         if not isinstance(bytes_, int):
             raise FormatError(f"node {excerpt(node.name)}: must have a known shape, got {excerpt(str(value.shape))}")

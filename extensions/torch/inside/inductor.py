@@ -114,6 +114,7 @@ def _planned_pool(pool: Any, blocks: Sequence[Any], time_limit_s: float) -> Plan
 
 
 def _symbolic_problem(blocks: Sequence[Any], sizes: Sequence[Any]) -> SymbolicProblem:
+    """Return a pool's blocks as a problem with symbolic sizes, and with the symbols' ranges from inductor."""
     from torch._inductor.utils import ALIGN_BYTES
     from torch._inductor.virtualized import V
 

@@ -92,7 +92,7 @@ class RealKernels:
         return tree_unflatten([self._fake_like(func, each, row) for each, row in zip(leaves, made, strict=True)], tree)
 
     def is_kept_by_cpu_only(self, value: Any) -> bool:
-        """Return True for a tensor with bytes that only CPU kernels keep, at the first call for this tensor."""
+        """Return True for a tensor with bytes that only CPU kernels keep; a second call for it returns False."""
         key = value.untyped_storage()._cdata
         is_of_host = key in self._of_host
         # Another storage may be allocated later at the same address, so forget the address.
@@ -100,7 +100,7 @@ class RealKernels:
         return is_of_host
 
     def _fake_like(self, func: Any, fake: Any, real: tuple[Any, int] | None) -> Any:
-        """Return a fake tensor with the layout and the storage bytes of a real one."""
+        """Return a fake tensor with the layout and storage bytes of a real one; `fake` itself without a real one."""
         if real is None or not isinstance(fake, FakeTensor):
             return fake
         (shape, stride, dtype, device), size = real
@@ -112,6 +112,7 @@ class RealKernels:
 
 
 def _layout(value: Any) -> Any:
+    """Return (shape, strides, element type, device) of a tensor."""
     return tuple(value.shape), value.stride() if value.layout == torch.strided else (), value.dtype, value.device
 
 

@@ -94,7 +94,7 @@ def gradient_bytes(joint: Any, n_results: int) -> int:
 
 
 def maker_of(node: Any) -> Any:
-    """Return the node whose operation writes the storage of a node; views are followed to their source."""
+    """Return the node whose operation writes the storage of a node's value; views are followed to their source."""
     while is_view(node):
         node = node.args[0]
     return node

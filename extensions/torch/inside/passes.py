@@ -44,7 +44,10 @@ def reorder_module(found: ModuleGraph, order: Sequence[int]) -> Any:
 
 
 def clone_operations(found: ModuleGraph, point: RecomputedPoint) -> Any:
-    """Return the module in the order of a point on the frontier of peak and cost, where operations may run again."""
+    """Return a module that runs the operations of a recomputation point in its order, where operations may run again.
+
+    Points are on a frontier of lower peaks at higher cost.
+    """
     if len(point.order) < len(found.nodes):
         raise OperationsError(f"point: must run all {len(found.nodes)} operations of the graph, got {len(point.order)}")
     if point.steps:
@@ -103,7 +106,7 @@ class _Copies:
 
 
 def _discard_views(node: Any, looking: dict[Any, list[Any]], copies: dict[Any, Any]) -> None:
-    """Discard the copies of a recomputed node's views, so that later readers view the new copy."""
+    """Discard the copies of views of a recomputed node, so that later readers view the node's new copy."""
     stack = list(looking.get(node, ()))
     while stack:
         view = stack.pop()

@@ -133,6 +133,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
             self.operations.append(row)
 
     def _begin_storage(self, value: Any, operation: str, origin: tuple[str, str], role: Role, start: int) -> int:
+        """Record a new storage, watch for its end, and return its position in `tensors`."""
         storage, position = value.untyped_storage(), len(self.tensors)
         self.tensors.append(Storage(storage.nbytes(), start, self.phase, operation, *origin, role))
         watched = weakref.ref(storage, partial(self._end_storage, storage._cdata, position))
@@ -145,7 +146,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
         self.events.append(~position)
 
     def _operation_origin(self) -> tuple[str, str]:
-        """Return the running module and source line; in the backward pass, return those of the forward operation."""
+        """Return (running module, source line). In the backward pass, both are those of the forward operation."""
         node = torch._C._current_autograd_node()
         if node is not None and (not self.modules or self.phase != "backward"):
             node_origin = self._origins.get(node._sequence_nr())

@@ -99,6 +99,7 @@ class TorchStep:
         return recording
 
     def _run_recorded(self, found: Recording, foreach: bool, checkpointed: Collection[str], is_compiled: bool) -> None:
+        """Run the step on copies of its model and inputs inside a recording, twice if it has an optimizer."""
         model, inputs, targets, optimizer = self._copy_arguments()
         named = dict(model.named_modules())
         for name in checkpointed:
@@ -201,6 +202,7 @@ class TorchStep:
 
 
 def _call_arguments(inputs: Any) -> tuple[Any, Any]:
+    """Return the positional and the named arguments with which a model is called."""
     return ((), inputs) if isinstance(inputs, dict) else (inputs, {})
 
 

@@ -47,9 +47,13 @@ def find_remedies(
     sizes: Sizes,
     time_limit_s: float,
 ) -> Ways:
-    """Return the remedies; `run` records a step, and recomputes the modules in `checkpointed` if that is given."""
+    """Return the remedies for a step that does not fit.
+
+    `run` records a step; its option `checkpointed` names modules to recompute. `fits` tells whether a recording fits.
+    """
 
     def record(changed: TorchStep) -> bool:
+        """Return True if a changed step fits; a step that the model refuses does not fit."""
         try:
             return fits(run(changed))
         # An InputError means that the model does not accept the changed size, so the size does not fit.
@@ -70,7 +74,10 @@ def find_remedies(
 
 
 def sizes_of(step: TorchStep) -> Sizes:
-    """Return the batch size of a step's inputs (the first axis), and the length (second axis) if they are texts."""
+    """Return the sizes that may change, by name: the inputs' first axis (batch) and, for texts, the second (length).
+
+    Each size comes with a function that returns the step at another size.
+    """
     first = next((value for value in tree_leaves(step.inputs) if isinstance(value, torch.Tensor)), None)
     is_text = first is not None and first.dim() == 2 and not first.is_floating_point()
     names = ("batch", "length") if is_text else ("batch",) if first is not None and first.dim() else ()
@@ -138,6 +145,7 @@ def resize_step(step: TorchStep, axis: int) -> tuple[int, Callable[[int], TorchS
     size = next(int(value.shape[axis]) for value in tree_leaves(step.inputs) if isinstance(value, torch.Tensor))
 
     def resize(value: Any, other: int) -> Any:
+        """Return a value in which each tensor's axis has the size `other` instead of the first input's size."""
         if value.dim() <= axis or value.shape[axis] != size:
             return value
         shape = [*value.shape]
@@ -194,6 +202,7 @@ def _checkpoint_blocks(recording: Recording, names: Sequence[str]) -> list[str]:
 
 
 def _block_of(module: str, blocks: Sequence[str]) -> str | None:
+    """Return the block that is a module or contains it, or None."""
     return next((block for block in blocks if module == block or module.startswith(f"{block}.")), None)
 
 

@@ -157,6 +157,7 @@ def _named_refusals() -> Iterator[None]:
 
 
 def _read_plan_text(path: str | Path) -> str:
+    """Return the text of a plan file. Raises InputError if the file cannot be read."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

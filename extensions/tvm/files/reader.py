@@ -112,6 +112,7 @@ def read_graph(data: bytes) -> Graph:
 
 
 def _is_compiled(attrs: object) -> bool:
+    """Return True if a graph's attributes contain those that only compiled graphs have."""
     return isinstance(attrs, dict) and not attrs.keys().isdisjoint(("shape", "dltype", "storage_id"))
 
 
@@ -235,6 +236,7 @@ class _Program:
         return sizes
 
     def _add_operation(self, k: int, node: Node, results: list[Output]) -> None:
+        """Add the operation of node number `k` with its outputs `results`; a node that does nothing becomes a view."""
         inputs = [
             self.outputs[self._index(reference, k, f"nodes[{k}].inputs[{j}]")].name
             for j, reference in enumerate(node.inputs)
@@ -251,13 +253,14 @@ class _Program:
         self.draft.declare(output.name, output.size, kind, output.pool)
 
     def _weight_names(self) -> Iterator[str]:
+        """Yield the names of the outputs of all arguments that are weights (`p0`, `p1`, …)."""
         first = self.graph.node_row_ptr
         for k, node in enumerate(self.graph.nodes):
             if node.op == "null" and _WEIGHT.fullmatch(node.name):
                 yield from (output.name for output in self.outputs[first[k] : first[k + 1]])
 
     def _index(self, reference: Reference, before: int, path: str) -> int:
-        """Return the index of a referenced output. Raises FormatError unless its node is before node `before`."""
+        """Return the index of a referenced output. Raises FormatError unless its node precedes node `before`."""
         node, output = reference[:2]
         first = self.graph.node_row_ptr
         if node >= before or output >= first[node + 1] - first[node]:
@@ -267,5 +270,5 @@ class _Program:
         return first[node] + output
 
     def _result_name(self, output: Output) -> str:
-        """Return the name of the buffer that returns an output, which for a weight is a copy."""
+        """Return the buffer name of an output that the graph returns: for a weight, that of its copy, else its own."""
         return f"#copy of {output.name}" if output.name in self.weights else output.name

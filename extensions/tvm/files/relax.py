@@ -156,7 +156,7 @@ class _Program:
                 raise FormatError(f"{line(statement)}: {rule}, got {excerpt(kind)}")
 
     def draw(self, draft: OperationsDraft) -> None:
-        """Add the buffers and operations of the program to a draft."""
+        """Add the program's buffers and operations to a draft (a program under construction)."""
         for name, size in self.values.items():
             kind: Kind = "param" if name in self.params else "constant" if name in self.weights else "plain"
             draft.declare(name, size, kind)
@@ -197,6 +197,7 @@ class _Program:
         return [name for name in self.values if name not in inside]
 
     def _bind_value(self, name: str | None, annotation: ast.expr | None, value: ast.expr) -> None:
+        """Bind `name`, unless it is None, to existing values, to a new storage or tensor, or to a call's result."""
         called = _called_name(value) if isinstance(value, ast.Call) else ""
         if isinstance(value, ast.Name | ast.Tuple | ast.Subscript):
             if name is not None:
@@ -214,6 +215,7 @@ class _Program:
             self._add_call(name, annotation, called, value)
 
     def _allocate(self, name: str, call: ast.Call, place: int) -> None:
+        """Add the tensor that a call allocates, with its storage and offset; argument `place` is its shape."""
         if not place:
             self._refuse_other_memory(
                 call, argument(call, 2, "runtime_device_index"), argument(call, 3, "storage_scope")
@@ -257,6 +259,7 @@ class _Program:
             self.steps.append(_Step(called or "call", inputs, (*written, *made), call=call))
 
     def _add_results(self, statement: ast.Return) -> None:
+        """Record the tensors that the function returns; add a copy of each returned weight."""
         names = () if statement.value is None else self._value_of_expression(statement.value)
         results = []
         for name in dict.fromkeys(_buffer_names(names)):
@@ -303,6 +306,7 @@ class _Program:
         return self._value_of_name(value.id) if isinstance(value, ast.Name) else ()
 
     def _used_buffers(self, call: ast.Call) -> Iterator[str]:
+        """Yield the name of each buffer that a call's arguments refer to."""
         for part in ast.walk(call):
             if isinstance(part, ast.Name):
                 value = self._value_of_name(part.id)
@@ -330,4 +334,5 @@ def _called_name(call: ast.Call) -> str:
 
 
 def _buffer_names(value: Value) -> tuple[str, ...]:
+    """Return the names of a value's buffers, without the None of entries that are not tensors."""
     return tuple(entry for entry in value if entry is not None)

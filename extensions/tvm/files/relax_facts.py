@@ -1,4 +1,4 @@
-"""Facts about the calls of a Relax program that other questions than `plan` need: their kinds and attributes."""
+"""Facts about the calls of a Relax program, their kinds and attributes, which the question `plan` does not need."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ def _expand_pads(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
 
 
 def _literal_value(found: ast.expr) -> object:
+    """Return the value of a Python literal, or None for any other expression."""
     try:
         return ast.literal_eval(found)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

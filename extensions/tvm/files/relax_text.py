@@ -52,6 +52,7 @@ class Dims:
         return self._check_dimension(name, found)
 
     def _check_dimension(self, name: object, found: ast.expr) -> int:
+        """Return a size that is an integer in range. Raises FormatError for anything else."""
         if not isinstance(name, int) or isinstance(name, bool) or not 0 <= name <= MAX_BYTES:
             raise FormatError(f"{line(found)}: must be a size or the name of a dimension, got {_cut(found)}")
         return name
@@ -191,6 +192,7 @@ def _is_relax_function(found: ast.AST) -> bool:
 
 
 def _is_module(mark: ast.expr) -> bool:
+    """Return True for a decorator `ir_module`, which marks a class as a module."""
     return dotted_name(mark.func if isinstance(mark, ast.Call) else mark).endswith("ir_module")
 
 
@@ -257,10 +259,12 @@ def _size_operation(found: ast.expr) -> ast.BinOp | None:
 
 
 def _is_relax(mark: ast.expr) -> bool:
+    """Return True for the decorator `R.function`."""
     return dotted_name(mark.func if isinstance(mark, ast.Call) else mark) == "R.function"
 
 
 def _shape_of(found: ast.expr, dims: Dims) -> tuple[int, ...]:
+    """Return the sizes in a shape such as `R.shape([…])`, or one size for a number. Raises FormatError."""
     if isinstance(found, ast.Call) and dotted_name(found.func) == "R.shape" and found.args:
         found = found.args[0]
     if isinstance(found, ast.Call | ast.Constant):  # A storage has one size, not a list.
@@ -271,6 +275,7 @@ def _shape_of(found: ast.expr, dims: Dims) -> tuple[int, ...]:
 
 
 def _type_name(found: ast.expr) -> str:
+    """Return the element type in `"float32"`, `R.dtype("float32")` or the like. Raises FormatError."""
     if isinstance(found, ast.Call) and len(found.args) == 1:  # The type may be a call such as R.dtype("float32").
         found = found.args[0]
     if isinstance(found, ast.Constant) and isinstance(found.value, str):

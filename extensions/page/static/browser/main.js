@@ -13,14 +13,14 @@ import { planOf, refuseColumns, rowsOf } from "./rows.js";
 const EXAMPLE = "id,lower,upper,size,alignment\ninput,0,2,64,1\nconv1,1,3,96,16\nconv2,2,4,96,16\nskip,1,5,40,8\noutput,3,5,32,1\n";
 const MOST_SECONDS = 60;
 
-/** The core, which the page has in itself. @returns {Promise<WebAssembly.Module>} */
+/** Return the compiled core, which is stored in the page. @returns {Promise<WebAssembly.Module>} */
 async function unpackedCore() {
   const packed = /** @type {HTMLElement} */ (document.getElementById("core"));
   const bytes = Uint8Array.from(atob(packed.textContent ?? ""), (sign) => sign.charCodeAt(0));
   return WebAssembly.compile(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer());
 }
 
-/** Plan the rows in an instance of their own, whose memory goes with it. @param {WebAssembly.Module} core @param {import("./rows.js").Rows} given */
+/** Return the core's answer for the rows; its instance is then freed. @param {WebAssembly.Module} core @param {import("./rows.js").Rows} given */
 async function answerOf(core, given) {
   /** @type {Record<string, (...words: any[]) => number>} */
   const system = Object.fromEntries(WebAssembly.Module.imports(core).map(({ name }) => [name, () => 52 /* not supported */]));
@@ -57,13 +57,13 @@ const stage = h("div");
 stage.style.display = "contents"; // the picture takes the height that is left
 let title = "buffers";
 
-/** Say why there is no plan, and show none. @param {any} error */
+/** Show why there is no plan, and remove the previous plan. @param {any} error */
 function refuse(error) {
   fill(stage);
   fill(said, h("span", { class: "alarm" }, nameText(error.message, 1000)));
 }
 
-/** Plan the list, and show its plan. */
+/** Plan the list of buffers, and show the plan. */
 async function plan() {
   fill(said, "planning …");
   await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));

@@ -3,25 +3,25 @@
 
 const MOST = 2n ** 63n - 1n;
 const FREE = -(2n ** 63n);
-/** The fields that are planned with here; `hint`, `traffic` and those of pools after `reserved` change no plan of one memory for its peak. */
+/** Fields that this page's planner uses; `hint`, `traffic` and the pool fields after `reserved` do not affect the peak of one memory. */
 const TAKEN = {
   "": ["buffers", "conflicts", "format", "interval", "name", "objective", "pools"],
   "buffers": ["id", "size", "start", "end", "lifetimes", "alignment", "offset", "pools", "hint", "traffic"],
   "pools": ["name", "size", "alignment", "base_address", "reserved", "bank_size", "cost", "device"],
 };
-/** The other fields of problems, which say nothing where they are empty. */
+/** Other fields of problems; they are accepted only if they are empty. */
 const OTHERS = ["alias_of", "alias_offset", "bank", "end_at_most", "equal_use", "forbid_pools", "may_share", "no_cross", "offset_mod",
   "relative", "reuse", "same_offset", "together"];
 const COLUMNS = ["id", "lower", "upper", "start", "end", "size", "alignment", "offset", "gaps", "alias_of", "alias_offset", "rest", "placed", "pool"];
 
 /** @typedef {{name: string, capacity: bigint, ids: any[], lives: [bigint, bigint][][], rows: BigInt64Array}} Rows */
 
-/** What a rule says that this page does not plan with. @param {string} what @param {string} rule @returns {Error} */
+/** Return the error for a rule of a problem that this page cannot plan. @param {string} what @param {string} rule @returns {Error} */
 function refusal(what, rule) {
   return new Error(`${what}: ${rule}; memplan plan FILE takes problems with every rule`);
 }
 
-/** Refuse what a row has beyond the fields that are taken. @param {keyof typeof TAKEN} kind @param {string} at @param {any} row */
+/** Throw an Error if a row has a field that this page's planner does not use. @param {keyof typeof TAKEN} kind @param {string} at @param {any} row */
 function refuseOthers(kind, at, row) {
   if (row === null || typeof row !== "object" || Array.isArray(row)) throw new Error(`${at}: must be an object`);
   for (const [name, value] of Object.entries(row)) {
@@ -31,7 +31,7 @@ function refuseOthers(kind, at, row) {
   }
 }
 
-/** Refuse a table with a column that says what this page does not read. @param {string} text */
+/** Throw an Error if a table has a column that this page does not read. @param {string} text */
 export function refuseColumns(text) {
   const other = text.replace(/^\ufeff/, "").split(/\r?\n/, 1)[0].split(",").find((name) => !COLUMNS.includes(name.replaceAll('"', "")));
   if (other !== undefined) throw refusal(`column ${other}`, `this page reads ${COLUMNS.slice(0, 7).join(", ")}`);
@@ -50,7 +50,7 @@ function listed(value, name) {
   return value;
 }
 
-/** Ranges in their order, those that touch joined. @param {[bigint, bigint][]} ranges @returns {[bigint, bigint][]} */
+/** Return ranges in ascending order, with ranges that touch merged. @param {[bigint, bigint][]} ranges @returns {[bigint, bigint][]} */
 function joined(ranges) {
   /** @type {[bigint, bigint][]} */ const found = [];
   for (const [begin, end] of [...ranges].sort(([a], [b]) => (a < b ? -1 : Number(a > b)))) {
@@ -61,7 +61,7 @@ function joined(ranges) {
   return found;
 }
 
-/** The lifetimes of a buffer, half-open. @param {any} row @param {string} at @param {bigint} more  what a closed end lacks @returns {[bigint, bigint][]} */
+/** Return a buffer's half-open lifetimes. @param {any} row @param {string} at @param {bigint} more  what a closed end lacks @returns {[bigint, bigint][]} */
 function livesOf({ start, end, lifetimes }, at, more) {
   if (lifetimes && (start ?? end ?? null) !== null) throw new Error(`${at}.lifetimes: must not be given beside start and end`);
   const given = lifetimes ? listed(lifetimes, `${at}.lifetimes`) : (start ?? end ?? null) === null ? [] : [[start, end]];
@@ -74,7 +74,7 @@ function livesOf({ start, end, lifetimes }, at, more) {
   }));
 }
 
-/** The least common multiple. @param {bigint} a @param {bigint} b @returns {bigint} */
+/** Return the least common multiple of two numbers. @param {bigint} a @param {bigint} b @returns {bigint} */
 function multipleOf(a, b) {
   let [x, y] = [a, b];
   while (y) [x, y] = [y, x % y];
@@ -82,7 +82,7 @@ function multipleOf(a, b) {
 }
 
 /**
- * The numbers of a problem; throws an Error with a sentence for a rule that this page does not plan with, and for a wrong value.
+ * Return a problem as numbers for the core. Throws an Error for a rule that this page cannot plan, and for a wrong value.
  * @param {any} problem @param {number} seconds  the limit of the search @returns {Rows}
  */
 export function rowsOf(problem, seconds) {
@@ -133,7 +133,7 @@ export function rowsOf(problem, seconds) {
 const number = (/** @type {bigint} */ value) => (Number.isSafeInteger(Number(value)) ? Number(value) : value);
 
 /**
- * The plan in an answer of the core, and what was checked of it; throws an Error where the core refuses the problem.
+ * Return the plan in the core's answer, with the results of its checks. Throws an Error if the core refuses the problem.
  * @param {Rows} given @param {BigInt64Array} answer @param {(rule: number) => string} ruleText
  */
 export function planOf({ name, capacity, ids, lives }, answer, ruleText) {

@@ -13,16 +13,16 @@ import { nameText, sizeText } from "../text.js";
 
 /** @typedef {import("./state.js").Entry} Entry */
 
-/** What a point of a chart is called. @param {any} point @param {number} k */
+/** Return the label of a chart's point. @param {any} point @param {number} k */
 const pointText = ({ sizes }, k) => sizes
   ? Object.entries(sizes).map(([name, size]) => `${name} ${sizeText(Number(size))}`).join(", ") : `point ${k}`;
 
-/** The parts of answers that a picture shows, or that stand in words above it. @type {Record<string, string[]>} */
+/** The fields of answers that a picture or a sentence above it already shows. @type {Record<string, string[]>} */
 const DRAWN = { shapes: ["bound"],
   repairs: ["status", "stop_reason", "explanation"],
   order: ["points", "recomputed", "status", "peak", "lower_bound", "gap", "given_peak", "saved_bytes", "moves", "placed_peak", "placed_status"] };
 
-/** The problem and the plan that an answer holds, or that it is about. @param {Entry} entry @returns {{problem: any, plan: any}} */
+/** Return the problem and the plan that an answer contains or refers to. @param {Entry} entry @returns {{problem: any, plan: any}} */
 export function plannedIn({ answer, request, plan: known }) {
   const value = answer?.value ?? {};
   const plan = [value, value.plan, value.better?.plan, value.again?.plan, value.planned?.plan].find((one) => Array.isArray(one?.placements) && "peak" in one)
@@ -32,7 +32,7 @@ export function plannedIn({ answer, request, plan: known }) {
 }
 
 /**
- * Show an answer in an element; returns the view of the plan in it, if there is one.
+ * Show an answer in an element; return the view of its plan, if it has one.
  * @param {HTMLElement} element @param {Entry} entry @param {(name: string) => string} style @param {import("./session.js").Session} session
  */
 export function openAnswer(element, entry, style, session) {
@@ -70,7 +70,7 @@ export function openAnswer(element, entry, style, session) {
 }
 
 /**
- * Draw what an answer holds; undefined where that is nothing.
+ * Draw an answer's picture; return undefined if the answer has none.
  * @param {HTMLElement} stage @param {Entry} entry @param {(name: string) => string} style @param {import("./session.js").Session} session
  */
 function drawn(stage, entry, style, session) {
@@ -122,7 +122,7 @@ function drawn(stage, entry, style, session) {
   return openPlan(stage, { title: name, problem, plan, names, isPending: true }, style, session.actions(problem, names));
 }
 
-/** The chart of an answer with points; null for others. @param {any} value @param {Entry} entry */
+/** Return the chart of an answer with points; null for other answers. @param {any} value @param {Entry} entry */
 function pointsOf(value, { request, name, view: chart }) {
   if (!chart) return null;
   const all = (value?.points ?? value?.recomputed?.points ?? []).filter((/** @type {any} */ point) => typeof point?.[chart.x] === "number");
@@ -136,7 +136,7 @@ function pointsOf(value, { request, name, view: chart }) {
   return { title: name, x, y, points, base, opens: base ? "free" : null, isPlanned: chart.is_planned, operations: value.operations, tensors: value.tensors };
 }
 
-/** The view of an order, as `order_page` packs it. @param {any} graph @param {any} value @param {string} title */
+/** Return the view of an order in the form that `order_page` packs. @param {any} graph @param {any} value @param {string} title */
 function orderView(graph, value, title) {
   const every = graph.ops.map((/** @type {any} */ _, /** @type {number} */ k) => k);
   const given = bytesAlong(graph, every);
@@ -153,7 +153,7 @@ function operationText(graph, k) {
   return graph.ops[k]?.name || graph.ops[k]?.kind || `operation ${k}`;
 }
 
-/** The names of times where operations run in an order, one after the other. @param {any} graph @param {any} row  with an `order` */
+/** Return the operations as names of the times, if one operation runs at each time. @param {any} graph @param {any} row  with an `order` */
 function stepsOf(graph, { order, planned }) {
   const last = Math.max(...(planned?.problem.buffers ?? []).map((/** @type {any} */ row) => Number(row.end ?? 0)), 0);
   if (!graph?.ops || !order || last > order.length + 1) return null;
@@ -162,7 +162,7 @@ function stepsOf(graph, { order, planned }) {
 }
 
 /**
- * Open the stairs of two symbols: what fits by the plan, and what no plan can pass.
+ * Open the stairs of two symbols: the values at which the plan fits, and those at which no plan can fit.
  * @param {HTMLElement} element @param {any} value @param {(name: string) => string} style
  */
 function openStairs(element, { stairs, stairs_of_any_plan: others, capacity }, style) {

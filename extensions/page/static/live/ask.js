@@ -16,10 +16,10 @@ import { hasPlan, shown } from "./state.js";
 
 const JOBS = 30;
 const PLANS = ["Plan", "PlanAndProblem"];
-/** What a page asks for beyond the defaults, as it draws it. @type {Record<string, any>} */
+/** Options that the page adds to each request, because it draws their results. @type {Record<string, any>} */
 const DRAWN = { with_plan: true, with_plans: true, point: "all" };
 
-/** The dialog of all questions. @param {{session: Session, again: import("./state.js").Again}} props */
+/** The dialog that lists all questions. @param {{session: Session, again: import("./state.js").Again}} props */
 export function Ask({ session, again }) {
   const [known, setKnown] = useState(/** @type {{all: Question[], jobs: any[]} | null} */ (null));
   const [kind, setKind] = useState(again.kind ?? "");
@@ -53,7 +53,7 @@ export function Ask({ session, again }) {
     </div>`;
 }
 
-/** The form of a question. @param {{question: Question, jobs: any[], session: Session, again: import("./state.js").Again}} props */
+/** The form for one question. @param {{question: Question, jobs: any[], session: Session, again: import("./state.js").Again}} props */
 function Form({ question, jobs, session, again }) {
   const { state, files } = session;
   const entries = [...state.entries.slice(0, state.at + 1).reverse(), ...state.entries.slice(state.at + 1).reverse()];
@@ -118,7 +118,7 @@ function Form({ question, jobs, session, again }) {
 }
 
 /**
- * An option: a box, a list or a text; what is left as it is, is not sent.
+ * The field of one option: a box, a list or a text. An unchanged option is not sent.
  * @param {{option: import("./questions.js").Option, value: any, change: (value: any) => void}} props
  */
 function OptionField({ option: { name, schema, says, value: usual }, value, change }) {
@@ -134,17 +134,17 @@ function OptionField({ option: { name, schema, says, value: usual }, value, chan
     " ")}</span>${field}<small>${coded(says)}</small></label>`;
 }
 
-/** The paragraphs of a text, each without the ends of its lines. @param {string} text */
+/** Return the paragraphs of a text, without their line breaks. @param {string} text */
 export function paragraphs(text) {
   return text.split(/\n\s*\n/).map((part) => part.replace(/\s*\n\s*/g, " ").trim()).filter(Boolean);
 }
 
-/** A text with what stands between backticks as code. @param {string} text */
+/** Return a text whose parts between backticks are code elements. @param {string} text */
 function coded(text) {
   return text.split(/`+/).map((part, k) => (k % 2 ? html`<code>${part}</code>` : part));
 }
 
-/** What an entry has for an input; undefined for nothing. @param {Input} input @param {import("./state.js").Entry} entry */
+/** Return the value that an entry offers for an input, or undefined. @param {Input} input @param {import("./state.js").Entry} entry */
 function offered({ models, name }, entry) {
   const { problem, plan, about = entry.name } = entry;
   const isPlanned = problem && Array.isArray(plan?.placements);
@@ -220,7 +220,7 @@ async function valueFrom(input, source, { text, file }, session) {
   }
 }
 
-/** The value of an input in a file. @param {Input} input @param {File} file @param {Session} session */
+/** Return the value of an input that is read from a file. @param {Input} input @param {File} file @param {Session} session */
 async function fileValue(input, file, session) {
   const { models, takesBytes } = input;
   const { service } = session;
@@ -238,7 +238,7 @@ async function fileValue(input, file, session) {
 }
 
 /**
- * The text that a field begins with: the example, or sizes about the peak of the problem on show.
+ * Return the initial text of a field: the example, or sizes near the peak of the shown problem.
  * @param {Input} input @param {any} problem @param {any} plan
  */
 function exampleText({ name, example, isRequired }, problem, plan) {

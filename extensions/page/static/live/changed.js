@@ -1,7 +1,7 @@
 // @ts-check
 // A problem as a lever or a point of a chart has changed it.
 
-/** A problem with other sizes of pools, alignments and buffers. @param {any} problem @param {{sizes?: any, alignment?: number, changes: any[]}} by */
+/** Return a problem with changed pool sizes, alignments and buffers. @param {any} problem @param {{sizes?: any, alignment?: number, changes: any[]}} by */
 export function changedBy(problem, { sizes = {}, alignment, changes }) {
   const buffers = problem.buffers.flatMap((/** @type {any} */ row) => {
     const change = changes.find(({ buffer }) => buffer === row.id);

@@ -5,7 +5,7 @@ import { h, table } from "../dom.js";
 
 const MOST_LEVELS = 6;
 
-/** A schema in the form of the JSON that it describes, as lines. @param {any} schema @param {any} document @param {number} level @returns {string} */
+/** Return the JSON form that a schema describes, as lines. @param {any} schema @param {any} document @param {number} level @returns {string} */
 export function shape(schema, document, level = 0) {
   const indent = "  ".repeat(level + 1);
   if (!schema || schema === true) return "any";

@@ -10,7 +10,7 @@ const AT_ONCE = 50;
 const STATES = ["queued", "running", "succeeded", "cancelled", "failed", "expired"];
 const HEADS = ["job", "question", "state", "buffers", "peak", "bound", "created", "actions"];
 
-/** The dialog of jobs. @param {{session: Session}} props */
+/** The dialog that lists the jobs. @param {{session: Session}} props */
 export function Jobs({ session }) {
   const { service } = session;
   const [jobs, setJobs] = useState(/** @type {any[] | null} */ (null));
@@ -55,7 +55,7 @@ export function Jobs({ session }) {
     <div class="row">${next && html`<button type="button" onClick=${more}>More</button>`}</div></div>`;
 }
 
-/** Go from a row of the list to the next one, or from the search to the first, by arrow keys. @param {any} event */
+/** Move the focus from a row of the list to the next, or from the search field to the first row, by arrow keys. @param {any} event */
 function walk({ key, target, currentTarget }) {
   const by = { ArrowDown: 1, ArrowUp: -1 }[/** @type {"ArrowUp"} */ (key)];
   const rows = [...currentTarget.querySelectorAll("tbody tr")];

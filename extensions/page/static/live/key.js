@@ -6,7 +6,7 @@ import { dialog, h } from "../dom.js";
 /** @type {Promise<string | null> | null} */
 let asking = null;
 
-/** Ask for a key, once for all calls that wait for it; null: none is given. @param {boolean} wasRefused  the one before */
+/** Ask the user for a key, once for all calls that wait for it; return null if the user gives none. @param {boolean} wasRefused  the one before */
 export function askKey(wasRefused) {
   asking ??= asked(wasRefused).finally(() => {
     asking = null;

@@ -19,7 +19,7 @@ import { before, hasPlan, isRunning, said, shown } from "./state.js";
 
 /** @typedef {import("./state.js").State} State */
 
-/** The jobs on the first screen. */
+/** The number of jobs on the first screen. */
 const RECENT = 8;
 
 /** The whole page. @param {{state: State, session: Session}} props */
@@ -78,7 +78,7 @@ function Chooser({ text, class: kind, session }) {
     <button type="button" class=${kind} onClick=${() => field.current?.click()}>${text}</button>`;
 }
 
-/** Save this page, copy its link. @param {{state: State, session: Session}} props */
+/** The buttons that save the page and copy its link. @param {{state: State, session: Session}} props */
 function Share({ state, session }) {
   const [isCopied, setCopied] = useState(false);
   const entry = shown(state);
@@ -102,7 +102,7 @@ function Share({ state, session }) {
       : "Copy link"}</button>`;
 }
 
-/** The strip of a job that goes on: peak and bound over time. @param {{watch: {began: number, limit: number}, entry: import("./state.js").Entry}} props */
+/** The strip that shows a running job's peak and bound over time. @param {{watch: {began: number, limit: number}, entry: import("./state.js").Entry}} props */
 function Watch({ watch, entry }) {
   const chart = useRef(/** @type {HTMLElement | null} */ (null));
   const [now, setNow] = useState(Date.now());
@@ -131,7 +131,7 @@ function bytesOf(value) {
   return value === null || value === undefined ? null : Number(value);
 }
 
-/** The first screen. @param {{session: Session}} props */
+/** The first screen of the page. @param {{session: Session}} props */
 function Welcome({ session }) {
   const [jobs, setJobs] = useState(/** @type {any[]} */ ([]));
   useEffect(() => {
@@ -161,7 +161,7 @@ function agoText(date) {
     : new Date(date).toLocaleDateString();
 }
 
-/** What is on show: a picture that draws itself, anew when the entry, its plan or its answer is another one. @param {{state: State, session: Session}} props */
+/** The shown picture, which is drawn again when its entry, plan or answer changes. @param {{state: State, session: Session}} props */
 function Stage({ state, session }) {
   const element = useRef(/** @type {HTMLElement | null} */ (null));
   const drawn = useRef(/** @type {any} */ (null));
@@ -205,7 +205,7 @@ async function draw(element, state, session, drawn) {
   return true;
 }
 
-/** A dialog that is open while it is drawn. @param {{label: string, kind: string, close: () => void, children?: any}} props */
+/** A dialog that is open as long as it is rendered. @param {{label: string, kind: string, close: () => void, children?: any}} props */
 function Modal({ label, kind, close, children }) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useLayoutEffect(() => element.current?.showModal(), []);

@@ -14,9 +14,9 @@ import { readSize } from "../sizes.js";
 
 /** @typedef {{x: string, y: string, name: [string, string], unit: [string, string], drawn: string[], is_planned: boolean}} View  a chart of points */
 
-/** A number of bytes with a unit, as the command takes it. */
+/** Matches a number of bytes with a unit, as the command accepts it. */
 const SIZE = /^[0-9.]+ ?[kKMGTPE]i?B?$/;
-/** What every file may say, which tells nothing of it. */
+/** Fields that any file may have, which do not tell its kind. */
 const COMMON = ["format", "name"];
 
 /** The questions of a service. */
@@ -45,7 +45,7 @@ export class Questions {
   }
 
   /**
-   * The questions, and their inputs, that a value of JSON is meant for, by the names of its fields; those that need it first.
+   * Return the questions and inputs that accept a JSON value, judged by its field names; questions that require the input come first.
    * @param {any} value @returns {{kind: string, input: string}[]}
    */
   takers(value) {
@@ -54,7 +54,7 @@ export class Questions {
       .sort((a, b) => Number(b.isRequired) - Number(a.isRequired));
   }
 
-  /** True where a value of JSON is one of an input's models, by the names of its fields. @param {Input} input @param {any} value */
+  /** Return true if a JSON value has the field names of one of an input's models. @param {Input} input @param {any} value */
   isMeant({ models }, value) {
     const names = Object.keys(value).filter((name) => !COMMON.includes(name));
     return names.length > 0 && models.some((model) => {
@@ -74,15 +74,14 @@ function nameOf(schema) {
   return schema?.$ref?.split("/").at(-1);
 }
 
-/** A schema without the choice of nothing. @param {any} schema */
+/** Return a schema without its null alternative. @param {any} schema */
 function plain(schema) {
   const some = schema.anyOf?.filter((/** @type {any} */ one) => one.type !== "null");
   return some?.length === 1 ? some[0] : schema;
 }
 
 /**
- * The value that a text of a field stands for; the service says what is wrong with it. Lists are parted by commas, what
- * has names is `name=value`, and JSON is taken as it is.
+ * Return the value of a field's text; the service checks it. Commas separate list entries, named entries are `name=value`, and JSON is used unchanged.
  * @param {any} schema @param {string} text
  */
 export function valueOf(schema, text) {
@@ -98,13 +97,13 @@ export function valueOf(schema, text) {
   }));
 }
 
-/** A number where one may stand, else the text. @param {any} schema @param {string} text */
+/** Return a number if the schema allows one, else the text. @param {any} schema @param {string} text */
 function single(schema, text) {
   if (schema?.type === "integer" && SIZE.test(text)) return readSize(text);
   return schema?.type !== "string" && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
-/** A default as its field shows it. @param {any} value */
+/** Return a default value as its field shows it. @param {any} value */
 export function textOf(value) {
   if (value === null || value === undefined) return "";
   if (Array.isArray(value) && value.every((one) => typeof one !== "object")) return value.join(", ");

@@ -7,7 +7,7 @@ const KEY = "memplan-key";
 const FIRST_WAIT_MS = 300;
 const LONGEST_WAIT_MS = 5_000;
 
-/** A call that the service refused: its sentences, and its status. */
+/** A call that the service refused, with its sentences and its HTTP status. */
 export class Refusal extends Error {
   /** @param {number} status @param {string[]} sentences */
   constructor(status, sentences) {
@@ -25,7 +25,7 @@ export class PlanService {
   }
 
   /**
-   * The answer of a call, as a response; throws a Refusal.
+   * Return the response of a call. Throws a Refusal.
    * @param {string} method @param {string} path @param {{body?: BodyInit, headers?: Record<string, string>, signal?: AbortSignal, isQuiet?: boolean}} [call]
    * @returns {Promise<Response>}
    */
@@ -54,7 +54,7 @@ export class PlanService {
     return parsed(await (await this.call("GET", path, { signal })).text());
   }
 
-  /** What a call answers, without a question for a key; null where it is refused. @param {string} path */
+  /** Return the result of a call that must not ask for a key; null if the service refuses it. @param {string} path */
   known(path) {
     return this.call("GET", path, { isQuiet: true }).then((answer) => answer.text()).then(parsed, () => null);
   }
@@ -64,7 +64,7 @@ export class PlanService {
     return parsed(await (await this.call(method, path, { body: written(value), headers: { "Content-Type": "application/json", ...headers } })).text());
   }
 
-  /** What a file of another system holds, and the job that read it: an address that keeps it has the names of operations, too. @param {File} file */
+  /** Return the contents of another system's file, and the job that read it; the address of that job also preserves names of operations. @param {File} file */
   async imported(file) {
     const query = new URLSearchParams({ name: file.name.slice(-200), program: "true", time_limit_s: "60" });
     const headers = { "Content-Type": "application/octet-stream" };
@@ -83,7 +83,7 @@ export class PlanService {
     return this.post(`/v1/jobs?kind=${kind}`, request, { "Idempotency-Key": crypto.randomUUID?.() ?? String(Math.random()) });
   }
 
-  /** The answer of a job that has ended, with its lines; null: it has none. @param {string} id @param {AbortSignal} [signal] */
+  /** Return the answer of an ended job with its text lines; null if it has none. @param {string} id @param {AbortSignal} [signal] */
   async answered(id, signal) {
     const path = `/v1/jobs/${id}/result`;
     try {
@@ -95,22 +95,22 @@ export class PlanService {
     }
   }
 
-  /** End a job. @param {string} id */
+  /** Stop a job. @param {string} id */
   stop(id) {
     return this.call("DELETE", `/v1/jobs/${id}`).then((answer) => answer.text()).then(parsed);
   }
 
-  /** Remove a job that has ended. @param {string} id */
+  /** Delete a job that has ended. @param {string} id */
   async forget(id) {
     await this.call("DELETE", `/v1/jobs/${id}?forget=true`);
   }
 
-  /** Give a job another name. @param {string} id @param {string} name */
+  /** Rename a job. @param {string} id @param {string} name */
   rename(id, name) {
     return this.post(`/v1/jobs/${id}`, { name }, {}, "PATCH");
   }
 
-  /** Yield the events of a job until it has ended; goes on where a connection broke, after an event `lost`. @param {string} id @param {AbortSignal} signal */
+  /** Yield the events of a job until it ends. After a lost connection, yield the event `lost` and reconnect. @param {string} id @param {AbortSignal} signal */
   async *events(id, signal) {
     let last = 0;
     for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(LONGEST_WAIT_MS, 1.5 * wait)) {

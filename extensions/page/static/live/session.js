@@ -14,15 +14,15 @@ import { PlanService, Refusal } from "./service.js";
 import { EMPTY, before, next, shown } from "./state.js";
 
 const DRAW_EVERY_MS = 700;
-/** The seconds that a comparison may take: that of thousands of buffers, all of which moved, takes ten and more. */
+/** The time limit of a comparison in seconds; for thousands of buffers that all moved, it takes ten or more. */
 const COMPARE_S = 120;
-/** The files that were opened last, which questions may be about. */
+/** The number of recently opened files that questions can refer to. */
 const FILES = 5;
-/** A sentence about an input or an option without which a question has no answer. */
+/** Matches a sentence about a required input or option that is missing. */
 const LACKS = /^\w+: is required/;
 const ENDED = /** @type {Record<string, string>} */ ({ succeeded: "done", cancelled: "stopped", failed: "failed", expired: "not finished in time" });
 
-/** The page's doings over a service; `changed` takes each new state. */
+/** The page's actions on a service; `changed` receives each new state. */
 export class Session {
   /** @param {(state: import("./state.js").State) => void} changed */
   constructor(changed) {
@@ -37,18 +37,18 @@ export class Session {
     window.addEventListener("popstate", (event) => this.wentBack(event.state));
   }
 
-  /** Take an event. @param {import("./state.js").Event} event */
+  /** Apply an event to the state. @param {import("./state.js").Event} event */
   happened(event) {
     this.state = next(this.state, event);
     this.changed(this.state);
   }
 
-  /** What the service can be asked. */
+  /** Return the questions of the service. */
   questions() {
     return (this.asked ??= this.service.get("openapi.json").then((document) => (this.known = new Questions(document))));
   }
 
-  /** What the service finds of a plan, asked once for each; null where it is refused. @param {any} problem @param {any} plan @returns {Promise<any>} */
+  /** Return the service's verdict on a plan, asked once per plan; null if refused. @param {any} problem @param {any} plan @returns {Promise<any>} */
   verdict(problem, plan) {
     const known = this.verdicts.get(plan) ?? this.service.post("/v1/verify", { problem, plan, options: { places: true } }).catch((error) => {
       if (error instanceof Refusal && error.status === 422) this.happened({ kind: "failed", errors: error.sentences });
@@ -58,12 +58,12 @@ export class Session {
     return known;
   }
 
-  /** The view of a plan with its verdict. @param {any} problem @param {any} plan @param {string} name @param {any} [names] */
+  /** Return the view of a plan with its verdict. @param {any} problem @param {any} plan @param {string} name @param {any} [names] */
   async judgedView(problem, plan, name, names) {
     return { kind: "plan", title: name, problem, plan, names, inspection: plan && await this.verdict(problem, plan) };
   }
 
-  /** Do something, and show what is wrong with it as text. @param {() => Promise<void>} work */
+  /** Run an action, and show its error as text. @param {() => Promise<void>} work */
   async guarded(work) {
     this.happened({ kind: "dismissed" });
     try {
@@ -110,7 +110,7 @@ export class Session {
     });
   }
 
-  /** Show something new. @param {Partial<import("./state.js").Entry> & {name: string}} entry */
+  /** Show a new entry. @param {Partial<import("./state.js").Entry> & {name: string}} entry */
   show(entry) {
     // What cannot be drawn is refused here, before anything changes.
     if (entry.problem) new PlanModel({ plan: null, ...entry, title: entry.name, problem: entry.problem });
@@ -119,13 +119,13 @@ export class Session {
     this.remember();
   }
 
-  /** Let go of the job that is followed; it goes on at the service. @param {import("./state.js").State["dialog"]} dialog  what stays open */
+  /** Stop following the current job, which continues on the service. @param {import("./state.js").State["dialog"]} dialog  what stays open */
   leave(dialog = null) {
     this.following.abort();
     this.happened({ kind: "left", dialog });
   }
 
-  /** Make a step of the browser's history of what is on show, unless the last one is of that. */
+  /** Add the shown entry to the browser's history, unless the latest step is already for it. */
   remember() {
     const { state } = this;
     const entry = shown(state);
@@ -166,7 +166,7 @@ export class Session {
     await this.submitted({ problem: problem.name ? problem : { ...problem, name: entry.name }, options: { time_limit_s: seconds } }, problem);
   }
 
-  /** Plan what is on show with as few moves as can be from what it is compared with. */
+  /** Plan the shown problem with as few moved buffers as possible, compared with the earlier plan. */
   keepPlaces() {
     return this.guarded(async () => {
       const [old, now] = [before(this.state), /** @type {import("./state.js").Entry} */ (shown(this.state))];
@@ -175,7 +175,7 @@ export class Session {
     });
   }
 
-  /** Submit a job of a plan for the problem on show. @param {any} request @param {any} problem @param {number} [than]  the entry to compare it with */
+  /** Submit a planning job for the shown problem. @param {any} request @param {any} problem @param {number} [than]  the entry to compare it with */
   async submitted(request, problem, than) {
     this.leave();
     this.happened({ kind: "sending" });
@@ -215,7 +215,7 @@ export class Session {
   }
 
   /**
-   * What the panel of a plan may ask: questions by their forms, plans of the problem as it is changed, and a lever's plan to be opened.
+   * Return the requests that a plan's panel can make: questions by their forms, plans of the changed problem, and opening a lever's plan.
    * @param {any} problem @param {any} [names] @returns {import("../plan_view.js").PlanOptions}
    */
   actions(problem, names = null) {
@@ -224,13 +224,13 @@ export class Session {
       ask: (kind, options) => this.ask({ kind, options }), open: (more) => this.lever(problem, names, more), verdict: (...plan) => this.verdict(...plan) };
   }
 
-  /** The problem and the plan of a point of a chart. @param {any} problem @param {any} point */
+  /** Return the problem and the plan of a chart's point. @param {any} problem @param {any} point */
   async plannedAt(problem, { sizes, alignment, changes = [] }) {
     const changed = changedBy(problem, { sizes, alignment, changes });
     return { problem: changed, plan: await this.service.post("/v1/plan", { problem: changed, options: { time_limit_s: 2 } }) };
   }
 
-  /** Plan a problem as a lever has changed it. @param {any} given @param {any} names @param {any} more  what the service was asked */
+  /** Plan a problem that a lever has changed. @param {any} given @param {any} names @param {any} more  what the service was asked */
   lever(given, names, { changes, sizes, options, said }) {
     const { name = "plan", read = null } = shown(this.state) ?? {};
     const some = (changes ?? []).map((/** @type {any[]} */ [one]) => one);
@@ -240,7 +240,7 @@ export class Session {
     this.start();
   }
 
-  /** Show how a job goes on, until it has ended. @param {any} job */
+  /** Show the progress of a job until it ends. @param {any} job */
   follow(job) {
     this.following.abort();
     this.following = new AbortController();
@@ -253,7 +253,7 @@ export class Session {
     }));
   }
 
-  /** Take the events of a job until it has ended. @param {any} job @param {AbortSignal} signal */
+  /** Process the events of a job until it ends. @param {any} job @param {AbortSignal} signal */
   async watched(job, signal) {
     const phase = (/** @type {import("./state.js").Phase} */ now) => {
       if (this.state.phase !== "stopping" && this.state.phase !== now) this.happened({ kind: "phase", phase: now });
@@ -275,7 +275,7 @@ export class Session {
     if (!signal.aborted) await (job.kind === "plan" ? this.ended(job.id, signal) : this.answered(job.id, signal));
   }
 
-  /** Take the best plan so far of a job. @param {string} id @param {AbortSignal} signal */
+  /** Fetch the best plan that a job has found so far. @param {string} id @param {AbortSignal} signal */
   async fetched(id, signal) {
     try {
       const plan = await this.service.get(`/v1/jobs/${id}/plan`, signal);
@@ -300,7 +300,7 @@ export class Session {
     this.happened({ kind: "ended", note: endText(job), errors });
   }
 
-  /** Take the answer of a job of another kind than a plan. @param {string} id @param {AbortSignal} [signal] */
+  /** Fetch the answer of a job that is not a plan. @param {string} id @param {AbortSignal} [signal] */
   async answered(id, signal) {
     const job = await this.service.get(`/v1/jobs/${id}`, signal);
     const answer = await this.service.answered(id, signal);
@@ -353,7 +353,7 @@ export class Session {
     this.remember();
   }
 
-  /** The view of the plan on show and the one before it. @param {import("./state.js").State} state @returns {Promise<any>} */
+  /** Return the comparison view of the shown plan and the one before it. @param {import("./state.js").State} state @returns {Promise<any>} */
   async comparison(state) {
     const [old, now] = [before(state), shown(state)];
     if (!old || !now) return null;
@@ -363,7 +363,7 @@ export class Session {
     return { kind: "comparison", title: `${old.name} and ${now.name}`, before: one, after: two, facts };
   }
 
-  /** The views of what is on show, for a page that is saved. @returns {Promise<any[]>} */
+  /** Return the shown views for a page that is saved. @returns {Promise<any[]>} */
   async views() {
     const { state } = this;
     const entry = shown(state);
@@ -377,19 +377,19 @@ export class Session {
   }
 }
 
-/** The seconds from the submission of a job to its end. @param {any} job */
+/** Return the seconds from the submission of a job to its end. @param {any} job */
 function secondsOf(job) {
   return (Date.parse(job.finished_at) - Date.parse(job.created_at)) / 1000;
 }
 
-/** How a job ended. @param {any} job */
+/** Return a text that tells how a job ended. @param {any} job */
 function endText(job) {
   const seconds = secondsOf(job);
   const said = job.plan_status === "infeasible" ? "does not fit" : job.kind === "plan" && job.state === "succeeded" ? "planned" : ENDED[job.state] ?? job.state;
   return `${said} in ${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
 }
 
-/** How far a job is, in the words of its event. @param {any} data */
+/** Return a text about the progress of a job, in the words of its event. @param {any} data */
 function progressText(data) {
   const bytes = (/** @type {string} */ name, /** @type {any} */ value) =>
     (typeof value === "number" && /peak|bytes|bound/.test(name) ? sizeText(value) : value);

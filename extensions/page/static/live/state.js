@@ -4,17 +4,16 @@
 /** @typedef {import("../film_view.js").Frame} Frame */
 /** @typedef {{value: any, lines: string}} Answer */
 /**
- * Something that was opened. `given` is the problem as its file has it, `problem` the one that the plan is for: with the
- * capacity that was wanted. What another question than `plan` was asked has its `kind`, the name of what it is `about`,
- * the `request` and the `answer`. `read` is the job that read the file, which knows the `names` of operations; `frames`
- * are how peak and bound closed in; `than` is the position of the entry that it is compared with, where not the last one.
+ * An opened problem or answer. `given` is the problem in the file, `problem` the one that the plan solves, with the requested capacity. An answer to another
+ * question than `plan` has its `kind`, the name of what it is `about`, the `request` and the `answer`. `read` is the job that read the file and knows the
+ * `names` of operations; `frames` are the peaks and bounds over the search; `than` is the position of the entry to compare with, if not the previous one.
  * @typedef {{name: string, about?: string, given: any, problem: any, plan: any, names: any, job: string | null, read: string | null,
  *   kind: string | null, request: any, answer: Answer | null, frames: Frame[], graph?: any, than?: number,
  *   view?: import("./questions.js").View}} Entry
  */
 /** @typedef {"idle" | "sending" | "waiting" | "searching" | "lost" | "stopping"} Phase */
 /**
- * What a form begins with; `value` is what an input has, which was read from a `file`.
+ * The initial contents of a form; `value` is the value of an input, which was read from a `file`.
  * @typedef {{kind?: string, options?: any, wrong?: string, input?: string, value?: any, says?: string, file?: File, isAlone?: boolean}} Again
  */
 /**
@@ -39,7 +38,7 @@
  *   | {kind: "dialog", dialog: State["dialog"]} | {kind: "wrote", part: Partial<State>}} Event
  */
 
-/** Entries whose plans are kept; older ones that are a job's are asked of the service again. */
+/** The number of entries whose plans are kept; plans of older jobs are fetched from the service again. */
 const KEPT = 6;
 /** @type {State} */
 export const EMPTY = { entries: [], at: -1, phase: "idle", isComparing: false, note: "", errors: [], watch: null, dialog: null, capacity: "", seconds: "10" };
@@ -52,7 +51,7 @@ export function shown(state) {
   return state.entries[state.at] ?? null;
 }
 
-/** The entry that the one on show is compared with: the last before it that has a plan. @param {State} state @returns {Entry | null} */
+/** Return the entry that the shown one is compared with: the last earlier entry with a plan. @param {State} state @returns {Entry | null} */
 export function before(state) {
   const than = state.entries[shown(state)?.than ?? -1] ?? null;
   return hasPlan(than) ? than : state.entries.slice(0, Math.max(0, state.at)).reverse().find(hasPlan) ?? null;
@@ -63,7 +62,7 @@ export function hasPlan(entry) {
   return Boolean(entry?.plan?.placements?.length);
 }
 
-/** True while a job of the entry on show goes on. @param {State} state */
+/** Return true while a job of the shown entry runs. @param {State} state */
 export function isRunning(state) {
   return ["waiting", "searching", "lost", "stopping"].includes(state.phase);
 }
@@ -73,12 +72,12 @@ export function said(state) {
   return SAID[state.phase] || state.note;
 }
 
-/** An entry without what the service has, too. @param {Entry} entry @returns {Entry} */
+/** Return an entry without the data that the service also has. @param {Entry} entry @returns {Entry} */
 function lightened(entry) {
   return entry.job ? { ...entry, given: null, problem: null, plan: null, answer: null, frames: [], graph: null } : entry;
 }
 
-/** The state after an event. @param {State} state @param {Event} event @returns {State} */
+/** Return the state after an event. @param {State} state @param {Event} event @returns {State} */
 export function next(state, event) {
   const entry = shown(state);
   const changed = (/** @type {Partial<Entry>} */ part) => state.entries.map((one, k) => (k === state.at ? { .../** @type {Entry} */ (entry), ...part } : one));

@@ -112,7 +112,11 @@ class _OrderSearch:
         return self.tried
 
     def _swap_below_the_top(self, packing: OrderPacking) -> None:
-        """Swap two buffers in the order: an earlier conflict of a highest buffer, and another one or its conflict."""
+        """Swap two buffers in the order, drawn at random around a buffer with the highest end.
+
+        The first one is a conflict of that buffer, placed before it. The second one is another such conflict, or a
+        conflict of such a conflict.
+        """
         used = packing.used_ends(self.task)
         top = [i for i, (pool, at) in packing.placements.items() if at + self.task.buffers[i].size == used[pool]]
         top.sort(key=self.position.__getitem__)
