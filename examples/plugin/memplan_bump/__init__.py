@@ -5,11 +5,10 @@ from typing import Any
 from memplan.questions import Row
 
 
-def _count() -> Any:
-    """Import the question `count` when it is first used, and return it."""
+def _load_count() -> Any:
     from memplan_bump.count import QUESTION
 
     return QUESTION
 
 
-COUNT = Row(_count, help="Count buffers.")
+COUNT = Row(_load_count, help="Count buffers.")

@@ -537,6 +537,7 @@ def test_an_api_key_can_be_entered_by_keyboard_and_is_stored_in_the_tab_only(bro
         found.page.keyboard.press("Escape")  # The jobs dialog reports a missing key, so close it.
         found.page.wait_for_selector("dialog.jobs [role=alert] li")
         found.page.keyboard.press("Escape")
+        wait_until(found, "document.querySelector('dialog[open]') === null")
         assert focused_name(found) == "Jobs"
         found.page.keyboard.press("Enter")
         found.page.wait_for_selector("#key")
