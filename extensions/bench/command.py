@@ -12,7 +12,6 @@ from memplan.api.cli.flags import Argument, Flag, RangeType, time_limit
 from memplan.api.cli.help import SectionedCommand
 from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.model.sizes import parse_size
-from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S
 
 REGRESSED = 1
 FOUND_WRONG = 3
@@ -69,7 +68,7 @@ def bench(
     memory did not fail.
     """
     from memplan.extensions.bench import steps
-    from memplan.extensions.bench.running import jobs
+    from memplan.extensions.bench.running import jobs, require_time_limit
 
     if compared is not None:
         _refuse_idle_flags(click.get_current_context(), "compared")
@@ -78,9 +77,7 @@ def bench(
         return None
     if not suites and output is None:
         raise OptionError("bench: must have a SUITE to run, RESULTS to report on (-o) or --compare")
-    if not 0 < time_limit <= MAX_TIME_LIMIT_S:
-        rule = f"must be above 0 and at most {MAX_TIME_LIMIT_S:.0f} seconds, got {excerpt(time_limit)}"
-        raise OptionError(f"time-limit: {rule}", way=f"the default is {DEFAULT_TIME_LIMIT_S:g}")
+    require_time_limit(time_limit, "time-limit")
     wanted = jobs(
         suites, _solver_names(solvers), _seed_numbers(seeds), time_limit, _size_in_bytes(memory_limit), is_warm=not cold
     )

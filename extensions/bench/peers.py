@@ -21,7 +21,7 @@ from memplan.planner.extensions import import_object
 from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.entries import entries_of
 from memplan.planner.model.problem import Problem
-from memplan.solvers.reference.table import PREFIX
+from memplan.solvers.reference.table import is_own_planner
 
 PeerSolver = Callable[[Problem, float], I64]
 _THREADS = 6
@@ -60,7 +60,7 @@ PEERS = {
 
 def find(name: str) -> Peer | None:
     """Return the peer with this name. A name `module:function` makes that function a peer; other names return None."""
-    if ":" not in name or name.startswith(PREFIX):
+    if not is_own_planner(name):
         return PEERS.get(name)
     return Peer(name, name, package=name.partition(":")[0].partition(".")[0])
 

@@ -17,10 +17,17 @@ from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.errors.did_you_mean import did_you_mean
 from memplan.planner.systems import reference_planners
 from memplan.solvers.portfolio import registry
-from memplan.solvers.portfolio.options import MAX_TIME_LIMIT_S
+from memplan.solvers.portfolio.options import DEFAULT_TIME_LIMIT_S, MAX_TIME_LIMIT_S
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+def require_time_limit(time_limit_s: float, name: str = "time_limit_s") -> None:
+    """Raise OptionError, which calls the limit `name`, unless a run may have this time limit in seconds."""
+    if not 0 < time_limit_s <= MAX_TIME_LIMIT_S:
+        rule = f"must be above 0 and at most {MAX_TIME_LIMIT_S:.0f} seconds, got {excerpt(time_limit_s)}"
+        raise OptionError(f"{name}: {rule}", way=f"the default is {DEFAULT_TIME_LIMIT_S:g}")
 
 
 def jobs(
@@ -35,10 +42,7 @@ def jobs(
 
     All solvers run on a problem before the next problem starts, so a temporary slowdown of the machine affects all.
     """
-    if not 0 < time_limit_s <= MAX_TIME_LIMIT_S:
-        raise OptionError(
-            f"time_limit_s: must be above 0 and at most {MAX_TIME_LIMIT_S:.0f}, got {excerpt(time_limit_s)}"
-        )
+    require_time_limit(time_limit_s)
     all_solvers = ("auto", *registry.BY_NAME, *reference_planners(), *PEERS, *ORDERERS)
     for solver in solvers:
         if solver not in all_solvers and peers.find(solver) is None and DIFFERING.fullmatch(solver) is None:

@@ -103,7 +103,7 @@ class Symbols:
             raise ValueError("a divisor must be at least 1")
         out = {names: value // divisor for names, value in form.items() if value // divisor}
         rest = {names: value % divisor for names, value in form.items() if value % divisor}
-        return add(out, self._new_atom(rest, divisor)) if set(rest) - {()} else out
+        return add(out, self._atom_form(rest, divisor)) if set(rest) - {()} else out
 
     def positive_part(self, form):
         """Return max(form, 0) as a form."""
@@ -112,10 +112,10 @@ class Symbols:
         if self.enclosing_interval(form)[1] <= 0:
             return {}
         if max(form.items())[1] < 0:
-            return add(form, self._new_atom(add({}, form, -1), 0))
-        return self._new_atom(form, 0)
+            return add(form, self._atom_form(add({}, form, -1), 0))
+        return self._atom_form(form, 0)
 
-    def _new_atom(self, form, divisor):
+    def _atom_form(self, form, divisor):
         """Return the form of an atom: floor(form / divisor), or max(form, 0) if the divisor is 0."""
         name = self.known.setdefault((form_key(form), divisor), f"@{len(self.known)}")
         self.atoms[name] = (form, divisor)

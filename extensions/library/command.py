@@ -17,7 +17,7 @@ from memplan.planner.errors import OptionError
 from memplan.planner.extensions import extensions
 
 FAULTY = NOT_BETTER = 1
-WRONG_FORMAT, REFUSED, RUN_FAILED = 2, 3, 4
+WRONG_FORMAT, REFUSED = 2, 3
 
 library = SectionedGroup("library", help=extensions("commands")["library"].help)
 _FILE = click.Path(path_type=Path)
@@ -184,6 +184,7 @@ def run(
     else the best known value: problems that have neither are left out. Exit status: 0; 2 wrong input; 3 a plan was
     invalid or a claim was wrong; 4 a run failed, such as a command that ended with an error.
     """
+    from memplan.extensions.bench.command import RUN_FAILED
     from memplan.extensions.bench.results import latest_rows, open_for_appending, read_results, write_result
     from memplan.extensions.library import page as pages
     from memplan.extensions.library.running import Planner, word_of

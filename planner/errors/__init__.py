@@ -409,7 +409,7 @@ TYPE_STEP = "\0"
 """The first character of the name of a type in a choice of types, which no location in the input contains."""
 
 
-def _given_location(location: Location) -> tuple[int | str, ...]:
+def _input_location(location: Location) -> tuple[int | str, ...]:
     """Return an error's location without the type names that pydantic inserts where a field accepts several types."""
     return tuple(step for step in location if isinstance(step, int) or not step.startswith(TYPE_STEP))
 
@@ -418,7 +418,7 @@ def _errors_with_sentences(
     error: ValidationError, fields: Collection[str] = (), root: Location = ()
 ) -> Iterator[tuple[Mapping[str, Any], Sentence]]:
     """Yield each error that pydantic found, together with the sentence of the broken rule."""
-    faults = [each | {"loc": _given_location((*root, *each["loc"]))} for each in error.errors(include_url=False)]
+    faults = [each | {"loc": _input_location((*root, *each["loc"]))} for each in error.errors(include_url=False)]
     rows_with: dict[tuple[str, ...], int] = {}
     for entry in faults[:MAX_SHOWN]:
         kind = entry["type"]

@@ -12,6 +12,7 @@ from memplan.planner.model.problem import Problem
 from memplan.questions import question_rows
 from memplan.questions.question import Control
 from memplan.solvers.reference import table
+from memplan.solvers.reference.table import is_own_planner as is_own_planner
 
 if TYPE_CHECKING:
     from memplan.planner.instance.instance import Instance
@@ -44,11 +45,6 @@ def refuse_own_planner(solver: str) -> None:
     """Raise OptionError if the solver is the caller's own code, which a service does not run."""
     if is_own_planner(solver):
         raise OptionError(f"solver: must be a solver of memplan on a service, not your own code, got {excerpt(solver)}")
-
-
-def is_own_planner(solver: str) -> bool:
-    """Return True if the name has the form `module:function`, which denotes a planner in the caller's own code."""
-    return ":" in solver and not solver.startswith(table.PREFIX)
 
 
 def add_reason(

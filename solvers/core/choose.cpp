@@ -244,7 +244,7 @@ class Choosing {
   struct Packing {
     Array<i64> goal, home, pool, offset, random;
 
-    windows::WindowSearch run(i64 pack_nodes) const { return {goal, home, pool, offset, 0, pack_nodes, random, {nullptr, 0}, {nullptr, 0}}; }
+    windows::WindowSearch run(bool is_thorough) const { return {goal, home, pool, offset, 0, is_thorough, random, {nullptr, 0}, {nullptr, 0}}; }
   };
 
   // Return the last choice, not yet packed. If the arena has failed, the result must not be read.
@@ -269,7 +269,7 @@ class Choosing {
       const Packing packing = begin_packing(arena);
       if (arena.has_failed) return;
       packing.pool.fill(kAbsent);
-      const windows::WindowSearch run = packing.run(0);
+      const windows::WindowSearch run = packing.run(false);
       windows::Search search(allocator_, arena, spaces_, run, stop_);
       if (arena.has_failed || search.has_too_many()) return;
       search.run();
@@ -285,17 +285,17 @@ class Choosing {
     if (arena.has_failed) return;
     const Packing packing = begin_packing(arena);
     if (arena.has_failed) return;
-    for (const i64 pack_nodes : {i64{0}, std::min(windows::kNodesEach, windows::kNodes / count())}) {
+    for (const bool is_thorough : {false, true}) {
       if (is_over()) return;
       Arena inner(allocator_);
       packing.pool.fill(kAbsent);
-      const windows::WindowSearch run = packing.run(pack_nodes);
+      const windows::WindowSearch run = packing.run(is_thorough);
       windows::Search search(allocator_, inner, spaces_, run, stop_);
       if (inner.has_failed || search.has_too_many()) return;
       search.run();
       take_placed(packing.pool, packing.offset);
       if (is_over()) return;
-      if (pack_nodes == 0) raise_bound(multipliers, known, kWidest[0]);
+      if (!is_thorough) raise_bound(multipliers, known, kWidest[0]);
       for (i64 work = 0; work < kWindowWork / 2 && !is_over(); work += kWindowSlice) {
         search.improve(search.work() + kWindowSlice * count());
         take_placed(packing.pool, packing.offset);
@@ -319,8 +319,7 @@ class Choosing {
     if (arena.has_failed) return;
     pool.fill(kAbsent);
     const windows::WindowSearch run{none, {nullptr, 0}, pool, offset, 0, 0, random, {nullptr, 0}, {nullptr, 0}};
-    const auto is_never_over = [] { return false; };
-    windows::Search search(allocator_, arena, spaces_, run, is_never_over, true);
+    windows::Search search(allocator_, arena, spaces_, run, stop_, true);
     if (arena.has_failed || search.has_too_many()) return;
     search.fill();
     take_placed(pool, offset);

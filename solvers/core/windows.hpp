@@ -53,7 +53,7 @@ struct WindowSearch {
   Array<i64> pool;
   Array<i64> offset;
   i64 work;
-  i64 pack_nodes;
+  i64 is_thorough;  // 1 to pack `home` with more than the least nodes
   Array<i64> random;
   Array<i64> flag;
   Array<i64> answer;
@@ -112,7 +112,7 @@ class Search {
   // the search is over before all are placed, the rest is placed at once.
   bool run() {
     if (run_.home.size > 0) pack_goal();
-    if (run_.home.size > 0 && is_over_()) fill(true);
+    if (run_.home.size > 0 && is_over_()) fill();
     if (!place_rest()) return false;
     return improve(run_.work);
   }
@@ -126,9 +126,10 @@ class Search {
     while (work_ < work && !is_over_()) {
       const i64 spent = work_;
       if (!draw_window()) return true;
-      if (kRepackShare * repacked_ < work_) {
-        repack();
-        if (work_ == spent) ++work_;
+      const i64 q = goal_memory(middle_);
+      if (kRepackShare * repacked_ < work_ && q != kAbsent && !is_free(q) && !is_fixed(middle_)) {
+        repack(q);
+        work_ = std::max(work_, spent + 1), repacked_ += work_ - spent;
         continue;
       }
       const bool has_goal = draw(run_.random[0]) % 2 == 0;
@@ -149,8 +150,9 @@ class Search {
 
   // Place each buffer once, at its lowest free offset. Memories are filled in ascending order of cost, first with the
   // buffers that save most per byte and unit of time. Members of groups and buffers that fit nowhere are left out.
-  // With `finishes`, buffers come first in their memories of the goal, and the end of the search does not stop this.
-  void fill(bool finishes = false) {
+  // Of a given choice, buffers come first in the memories that it has for them. The end of the search does not stop this.
+  void fill() {
+    const bool has_choice = run_.home.size > 0;
     const Array<i64> &memory = wall_first_, &order = place_;  // Both are rewritten before they are read.
     sort_memories(memory);
     for (i64 rank = 0; rank < p(); ++rank) {
@@ -164,11 +166,11 @@ class Search {
         if (next < spaces_.price[q][i]) continue;
         const bool is_bound = next == kMost || spaces_.lowest[q][i] == spaces_.highest[q][i];
         const double saved = static_cast<double>(next - spaces_.price[q][i]) / bytes_in_time(i);
-        lost_[i] = is_bound ? 1e300 : finishes && run_.home[i] == q ? saved * 1e100 : saved;
+        lost_[i] = is_bound ? 1e300 : has_choice && run_.home[i] == q ? saved * 1e100 : saved;
         order[count++] = i;
       }
       std::sort(order.data, order.data + count, [this](i64 a, i64 b) { return lost_[a] != lost_[b] ? lost_[a] > lost_[b] : a < b; });
-      for (i64 k = 0; k < count && (finishes || !is_over_()); ++k)
+      for (i64 k = 0; k < count; ++k)
         if (const i64 at = lowest_free(q, order[k]); at != kAbsent) run_.pool[order[k]] = q, run_.offset[order[k]] = at;
     }
   }
@@ -338,11 +340,11 @@ class Search {
     }
   }
 
-  // Add a buffer to the window, together with all that must share its memory, if there is space for them.
-  void add(i64 i) {
+  // Add a buffer to the window, together with all that must share its memory, if the window has at most `most` then.
+  void add(i64 i, i64 most) {
     if (place_[i] != 0 || is_fixed(i)) return;
     const i64 lead = spaces_.together[i], first = mates_first_[lead], last = mates_first_[lead + 1];
-    if (count_ + last - first > largest_) return;
+    if (count_ + last - first > most) return;
     for (i64 k = first; k < last; ++k) window_[count_++] = mates_[k], place_[mates_[k]] = 1;
   }
 
@@ -359,7 +361,7 @@ class Search {
     is_backwards_ = draw(run_.random[0]) % 2 != 0;
     const i64 wanted = std::min(largest_, kLeast + draw(run_.random[0]) % (kLargest - kLeast + 1));
     place_.fill(0), count_ = 0, middle_ = middle;
-    add(middle);
+    add(middle, largest_);
     if (draw(run_.random[0]) % 3 == 0)
       grow(wanted);
     else
@@ -372,7 +374,7 @@ class Search {
     const Array<i64> &order = is_backwards_ ? by_end_ : by_start_;
     const i64 at = (is_backwards_ ? end_rank_ : start_rank_)[middle];
     const i64 first = std::clamp<i64>(at - draw(run_.random[0]) % wanted, 0, std::max<i64>(0, n() - wanted));
-    for (i64 k = first; k < n() && count_ < wanted; ++k) add(order[k]);
+    for (i64 k = first; k < n() && count_ < wanted; ++k) add(order[k], largest_);
   }
 
   // Add the buffers in conflict with those of the window, and so on.
@@ -380,7 +382,7 @@ class Search {
     for (i64 x = 0; x < count_ && count_ < wanted; ++x) {
       const i64 i = window_[x], size = near_first_[i + 1] - near_first_[i];
       const i64 begin = size > 0 ? draw(run_.random[0]) % size : 0;
-      for (i64 k = 0; k < size && count_ < wanted; ++k) add(near_[near_first_[i] + (begin + k) % size]);
+      for (i64 k = 0; k < size && count_ < wanted; ++k) add(near_[near_first_[i] + (begin + k) % size], largest_);
     }
   }
 
@@ -411,7 +413,7 @@ class Search {
       place_.fill(0), count_ = 0;
       i64 until = next;
       for (; until < n() && count_ < kPacked; ++until)
-        if (waits(by_start_[until])) add(by_start_[until]);
+        if (waits(by_start_[until])) add(by_start_[until], largest_);
       if (count_ == 0) {
         ++next;
         continue;
@@ -519,7 +521,8 @@ class Search {
       reserved[ranges++] = {spaces_.reserved[r][0], std::min(spaces_.reserved[r][1], top)};
     problem.reserved = reserved.data, problem.reserved_count = static_cast<std::size_t>(ranges);
     memplan_options options{};
-    options.work = nodes > 0 ? nodes : std::clamp<i64>(run_.pack_nodes * n() - nodes_, kLeastPackWork, kPackWork), options.seed = 1;
+    const i64 left = (run_.is_thorough ? std::min(kNodesEach, kNodes / n()) * n() : 0) - nodes_;
+    options.work = nodes > 0 ? nodes : std::clamp<i64>(left, kLeastPackWork, kPackWork), options.seed = 1;
     options.cancel = [](void *context) { return static_cast<int>((*static_cast<IsOver *>(context))()); };
     options.context = const_cast<void *>(static_cast<const void *>(&is_over_));
     options.allocate = allocator_.allocate, options.release = allocator_.release, options.arena = allocator_.context;
@@ -549,7 +552,7 @@ class Search {
       place_.fill(0), count_ = 0;
       i64 until = next;
       for (; until < n() && count_ < largest_; ++until)
-        if (run_.pool[by_start_[until]] == kAbsent) add(by_start_[until]);
+        if (run_.pool[by_start_[until]] == kAbsent) add(by_start_[until], largest_);
       if (count_ == 0 || !place_window(true)) return false;
       if (until == n()) return std::find(run_.pool.begin(), run_.pool.end(), kAbsent) == run_.pool.end();
       // The later half is unplaced again, to be placed with later buffers, unless bound to the earlier half.
@@ -562,12 +565,10 @@ class Search {
     return true;
   }
 
-  // Pack buffers that live at nearly the same time as the middle one by the exact search, in the middle one's memory of
-  // the goal: those that are there, and those that cost more than in the goal and belong there. Buffers that are there
+  // Pack buffers that live at nearly the same time as the middle one by the exact search, in the limited memory `q` that
+  // the goal has for the middle one: those that are there, and those that cost more than in the goal and belong there. Buffers that are there
   // only because the goal did not get space may move to an unlimited memory. Nothing changes if that does not cost less.
-  void repack() {
-    const i64 q = goal_memory(middle_), spent = work_;
-    if (q == kAbsent || is_free(q)) return;
+  void repack(i64 q) {
     const i64 wanted = std::min(window_.size, kLeastRepacked + draw(run_.random[0]) % (kMostRepacked - kLeastRepacked + 1));
     const i64 most = kLeastPackWork << draw(run_.random[0]) % kRepackDoublings;
     place_.fill(0), count_ = 0;
@@ -575,7 +576,7 @@ class Search {
     const i64 rank = start_rank_[middle_];
     for (i64 step = 0; step < n() && count_ < wanted; ++step)
       for (const i64 at : {rank - step, rank + step})
-        if (at >= 0 && at < n() && place_[by_start_[at]] == 0)
+        if (at >= 0 && at < n())
           if (const i64 i = by_start_[at]; run_.pool[i] == q || (price(i) > run_.goal[i] && goal_memory(i) == q)) gain += take(q, i);
     Arena arena(allocator_);
     const Array<i64> offset = arena.array<i64>(n()), home = arena.array<i64>(n());
@@ -604,20 +605,16 @@ class Search {
         run_.offset[i] = 0;
     }
     if (is_packed) risen_ = std::max<i64>(0, risen_ - gain);
-    repacked_ += work_ - spent;
   }
 
   // Add a buffer and all that must share its memory to a window in memory `q`; return what that saves.
   i64 take(i64 q, i64 i) {
-    const i64 lead = spaces_.together[i], first = mates_first_[lead], last = mates_first_[lead + 1];
-    i64 gain = 0;
-    if (is_fixed(i) || count_ + last - first > window_.size) return 0;
-    for (i64 k = first; k < last; ++k)
+    const i64 lead = spaces_.together[i], from = count_;
+    for (i64 k = mates_first_[lead]; k < mates_first_[lead + 1]; ++k)
       if (!spaces_.homes[q][mates_[k]]) return 0;
-    for (i64 k = first; k < last; ++k) {
-      const i64 j = mates_[k];
-      window_[count_++] = j, place_[j] = 1, gain += price(j) - spaces_.price[q][j];
-    }
+    add(i, window_.size);
+    i64 gain = 0;
+    for (i64 x = from; x < count_; ++x) gain += price(window_[x]) - spaces_.price[q][window_[x]];
     return gain;
   }
 

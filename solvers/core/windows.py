@@ -53,7 +53,7 @@ class WindowSearch(NamedTuple):
     pool: I64
     offset: I64
     work: int
-    pack_nodes: int  # nodes per buffer of the exact searches that pack `home`, or 0 to pack greedily
+    is_thorough: bool  # whether the exact searches that pack `home` get more than the least nodes
     random: I64  # (1,): state of the random generator, which must not be 0
     flag: I64  # (1,): flag that stops the search once it is not 0
     answer: I64  # (2,): 1 if all buffers are placed, else 0; work done

@@ -197,15 +197,16 @@ class Decomposition:
         self.goals = Goals(self.instance, search, knapsack.costs)
         self.nogoods: list[NoGood] = []
         self.doubts: list[NoGood] = []
-        self.effort = ChoiceEffort(self._within_time(_FIRST_PARTIALS, _LEAST_PARTIALS, _PARTIAL_S * knapsack.n_items))
+        partials = self._affordable_steps(_FIRST_PARTIALS, _LEAST_PARTIALS, _PARTIAL_S * knapsack.n_items)
+        self.effort = ChoiceEffort(partials)
         self.spent, self._time_s = 0, search.remaining_s
         size = knapsack.n_items + knapsack.rows
         most = max(_ITERATIONS // 5, min(_ITERATIONS, _ITERATION_WORK // size))
-        self.iterations = self._within_time(most, _LEAST_ITERATIONS, _ITERATION_S * size)
+        self.iterations = self._affordable_steps(most, _LEAST_ITERATIONS, _ITERATION_S * size)
         self.measured = knapsack.limits(self.ends)[:0]
         self.multipliers, self.floor = self._first_bound(self.goals.order[0])
 
-    def _within_time(self, most: int, least: int, each_s: float) -> int:
+    def _affordable_steps(self, most: int, least: int, each_s: float) -> int:
         """Return the number of steps for the first share of the time, limited to the range `least` to `most`.
 
         A step takes `each_s` seconds. A deterministic search ignores the clock and gets `most`.

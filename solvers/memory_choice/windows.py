@@ -29,8 +29,6 @@ _LEAST = 40
 """The number of buffers from which windows come first; fewer buffers are packed as a whole."""
 _MEMBERS = 8
 """The average number of buffers for which each refuted set has space."""
-_NODES_EACH, _NODES = 300, 200_000
-"""The most nodes of exact searches, per buffer and in total, of the second packing; the first one is quick."""
 _STEPS = 300
 """The kernel's steps for each buffer between two reads of its plan."""
 _STEPS_A_UNIT = 16
@@ -93,15 +91,15 @@ class Windows:
         """Pack a choice, or else continue from the best plan of the search; return True if there is a plan."""
         pool = home[self.knapsack.item]
         self._goal = np.ascontiguousarray(self.spaces.table.price[pool, np.arange(len(pool))])
-        for nodes in (0, min(_NODES_EACH, _NODES // len(pool))):
+        for is_thorough in (False, True):
             known = (self._pool, self._offset)
             self._pool, self._offset = np.full_like(self._pool, ABSENT), np.zeros_like(self._offset)
-            is_better = self._run(pool, 0, nodes) and (
+            is_better = self._run(pool, 0, is_thorough) and (
                 (known[0] == ABSENT).any() or self._cost() < self._cost(known[0])
             )
             if not is_better:
                 self._pool, self._offset = known
-            elif nodes == 0:
+            elif not is_thorough:
                 self.offer()
             if self.search.is_over:
                 break
@@ -140,7 +138,7 @@ class Windows:
             offset[order] = offsets
         return self.search.offer(column(self._pool.copy()), column(offset), NAME)
 
-    def _run(self, home: I64, steps: int, pack_nodes: int = 0) -> bool:
+    def _run(self, home: I64, steps: int, is_thorough: bool = False) -> bool:
         """Run the kernel for some steps, and return True if all buffers are placed."""
         answer = np.zeros(2, dtype=np.int64)
         task = core.WindowSearch(
@@ -149,7 +147,7 @@ class Windows:
             self._pool,
             self._offset,
             steps,
-            pack_nodes,
+            is_thorough,
             self._random,
             self.search.flag,
             answer,

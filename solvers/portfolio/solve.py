@@ -14,7 +14,7 @@ from memplan.planner.model.problem_fields import PEAK_THEN_COST
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions, profile_choice
-from memplan.solvers.reference.table import PREFIX
+from memplan.solvers.reference.table import is_own_planner
 from memplan.solvers.search.control import Control, Deadline
 
 
@@ -74,7 +74,7 @@ def search_plan(
         control = replace(control, deadline=Deadline.from_limit(options.time_limit_s))
     if problem.equal_use:
         return _solve_equal_pools(problem, options, control, start, is_quick)
-    is_own = ":" in options.solver and not options.solver.startswith(PREFIX)
+    is_own = is_own_planner(options.solver)
     is_one = len(problem.pools) == 1 and not isinstance(options.profile, dict) and problem.objective != PEAK_THEN_COST
     profile = None if is_one or is_own else options.profile_of(problem)
     if profile is not None:

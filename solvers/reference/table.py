@@ -10,6 +10,11 @@ PREFIX = "reference:"
 """The prefix of the names of reference planners."""
 
 
+def is_own_planner(solver: str) -> bool:
+    """Return True if the name has the form `module:function`, which denotes a planner in the caller's own code."""
+    return ":" in solver and not solver.startswith(PREFIX)
+
+
 def find(name: str) -> ReferencePlanner | None:
     """Return the reference planner with this name, or None for names without the prefix `reference:`.
 

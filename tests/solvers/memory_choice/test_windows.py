@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from memplan.planner.instance.compile import compile_problem
-from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.memory_choice import decomposition, windows
 from memplan.solvers.memory_choice.decomposition import Decomposition
@@ -108,6 +108,24 @@ def test_windows_place_all_buffers_when_the_search_is_over_before_they_are_packe
     assert search.best is not None
     assert not verify(problem, plan_of_assignment(problem, knapsack.instance, search.best, search.proof))
     assert found._cost() < choice.dearest / 2
+
+
+def test_windows_move_buffers_back_to_the_unlimited_memory_of_the_cheapest_choice() -> None:
+    problem = draw_problem(3, 300)
+    pools = (Pool(name="sram", cost=4), Pool(name="slow", size=4_000_000, cost=50))
+    knapsack, search = make_search(problem.model_copy(update={"pools": pools}))
+    choice = Decomposition(knapsack, search)
+    goal = choice._find_cheapest_choice(choice.ends, choice.multipliers, [], choice.dearest)
+    assert goal.home is not None
+    found = Windows(knapsack, search)
+    assert found.begin(goal.home)
+    cost = found._cost()
+    # Packing one memory exactly cannot help these buffers, so the search must go on to windows of all memories.
+    found._pool[:], found._offset[:] = 1, 4096 * np.arange(len(found._pool))
+    assert found._cost() > cost
+    for _ in range(5):
+        found.improve()
+    assert found._cost() == cost
 
 
 def _minimal_end(problem: Problem, members: list[int], pool: int) -> int:
