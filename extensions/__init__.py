@@ -158,6 +158,7 @@ def _searches() -> Mapping[str, Any]:
         "problem-of-graph": "memplan.extensions.networks.inputs:problem_of_graph",
         "repairs-of-graph": "memplan.extensions.cascade.order_repairs:repairs_of_graph",
         "cascade-hint": "memplan.extensions.cascade.hint:cascade_hint",
+        "relay-storages": "memplan.extensions.tvm.files.relay_storages:plan_storages",
         "in-place-hint": "memplan.extensions.networks.models.over_inputs:in_place_hint",
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import lcm
 from typing import Any, Literal, get_args
@@ -14,17 +14,38 @@ from memplan.extensions.networks.lifetimes import Analysis, Reading, analyse, ex
 from memplan.extensions.networks.lifetimes.activations import CallWorkspace
 from memplan.extensions.networks.lifetimes.lifetimes import Liveness, Temporaries
 from memplan.extensions.networks.lifetimes.shadow import Clobber, shadow
-from memplan.extensions.networks.liveness.relay_storages import StoragePlan, plan_storages
 from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.errors import count_text
 from memplan.planner.model.plan import Plan, Status
 from memplan.planner.model.problem import Problem
+from memplan.planner.model.rows import PoolNames
 from memplan.planner.model.sizes import size_text
+from memplan.questions import load_search
 from memplan.questions.inputs import PLAN
 from memplan.questions.question import Answer, Control, Question, QuestionOptions
 from memplan.solvers.portfolio.solve import solve
 
 Planning = Literal["global", "local"]
+
+
+@dataclass(frozen=True)
+class StorageToken:
+    """A storage of TVM's Relay: its final bytes, or the sides of a texture. Without `realloc`, it is never reused."""
+
+    storage_id: int
+    max_bytes: int
+    realloc: bool
+    pools: PoolNames | None
+    texture: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class StoragePlan:
+    """The storages that Relay assigns to each buffer and tuple, and their numbers of uses before the assignment."""
+
+    storage_ids: Mapping[str, tuple[int, ...]]
+    expected_uses: Mapping[str, tuple[int, ...]]
+    storages: tuple[StorageToken, ...]
 
 
 @dataclass(frozen=True)
@@ -200,7 +221,7 @@ def liveness(
     if options.compare:
         parts["peaks"] = lambda: compare_readings(operations, options.reading, running)
     if (match_range := options.match_range) is not None:
-        parts["storages"] = lambda: plan_storages(operations, match_range)
+        parts["storages"] = lambda: load_search("relay-storages")(operations, match_range)
     for name, part in parts.items():
         if running.note is not None:
             running.note(answer)

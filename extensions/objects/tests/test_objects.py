@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memplan import ObjectsAnswer, PlanOptions, Problem, plan, read_problem, solve
-from memplan.extensions.networks.liveness.relay_tokens import FreeTextures, Token
+from memplan.extensions.objects.relay_tokens import FreeTextures, Token
 from memplan.extensions.objects.tests.partitions import draw_objects, min_sum, rows_of
 from memplan.planner.errors import ProblemError
 from memplan.planner.model.objects import ObjectsProblem, SharedObject, objects_from_problem

@@ -10,37 +10,16 @@ those of the operations, which pack elements smaller than a byte; Relay gives ea
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from memplan.extensions.networks.liveness.relay_tokens import FreeTextures, FreeTokens, Token
+from memplan.extensions.networks.liveness.liveness import StoragePlan, StorageToken
 from memplan.extensions.networks.operations.operations import DeclaredBuffer, Function, Operations
 from memplan.extensions.networks.operations.statements import Alloc, Free, Operation
+from memplan.extensions.objects.relay_tokens import FreeTextures, FreeTokens, Token
 from memplan.planner.errors import OperationsError, excerpt, path_of
-from memplan.planner.model.rows import PoolNames
 
 _SCOPES = ("global.texture", "global.texture-nhwc", "global.texture-weight")
-
-
-@dataclass(frozen=True)
-class StorageToken:
-    """A storage token: its final bytes, or the sides of a texture. Without `realloc`, it is never reused."""
-
-    storage_id: int
-    max_bytes: int
-    realloc: bool
-    pools: PoolNames | None
-    texture: tuple[int, int] | None
-
-
-@dataclass(frozen=True)
-class StoragePlan:
-    """The storages of each buffer and tuple, and their numbers of uses, counted before storages are assigned."""
-
-    storage_ids: Mapping[str, tuple[int, ...]]
-    expected_uses: Mapping[str, tuple[int, ...]]
-    storages: tuple[StorageToken, ...]
 
 
 def plan_storages(operations: Operations, match_range: int) -> StoragePlan:
