@@ -49,10 +49,10 @@ _NOTHING = b'{"buffers":[]}'
     dependencies=[may("plan"), Depends(Service.stream)],
 )
 async def batch(request: Request) -> Response:
-    """Send a line for each submission as soon as it is ready, with its plan or its error.
+    """Send a line with the plan or the error of each submission as soon as it is ready.
 
-    The lines name the submissions by position, and by id if they have one. If the caller hangs up, the rest is
-    cancelled.
+    Each line names its submission by position and, if it has one, by id. If the caller disconnects, the remaining
+    submissions are cancelled.
     """
     service, wanted = Service.find_service(request), AnswerWishes.from_request(request, Plan)
     kind = media_type(request, NDJSON, JSON)

@@ -48,9 +48,9 @@ def _part_route(part: str) -> Callable[..., Any]:
 
 @_part_route("plan")
 async def plan(request: Request, job_id: str) -> Response:
-    """Answer with the best plan so far, verified; it is the final one once the job has ended.
+    """Return the verified best plan so far, or the final plan if the job has ended.
 
-    It is written as the job's options say, or as the caller accepts it, like that of `POST /v1/plan`.
+    As in `POST /v1/plan`, the job's options or else the Accept header select the format.
     """
     job = await job_of_caller(request, job_id)
     if job.kind != PLAN:
@@ -61,16 +61,16 @@ async def plan(request: Request, job_id: str) -> Response:
 
 @_part_route("result")
 async def result(request: Request, job_id: str) -> Response:
-    """Answer as the call of the job's kind does, with the best answer so far, in the end the final one.
+    """Return the best answer so far, or the final answer if the job has ended, as the call of the job's kind does.
 
-    Whoever accepts `text/plain` gets the lines that the command prints; plans have formats of their own.
+    For `Accept: text/plain`, the answer consists of the lines that the command prints; plans have further formats.
     """
     return await _shape_answer(request, await job_of_caller(request, job_id))
 
 
 @_part_route("problem")
 async def problem(request: Request, job_id: str) -> Response:
-    """Answer with the problem that a job plans, as it was submitted: what `POST /v1/plan` takes."""
+    """Return the submitted problem of a job, in the form that `POST /v1/plan` accepts."""
     job = await job_of_caller(request, job_id)
     head, body = await _request_of(request, job)
     if (written := await Service.find_service(request).parse_body(_problem_json, body, job.kind, head)) is None:
@@ -80,7 +80,7 @@ async def problem(request: Request, job_id: str) -> Response:
 
 @_part_route("request")
 async def sent(request: Request, job_id: str) -> Response:
-    """Answer with the body that was submitted, which the call of the job's kind takes."""
+    """Return the submitted request body, which the call of the job's kind accepts."""
     head, body = await _request_of(request, await job_of_caller(request, job_id))
     return Response(body, media_type=head.partition("\t")[0], headers=_INERT)
 

@@ -53,10 +53,10 @@ _UNREAD_S = 30.0
     dependencies=[may("plan")],
 )
 async def submit(request: Request, response: Response, idempotency_key: IdempotencyKey = None) -> JobAnswer:
-    """Accept a problem to be planned later, or a request of another `kind`, once it is on disk; it is not lost then.
+    """Queue a problem to be planned later, or a request of another `kind`.
 
-    The time limit counts from the start of the search, the deadline from now. The same request with the same
-    `Idempotency-Key` is one job, however often it comes.
+    The response is sent only after the job is on disk, so an accepted job is never lost. The time limit counts from the
+    start of the search, the deadline from now. Repeated requests with the same `Idempotency-Key` create only one job.
     """
     service, caller = Service.find_service(request), caller_of(request)
     media, query = media_type(request), request.scope["query_string"].decode("latin-1")
@@ -78,7 +78,7 @@ async def submit(request: Request, response: Response, idempotency_key: Idempote
     dependencies=[may("read")],
 )
 async def listed(request: Request, query: JobQueryParameters) -> JobList:
-    """Answer with a page of the caller's jobs, newest first; `next` is where the next page is."""
+    """Return a page of the caller's jobs, newest first; `next` is the path of the next page."""
     store = Service.find_service(request).store
     return job_list(await store.run_in_thread(partial(store.jobs.page, query, caller_of(request))), query)
 
@@ -86,12 +86,12 @@ async def listed(request: Request, query: JobQueryParameters) -> JobList:
 @router.get(
     f"{PATH}/{{job_id}}",
     operation_id="get_job",
-    summary="Look at a job",
+    summary="Get the state of a job",
     responses=error_answers(401, 403, 404, 429, 503),
     dependencies=[may("read")],
 )
 async def look(request: Request, job_id: str) -> JobAnswer:
-    """Answer with the job's state and how far it is."""
+    """Return the job's state and progress."""
     return job_answer(await job_of_caller(request, job_id))
 
 
@@ -104,9 +104,10 @@ async def look(request: Request, job_id: str) -> JobAnswer:
     dependencies=[may("read"), Depends(Service.stream)],
 )
 async def events(request: Request, job_id: str, last_event_id: LastEventId = None) -> Response:
-    """Send what happened to the job and what happens, as server-sent events, until it has ended.
+    """Send the job's past and future events, as server-sent events, until the job has ended.
 
-    Who comes back with `Last-Event-ID` hears what came after that; there is no content where nothing can.
+    With the header `Last-Event-ID`, only later events are sent. If the job has ended without later events, the
+    response has no content (204).
     """
     service = Service.find_service(request)
     job = await job_of_caller(request, job_id)
@@ -122,12 +123,12 @@ async def events(request: Request, job_id: str, last_event_id: LastEventId = Non
 @router.patch(
     f"{PATH}/{{job_id}}",
     operation_id="rename_job",
-    summary="Name a job",
+    summary="Rename a job",
     responses=error_answers(400, 401, 403, 404, 413, 422, 429, 503),
     dependencies=[may("plan")],
 )
 async def rename(request: Request, job_id: str) -> JobAnswer:
-    """Give the job another name, by which it is listed and found; its problem keeps its own."""
+    """Change the name by which a job is listed and found; the name of its problem stays the same."""
     store, content = Service.find_service(request).store, read_object(await read_body(request, _CHANGE_BYTES))
     change = JobChange.model_validate(content)
     await job_of_caller(request, job_id)
@@ -143,9 +144,9 @@ async def rename(request: Request, job_id: str) -> JobAnswer:
     dependencies=[may("plan")],
 )
 async def cancel(request: Request, job_id: str, forget: Forget = False) -> JobAnswer:
-    """End the job, if it has not ended yet, and keep its best plan so far; a search ends a moment later.
+    """Cancel a job that has not ended, and keep its best plan so far; a running search stops shortly afterwards.
 
-    `forget` removes a job that has ended, with its problem, answer and events; a job that still runs is a conflict.
+    `forget` deletes a job that has ended, with its problem, answer and events; for a running job, the status is 409.
     """
     service = Service.find_service(request)
     own_job = await job_of_caller(request, job_id)

@@ -36,10 +36,10 @@ ProblemHash = Annotated[str, Path(json_schema_extra={"pattern": f"^{HASH.pattern
     dependencies=[may("read")],
 )
 async def answer_best_plan(request: Request, problem_hash: ProblemHash) -> Response:
-    """Answer with the best plan known for the problem with this hash, in canonical form.
+    """Return the best known plan for the problem with this hash, in canonical form.
 
     Buffer k is the k-th in the problem's canonical order, pool "0" is the first pool, and bytes are counted in the
-    problem's unit, so whoever has the problem can match the buffers. A proved plan never changes.
+    problem's unit, so only callers that have the problem can match the buffers. A proved plan never changes.
     """
     service, question = Service.find_service(request), QUESTIONS[PLAN]
     wanted = AnswerWishes.from_request(request, question.answer)

@@ -40,7 +40,7 @@ class SolverList(BaseModel):
     solvers: list[SolverFacts]
 
 
-@router.get("/healthz", operation_id="check_health", summary="Is it alive")
+@router.get("/healthz", operation_id="check_health", summary="Check that the server is alive")
 async def healthz() -> Health:
     """Answer at once."""
     return Health()
@@ -49,15 +49,15 @@ async def healthz() -> Health:
 @router.get(
     "/readyz",
     operation_id="check_readiness",
-    summary="Can it work",
+    summary="Check that the server can work",
     response_model=Ability,
     response_model_exclude_none=True,
     responses=error_answers(503),
 )
 async def readyz(request: Request) -> Ability | Response:
-    """Answer whether the server can solve and store: both are tried, and the result is cached for a few seconds.
+    """Report whether the server can solve and store: both are tried, and the result is cached for a few seconds.
 
-    A server whose database has a full disk is ready, as it answers all questions; `limits` has what it cannot do.
+    A server whose database disk is full is ready, because it still answers all questions; `limits` names what fails.
     """
     service = Service.find_service(request)
     if lacks := await service.readiness.lacks():
@@ -68,13 +68,13 @@ async def readyz(request: Request) -> Ability | Response:
 @router.get(
     "/metrics",
     operation_id="get_metrics",
-    summary="What was counted",
+    summary="Get the metrics",
     response_class=Response,
     responses=error_answers(401, 403, 429, 503),
     dependencies=[may("read")],
 )
 async def metrics(request: Request) -> Response:
-    """Answer with counters since the start of the server, and current gauges; those of jobs cover all servers."""
+    """Return counters since the start of the server, and current gauges; the gauges of jobs cover all servers."""
     service = Service.find_service(request)
     jobs = await service.store.run_in_thread(service.store.jobs.counts)
     return Response(service.metrics.render(jobs, service.counted_now()), media_type=CONTENT_TYPE_PLAIN_0_0_4)
@@ -82,5 +82,5 @@ async def metrics(request: Request) -> Response:
 
 @router.get("/v1/solvers", operation_id="list_solvers", summary="List the solvers", dependencies=[may("read")])
 async def solvers() -> SolverList:
-    """Answer with the features of each solver; `at_most` is the most buffers for which `auto` uses it."""
+    """Return the features of each solver; `at_most` is the largest number of buffers for which `auto` uses it."""
     return SolverList(solvers=solver_facts())

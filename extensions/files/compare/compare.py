@@ -59,7 +59,7 @@ class OwnPlan(Answer):
 
 
 class OwnAudit(BesideBest):
-    """The audit of that plan, if its offsets are known: its validity, and the best plan for comparison."""
+    """The audit of the model's own plan, if its offsets are known: its validity, and the best plan for comparison."""
 
     valid: bool
 
@@ -75,11 +75,12 @@ class OurPlan(Answer):
 
 
 class ModelComparison(Answer):
-    """The comparison for one model. `own` and `memplan` plan each view as a buffer; `memplan_with_views` shares.
+    """The comparison for one model. In `own` and `memplan`, each view is a buffer; `memplan_with_views` shares bytes.
 
-    `saved` counts from the model's own plan, or, where none is known, from `nothing_shared`. `memplan_reordered` plans
-    the operations in a better order, and `saved_by_order` is what that saves of memplan's best plan otherwise; both are
-    None for a file without operations. `memplan_in_place` plans results over inputs, where that was wanted.
+    `saved` is relative to the model's own plan or, if that is unknown, to `nothing_shared`. `memplan_reordered` is a
+    plan of a better order of operations, and `saved_by_order` the bytes that it saves compared with memplan's best plan
+    of the given order; both are None for a file without operations. In `memplan_in_place`, if requested, results may
+    overwrite inputs.
     """
 
     format: str

@@ -51,15 +51,15 @@ class WrittenFile(Answer):
 class Deployment(Answer):
     """The form of a model that was chosen for a runtime.
 
-    fits: whether its arena has at most the requested bytes; None without a request.
-    fit: these bytes.
-    form: what was changed: the order of its operators, or operators in parts.
-    planned: True where the file has an offline plan inside.
-    macs_ratio: its multiplications, of those as given.
-    notes: why a form was not possible.
-    runs: True where the runtime ran it with outputs equal to those of the model as given; None where it ran none.
-    measured: what the runtime said of its arena, or why it said nothing, as a part of a sentence.
-    refused: why no size of an arena is written, where the runtime that is here refuses what is said.
+    fits: True if the form's arena has at most the requested bytes; None if no size was requested.
+    fit: the requested bytes.
+    form: the changes to the model: another order of its operators, or operators that run in parts.
+    planned: True if the file contains an offline plan.
+    macs_ratio: the multiplications of the form, divided by those of the given model.
+    notes: the reasons why other forms were impossible.
+    runs: True if the runtime ran the form with the outputs of the given model; None if nothing was run.
+    measured: the arena that the runtime reported, or the reason why it reported none, as a part of a sentence.
+    refused: the reason why no arena size is written, if the installed runtime refuses the computed size.
     """
 
     fits: bool | None
@@ -83,17 +83,17 @@ class ReaderWarning(Answer):
 class Converted(Answer):
     """The facts read from a file, and the results of its conversion.
 
-    to: what was asked for.
-    format: the format of the file; None where it was a problem already.
-    own_peak: the peak that the file's own planner reached, if it says so.
-    violations: what is wrong with the plan inside the file, at most ten sentences.
-    warnings: what the reader noticed.
-    plan: the plan inside the file, or the one that was made for the files; None where there is neither.
-    problem: the problem that the file poses, where nothing else was asked for.
-    graph, operations, names: those of the program in the file, where they were asked for.
-    files: what was written, but for JSON.
-    deployment: the form of a model that was chosen for a runtime.
-    arena, given: the runtime's whole arena, and the one of the model as given.
+    to: the requested target.
+    format: the format of the file; None if it was a problem of memplan.
+    own_peak: the peak of the file's own planner, if the file states it.
+    violations: the faults of the plan inside the file, in at most ten sentences.
+    warnings: the warnings of the reader.
+    plan: the plan inside the file, or the plan made for the written files; None if there is neither.
+    problem: the problem in the file, if no other target was requested.
+    graph, operations, names: the graph, operations and names of the program in the file, if requested.
+    files: the written files, except JSON.
+    deployment: the form of the model that was chosen for a runtime.
+    arena, given: the runtime's whole arena for the chosen form, and for the given model.
     """
 
     to: str
