@@ -217,7 +217,7 @@ SERVER = Flag(
 PROVE = Flag(
     "prove",
     is_flag=True,
-    help="Believe the service that a plan is the best, or that nothing fits, only with a certificate.",
+    help="Accept the service's claim that a plan is the best, or that nothing fits, only with a certificate.",
 )
 # `main` removes --threads before click parses the command line, so every command accepts the flag.
 THREADS = Flag(

@@ -39,7 +39,7 @@ class ScheduleOptions(SearchOptions):
         False,
         description="Also show schedules that need less fast memory, each one the best that was found for its peak.",
     )
-    fast_memory: Bytes | None = Field(None, description="The size of the fast memory, instead of that of the target.")
+    fast_memory: Bytes | None = Field(None, description="The size of the fast memory; overrides the target's size.")
 
 
 def schedule(

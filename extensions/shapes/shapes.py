@@ -87,7 +87,7 @@ class ShapesOptions(SymbolicOptions):
         5, description="Keep at most this many offset programs. At run time the one with the least peak is used."
     )
     limits: bool = Field(
-        False, description="Answer how far one symbol, or two, may grow. The other symbols have the values of `at`."
+        False, description="Compute how far one or two symbols may grow. The other symbols have the values of `at`."
     )
     within: Bytes | None = Field(
         None, description="With limits, the bytes that the plan may take. The default is the capacity of the problem."

@@ -120,10 +120,14 @@ def _lines_of_remedies(found: Ways) -> Iterator[str]:
         Flag(
             "allocator",
             default="cuda",
-            help="Who hands out memory: cuda, plan, cpu, or settings such as max_split_size_mb:128.",
+            help="The allocator that is simulated: cuda, plan, cpu, or settings such as max_split_size_mb:128.",
         ),
-        Flag("suggest", is_flag=True, help="Also list ways to make it fit. Each was tried."),
-        Flag("advise", is_flag=True, help="Say what is reserved, why, and with which line it would be less."),
+        Flag("suggest", is_flag=True, help="Also list changes that make the step fit. Each of them was tried."),
+        Flag(
+            "advise",
+            is_flag=True,
+            help="Report the reserved bytes, their reason, and a line of code that reduces them.",
+        ),
         Flag("together", multiple=True, metavar="A,B", help="CUDA graphs of a snapshot that may run at once."),
         Flag("computed", is_flag=True, help="Run the step on real values, not on fakes."),
         Flag("compiled", is_flag=True, help="Count the graphs of AOT autograd instead."),

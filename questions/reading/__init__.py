@@ -40,7 +40,7 @@ class ReadOptions(ProblemOptions, ModelOptions):
 
     inclusive: bool | None = Field(
         None,
-        description="Whether a buffer is still alive at its end. By default the name of the column in a CSV says so.",
+        description="A buffer is still alive at its end. By default, the column name in a CSV decides this.",
     )
 
     @property

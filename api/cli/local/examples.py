@@ -30,7 +30,7 @@ _PLACES = tuple(Path(__file__).parents[k] / "examples" for k in (3, 4))
 def examples(output: str) -> None:
     """Write the examples that the documents name into a folder.
 
-    Exit status: 0 they are written, 2 wrong input.
+    Exit status: 0 the files are written, 2 wrong input.
     """
     source = next(place for place in _PLACES if place.is_dir())
     with os_errors_named(output):

@@ -17,8 +17,8 @@ from memplan.planner.errors import FileError, OptionError
 from memplan.questions.verify.verify import QUESTION
 
 _SOLUTION = (
-    "The solution of the problem's program (`convert -o model.lp` or .mps), as HiGHS, CBC or SCIP writes it, in place"
-    " of a plan."
+    "In place of a plan, read the solution of the problem's integer program (`convert -o model.lp` or .mps) that HiGHS,"
+    " CBC or SCIP wrote."
 )
 
 

@@ -25,7 +25,7 @@ keys = SectionedGroup("keys", help="Make, list and revoke the keys by which call
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 
-_WHO = Argument("name", help="Who has it: letters, digits and . _ @ -")
+_WHO = Argument("name", help="The name of the caller that gets the key: letters, digits and . _ @ -")
 
 
 @keys.command(

@@ -184,8 +184,8 @@ class CascadeOptions(QuestionOptions):
     )
     check: bool = Field(
         False,
-        description="Execute the points, or the one that `point` names, on real values in their planned arena, "
-        "and compare.",
+        description="Execute the points, or the one that `point` names, in their planned arenas, and compare "
+        "all values with the layer-by-layer result.",
     )
 
     @property

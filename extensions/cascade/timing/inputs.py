@@ -62,8 +62,8 @@ TARGET = Input(
     Target,
     _target_of,
     lambda target: target.model_dump(mode="json"),
-    "The machine, instead of that of the problem: a target as JSON, such as examples/schedules/gap8_like.json, or"
-    " DORY's file of hardware.",
+    "The machine, which overrides the machine in the problem: a target as JSON, such as"
+    " examples/schedules/gap8_like.json, or DORY's file of hardware.",
     from_file=lambda _reader, data, _name, _question: _target_of(memplan_json.parse(data)),
     required=False,
     named_by_flag=True,

@@ -52,7 +52,8 @@ class ConvertOptions(ReadOptions, ForeignOptions):
     )
     fit: Bytes | None = Field(
         None,
-        description="The size that the whole arena of the model may have. By default it becomes as small as possible.",
+        description="The largest permitted size of the model's whole arena. By default, the arena becomes as small as "
+        "possible.",
     )
     macs: MacsRatio | None = Field(
         None, description="Allow at most this many multiplications, compared with the model as it is: +10% or 1.1."

@@ -171,8 +171,8 @@ class LivenessOptions(Reading, QuestionOptions):
         None,
         ge=0,
         le=1_000_000,
-        description="Also hand out storages as TVM's Relay does. A storage may be taken by a buffer that is this "
-        "many times smaller or larger; Relay uses 16, and 0 means never.",
+        description="Also assign storages as TVM's Relay does. A buffer may reuse a storage that is at most this "
+        "many times smaller or larger; Relay uses 16, and 0 disables reuse.",
     )
 
     @property
