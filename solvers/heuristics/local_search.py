@@ -100,7 +100,7 @@ def _search_several_pools(instance: Instance, search: Search, rng: np.random.Gen
 
 
 def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int) -> Iterator[int]:
-    """Apply the moves to the buffers in pool `q` of the best plan, and yield the number of buffers packed by each."""
+    """Apply the moves to the best plan's buffers in pool `q`; yield the number of buffers that each packing placed."""
     best = search.best
     if best is None or not (here := best.pool == q).any():
         return
@@ -123,7 +123,7 @@ def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int
 
 
 def _repeat_move(move: Iterator[int], moves: MoveSearch) -> Iterator[int]:
-    """Repeat a move until it gains nothing for a number of packings, and yield the buffers that each one packed."""
+    """Repeat a move until many packings bring no gain; yield the number of buffers that each packing placed."""
     steps, peak = _TURN * len(moves.instance), moves.peak
     for placed in move:
         yield placed
