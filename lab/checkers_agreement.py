@@ -172,7 +172,7 @@ class Checkers:
     """The Python checker and, if it can be built, the Coq-verified checker."""
 
     def __init__(self, folder: Path) -> None:
-        """Start the Python checker, and build the Coq-verified checker in `folder`."""
+        """Build and start the Coq-verified checker in `folder`."""
         self._proved = proved_checker(folder)
 
     def faults(self, case: Case, tally: Counter[str]) -> Iterator[str]:

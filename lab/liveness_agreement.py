@@ -92,7 +92,7 @@ def disagreements(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def pack_buffers(operations: Operations, chance: random.Random) -> dict[str, int]:
-    """Return an offset for each buffer: placed in random order, each as low as the buffers placed before it allow."""
+    """Return an offset for each buffer. Buffers are placed in random order, each as low as the earlier ones allow."""
     rows = [row for row in analyse(operations).problem.buffers if row.alias_of is None]
     chance.shuffle(rows)
     places: dict[str, int] = {}

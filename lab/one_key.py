@@ -184,7 +184,7 @@ def mixture(folder: Path, count: int, seed: int, callers: int) -> dict[str, obje
     with run_server(folder, workers="0") as own, ThreadPoolExecutor(callers) as pool:
 
         def ask(call: tuple[str, bytes, float, str]) -> tuple[str, float]:
-            """Make the call without its time limit and description, and return its status and seconds."""
+            """Make one of the random calls, and return its status and its seconds."""
             return call_status(own, f"/v1/{call[0]}", call[1])
 
         cpu_s, began = own.cpu_s(), time.monotonic()

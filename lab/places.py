@@ -76,7 +76,7 @@ def plan_of(rows: Offsets) -> Plan:
 
 
 def differences(problem: Problem, plan: Plan, said: Verdict) -> Iterator[str]:
-    """Yield a line for each number in a verdict that the verifier or a recount, buffer by buffer, refutes."""
+    """Yield a line for each number in a verdict that the verifier or a recount refutes."""
     rows: Offsets = {row.id: (row.pool, row.offset) for row in plan.placements}
     ids = problem.buffers.ids
     if said.places is None or not said.valid:

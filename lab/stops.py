@@ -143,7 +143,7 @@ def stopped_here(
 def _try_question(
     question: Question[Any], body: dict[str, Any], asks: CheckCounter, by_clock: bool, into: dict[str, Any]
 ) -> str:
-    """Return the outcome of a question that `asks` stops, or the end of the traceback; put the answer into `into`."""
+    """Run a question until the counter `asks` stops it; return the outcome (or a traceback), and fill `into`."""
     try:
         return stop_question(question, body, asks, by_clock=by_clock, take=lambda found: into.update(found=found))
     except Exception:  # noqa: BLE001 - every fault is reported as a response

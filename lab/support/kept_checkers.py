@@ -26,7 +26,7 @@ class KeptProgram:
     """A long-running checker process, which checks pairs of problem and certificate one after another."""
 
     def __init__(self, program: Path) -> None:
-        """Start the checker."""
+        """Start the checker program as a child process."""
         self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def answer(self, flags: Sequence[str], problem: bytes, certificate: bytes, sizes: Sequence[str]) -> Answer:
@@ -57,7 +57,7 @@ def python_verdict(flags: Sequence[str], problem: bytes, certificate: bytes, siz
 
 
 class _InMemoryFile:
-    """A file whose content is in memory, as the Python checker reads it."""
+    """The content of a file in memory, with the method `read_bytes` that the Python checker calls."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -128,7 +128,7 @@ class CostProof:
         return self._refute_each_pool(branch, allowed, fixed, depth)
 
     def _refute_each_pool(self, b: int, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
-        """Refute each choice of a pool for buffer `b`; return the resulting lemma, or None if one choice remains."""
+        """Refute each pool that buffer `b` may use; return the combined lemma, or None if one is not refuted."""
         p = len(self.ends)
         refs, merged, lows = ["-"] * p, dict[int, Lows](), [FAR] * p
         for q in np.flatnonzero(allowed[:, b]).tolist():

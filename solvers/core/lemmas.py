@@ -83,7 +83,7 @@ class LemmaSets(NamedTuple):
 
 
 class LemmaLines(NamedTuple):
-    """The text of a proof. Its lines are numbered after `sets` and `lemmas`, the numbers of earlier sets and lemmas.
+    """The text of a proof. Its lines are numbered after `sets` and `lemmas`, the counts of earlier sets and lemmas.
 
     `answer` receives (address of the text, its bytes, number of lemmas). `need` receives, for each entry of a state,
     the limit that the proof requires, or GONE if the proof does not use the entry.

@@ -172,7 +172,7 @@ def _instance_of(problem: Problem, task: PlainTask) -> Instance:
 def offsets_at_bound(size: I64, start: I64, end: I64, alignment: int, nodes: int) -> I64 | None:
     """Return offsets in one pool whose peak equals the lower bound, or None if no such offsets were found.
 
-    All arguments are plain buffers: sizes, lifetimes [start, end) and one alignment. The exact search stops after
+    The arguments describe plain buffers: sizes, lifetimes [start, end) and one alignment. The exact search stops after
     `nodes` nodes. Callers must verify the offsets and handle None.
     """
     n = len(size)

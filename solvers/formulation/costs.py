@@ -58,7 +58,7 @@ class Costs:
         return sum(max(costs.values(), default=0) for costs in self.extra) + sum(self.clash)
 
     def coarsen(self, factor: int) -> Costs:
-        """Return the costs in steps `factor` times as large, rounded down, so that lower bounds on them stay valid."""
+        """Return the costs in coarser steps, rounded down; so a lower bound on them also holds for the exact costs."""
         extra = [{q: steps // factor for q, steps in homes.items()} for homes in self.extra]
         return Costs(self.cheapest, self.step * factor, extra, [steps // factor for steps in self.clash])
 

@@ -220,7 +220,7 @@ class EqualPools:
         return one.model_copy(update=facts)
 
     def witness(self, named: Explanation) -> Explanation:
-        """Convert a witness (time and buffers that prove a bound) of one pool to a witness of the single pool."""
+        """Convert a witness (time and buffers that prove a bound) from one of the pools to the single pool."""
         if named.time is None or not named.buffers:
             return named
         turn = int(self.pool[self.problem.index[named.buffers[0]]]) * len(self.times)
@@ -242,7 +242,7 @@ class EqualPools:
         return reason.model_copy(update={"stretch": None, **({} if is_enough else {"would_do": None})})
 
     def _witness_for_pools(self, witness: Named | None) -> Named | None:
-        """Convert a witness (time and buffers that prove a bound) of the single pool to a witness of one of the pools.
+        """Convert a witness (time and buffers that prove a bound) from the single pool to one of the pools.
 
         If two of the buffers may share bytes, the witness alone proves nothing, so the fields that state a proof are
         removed.

@@ -46,7 +46,7 @@ def _improve(instance: Instance, search: Search, thread: int) -> None:
     patience = n * max(_PATIENCE, n)
     placed, gained = 0, 0
     best = search.best
-    # Priced pairs also count in the score, so search as for several pools.
+    # The score also counts the prices of pairs, so use the search for several pools even for one pool.
     is_peak_alone = len(instance.pools) == 1 and len(instance.priced_pairs) == 0
     one_pool = partial(_search_one_pool, is_first=thread == 0)
     for count in (one_pool if is_peak_alone else _search_several_pools)(instance, search, rng):

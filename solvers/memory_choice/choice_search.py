@@ -96,7 +96,7 @@ class ChoiceSearch:
         return np.where(home == ABSENT, self.pools[-1], home)
 
     def _leaving_buffers(self, pool: I64) -> Bool:
-        """Return a random mask of buffers to move out of their pools: low ratios, all alive in one time range."""
+        """Return a random mask of buffers, of low ratio and alive in one time range, that are to leave their pools."""
         rows, knapsack = self.knapsack.rows, self.knapsack
         ratio = self.ratio[pool, knapsack.item]
         key = ratio * np.exp(0.5 * self.rng.standard_normal(len(ratio)))

@@ -112,7 +112,7 @@ class SubsetPackings:
         if inner.best is not None:
             self._keep_if_lower(packing, inner.best.offset, part.size)
         is_open = inner.best is None and inner.infeasibility_witness is None
-        # A set without a result took all its work, and other sets a small part on average, so count the work like that.
+        # A search with a result uses a small part of its work limit on average, so count only that part for it.
         self.spent += work if is_open else work // _PROVED_PART
         packing.need = max(
             packing.need, at_most + 1 if inner.infeasibility_witness is not None else int(inner.bound[-1])

@@ -134,7 +134,7 @@ class Knapsack:
         """Number the items and the rows, and compute what each buffer occupies in each pool."""
         instance = self.instance
         self.item, self.homes, self.price = self._item_columns()
-        # Buffers without lifetimes conflict only explicitly, so their cliques are rows after those of the live sets.
+        # Buffers without lifetimes are in no live set, so append rows for the cliques of their explicit conflicts.
         timeless = _covering_cliques(instance, np.flatnonzero(np.diff(instance.first) == 0))
         members = np.array([i for clique in timeless for i in clique], dtype=np.int64)
         row = instance.n_live_sets + np.repeat(np.arange(len(timeless)), [len(clique) for clique in timeless])

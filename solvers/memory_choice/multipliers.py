@@ -56,7 +56,7 @@ class Multipliers:
         return self.table.table.scale
 
     def prices(self, knapsack: Knapsack) -> I64:
-        """Return an array (p, k) with the price of each item in each pool, including that of the capacity used."""
+        """Return an array (p, k): the price of each item in each pool, plus the price of the capacity it uses."""
         prices = np.zeros(knapsack.price.shape, dtype=np.int64)
         core.choice_prices(knapsack.table, self.table, Reference(core.Amounts(prices)))
         return prices

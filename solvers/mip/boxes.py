@@ -215,7 +215,7 @@ class Boxes:
         return round_up(self.all[a].size + free, self.grid.granule) if free else self.all[a].extent
 
     def twins(self) -> Iterator[tuple[int, int]]:
-        """Yield pairs of interchangeable buffers: each two neighbours in the ascending order of a group of them."""
+        """Yield pairs of interchangeable buffers: the neighbours in each group, whose buffers are ascending."""
         for alike in identical(self.instance):
             yield from pairwise(alike)
 

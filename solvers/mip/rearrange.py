@@ -35,7 +35,7 @@ _REACH = 2.0
 
 @dataclass(frozen=True, eq=False)
 class RatedPlan:
-    """A plan, with the units by which each crowd (set of conflicting buffers) ends above the floor, in `heights`."""
+    """A plan; `heights` are the units by which each crowd (set of conflicting buffers) ends above the floor."""
 
     pool: I64
     offset: I64
@@ -152,7 +152,7 @@ class PlanParts:
         return changed.reduce(self.implied.are_implied(changed, is_below))
 
     def best_start(self) -> RatedPlan | None:
-        """Return the random plan of least excess, among several, that the program allows; None if it allows none."""
+        """Draw several random plans, and return the feasible one of least excess; None if none is feasible."""
         instance = self.boxes.instance
         traits, packer, plans = Traits(instance), Packer(instance, column([0])), []
         for _ in range(_DRAWS):

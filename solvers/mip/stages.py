@@ -178,7 +178,7 @@ class _Pursuit:
         return reached if reached is not None and reached <= floor else None
 
     def _decide(self, goal: int, floor: int) -> int:
-        """Search for a plan at the floor, at higher limits once that is refuted; return the proved lower bound."""
+        """Search for a plan at the lower bound or, once that is refuted, above it; return the proved lower bound."""
         # In deterministic searches, the root node of one program takes most of the work, so skip decisions.
         if goal == COST or self.search.deterministic:
             return floor

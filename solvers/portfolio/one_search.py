@@ -162,7 +162,7 @@ class OneSearch:
             self._failures += stages.run(self._instance, self._search, wanted, self._options.solver)
 
     def _raise_solver_failure(self) -> None:
-        """Raise SolverFailedError if the chosen solver failed: another solver's plan must not pass for its plan."""
+        """Raise SolverFailedError if the chosen solver failed, instead of returning another solver's plan."""
         for failure in self._failures:
             if failure.solver == self._options.solver:
                 _logger().warning("%s", failure)

@@ -285,7 +285,7 @@ def _limit_last_pool(problem: Problem, end: int | None) -> Problem:
 
 
 def _profile_result(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
-    """Return one search's result under the profile's name, without an assignment and a bound."""
+    """Return a search's result with the profile's name in its plan; its assignment and bound are dropped."""
     named = {"profile": profile, "problem_hash": problem_hash(problem)}
     return replace(found, plan=found.plan.model_copy(update=named), assignment=None, bound=None)
 

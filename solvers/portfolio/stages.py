@@ -118,8 +118,7 @@ def _has_mixed_alignments(instance: Instance) -> bool:
 def run(instance: Instance, search: Search, wanted: list[list[SolverRow]], named: str | None = None) -> list[Failure]:
     """Run the stages in `wanted` until the search is over, and return the failures of their solvers.
 
-    An exception in a solver also gives a warning. The solver `named` by the caller is the exception, because the caller
-    raises an error if it fails.
+    If a solver raises an exception, a warning is given. For the solver `named`, the caller raises an error instead.
     """
     failures: list[Failure] = []
     for stage in wanted:
