@@ -70,7 +70,7 @@ def solve(instance: Instance, search: Search) -> None:
             is_core = (traits.pressure >= share) | (instance.pin != ABSENT)
             for cost in grow_core(packer, traits, search, is_core, nodes, most - spent):
                 spent += cost
-                # This search starts from the plans and bounds of other solvers, so count their improvements as progress.
+                # This search starts from other solvers' plans and bounds, so count their improvements as progress.
                 if bound != (bound := (search.best, search.bound)):
                     gained = spent
                 if search.is_over or spent >= most or spent - gained > PATIENCE:
