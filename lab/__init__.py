@@ -1,1 +1,4 @@
-"""Programs that measure memplan, try to break it, and compare it with brute force. None is part of the product."""
+"""Programs that measure memplan, try to break it, and compare it with brute force.
+
+They are not shipped with memplan.
+"""

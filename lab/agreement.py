@@ -33,7 +33,10 @@ LIMIT_S = 0.2
 
 
 def draw(seed: int) -> Problem:
-    """Return a random problem of two to six buffers; two of three are tight, and some lack one byte of capacity."""
+    """Return a random problem of two to six buffers.
+
+    Two of three problems are tight, and some lack one byte of capacity.
+    """
     feature = FEATURES[seed % len(FEATURES)]
     if seed % 3 == 0:
         problem = small_problems(seed, 1)[0]
@@ -46,10 +49,10 @@ def draw(seed: int) -> Problem:
 
 
 def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], tally: Counter[str]) -> list[str]:
-    """Run a solver on all cases in a separate process, and return a line for each result that brute force contradicts.
+    """Run a solver on the cases in a separate process; return a line for each result that brute force contradicts.
 
-    A case is (problem, best score by brute force, or None if no plan exists). A plan must be valid even if it is not
-    proved optimal. `tally` counts the outcomes.
+    A case is a problem together with its best score by brute force, or None if it has no plan. A plan must be valid
+    even if it is not proved optimal. `tally` counts the outcomes.
     """
     mine = [case for case in cases if compile_problem(case[0]).features <= BY_NAME[solver].can]
     lines = []

@@ -32,7 +32,7 @@ DELIVERIES: tuple[Delivery, ...] = ("resident", "streamed")
 
 
 def exactness(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Execute random regions of a graph by value; yield a line for each buffer that could have a row or column less."""
+    """Execute random regions of a graph by value; yield a line for each buffer that could lose a row or a column."""
     rng = random.Random(seed)
     graph = (random_blocks, random_units, random_network, random_network)[seed % 4](rng)
     options = CascadeOptions(input=rng.choice(DELIVERIES), output=rng.choice(DELIVERIES))
@@ -49,12 +49,12 @@ def exactness(seed: int, tally: Counter[str]) -> Iterator[str]:
                 less = shrunk(drawn, number, tensor) if hold.mode != "whole" and hold.bytes else None
                 if less is not None:
                     tally["buffers one smaller"] += 1
-                    if not any(_is_wrong_by_value(less, offsets, size, seed + more) for more in (0, 1, 2)):
+                    if not any(_computes_wrong_values(less, offsets, size, seed + more) for more in (0, 1, 2)):
                         yield f"tensor {tensor} of region {number} could be one smaller"
 
 
-def _is_wrong_by_value(less: Cascade, offsets: dict[str, int], size: int, seed: int) -> bool:
-    """Return True if a cascade computes wrong values when it is executed at these offsets."""
+def _computes_wrong_values(less: Cascade, offsets: dict[str, int], size: int, seed: int) -> bool:
+    """Return True if a cascade gives wrong results when it is executed with its buffers at these offsets."""
     try:
         check_by_value(less, offsets, size, seed)
     except InvalidPlanError:
@@ -63,7 +63,7 @@ def _is_wrong_by_value(less: Cascade, offsets: dict[str, int], size: int, seed: 
 
 
 def enumeration(seed: int, _: Counter[str]) -> Iterator[str]:
-    """Yield a line if enumeration finds better chains of regions, in stripes of rows, than the search does."""
+    """Yield a line if an enumeration of chains of regions (operations fused in stripes) finds a better one."""
     if beaten(seed):
         yield "other chains beat those of the search"
 
@@ -79,7 +79,7 @@ DRAWN = {"exactness": (exactness, 2_000), "enumeration": (enumeration, 500), "fr
 
 
 def main(command: str, *words: str) -> int:
-    """Run a command with its arguments, and return the exit status."""
+    """Run the program `command` with the arguments `words`, and return its exit status."""
     faults, count = DRAWN[command]
     return run_cases("cascade_rows", faults, words, count=count)
 

@@ -44,7 +44,7 @@ Data = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A test case: the text of a problem file, a certificate (`proof`), and further arguments of the checker.
+    """A test case: the texts of a problem file and of a certificate (`proof`), and further arguments of the checker.
 
     `must` is True if the certificate must be accepted, False if it must be refused, and None if that is unknown.
     `problem` is the parsed file, if it is known.
@@ -128,7 +128,7 @@ def forgeries(data: Data, text: str, rng: random.Random) -> Iterator[tuple[str, 
     row = rng.choice(data["buffers"])
 
     def text_with(**fields: Any) -> str:
-        """Return the problem as JSON text after setting `fields` of the chosen buffer."""
+        """Return the JSON text of the problem after setting `fields` of the buffer that the forgeries change."""
         return json.dumps(data | {"buffers": [one | fields if one is row else one for one in data["buffers"]]})
 
     plain = json.dumps(data)
@@ -149,7 +149,7 @@ def forgeries(data: Data, text: str, rng: random.Random) -> Iterator[tuple[str, 
 
 
 def is_true(problem: Problem, said: str) -> bool:
-    """Return True if enumeration of all plans confirms `said`, the claim in a certificate's third line."""
+    """Return True if an enumeration of all plans confirms the claim `said` (a certificate's third line)."""
     kind, *words = said.split()
     if kind in ("used", "infeasible"):
         score = oracle.best_score(problem.model_copy(update={"objective": "peak"}))
@@ -172,10 +172,11 @@ class Checkers:
     """The Python checker and, if it can be built, the Coq-verified checker."""
 
     def __init__(self, folder: Path) -> None:
+        """Build and start the Coq-verified checker in `folder`."""
         self._proved = proved_checker(folder)
 
     def faults(self, case: Case, tally: Counter[str]) -> Iterator[str]:
-        """Run all checkers on a case, and yield a line for each wrong verdict and each disagreement."""
+        """Run all checkers on a case; yield a line for each false verdict and each disagreement between them."""
         files = (case.text.encode(errors="surrogatepass"), case.proof.encode(errors="surrogatepass"))
         asked = case.flags, *files, case.sizes
         found = {"Python": python_verdict(*asked), "proved": self._proved.answer(*asked)}
@@ -205,7 +206,7 @@ class Checkers:
 
 
 def cases(seed: int, problem: Problem, proof: str, mutants: int) -> Iterator[Case]:
-    """Yield the test cases for a problem and its certificate: both unchanged, and `mutants` mutants of each kind."""
+    """Yield the test cases from a problem and its certificate: both unchanged, and `mutants` mutants of each kind."""
     rng = random.Random(seed)
     text = FORMATS["json"].write_problem(problem).decode()
     data, lines = json.loads(text), proof.splitlines()

@@ -24,7 +24,7 @@ import json, sys, time
 import httpx
 url, schema = sys.argv[1], json.load(open(sys.argv[2]))
 LARGE = {"buffers": [{"id": k, "size": 1 + k % 97, "start": k % 211, "end": k % 211 + 5 + k % 13} for k in range(900)]}
-# its objective is a pair, and its reason has lists of names and of numbers
+# this problem covers two schema cases: its objective is a pair, and its ids are texts and numbers
 PICKY = {"buffers": [{"id": k, "size": 8, "start": 0, "end": 5, "pools": ["x"]} for k in ("a", 7)],
          "pools": [{"name": "x", "size": 12, "reserved": [[4, 2]]}, {"name": "y"}], "objective": ["peak", "cost"]}
 def timeless(value):
@@ -32,7 +32,7 @@ def timeless(value):
         return {name: timeless(each) for name, each in value.items() if name not in ("wall_time_s", "search_s")}
     return [timeless(each) for each in value] if isinstance(value, list) else value
 def covers(part, whole):
-    # generated models may write fields that the answer leaves out, as their defaults
+    # generated models write the default of each field that the answer omits, so ignore such fields
     if isinstance(part, dict):
         return isinstance(whole, dict) and all(covers(each, whole.get(name)) for name, each in part.items())
     if isinstance(part, list):

@@ -38,6 +38,7 @@ class Recorder:
     """Records the functions that are entered, in this thread and in all threads that start later."""
 
     def __init__(self) -> None:
+        """Start without recorded functions, and record in this thread and in all later threads."""
         self._entered: set[CodeType] = set()
         threading.setprofile(self._note)
         sys.setprofile(self._note)
@@ -59,7 +60,10 @@ class Recorder:
 
 
 def functions_of_post(is_known: bool = False, query: str = "") -> set[Function]:
-    """Return the functions that one request enters. If `is_known`, it repeats an earlier problem in another order."""
+    """Return the functions that one `POST /v1/plan` enters.
+
+    If `is_known`, the request repeats a problem in another order.
+    """
     recorder, found = Recorder(), []
     with (
         TemporaryDirectory(prefix="memplan-") as folder,

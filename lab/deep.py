@@ -50,7 +50,7 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
 
 
 def main() -> int:
-    """Run the programs that the arguments name, or all of them; return 1 if any program failed."""
+    """Run the programs that the arguments name, or all of them; return 1 if one of them failed, else 0."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(PROGRAMS))
     parser.add_argument("--share", type=float, default=1.0, help="the part of the cases that a release wants")

@@ -177,7 +177,7 @@ def requirements(extra: str) -> list[str]:
 
 def unrelated_packages(extra: str) -> list[str]:
     """Return the installed packages that neither memplan nor the extra requires, directly or indirectly."""
-    kept = {"memplan", "pip", "setuptools", *_distributions(map(Requirement, requirements(extra)))}
+    kept = {"memplan", "pip", "setuptools", *_needed_distributions(map(Requirement, requirements(extra)))}
     packages = metadata.packages_distributions()
     return sorted(name for name, brought_by in packages.items() if kept.isdisjoint(map(_normal_name, brought_by)))
 
@@ -189,8 +189,8 @@ def missing_packages(extra: str) -> list[str]:
     return [each.name for each in needed if _applies(each, "") and _normal_name(each.name) not in installed]
 
 
-def _distributions(needed: Iterable[Requirement]) -> set[str]:
-    """Return the names of the installed distributions that the requirements need, directly or indirectly."""
+def _needed_distributions(needed: Iterable[Requirement]) -> set[str]:
+    """Return the names of the installed packages that the requirements need, directly or through other packages."""
     waiting, seen = [(each, "") for each in needed], set()
     while waiting:
         requirement, of_extra = waiting.pop()
@@ -217,7 +217,7 @@ def _normal_name(name: str) -> str:
 
 
 def run(extra: str, folder: Path, python: str = sys.executable, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the program of an extra, with `folder` as the place of its data instead of the user's folder."""
+    """Run the documented program of an extra with the interpreter `python`, with its data in `folder`."""
     return subprocess.run(
         [python, "-c", _COMMAND + PROGRAMS[extra]],
         cwd=ROOT,
@@ -235,7 +235,7 @@ def run_alone(extra: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def _run_in_new(extra: str) -> subprocess.CompletedProcess[str]:
-    """Create a new environment with only this extra, run the extra's program there, and return the outcome."""
+    """Create an environment with only this extra, run the extra's program in it, and return the finished process."""
     with TemporaryDirectory(prefix="memplan-") as folder:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         python = f"{folder}/bin/python"
@@ -245,7 +245,7 @@ def _run_in_new(extra: str) -> subprocess.CompletedProcess[str]:
 
 
 def main() -> int:
-    """Run the programs of the extras that the arguments name, or of all extras; return 1 if any program failed."""
+    """Run the programs of the extras that the arguments name, or of all extras; return 1 if one failed, else 0."""
     failed = {name: done.stderr for name in sys.argv[1:] or PROGRAMS if (done := _run_in_new(name)).returncode}
     print(json.dumps(failed, indent=1) if failed else "all work alone")
     return 1 if failed else 0

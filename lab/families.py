@@ -82,7 +82,7 @@ def pinwheel(piece: Rectangle, whole: Rectangle, rng: np.random.Generator) -> li
 
 
 def dissect(n: int, whole: Rectangle, cut: Cut, rng: np.random.Generator) -> list[Rectangle]:
-    """Cut the whole into exactly `n` rectangles, returned in random order; n must be at most half of its area."""
+    """Cut a rectangle into exactly `n` rectangles, in random order; `n` must be at most half of its area."""
     pieces = [whole]
     while len(pieces) < n:
         k = _choose_piece(pieces, rng)
@@ -92,7 +92,7 @@ def dissect(n: int, whole: Rectangle, cut: Cut, rng: np.random.Generator) -> lis
 
 
 def _choose_piece(pieces: list[Rectangle], rng: np.random.Generator) -> int:
-    """Return the position of the next rectangle to cut, mostly drawn in proportion to the areas, else uniformly."""
+    """Return the position of the next piece to cut: mostly drawn in proportion to the areas, sometimes uniformly."""
     if rng.random() < 0.3:
         return int(rng.integers(len(pieces)))
     area = np.array([float(r.end - r.start) * (r.high - r.low) for r in pieces])
@@ -126,13 +126,13 @@ def perfect_problem(
 
 
 def draw_tight_problem(seed: int, n: int = 30, height: int = 100_000, live: int = 6, turnover: float = 2.0) -> Problem:
-    """Return a random problem whose live bytes are always `height`; its optimum is often above this lower bound.
+    """Return a random problem whose live bytes are always `height`. Its optimum is often above this lower bound.
 
     About `live` buffers are alive at once. In each step, about `turnover` of them end, and new buffers with the same
-    total size start. There may be a few more than `n` buffers.
+    total size start, until there are `n` buffers or a few more.
     """
     rng = np.random.default_rng(seed)
-    alive = [(0, size) for size in _shares(height, live, rng)]
+    alive = [(0, size) for size in _random_split(height, live, rng)]
     done: list[tuple[int, int, int]] = []
     time = 0
     while len(done) + len(alive) < n:
@@ -143,7 +143,7 @@ def draw_tight_problem(seed: int, n: int = 30, height: int = 100_000, live: int 
         freed = sum(size for k, (_, size) in enumerate(alive) if k in chosen)
         alive = [row for k, row in enumerate(alive) if k not in chosen]
         starting = max(1, ending + int(rng.integers(-1, 2)) + (len(alive) + ending < live))
-        alive += [(time, size) for size in _shares(freed, starting, rng)]
+        alive += [(time, size) for size in _random_split(freed, starting, rng)]
     rows = np.array(done + [(start, time + 1, size) for start, size in alive], dtype=np.int64)
     return _problem_of_columns(rows[:, 0], rows[:, 1], rows[:, 2])
 
@@ -166,8 +166,8 @@ def dense_problem(seed: int, n: int = 100, sigma: float = 2.0) -> Problem:
     return draw_random_problem(seed, n, min(1.0, 20 / n), sigma)
 
 
-def _shares(total: int, parts: int, rng: np.random.Generator) -> list[int]:
-    """Split `total` into `parts` positive integers, all splits equally likely; into fewer if `total` is too small."""
+def _random_split(total: int, parts: int, rng: np.random.Generator) -> list[int]:
+    """Split `total` into `parts` random positive integers, or into fewer if `total` is smaller than `parts`."""
     cuts = 1 + np.sort(rng.choice(max(1, total - 1), min(parts, total) - 1, replace=False))
     shares: list[int] = np.diff(np.concatenate(([0], cuts, [total]))).tolist()
     return shares
@@ -210,12 +210,13 @@ def mirror_time(problem: Problem) -> Problem:
 
 
 def _mirrored_span(start: int, end: int) -> tuple[int, int]:
+    """Return the lifetime [start, end) with its time reversed."""
     # Mirroring at -1/2 maps every 64-bit time to a 64-bit time.
     return -1 - end, -1 - start
 
 
 def pose(name: str) -> Problem:
-    """Return the problem with this name, which is either drawn from a family or read from a file."""
+    """Return the problem with this name: drawn from a family such as `tight:n=30,seed=3`, or read from a file."""
     if change := re.fullmatch(r"(mirrored|shuffled@(\d+)):(.*)", name, re.DOTALL):
         inner = pose(change[3])
         return shuffle_buffers(inner, int(change[2])) if change[2] else mirror_time(inner)
@@ -228,7 +229,7 @@ def pose(name: str) -> Problem:
 
 
 def names(suite: str) -> list[str]:
-    """Return the names in a suite: for `seeds=N`, one name for each seed from 1 to N, else only the suite itself."""
+    """Return the names of a suite's problems: one per seed from 1 to N if it ends in `seeds=N`, else only the suite."""
     head, _, count = suite.partition("seeds=")
     return [f"{head}seed={seed}" for seed in range(1, int(count) + 1)] if count else [suite]
 

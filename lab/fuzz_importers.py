@@ -35,6 +35,7 @@ _HANGS_AFTER_S, _MOST_BYTES = 30, 4 << 30
 
 
 def _onnx_files() -> list[bytes]:
+    """Return three ONNX models with nested graphs: a branch, a loop and a scan."""
     from memplan.extensions.models.tests import onnx_models
 
     return [onnx_models.choice(), onnx_models.loop(), onnx_models.scan()]
@@ -145,7 +146,7 @@ INSIDE: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
 
 
 def draw_faulty_file(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
-    """Return a copy of one of an importer's valid files, with one to four random faults added."""
+    """Return a valid file of the importer `name` with one to four random faults, which `seed` determines."""
     chance = random.Random(seed)
     if name in INSIDE and seed % 2:
         return INSIDE[name](chance.choice(seeds), chance)
@@ -174,7 +175,7 @@ def draw_faulty_file(name: str, seeds: Sequence[bytes], seed: int) -> bytes:
 
 
 def outcome(name: str, data: bytes) -> str:
-    """Read a file, and return "read", or the name of the error's class if a sentence refuses the file."""
+    """Read a file, and return "read", or the class of the error if memplan refuses the file with a sentence."""
     try:
         if file_readers()[name].of is None:
             model = read_format(name, data, ModelOptions())

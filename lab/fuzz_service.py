@@ -57,7 +57,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     given, began = parser.parse_args(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="memplan-fuzz-") as folder:
-        # Many requests have no time limit, so the server limits them to ten seconds.
+        # Many requests set no time limit, so let the server stop each after ten seconds.
         with run_server(Path(folder), max_time_limit_s="10") as own:
             found = asyncio.run(_ask_server(own, given))
         log = own.log.read_text().splitlines()
@@ -77,7 +77,7 @@ def main() -> int:
 
 
 async def _ask_server(own: ServerProcess, given: argparse.Namespace) -> _Findings:
-    """Send requests on several connections at once, probe `/healthz` at the same time, and return the outcomes."""
+    """Send the requests on several connections, meanwhile measure the latency of `/healthz`; return the outcomes."""
     found, numbers = _Findings(), iter(range(given.count))
 
     async def ask() -> None:

@@ -33,7 +33,7 @@ from memplan.planner import __version__
 
 
 def add(library: ProblemLibrary, entry: Entry, data: bytes, time_limit_s: float, *, again: bool = False) -> str:
-    """Add a problem to the library, unless it is already there and not `again`; return a line about the outcome."""
+    """Add a problem to the library, or replace it if `again`; return a line that states the outcome."""
     same = [each.name for each in _listed_entries(library, entry.kind) if each.fingerprint == entry.fingerprint]
     if same and (same != [entry.name] or not again):
         return f"{entry.name}: is there as {same[0]}"
@@ -62,11 +62,12 @@ def add(library: ProblemLibrary, entry: Entry, data: bytes, time_limit_s: float,
 
 
 def _listed_entries(library: ProblemLibrary, kind: str) -> list[Entry]:
+    """Return the library's problems of one kind that are in its lists."""
     return library.entries(kind) if kind in library.kinds() else []
 
 
 def new_entry(kind: str, source: str, path: Path, limit: int | None, origin: str | None) -> Entry:
-    """Return an entry for a new problem file, still without a plan and a bound."""
+    """Return a new library entry for a problem file; it has features, but no plan and no bound yet."""
     data = path.read_bytes()
     stem = path.stem if path.stem.startswith(source) else f"{source}-{path.stem}"
     name = re.sub(r"[^a-z0-9_.-]+", "-", stem.lower())
@@ -101,7 +102,7 @@ def benchmark_names(library: ProblemLibrary, count: int) -> list[str]:
 
 
 def easy_names(library: ProblemLibrary) -> list[str]:
-    """Return the names of the problems that memplan alone proves with every seed, according to the ledger."""
+    """Return the names of the proved problems that memplan alone proves with every seed, according to the ledger."""
     ranks: dict[str, int] = defaultdict(int)
     for row in read_rows().values():
         name = row.name.partition("#")[0]
@@ -114,8 +115,8 @@ def easy_names(library: ProblemLibrary) -> list[str]:
 
 
 def spread(rows: list[Entry], count: int) -> list[str]:
-    """Return the names of `count` problems that differ from each other most in features and known bounds."""
-    points = {row.name: _feature_point(row) for row in rows}
+    """Return the names of `count` problems that are as different as possible in their features and known bounds."""
+    points = {row.name: _feature_coordinates(row) for row in rows}
     taken = [max(rows, key=lambda row: sum(points[row.name])).name][:count]
     while len(taken) < count:
         rest = [name for name in points if name not in taken]
@@ -123,8 +124,8 @@ def spread(rows: list[Entry], count: int) -> list[str]:
     return taken
 
 
-def _feature_point(row: Entry) -> list[float]:
-    """Return a problem's features, status and gap as coordinates of a point; the benchmark compares distances."""
+def _feature_coordinates(row: Entry) -> list[float]:
+    """Return a problem's features, status and gap as coordinates, by which distances to other problems are measured."""
     known = [4.0 * row.is_infeasible, 4.0 * (row.status == "open"), math.log2(1 + (row.gap or 0)) * 8]
     return [*(math.log2(1 + value) for value in row.features.values()), *known]
 

@@ -29,7 +29,7 @@ READINGS = [
 
 
 def live_steps(operations: Operations, reading: Reading) -> dict[str, set[int]] | None:
-    """Map each buffer to the steps in which the analysis says it is alive; None if it is used outside of its scope."""
+    """Map each buffer to the steps in which the analysis says it is alive; None if it refuses an out-of-scope use."""
     try:
         problem = analyse(operations, reading).problem
     except OperationsError:
@@ -62,7 +62,7 @@ def alive_by_force(program: Interpreter, ways: list[Any], reading: Reading) -> d
 
 
 def disagreements(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield a line for each reading, and each plan, of a random program on which analysis and brute force disagree."""
+    """Yield a line for each difference between analysis and brute force in a random program's lifetimes and plans."""
     raw = random_program(seed)
     operations = operations_from(raw)
     try:
@@ -92,7 +92,7 @@ def disagreements(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def pack_buffers(operations: Operations, chance: random.Random) -> dict[str, int]:
-    """Map each buffer to an offset: buffers are placed in a random order, each as low as the earlier ones allow."""
+    """Return an offset for each buffer. Buffers are placed in random order, each as low as the earlier ones allow."""
     rows = [row for row in analyse(operations).problem.buffers if row.alias_of is None]
     chance.shuffle(rows)
     places: dict[str, int] = {}

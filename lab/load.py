@@ -49,7 +49,7 @@ async def _run_load(asked: argparse.Namespace, own: ServerProcess) -> dict[str, 
     draw = random.Random(asked.seed)
     requests = _Requests(asked, f"{own.host}:{own.port}", draw)
     known = [requests.new_request() for _ in range(_WARM)]
-    line = _Line((own.host, own.port), asked.connections)
+    line = _Connections((own.host, own.port), asked.connections)
     await asyncio.gather(*(line.send_request(request) for request in known))
     line.forget()
     most = int(asked.seconds * (asked.rate or 3000.0))
@@ -77,8 +77,8 @@ async def _run_load(asked: argparse.Namespace, own: ServerProcess) -> dict[str, 
     }
 
 
-async def _ask_at_rate(line: _Line, bodies: list[bytes], rate: float) -> None:
-    """Send `rate` requests per second at their scheduled times, and wait for all responses."""
+async def _ask_at_rate(line: _Connections, bodies: list[bytes], rate: float) -> None:
+    """Send `rate` requests per second at their scheduled times, and then wait for the missing responses."""
     began, calls = time.monotonic(), []
     for k, body in enumerate(bodies):
         due = began + k / rate
@@ -87,7 +87,7 @@ async def _ask_at_rate(line: _Line, bodies: list[bytes], rate: float) -> None:
     await asyncio.gather(*calls)
 
 
-async def _ask_closed_loop(line: _Line, bodies: list[bytes], asked: argparse.Namespace) -> None:
+async def _ask_closed_loop(line: _Connections, bodies: list[bytes], asked: argparse.Namespace) -> None:
     """Send a request on each connection after the previous response, until the time is over or all are sent."""
     until, waiting = time.monotonic() + asked.seconds, iter(bodies)
 
@@ -102,9 +102,10 @@ async def _ask_closed_loop(line: _Line, bodies: list[bytes], asked: argparse.Nam
 
 
 class _Requests:
-    """Makes requests with new problems: the given problem with some sizes redrawn, or random problems."""
+    """A source of requests with new problems: the given problem with some sizes redrawn, or random problems."""
 
     def __init__(self, asked: argparse.Namespace, netloc: str, draw: random.Random) -> None:
+        """Read the given problem, and prepare the headers of the requests."""
         self._content = json.loads(
             FORMATS["json"].write_problem(FORMATS["csv"].read_problem(asked.problem.read_bytes()))
         )
@@ -124,17 +125,20 @@ class _Requests:
         return self._content | {"buffers": rows}
 
     def _draw_buffer(self, k: int, count: int) -> dict[str, Any]:
+        """Return a random buffer as a JSON object; it is alive for 1 to 8 of about 2 * `count` steps."""
         start, size = self._draw.randrange(2 * count), 64 * self._draw.randrange(1, 4096)
         return {"id": f"b{k}", "size": size, "start": start, "end": start + self._draw.randrange(1, 9)}
 
     def _draw_size(self, size: int) -> int:
+        """Return a size that is reduced to between one half and all of `size` in a tenth of cases."""
         return max(1, int(size * self._draw.uniform(0.5, 1.0))) if self._draw.random() < 0.1 else size
 
 
-class _Line:
-    """A limited number of persistent connections to a server, and the responses received on them."""
+class _Connections:
+    """The connections to a server, at most `connections` at once, and the responses received on them."""
 
     def __init__(self, where: tuple[str, int], connections: int) -> None:
+        """Start without open connections."""
         self._where = where
         self._free: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
         self._places = asyncio.Semaphore(connections)

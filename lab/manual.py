@@ -114,6 +114,7 @@ def _option_line(words: tuple[str, str], facts: list[str] | None = None) -> str:
 
 
 def _default_text(default: Any) -> str:
+    """Return a default value as text: as JSON, unless it is a text or a number."""
     return str(default) if isinstance(default, str | int | float) else json.dumps(default, default=str)
 
 

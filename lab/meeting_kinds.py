@@ -18,7 +18,7 @@ from tests.support.server import run_server
 
 
 def main() -> int:
-    """Draw problems, ask all questions about them, print faults and counts, and return 1 if there are faults."""
+    """Draw problems, check all answers about them, print faults and counts, and return 1 if there are faults."""
     parser = ArgumentParser(prog="python -m lab.meeting_kinds", description=__doc__)
     parser.add_argument("count", type=int, nargs="?", default=2000, help="how many problems")
     parser.add_argument("seed", type=int, nargs="?", default=0, help="what they are drawn by")

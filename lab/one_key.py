@@ -37,7 +37,7 @@ _PROBE_S, _SAMPLE_S, _PATIENCE_S = 0.02, 0.1, 300.0
 
 
 def _fill_body(begin: bytes, part: bytes, end: bytes) -> bytes:
-    """Return a body of nearly `_BODY` bytes that repeats `part` between `begin` and `end`."""
+    """Return a request body of nearly `_BODY` bytes: `begin`, many copies of `part`, and `end`."""
     return begin + part * ((_BODY - 64) // len(part)) + end
 
 
@@ -118,7 +118,11 @@ def _watch_server(own: ServerProcess, other: str, over: threading.Event) -> Iter
         for thread in threads:
             thread.join()
         megabytes = {f"{name}_mb": round(count / 1e6) for name, count in most.items()}
-        return megabytes | {"healthz_ms": _ms(health), "plans_ms": _ms(plans), "plans": len(plans)}
+        return megabytes | {
+            "healthz_ms": _latency_summary_ms(health),
+            "plans_ms": _latency_summary_ms(plans),
+            "plans": len(plans),
+        }
 
     yield end_watch
 
@@ -131,13 +135,13 @@ def _descendants(pid: int) -> Iterator[int]:
             yield from _descendants(int(child))
 
 
-def _loop_s(own: ServerProcess) -> tuple[float, ...]:
-    """Return (seconds that the server's main thread ran, seconds that it waited for a processor)."""
+def _main_thread_times_s(own: ServerProcess) -> tuple[float, ...]:
+    """Return the seconds that the server's main thread has run, and the seconds that it has waited for a processor."""
     ran, waited, _ = Path(f"/proc/{own.process.pid}/schedstat").read_text().split()
     return int(ran) / 1e9, int(waited) / 1e9
 
 
-def _ms(seconds: list[float]) -> list[float]:
+def _latency_summary_ms(seconds: list[float]) -> list[float]:
     """Return the median, 90th and 99th percentile and maximum, in milliseconds, of durations in seconds."""
     ranked = sorted(seconds) or [0.0]
     return [round(1e3 * ranked[int(part * (len(ranked) - 1))], 1) for part in (0.5, 0.9, 0.99, 1.0)]
@@ -153,19 +157,22 @@ def bombs(folder: Path, only: str) -> Iterator[dict[str, object]]:
         for name, (count, path, media, make) in kinds.items():
             body, over = make(), threading.Event()
             for probing in _watch_server(own, other, over):
-                before = own.cpu_s(), *_loop_s(own)
+                before = own.cpu_s(), *_main_thread_times_s(own)
                 with ThreadPoolExecutor(max(1, count)) as pool:
                     calls = [pool.submit(call_status, own, path, body, media, _SECRET) for _ in range(count)]
                     answers = [call.result() for call in calls]
                 if not count:
                     time.sleep(5.0)
                 row = {"bodies": name, "answers": dict(Counter(status for status, _ in answers)), **probing()}
-                used = [round(now - then, 2) for now, then in zip((own.cpu_s(), *_loop_s(own)), before, strict=True)]
+                used = [
+                    round(now - then, 2)
+                    for now, then in zip((own.cpu_s(), *_main_thread_times_s(own)), before, strict=True)
+                ]
                 yield (
                     row
                     | dict(zip(("cpu_s", "loop_ran_s", "loop_waited_s"), used, strict=True))
                     | {
-                        "answered_ms": _ms([took for _, took in answers]),
+                        "answered_ms": _latency_summary_ms([took for _, took in answers]),
                         "load": os.getloadavg()[0],
                     }
                 )
@@ -177,6 +184,7 @@ def mixture(folder: Path, count: int, seed: int, callers: int) -> dict[str, obje
     with run_server(folder, workers="0") as own, ThreadPoolExecutor(callers) as pool:
 
         def ask(call: tuple[str, bytes, float, str]) -> tuple[str, float]:
+            """Make one of the random calls, and return its status and its seconds."""
             return call_status(own, f"/v1/{call[0]}", call[1])
 
         cpu_s, began = own.cpu_s(), time.monotonic()
@@ -193,7 +201,7 @@ def mixture(folder: Path, count: int, seed: int, callers: int) -> dict[str, obje
         "seed": seed,
         "statuses": dict(Counter(status for status, _ in answers)),
         "late": late,
-        "refused_ms": _ms([took for status, took in answers if status == "429"]),
+        "refused_ms": _latency_summary_ms([took for status, took in answers if status == "429"]),
         "504_alone": dict(Counter(line[:3] for line in again)),
         "not_right": [line for line in again if line[:3] != "504"],
         "seconds": round(seconds),

@@ -122,7 +122,7 @@ def explore_orders(graph: OperationGraph, budget: int, rng: random.Random, tally
 
 
 def _is_step_accepted(step: Any) -> bool:
-    """Run a step of a proof, and return False if the checker refuses it."""
+    """Run a proof step, and return True if the checker accepts it."""
     try:
         step()
     except SEARCHED.Refused as refused:

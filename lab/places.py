@@ -42,7 +42,7 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def loose_plan(seed: int) -> tuple[Problem, Plan | None]:
-    """Return (random problem, valid plan in which some buffers are higher than needed, or None if none is found)."""
+    """Return (random problem, valid plan whose buffers are raised above their lowest offsets); the plan may be None."""
     rng = random.Random(seed)
     problem = draw_tied_problem(rng, MOST)
     best = solve(problem, time_limit_s=_SOLVE_S)
@@ -76,7 +76,7 @@ def plan_of(rows: Offsets) -> Plan:
 
 
 def differences(problem: Problem, plan: Plan, said: Verdict) -> Iterator[str]:
-    """Yield a line for each number that `verify` reports about a plan and that the verifier or a recount refutes."""
+    """Yield a line for each number in a verdict that the verifier or a recount refutes."""
     rows: Offsets = {row.id: (row.pool, row.offset) for row in plan.placements}
     ids = problem.buffers.ids
     if said.places is None or not said.valid:

@@ -59,7 +59,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def make(folder: Path, targets: Sequence[str]) -> list[Path]:
-    """Build the source archive and a wheel for each target in a folder; return the paths of these files."""
+    """Build the source archive of the last commit, and a wheel per target from it, in `folder`; return their paths."""
     # zig caches its results by path, so always build in the same folder.
     work = folder / "work"
     shutil.rmtree(work, ignore_errors=True)

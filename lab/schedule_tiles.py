@@ -110,7 +110,10 @@ def draw_machine(rng: random.Random) -> Target:
 def walk(
     graph: AccessGraph, v: int, tile: Tile, fast: frozenset[int], target: Target, far: frozenset[int] = frozenset()
 ) -> Figures:
-    """Return the figures of layer `v`, found by simulating each tile; tensors in `far` come from the second memory."""
+    """Return the latency, traffic and bytes of layer `v`, found by simulating each tile.
+
+    Tensors in `fast` stay in the fast memory, and tensors in `far` come from the second memory.
+    """
     row, tensors, engine = graph.operations[v], graph.tensors, target.engine
     out = tensors[row.outputs[0]]
     of = max(1, out.channels)
@@ -169,9 +172,9 @@ def walk(
 
 
 def greedy_figures(graph: AccessGraph, v: int, target: Target) -> Figures:
-    """Return the figures of a greedy tiling, which halves the largest side of the tile until the tile fits.
+    """Return the figures of a greedy tiling: the largest side of the tile is halved until a tile fits.
 
-    Of both loop orders, the one that fits with less traffic is used.
+    If both loop orders fit, the order with less traffic is used.
     """
     out = graph.tensors[graph.operations[v].outputs[0]]
     sides = [out.rows, out.columns, max(1, out.channels)]

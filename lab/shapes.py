@@ -34,7 +34,7 @@ from tests.support.symbolic import demand_at, draw_problem, values_of_all_symbol
 
 
 def programs_of(found: ShapesAnswer) -> OffsetPrograms:
-    """Return the offset programs of a response, together with the size expressions that they use."""
+    """Return a program that computes the offsets for any symbol values, from the programs and sizes in an answer."""
     return OffsetPrograms(sizes=found.sizes, size_of=found.size_of, programs=found.programs)
 
 
@@ -88,7 +88,7 @@ def faults_of_limits(seed: int, tally: Counter[str]) -> Iterator[str]:
 def corners(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the corners of a staircase of pairs, in ascending order.
 
-    At a corner, no pair with the same first number has a larger second number, and vice versa.
+    A pair is a corner if no pair with the same first number has a larger second number, and vice versa.
     """
     across = {a: max(y for x, y in pairs if x == a) for a, _ in pairs}
     along = {b: max(x for x, y in pairs if y == b) for _, b in pairs}
@@ -96,7 +96,7 @@ def corners(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def faults_of_models(names: Sequence[str]) -> Iterator[str]:
-    """Print a line for each model; yield a fault if a response claims a check that the checker does not confirm."""
+    """Plan each model and print the result; yield a line for each claimed check that the checker does not confirm."""
     from lab.support.symbolic_models import ASKED, symbolic_model
 
     for name in names or ASKED:
@@ -110,7 +110,7 @@ def faults_of_models(names: Sequence[str]) -> Iterator[str]:
 
 
 def row(path: Path, limit_s: float) -> str:
-    """Plan a problem file, and return a line of text: number of buffers and orders, proved ratio, waste and seconds."""
+    """Plan a problem file, and return one line: number of buffers and orders, proved ratio, waste and seconds."""
     problem = SymbolicProblem.model_validate(json.loads(path.read_bytes()))
     begun, cpu = time.monotonic(), time.process_time()
     found = shapes(problem, options=ShapesOptions(time_limit_s=limit_s))

@@ -113,7 +113,7 @@ def _shift_clock(file: Path, draw: random.Random) -> None:
 
 
 def _submit_some(client: Client, draw: random.Random) -> None:
-    """Submit some plan jobs and some jobs of other kinds, and cancel each with probability 0.1."""
+    """Submit a few jobs, both plans and other questions, and cancel each job with probability 0.1."""
     for k in range(_JOBS_A_ROUND):
         limit_s = draw.choice((0.5, 1.0, 2.0))
         if k % 2:

@@ -77,7 +77,7 @@ class Tally:
             print(self.wrong[-1], flush=True)
 
     def table(self) -> Iterator[str]:
-        """Yield the lines of a table with one row per question and a row of totals."""
+        """Yield the lines of a Markdown table with one row per question and a row of totals."""
         yield " | ".join(("question", *_COLUMNS, "time checks after stop", "CPU s after stop"))
         for name, counts in sorted(self.counts.items()):
             row = name, *(counts[column] for column in _COLUMNS), self.asked_on[name], f"{self.went_on_s[name]:.2f}"
@@ -88,7 +88,7 @@ class Tally:
 
 @dataclass
 class TimedAsks(CheckCounter):
-    """Counts the time checks of a question, and records the CPU time of the first check that demands the end."""
+    """A counter of a question's time checks, with the CPU time of the first check that demands the end."""
 
     over_cpu_s: float | None = None
 
@@ -114,7 +114,7 @@ def draw_question(seed: str, number: int, name: str, sizes: tuple[int, int]) -> 
 def stopped_here(
     drawn_question: DrawnQuestion, draw: random.Random, ways: tuple[str, ...], most: int, tally: Tally
 ) -> int:
-    """Stop a question in this process at random time checks, at most `most`; return the number of stops."""
+    """Stop a question in this process at random time checks, in a random one of `ways`; return the number of stops."""
     (name, body, words), whole = drawn_question, CheckCounter()
     question, done = QUESTIONS[name], 0
     answers: dict[str, Any] = {}
@@ -143,7 +143,7 @@ def stopped_here(
 def _try_question(
     question: Question[Any], body: dict[str, Any], asks: CheckCounter, by_clock: bool, into: dict[str, Any]
 ) -> str:
-    """Return the outcome of a stopped question or, if memplan raises an exception, the end of the traceback."""
+    """Run a question until the counter `asks` stops it; return the outcome (or a traceback), and fill `into`."""
     try:
         return stop_question(question, body, asks, by_clock=by_clock, take=lambda found: into.update(found=found))
     except Exception:  # noqa: BLE001 - every fault is reported as a response
@@ -151,7 +151,7 @@ def _try_question(
 
 
 def contradiction(name: str, body: dict[str, Any], whole: Any, found: Any) -> str | None:
-    """Return a line if a bound in one response is above a value in the other response, or None if no bound is."""
+    """Return a line if one response's lower bound is above the other response's value, or None if neither is."""
     if body["options"].get("recompute"):  # Each answer bounds only its own repeated operations.
         return None
     goal = body["options"].get("objective", _OF_SCHEDULES)
@@ -166,7 +166,7 @@ def contradiction(name: str, body: dict[str, Any], whole: Any, found: Any) -> st
 async def stopped_there(
     own: ServerProcess, drawn_question: DrawnQuestion, way: str, draw: random.Random, tally: Tally
 ) -> None:
-    """Stop a question at a server in the given way, and count the outcome."""
+    """Stop a question at a server: by a short limit, a closed connection or a cancelled job; count the outcome."""
     name, body, words = drawn_question
     limit_s = round(draw.choice((0.02, 0.1, 0.3, 1.0)), 3) if way in ("limit", "memory") else _LIMIT_S
     body = body | {"options": body.get("options", {}) | {"time_limit_s": limit_s}}

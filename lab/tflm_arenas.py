@@ -47,6 +47,7 @@ class Device:
     """TFLite Micro in a separate process; a model that crashes the process counts as not started."""
 
     def __init__(self) -> None:
+        """Start without a process; the first model starts it."""
         self.process: subprocess.Popen[bytes] | None = None
 
     def close(self) -> None:
@@ -74,10 +75,7 @@ class Device:
         return answer == b"\1"
 
     def measure_arena(self, data: bytes, said: int) -> int | None:
-        """Return the minimum arena in bytes, searched from `said` bytes on.
-
-        Returns None if the model does not start even in 4 MiB more.
-        """
+        """Return the least arena in bytes, searched from `said` on; None if a model needs over 4 KiB more."""
         size = said
         if self.starts(data, size):
             while size > _STEP and said - size < _MOST_STEPS * _STEP and self.starts(data, size - _STEP):

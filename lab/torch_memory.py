@@ -34,14 +34,14 @@ FAKE = Path(__file__).parents[1] / "extensions" / "torch" / "tests" / "replay" /
 
 
 def events_of(problem: Problem) -> list[int]:
-    """Return events: n for the allocation of buffer n, ~n for its release; at equal times, releases come first."""
+    """Return a step's events in order: n allocates buffer n, ~n releases it; at equal times, releases come first."""
     rows = [(problem.buffers.start[n], 1, n) for n in range(len(problem.buffers))]
     rows += [(problem.buffers.end[n], 0, ~n) for n in range(len(problem.buffers))]
     return [int(event) for _, _, event in sorted(rows)]
 
 
 def repeated_step(problem: Problem, times: int = 2) -> StepMemory:
-    """Return the step of a problem, run several times."""
+    """Return the step that a problem describes, repeated `times` times, as torch's memory would record it."""
     step, events, sizes = StepMemory(), events_of(problem), problem.buffers.size.tolist()
     for k in range(times):
         step.tensors += [Storage(size, 0, "forward") for size in sizes]
@@ -50,7 +50,7 @@ def repeated_step(problem: Problem, times: int = 2) -> StepMemory:
 
 
 def second_count(step: StepMemory, primed: int = 0) -> int:
-    """Return the bytes that a step reserves after a priming block of `primed` bytes, by the simulator of the tests."""
+    """Return the bytes that a step reserves after a priming block of `primed` bytes, by the tests' second simulator."""
     allocator = PlainAllocator()
     if primed:
         allocator.place(-1, primed)
@@ -64,7 +64,7 @@ def second_count(step: StepMemory, primed: int = 0) -> int:
 
 
 def replay_counts(problem: Problem, plan: ReplayPlan, library: ReplayLibrary, folder: Path) -> str:
-    """Replay a step three times; return as text the counts of planned and other allocations, and the arena's bytes."""
+    """Replay a step three times; return as text the numbers of planned and other allocations, and the arena's bytes."""
     plan.save(folder / "step.plan")
     library.release()
     library.load(folder / "step.plan")
@@ -84,7 +84,7 @@ def replay_counts(problem: Problem, plan: ReplayPlan, library: ReplayLibrary, fo
 
 
 def step_row(path: str, seconds: float, library: ReplayLibrary, folder: Path) -> str:
-    """Return the row of a step."""
+    """Return the row of a recorded step, which the file at `path` describes as a problem."""
     began = time.process_time()
     problem = read_problem(path)
     step = repeated_step(problem)

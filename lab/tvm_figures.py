@@ -46,14 +46,14 @@ def _columns(rows: Rows, *names: str) -> list[tuple[float, ...]]:
 
 
 def summary(rows: Rows) -> str:
-    """Return the paragraphs of docs/tvm.md about all networks."""
+    """Return the paragraphs of docs/tvm.md that summarize all networks."""
     compiled = percent_saved((a, b) for a, b in _columns(rows, "tvm", "memplan"))
     fused = percent_saved((a, b) for a, b in _columns(rows, "fused_tvm", "fused_memplan"))
     lifted = percent_saved((a + w, b) for a, w, b in _columns(rows, "fused_tvm", "workspace", "lifted") if w)
     ordered = percent_saved((a, b) for a, b in _columns(rows, "fused_memplan", "fused_ordered"))
     slower = median(after / before for before, after in _columns(rows, "run_us", "lifted_run_us"))
     if not all(a == b and c == d for a, b, c, d in _columns(rows, "memplan", "bound", "fused_memplan", "fused_bound")):
-        raise SystemExit("a plan of memplan is above its lower bound: the page says that none is")
+        raise SystemExit("tvm_rows.csv: each plan of memplan must equal its lower bound, as docs/tvm.md says")
     paragraphs = (
         f"{len(rows)} networks were built and run with TVM's plan and with memplan's plan; all outputs were"
         " bit-identical. The peaks of all memplan plans equal the lower bound. In `tvm.compile`, memplan saves"
@@ -99,11 +99,12 @@ def table(rows: Rows) -> str:
 
 
 def _wrapped_text(text: str) -> str:
+    """Return a paragraph broken into lines of at most 120 characters."""
     return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
 def documents(rows: Rows) -> dict[Path, str]:
-    """Return the documents that contain the figures, with their new texts."""
+    """Map each document to its new text, in which the figures of `rows` replace the old ones."""
     made = {_ROOT / "docs" / "tvm.md": summary(rows), _ROOT / "integrations" / "tvm" / "README.md": table(rows)}
     return {
         path: re.sub(f"(?<={_BEGIN}).*(?={_END})", new.replace("\\", r"\\"), path.read_text(), flags=re.DOTALL)

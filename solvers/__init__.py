@@ -1,1 +1,1 @@
-"""Solvers: lower bounds, greedy packing, exact searches and external engines. One verifier checks all their plans."""
+"""Solvers: lower bounds, greedy packing, exact searches and external engines. One verifier checks every plan."""

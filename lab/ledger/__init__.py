@@ -1,1 +1,1 @@
-"""The ledger: recorded answers of the searches, one per line of `rows.jsonl`, which must not get worse."""
+"""The ledger: recorded answers of memplan's searches, one per line of `rows.jsonl`. Later answers must not be worse."""

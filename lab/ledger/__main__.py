@@ -33,7 +33,7 @@ from memplan.extensions.bench.clusters import executor_on
 
 
 def report(results: Iterable[tuple[Row, tuple[str, float, Answer]]]) -> str:
-    """Return a line for each row whose answer differs from the record, followed by a table of counts by kind."""
+    """Return a line for each row whose answer differs from the recorded one, and a table of counts by kind of row."""
     of_kind, lines = defaultdict(list), []
     for row, (word, times, answer) in results:
         of_kind[row.name.partition("/")[0]].append((word, times))
@@ -47,7 +47,7 @@ def report(results: Iterable[tuple[Row, tuple[str, float, Answer]]]) -> str:
 
 
 def keep(rows: dict[str, Row]) -> None:
-    """Write the rows to `rows.jsonl`, and update the document that contains a table of them."""
+    """Write the rows to `rows.jsonl`, and update the table of rows in `docs/benchmarks.md`."""
     write_rows(rows.values())
     path, text = document(read_rows())
     path.write_text(text)
@@ -55,7 +55,7 @@ def keep(rows: dict[str, Row]) -> None:
 
 @contextmanager
 def workers(jobs: int, on: str | None) -> Iterator[Executor]:
-    """Yield an executor for this machine or for a cluster. Raises OptionError if the cluster cannot be reached."""
+    """Yield an executor for this machine, or for the cluster at the address `on`; raises OptionError if that fails."""
     if on is None:
         with ProcessPoolExecutor(jobs) as pool:
             yield pool

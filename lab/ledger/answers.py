@@ -1,4 +1,7 @@
-"""Runs the command of a ledger question; its answer has a status, values, a bound, and who found and proved it."""
+"""Runs the memplan command of a ledger question.
+
+Its answer has a status, values, a bound, and who found and proved it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ _UNPROVED = 10.0
 
 
 def missing_folder() -> str:
-    """Return a sentence that names the folder of problems that this machine lacks, or "" if it has all folders."""
+    """Return a sentence that names the folder of problems that this machine lacks, or "" if no folder is missing."""
     return "" if FOLDERS["library"].is_dir() else f"lacks {FOLDERS['library']}: it needs this checkout"
 
 

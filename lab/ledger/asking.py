@@ -18,7 +18,7 @@ _LEAST_WORK = 1000
 
 
 def compare(row: Row, each_times: Sequence[float] = TIMES, without: str = "") -> tuple[str, float, Answer]:
-    """Ask a row's question again, with more and more work while the answer is worse than the recorded one.
+    """Repeat a row's question with more and more work, until the answer is at least as good as the recorded one.
 
     Returns ("better", "equal" or "worse"; the multiple of the recorded work; the answer).
     """

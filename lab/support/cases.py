@@ -1,4 +1,4 @@
-"""Runs random cases for all lab programs that compare results, prints each fault, and counts the cases."""
+"""Runs random cases for all lab programs that compare results; it prints each fault and counts the outcomes."""
 
 from __future__ import annotations
 

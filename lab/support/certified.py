@@ -20,7 +20,10 @@ _SEVERAL = ("alignment", "conflicts", "cost", "holes", "reserved", "")
 
 
 def draw(seed: int) -> Problem:
-    """Return a random problem of two to seven buffers; sometimes its capacity is one byte below the best peak."""
+    """Return a random problem of two to seven buffers.
+
+    In some problems, the best peak exceeds the capacity by one byte.
+    """
     kind = seed % 100
     if kind < 90:
         feature = FEATURES[seed // 2 % len(FEATURES)]
@@ -36,7 +39,7 @@ def draw(seed: int) -> Problem:
 
 
 def problem_of_buffers(problem: Problem, names: Collection[int | str]) -> Problem:
-    """Return the problem restricted to some buffers, their aliases and rigid groups, with all their constraints."""
+    """Return the problem of only some buffers, with their aliases, their rigid groups and all constraints on them."""
     kept = tied_buffers(problem, names)
     fields = problem.model_dump(exclude_defaults=True)
     fields["buffers"] = [row.model_dump(exclude_defaults=True) for row in problem.buffers if row.id in kept]
@@ -52,11 +55,11 @@ def problem_of_buffers(problem: Problem, names: Collection[int | str]) -> Proble
 
 
 def wrong_claims(problem: Problem, plan: Plan, certificate: Certificate, tally: Counter[str]) -> Iterator[str]:
-    """Yield the claims of a certificate that brute force contradicts, or why a certificate is wrongly missing."""
+    """Yield the claims of a certificate that brute force contradicts, or the reason if a certificate is missing."""
     tally[f"{plan.status}, {certificate.kind}{', in part' * (certificate.left_open is not None)}"] += 1
     if certificate.kind == "none":
         reason = certificate.reason or ""
-        if "does not accept" in reason or "in time" in reason:
+        if "refuses the proof" in reason or "in time" in reason:
             yield reason
         return
     claim, best = certificate.text.splitlines()[2], best_goals(problem, plan.profile)

@@ -85,7 +85,7 @@ def example(name: str) -> Data:
 
 def draw_options(draw: random.Random, name: str) -> Data:
     """Return random options of a question that each fit its schema; their combination may be refused."""
-    properties = _schema(name)["properties"]
+    properties = _options_schema(name)["properties"]
     found = {}
     for option, schema in properties.items():
         if option not in ("time_limit_s", "name") and draw.random() < _OPTIONS:
@@ -96,7 +96,7 @@ def draw_options(draw: random.Random, name: str) -> Data:
 
 
 def _is_accepted(name: str, content: Data) -> bool:
-    """Return True if request validation accepts the inputs together with the options."""
+    """Return True if a request with these inputs and options would be accepted."""
     try:
         asked = parse_request(name, head_of(JSON, ""), json.dumps(content).encode())
         if asked.question.check is not None and not asked.is_foreign:
@@ -107,7 +107,8 @@ def _is_accepted(name: str, content: Data) -> bool:
 
 
 @cache
-def _schema(name: str) -> Data:
+def _options_schema(name: str) -> Data:
+    """Return the JSON schema of a question's options."""
     return QUESTIONS[name].options.model_json_schema()
 
 
@@ -180,7 +181,7 @@ def _problem_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, s
 
 
 def _draw_plan(draw: random.Random, problem: Problem, other: Data | None = None) -> Data | None:
-    """Return a plan found by a quick search or, if none is found and in a fifth of cases, the wrong plan `other`."""
+    """Return the plan of a quick search as JSON, or the wrong plan `other` in a fifth of cases and without a plan."""
     if other is not None and draw.random() < 0.2:
         return other
     found = solve(problem, SolveOptions(solver="greedy"), control=Control.from_limit(1.0))
@@ -234,7 +235,9 @@ def _symbolic_inputs(draw: random.Random, count: int) -> tuple[Data, str]:
     seed = draw.randrange(2**30)
     if count <= _SMALL:
         return {"problem": symbolic.draw_ruled_problem(seed)}, "a small problem with symbols"
-    return {"problem": _json(symbolic.draw_problem(seed, min(count, _MOST_DRAWN)))}, f"up to {count} buffers of symbols"
+    return {
+        "problem": _json_value(symbolic.draw_problem(seed, min(count, _MOST_DRAWN)))
+    }, f"up to {count} buffers of symbols"
 
 
 def _draw_file(draw: random.Random, count: int) -> tuple[Data, str]:
@@ -264,8 +267,8 @@ def _files() -> list[tuple[str, bytes]]:
     return [*foreign_files.files()]
 
 
-def _json(model: Any) -> Any:
-    """Return the JSON value of a pydantic model, without fields that have their defaults."""
+def _json_value(model: Any) -> Any:
+    """Return a pydantic model as a JSON value, without the fields that have their defaults."""
     return json.loads(model.model_dump_json(exclude_defaults=True))
 
 

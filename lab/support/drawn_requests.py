@@ -184,7 +184,7 @@ def _change_json(draw: random.Random, content: Any) -> Any:
 
 
 def _json_keys(content: Any) -> list[Any]:
-    """Return the keys of a JSON object or the positions of a JSON array; [] for other values."""
+    """Return the keys of a JSON object, the positions of a JSON array, or [] for any other value."""
     return (
         list(content) if isinstance(content, dict) else list(range(len(content))) if isinstance(content, list) else []
     )

@@ -37,13 +37,14 @@ _PIN_STEP, _BANK, _PAGE = 64, 32, 16
 
 @dataclass(frozen=True)
 class Case:
-    """A problem of `n` buffers that combines two features; in every third small case, all pools are limited."""
+    """A random problem of `n` buffers that combines two features. In every third small case, all pools are limited."""
 
     features: frozenset[str]
     n: int
     seed: int = 0
 
     def __str__(self) -> str:
+        """Return the features, the size and the seed as one line."""
         return f"{' and '.join(sorted(self.features))}, {self.n} buffers, seed {self.seed}"
 
     @property
@@ -62,7 +63,7 @@ class Case:
             for row in rows:
                 if rng.random() < _CHANCE and "offset" not in row:
                     row["pools"] = ["slow"]
-        pairs = _Pairs(rows, rng, 2 * unit)
+        pairs = _PairTies(rows, rng, 2 * unit)
         data: dict[str, Any] = {"buffers": rows, "pools": self._draw_pools(rng, unit)}
         if "alias" in self.features:
             pairs.add_aliases()
@@ -80,7 +81,10 @@ class Case:
         return Problem.model_validate(data)
 
     def _draw_pools(self, rng: np.random.Generator, unit: int) -> list[dict[str, Any]]:
-        """Return the problem's pools as JSON objects, with the banks, alignments and costs that its features name."""
+        """Return the problem's pools as JSON objects.
+
+        Its features decide whether they have banks, alignments and costs.
+        """
         names = ["fast", "slow"] if "pools" in self.features else ["only"]
         pools: list[dict[str, Any]] = [{"name": name, "size": 3 * _PAGE * unit} for name in names]
         if self.n > SMALL or self.seed % 3:
@@ -123,10 +127,11 @@ def _buffer(rng: np.random.Generator, i: int, n: int, features: frozenset[str], 
     return row
 
 
-class _Pairs:
-    """Ties random buffers of a problem together, and draws random pairs of buffers that are not tied."""
+class _PairTies:
+    """The ties between random buffers of a problem, at multiples of `step`, and random pairs of untied buffers."""
 
     def __init__(self, rows: list[dict[str, Any]], rng: np.random.Generator, step: int) -> None:
+        """Start with all buffers untied."""
         self._rows, self._rng, self._step = rows, rng, step
         self._group = list(range(len(rows)))
         self._taken: set[tuple[int, int]] = set()
@@ -168,7 +173,7 @@ class _Pairs:
                     self._group[k] = into
 
     def draw(self) -> list[list[int]]:
-        """Return random pairs of untied, non-empty, non-alias buffers; no pair is returned twice over all calls."""
+        """Return random pairs of untied, non-empty, non-alias buffers; repeated calls return other pairs."""
         whole = np.array([i for i, row in enumerate(self._rows) if "alias_of" not in row and row["size"]], dtype=int)
         found = []
         for _ in range(len(whole) // 2):

@@ -28,7 +28,7 @@ def bank(count: int, seed: int = 0) -> Data:
 
 
 def placements(count: int) -> Data:
-    """Return an invalid plan for a problem of `count` buffers: one placement every 64 bytes."""
+    """Return a plan with a placement of `count` buffers every 64 bytes, which need not be valid."""
     return {"placements": [{"id": k, "pool": "sram", "offset": 64 * k} for k in range(count)]}
 
 
@@ -54,7 +54,7 @@ def file_body(count: int) -> Data:
 
 
 def problem_body(name: str, content: Data) -> Data:
-    """Return the request body of question `name` about the problem `content`."""
+    """Return a request body that asks question `name` about the problem `content`."""
     count = len(content["buffers"])
     more: Mapping[str, Data] = {
         "verify": {"plan": placements(count)},
@@ -76,9 +76,10 @@ _SIZES: Mapping[str, Callable[[str], Data]] = {
 
 
 def heavy_bodies(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]:
-    """Map each (question, kind of input) to a function that builds the body; `rows` scales the long bodies."""
+    """Map (question, kind of input) to a function that builds a heavy body; `rows` scales the number of its rows."""
 
     def row_count(count: int) -> int:
+        """Return a number of rows, scaled by `rows` but at least 10."""
         return max(10, int(count * rows))
 
     found: dict[tuple[str, str], Callable[[], Data]] = {

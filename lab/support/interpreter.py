@@ -12,12 +12,12 @@ from typing import Any
 
 
 class TooManyWaysError(Exception):
-    """The program has more possible executions than the interpreter may enumerate."""
+    """The error that a program has more possible executions than the interpreter may enumerate."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """An event of an execution: the use of a buffer, a step, an iteration, the end of a loop, and so on."""
+    """An event of an execution, such as the use of a buffer, a step, an iteration, or the end of a loop."""
 
     kind: str
     path: str
@@ -30,7 +30,7 @@ Way = tuple[Event, ...]
 
 @dataclass(frozen=True)
 class Call:
-    """A call in progress: `names` maps the function's buffer names to buffers; it frees the buffers in `freed`."""
+    """A call in progress: `names` maps names of buffers to buffers, and `freed` are the buffers that the call frees."""
 
     path: str
     names: dict[str, str]
@@ -41,7 +41,10 @@ class Call:
 
 @dataclass
 class Interpreter:
-    """Enumerates a program's executions. Buffers are named by their call's path; `inside` maps aliases to buffers."""
+    """An enumerator of a program's executions.
+
+    Buffers are named by their call's path; `inside` maps aliases to buffers.
+    """
 
     program: dict[str, Any]
     rounds: int = 2
@@ -57,7 +60,7 @@ class Interpreter:
     steps: int = 0
 
     def ways(self) -> list[Way]:
-        """Return all executions, each from step -1, which writes the inputs, to the step that reads the outputs."""
+        """Return all executions: lists of events from step -1, which writes inputs, to the step that reads outputs."""
         main = self.program["functions"]["main"]
         call = self._begin_call("main", "main", {})
         self.arguments = [call.names[name] for name in dict.fromkeys((*main["params"], *main["results"]))]
@@ -209,6 +212,7 @@ class Interpreter:
         return self.steps - 1
 
     def _new_step_event(self, path: str) -> Event:
+        """Return the event of a new step of the statement at `path`."""
         return Event("step", path, time=self._next_step())
 
 

@@ -23,9 +23,10 @@ Answer = tuple[int, str]
 
 
 class KeptProgram:
-    """A checker in a long-running process, which checks many (problem, certificate) pairs one after another."""
+    """A long-running checker process, which checks pairs of problem and certificate one after another."""
 
     def __init__(self, program: Path) -> None:
+        """Start the checker program as a child process."""
         self._process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def answer(self, flags: Sequence[str], problem: bytes, certificate: bytes, sizes: Sequence[str]) -> Answer:
@@ -50,12 +51,14 @@ class KeptProgram:
 
 def python_verdict(flags: Sequence[str], problem: bytes, certificate: bytes, sizes: Sequence[str]) -> Answer:
     """Check a certificate, given as bytes, with the Python checker, and return its exit status and output."""
-    CHECKER.Path = lambda name: _Text(problem if name == "problem" else certificate)
+    CHECKER.Path = lambda name: _InMemoryFile(problem if name == "problem" else certificate)
     status, said = CHECKER.main([*flags, "problem", "certificate", *sizes])
     return status, said.strip()
 
 
-class _Text:
+class _InMemoryFile:
+    """The content of a file in memory, with the method `read_bytes` that the Python checker calls."""
+
     def __init__(self, data: bytes) -> None:
         self._data = data
 

@@ -21,7 +21,7 @@ from memplan.api.cli.main import main
 
 @dataclass(frozen=True)
 class Answer:
-    """A command that ran, its exit status, and the texts of its plan and certificate if it wrote these.
+    """The outcome of a command: its text, its exit status, and the texts of the plan and certificate that it wrote.
 
     `value` is the value of the plan, for kinds without a checker. `bound` is the lower bound that the command claims.
     """
@@ -69,7 +69,7 @@ def _order_fields(answer: Any, limit: int | None) -> tuple[str | None, float | N
 
 
 def _recompute_fields(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
-    """Return (text of the best order, None, None) among the answer's points with an extra cost of at most `limit`."""
+    """Return (text of the order, None, None) of the point of lowest peak whose extra cost is at most `limit`."""
     points = [p for p in answer["recomputed"]["points"] if limit is None or p["extra_cost"] <= limit]
     best = min(points, key=lambda p: p["live_peak"])
     return json.dumps(best["order"], separators=(",", ":")) + "\n", None, None
@@ -120,8 +120,8 @@ def answer(kind: str, path: Path, limit: int | None, time_limit_s: float, *, cer
     return Answer(command, status, found, said, value, bound)
 
 
-def _run(kind: str, problem: str, out: str, seconds: str, limit: str = "") -> int:
-    """Solve a problem and write its plan, if there is one, to the file `out`; return the command's exit status."""
+def _solve_and_write(kind: str, problem: str, out: str, seconds: str, limit: str = "") -> int:
+    """Solve a problem and write its plan, if one is found, to the file `out`; return the command's exit status."""
     found = answer(kind, Path(problem), int(limit) if limit else None, float(seconds), certifies=False)
     if found.plan is not None:
         Path(out).write_text(found.plan)
@@ -131,4 +131,4 @@ def _run(kind: str, problem: str, out: str, seconds: str, limit: str = "") -> in
 
 
 if __name__ == "__main__":
-    sys.exit(_run(*sys.argv[1:]))
+    sys.exit(_solve_and_write(*sys.argv[1:]))

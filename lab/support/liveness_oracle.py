@@ -13,7 +13,7 @@ BORDERS = ("step", "loop", "iteration", "loop-end")
 
 
 class ScopeError(Exception):
-    """The program uses a buffer outside of its scope, or a scope begins or ends twice."""
+    """The error that a program uses a buffer outside of its scope, or that a scope begins or ends twice."""
 
 
 def is_used(program: Interpreter, ways: Iterable[Way], root: str) -> bool:
@@ -22,10 +22,11 @@ def is_used(program: Interpreter, ways: Iterable[Way], root: str) -> bool:
 
 
 def alive_by_usage(program: Interpreter, ways: Iterable[Way], root: str, *, passed: bool = False) -> set[int]:
-    """Return the steps in which a buffer is alive, which are between two uses of the same value in some execution.
+    """Return the steps in which a buffer is alive: those between two uses of the same value in some execution.
 
     Each iteration of a loop is a separate life, unless an iteration reads the buffer before it writes it, or an
-    execution uses the buffer in the same life outside of the loop.
+    execution uses the buffer in the same life outside of the loop. With `passed`, passing the buffer to a call is a
+    use.
     """
     mine = [list(_buffer_events(program, way, root, passed=passed)) for way in ways]
     exposed = {loop for way in mine for loop in _exposed_loops(way)}
@@ -35,14 +36,14 @@ def alive_by_usage(program: Interpreter, ways: Iterable[Way], root: str, *, pass
             split.add(loop)
     used, needed = set(), set()
     for way in mine:
-        lives = list(zip(way, _lives(way, split), strict=True))
+        lives = list(zip(way, _life_numbers(way, split), strict=True))
         used |= _steps_after_a_use(lives)
         needed |= _steps_after_a_use(lives[::-1])
     return used & needed
 
 
 def _buffer_events(program: Interpreter, way: Way, root: str, *, passed: bool) -> Iterator[Event]:
-    """Yield the events of an execution that use a buffer or its aliases, or that delimit steps and loops."""
+    """Yield the events that use a buffer or its aliases (or pass it, with `passed`), or that mark steps and loops."""
     for event in way:
         if event.kind in BORDERS:
             yield event
@@ -66,8 +67,8 @@ def _exposed_loops(way: Sequence[Event]) -> Iterator[str]:
             undecided = dict.fromkeys(undecided, False)
 
 
-def _lives(way: Sequence[Event], split: set[str]) -> Iterator[int]:
-    """Yield the number of the life to which each event belongs; each iteration of a loop in `split` is its own life."""
+def _life_numbers(way: Sequence[Event], split: set[str]) -> Iterator[int]:
+    """Yield the number of each event's life (time with one value); each iteration of a loop in `split` is a life."""
     stack, count = [0], 0
     for event in way:
         if event.kind == "loop":
@@ -81,8 +82,8 @@ def _lives(way: Sequence[Event], split: set[str]) -> Iterator[int]:
 
 
 def _is_used_around(way: Sequence[Event], loop: str, split: set[str]) -> bool:
-    """Return True if an execution uses the buffer outside of a loop, but in the same life as in the loop."""
-    lives = list(_lives(way, split))
+    """Return True if the buffer is used outside of an execution of the loop, but in the same life (with one value)."""
+    lives = list(_life_numbers(way, split))
     begins = [k for k, event in enumerate(way) if event.kind == "loop" and event.path == loop]
     ends = [k for k, event in enumerate(way) if event.kind == "loop-end" and event.path == loop]
     return any(
@@ -93,7 +94,7 @@ def _is_used_around(way: Sequence[Event], loop: str, split: set[str]) -> bool:
 
 
 def _steps_after_a_use(lives: Iterable[tuple[Event, int]]) -> set[int]:
-    """Return the steps that follow a use of the buffer in the same life."""
+    """Return the steps in which the life (the value) of the buffer has already been used."""
     begun: set[int] = set()
     found = set()
     for event, life in lives:
@@ -123,7 +124,7 @@ def alive_by_scope(program: Interpreter, ways: Iterable[Way], root: str) -> set[
 
 
 def _whole_span(program: Interpreter, root: str) -> set[int]:
-    """Return all steps of the call that owns a buffer or, for arguments and persistent buffers, of the program."""
+    """Return all steps of the call that owns a buffer, or of the program for arguments and persistent buffers."""
     if root in (*program.arguments, *program.persistent):
         return set(range(-1, program.steps + 1))
     return set(range(*program.spans.get(program.path_of[root], (0, program.steps))))
@@ -132,7 +133,7 @@ def _whole_span(program: Interpreter, root: str) -> set[int]:
 def alive_if_lifted(program: Interpreter, ways: Iterable[Way], root: str, *, by_scope: bool) -> set[int]:
     """Return the steps in which a buffer is alive if calls and outermost operations keep their buffers throughout.
 
-    A buffer that only one of them uses is then alive during all its steps.
+    A buffer that only one call or operation uses is then alive during all of its steps.
     """
     scope = alive_by_scope(program, ways, root)
     operations = program.operations_of.get(root, {None})

@@ -25,7 +25,7 @@ _PATIENCE_S = 180.0
 
 @dataclass(frozen=True)
 class ServerProcess:
-    """A running server that is ready for requests; its output is in the file `log`."""
+    """A server that is running and ready for requests; the file `log` has its output."""
 
     host: str
     port: int

@@ -28,7 +28,7 @@ def symbolic_model(name: str) -> SymbolicProblem:
     is_step = name.endswith(" step")
 
     def run(own: Any, *given: Any) -> Any:
-        """Return the network's result or, for a training step, a loss of it."""
+        """Return the network's result or, for a training step, the mean of its squares as a loss."""
         made = own.inner(*given)
         return made.square().mean() if is_step else made
 
@@ -44,5 +44,5 @@ def symbolic_model(name: str) -> SymbolicProblem:
 
 
 def _channel_dimension(given: Any) -> tuple[int, ...]:
-    """Return the channel axis of a tensor: the second axis of images, else the last; () for integer tensors."""
+    """Return the axis of a tensor's channels: the second axis of images, else the last; () for tensors of integers."""
     return () if not given.is_floating_point() else (1,) if given.dim() == 4 else (given.dim() - 1,)

@@ -34,7 +34,7 @@ _TIMED = ("cpu_s",)
 
 
 def _rows_of(wanted: Sequence[tuple[Any, str]], limit_s: int, on: str | None) -> Generator[dict[str, Any], None, None]:
-    """Measure each (model, mode), one after another here or in parallel on a cluster, and yield each row."""
+    """Measure each (model, mode), in turn on this machine or in parallel on the cluster at `on`; yield each row."""
     if on is not None:
         with executor_on(on) as cluster:
             cluster.check(missing_packages)

@@ -47,7 +47,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Checkers:
-    """Runs the programs in checkers/ on plans, on their certificates, and on certificates for orders."""
+    """The programs in checkers/, which check plans, their certificates, and certificates for orders."""
 
     folder: Path
     checkers: Path
@@ -58,7 +58,7 @@ class Checkers:
         return subprocess.run(words, capture_output=True, check=False).returncode == _PROVED
 
     def plan(self, name: str, problem: Problem, plan: Plan, certificate: str) -> bool:
-        """Return True if a plan is valid and its certificate proves that no plan has a lower peak."""
+        """Return True if the checkers accept a plan, and its certificate as proof that no peak is lower."""
         files = [self.folder / f"{name}{end}" for end in (".csv", ".plan.csv", ".proof")]
         texts = write_problem(problem), write_plan(plan, problem), certificate.encode()
         for path, text in zip(files, texts, strict=True):
@@ -76,7 +76,7 @@ class Checkers:
 
 
 def measure(model: Model, mode: str, checkers: Checkers) -> Row:
-    """Return the row of a model in a mode. If an error occurs, the row's column `reason` states it."""
+    """Return the row of a model in a mode (such as training). If an error occurs, the column `reason` states it."""
     began = time.process_time()
     row: Row = {"source": model.source, "family": model.family, "model": model.name, "mode": mode}
     try:
@@ -120,7 +120,7 @@ def _last_step_graph(recording: Recording) -> OperationGraph:
 
 
 def _columns(graph: OperationGraph, name: str, checkers: Checkers) -> Row:
-    """Return the columns of a graph's row: plans for its given and its best order, and other planners' peaks."""
+    """Return a graph's columns of a row: memplan's plans in the given and best order, and other planners' peaks."""
     row: Row = {"operations": len(graph.ops), "parameters": sum(graph.size[t] for t in graph.resident)}
     for end in ALIGNMENTS:
         problem = problem_of_order(graph, range(len(graph.ops)), alignment=64 if end else 1)

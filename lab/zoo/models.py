@@ -33,7 +33,7 @@ _IMAGE, _FRAMES = 224, 8
 
 @dataclass(frozen=True)
 class Model:
-    """An architecture: `make` builds its module; `inputs` returns inputs for the module and a batch size."""
+    """An architecture, which is built by `make`; `inputs` returns its inputs for a module and a batch size."""
 
     source: str
     family: str
@@ -61,7 +61,7 @@ def models() -> list[Model]:
 
 
 def _size_rank(name: str) -> int:
-    """Return a rank of a model's size within its family, which is estimated from the words in its name."""
+    """Return the rank of a model's size within its family, estimated from words in its name such as `tiny`."""
     words = [k for k, word in enumerate(_SMALL) if word in name]
     return len(_SMALL) + 1 if any(word in name for word in _LARGE) else words[0] if words else len(_SMALL)
 
@@ -113,7 +113,7 @@ def _transformers_models() -> Iterator[Model]:
 
 
 def _configured_model(kind: str, width: str) -> Any:
-    """Return the model of a default configuration; `small` limits it to two layers of each kind."""
+    """Return a model of the configuration `kind`; if `width` is "small", it has at most two layers of each kind."""
     from transformers import AutoConfig, AutoModel
 
     config = AutoConfig.for_model(kind)
@@ -140,7 +140,7 @@ def _model_inputs(model: Any, batch: int) -> Any:
         "inputs": lambda: torch.zeros(*tokens, dtype=torch.long, device="meta"),
     }
     if main not in makers:
-        raise ValueError(f"an input {main}, which the zoo does not make")
+        raise ValueError(f"{main}: must be an input that the zoo can make")
     has_two_towers = any(hasattr(config, name) for name in _CONTRASTIVE) and {"input_ids", "pixel_values"} <= {*named}
     needed = [name for name, each in named.items() if name in makers and each.default is Parameter.empty]
     wanted = dict.fromkeys((*(("input_ids", "pixel_values") if has_two_towers else (main,)), *needed))

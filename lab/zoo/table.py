@@ -44,7 +44,7 @@ def waste(row: Cells, planner: str, end: str = "") -> float | None:
 
 @dataclass(frozen=True)
 class Summary:
-    """Counts over the rows of a table, and statistics of each planner's excess over the best peak."""
+    """Counts over the rows of a table; `wastes` has each planner's (median, maximum, zeros) of its excess."""
 
     tried: int
     models: int
@@ -60,7 +60,7 @@ class Summary:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Cells], planners: Sequence[str], end: str = "") -> Summary:
-        """Summarise rows; `wastes` maps a planner to the (median, maximum, number of zeros) of its excess."""
+        """Return the summary of the rows; `end` selects the alignment for which the planners' excess is computed."""
         good = [row for row in rows if row["peak"]]
         wastes = {}
         for planner in planners:

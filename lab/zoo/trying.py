@@ -35,7 +35,7 @@ def try_model(model: Any, mode: str, folder: Path, limit_s: int) -> dict[str, An
 
 
 def _send_row(model: Any, mode: str, checkers: Any, writer: Any, limit_s: int) -> None:
-    """Measure a model in this process, with a limit of CPU seconds, and send the row to the parent process."""
+    """Measure a model in this process within a limit of CPU seconds, and send the row through `writer`."""
     from lab.zoo.measuring import measure
 
     resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 1))
@@ -44,7 +44,7 @@ def _send_row(model: Any, mode: str, checkers: Any, writer: Any, limit_s: int) -
 
 
 def tried_in_turn(wanted: tuple[str, str], limit_s: int) -> dict[str, Any]:
-    """Return the row of the (model, mode) named by `wanted`; this function runs on a machine of a cluster."""
+    """Return the row of the (model key, mode) in `wanted`; this function runs on a machine of a cluster."""
     from lab.zoo.models import models
 
     with tempfile.TemporaryDirectory() as text:

@@ -1,9 +1,10 @@
-"""Certificates: texts that prove a plan optimal or a problem infeasible, by sets of conflicting buffers or by lemmas.
+"""Certificates: texts that prove a plan optimal or a problem infeasible. They can be checked without memplan.
 
-A lemma states that certain buffers do not fit above certain offsets. The certificate of an optimal plan with one pool
-and peak U proves that no plan ends below U. With several pools, it has a claim per pool, from the last to the first: in
-each claim, later pools end as in the plan, and earlier pools have their full size. The certificate of an infeasible
-problem proves that no plan fits the pools. `checkers/check.py`, which imports nothing of memplan, checks certificates.
+A proof consists of sets of conflicting buffers and of lemmas. A lemma states that certain buffers do not fit above
+certain offsets. If a problem has one pool, the certificate of an optimal plan with peak U proves that no plan ends
+below U. If it has several pools, there is one claim per pool, from the last pool to the first: no plan lowers the end
+of this pool while the later pools end as in the plan. The certificate of an infeasible problem proves that no plan fits
+the pools. `checkers/check.py`, which imports nothing of memplan, checks certificates.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ TIME_LIMIT_S = 10.0
 def proved_claim(
     problem: Problem, instance: Instance, plan: Plan, goal: Goal, prices: Prices | None, control: Control
 ) -> ClaimText | str:
-    """Return the lines that state and prove one goal of a plan, or else a sentence that says why no proof was found.
+    """Return the certificate lines that state and prove one goal of a plan, or a sentence on why no proof was found.
 
     `prices` (the costs as integers) are needed only for goals that concern costs.
     """
@@ -62,10 +63,10 @@ def proved_claim(
 def _lemma_claim(
     problem: Problem, instance: Instance, ends: Sequence[int], control: Control, *, has_cost: bool
 ) -> ClaimText | str:
-    """Return a proof by lemmas that no plan ends at or below `ends` (bytes per pool), or a sentence with the reason.
+    """Return a proof by lemmas that no plan ends at or below `ends` (bytes per pool), or a sentence on why it failed.
 
-    With `has_cost`, the claim concerns only plans up to a certain cost; the sentence then also names the rules on pair
-    costs, which lemmas ignore.
+    With `has_cost`, the claim concerns only plans up to a certain cost. Lemmas ignore the rules on the costs of pairs,
+    so the sentence then names these rules too.
     """
     if not instance.is_small_numbered:
         return "the sizes add up to more than the lemma search can hold"
@@ -86,7 +87,7 @@ def _lemma_claim(
 def _multiplier_claim(
     problem: Problem, instance: Instance, prices: Prices, ends: tuple[int, ...], control: Control
 ) -> ClaimText | str:
-    """Return a proof by Lagrange multipliers that no plan within `ends` is cheaper, or a sentence on why it failed."""
+    """Return a multiplier proof that no plan within `ends` costs less than claimed, or a sentence on why it failed."""
     pools = [(pool.size, None) for pool in problem.pools]
     try:
         known_claim = _CHECKER.Claim(_CHECKER.Problem(write_problem(problem).decode(), pools), ends)
@@ -113,22 +114,22 @@ def _exhausted_claim(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
 
 
 def _failure_reason(problem: Problem, instance: Instance, has_cost: bool = False) -> str:
-    """Return a sentence that says why a completed lemma search proved nothing, although it placed all buffers.
+    """Return a sentence that says why a completed lemma search, which found places for all buffers, proves nothing.
 
-    The sentence names the problem's rules that certificates ignore, because the placement may break them. With
-    `has_cost`, it also names the rules on pair costs. If the problem has no such rule, the sentence says that the claim
-    is false.
+    Certificates ignore some rules, and the places that were found may violate them; the sentence names the problem's
+    ignored rules. With `has_cost`, it also names the rules on costs of pairs. If the problem has no such rule, the
+    sentence says that the plan's claim is false.
     """
     of_pairs = instance.features & {"reuse", "bank-weights"} if has_cost else frozenset()
     rules = ", ".join(sorted(ignored_rules(problem, instance) | of_pairs))
-    return f"{NEEDED}: {rules}" if rules else "what the plan claims is not so: there are better ones"
+    return f"{NEEDED}: {rules}" if rules else "the plan's claim is false: there are better plans"
 
 
 def ignored_rules(problem: Problem, instance: Instance) -> set[str]:
     """Return the names of the problem's rules that certificates ignore."""
     features = set(instance.features & _LEFT_OUT)
     if any(not problem.buffers.size[i] for i in instance.unplaceable):
-        features.add("places of buffers of no bytes")
+        features.add("places of zero-size buffers")
     # An instance drops this rule where no plan can break it, but the checkers refuse its field, so read the problem.
     if problem.buffers.rules["end_at_most"]:
         features.add("end_at_most")
@@ -183,7 +184,7 @@ def certify(
         return Certificate("none", reason=f"the plan is {plan.status}, which claims no proof")
     if plan.weighted is not None or plan.cost_limit is not None:
         what = "weighted sums of pools" if plan.weighted is not None else "a bound on slowdown"
-        return Certificate("none", reason=f"certificates do not say {what}")
+        return Certificate("none", reason=f"certificates cannot state {what}")
     kind, control = kind_of(problem, plan), Control.from_limit(time_limit_s, cancelled=cancelled)
     if kind == "cost" and problem.reuse and not any(pool.cost for pool in problem.pools):
         return _price_certificate(problem, plan, control)
@@ -212,9 +213,10 @@ def certify(
 
 
 def _price_certificate(problem: Problem, plan: Plan, control: Control) -> Certificate:
-    """Return a certificate that no plan pays less for sharing bytes, or one of kind "none" with the reason.
+    """Return a certificate that no plan has a lower total price for shared bytes than the given plan.
 
-    The proof consists of cliques of conflicting buffers in each independent part of the problem.
+    The proof consists of cliques of conflicting buffers in each independent part of the problem. Without a proof, the
+    certificate's kind is "none" and it has a reason.
     """
     rows = extensions("searches")
     if "price-lines" not in rows:
@@ -222,7 +224,7 @@ def _price_certificate(problem: Problem, plan: Plan, control: Control) -> Certif
     price_lines, is_narrow = import_object(rows["price-lines"]), import_object(rows["narrow-prices"])
     instance = compile_problem(problem)
     if "bank-weights" in instance.features and plan.cost:
-        return Certificate("none", reason=f"{NEEDED}: banks beside reuse")
+        return Certificate("none", reason=f"{NEEDED}: banks together with reuse")
     lines = price_lines(instance, int(plan.cost or 0), control)
     if lines is None:
         return Certificate("none", reason="no cliques were found that bring the bound up to the cost")
@@ -241,16 +243,16 @@ def _prices_of_plan(problem: Problem, instance: Instance, plan: Plan) -> Prices 
     prices = Prices.from_instance(problem, instance, [homes[ids[row]] for row in instance.source.tolist()])
     # `Prices` omits the costs of buffer pairs, so a plan with such costs has another sum and gets no certificate.
     if plan.cost is None or not isclose(prices.least / prices.parts, plan.cost, rel_tol=1e-9):
-        return f"{NEEDED}: {'reuse beside costs of pools' if problem.reuse else 'banks'}"
+        return f"{NEEDED}: {'reuse together with costs of pools' if problem.reuse else 'banks'}"
     return prices
 
 
 def _checked_certificate(
     problem: Problem, instance: Instance, said: str, claims: Sequence[ClaimText], more: Sequence[str] = ()
 ) -> Certificate:
-    """Return a certificate of the claims if the checker accepts it, or else one of kind "none" with the reason.
+    """Return a certificate of the claims if the checker accepts it, or else one of kind "none" that states the reason.
 
-    `said` is the line that sums up all claims; the lines `more` are appended at the end.
+    `said` is the line that summarizes all claims. The lines `more` are appended at the end.
     """
     text = (
         "\n".join([*_header_lines(problem), said, *(line for claim in claims for line in claim.write()), *more]) + "\n"
@@ -265,7 +267,7 @@ def _checked_certificate(
     except (_CHECKER.Refused, ValueError) as refused:
         if rules := ignored_rules(problem, instance):
             return Certificate("none", reason=f"{NEEDED}: {', '.join(sorted(rules))}")
-        return Certificate("none", reason=f"the checker does not accept what was found: {refused}")
+        return Certificate("none", reason=f"the checker refuses the proof that was found: {refused}")
     return Certificate(
         "lemmas"
         if lemmas

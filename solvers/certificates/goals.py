@@ -1,4 +1,4 @@
-"""The claims that a certificate proves for a plan: bytes used in each pool, and costs as exact integers."""
+"""The claims that a certificate proves for a plan: limits on the ends of pools in bytes, and exact integer costs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from memplan.planner.model.problem import Problem, replace_profile
 
 @dataclass(frozen=True)
 class Goal:
-    """A claim to prove: no plan ends at or below `ends` (bytes per pool), or no plan within `ends` has a lower cost.
+    """A claim about all plans: none ends at or below `ends` (bytes per pool), or none within `ends` costs less.
 
-    A claim on costs has an `excess`. With excess 0, it says that no plan costs less than the given plan. With excess 1,
-    it breaks a tie: no plan within `ends` has the given plan's cost or less, so the use of `pool` is the least among
-    plans that are equal in all earlier claims.
+    `excess` is None unless the claim concerns costs. With excess 0, no plan costs less than the given plan. With excess
+    1, the claim breaks a tie in favour of `pool`: no plan within `ends` has at most the given plan's cost. So the given
+    plan uses the fewest bytes of `pool` among the plans that equal it in all earlier claims.
     """
 
     ends: tuple[int, ...]
@@ -30,12 +30,12 @@ class Goal:
 
     @property
     def is_tied(self) -> bool:
-        """True if the claim breaks a tie among plans of equal cost. Without its proof, the cost is still proved."""
+        """True if the claim breaks a tie among plans of equal cost, whose proof does not depend on this claim."""
         return self.excess == 1
 
 
 def used_of(problem: Problem, plan: Plan) -> list[int]:
-    """Return the largest end offset in each pool of a plan, in bytes."""
+    """Return the largest end offset in each pool of a plan, in bytes; buffers of size 0 do not count."""
     table, placed = problem.buffers, plan.placements
     ends = [0] * len(problem.pools)
     pools = [problem.pool_index[name] for name in placed.pool_names]
@@ -47,7 +47,7 @@ def used_of(problem: Problem, plan: Plan) -> list[int]:
 
 
 def kind_of(problem: Problem, plan: Plan) -> str:
-    """Return the kind of a plan's claim: "infeasible", "used", "cost", or the profile ("speed" or "balanced")."""
+    """Return the kind of a plan's claim: "infeasible", "used" (pool ends), "cost", or the profile if it has costs."""
     if plan.status == "infeasible":
         return "infeasible"
     if plan.profile == "speed" or (plan.profile == "balanced" and plan.cost_lower_bound is not None):
@@ -56,7 +56,7 @@ def kind_of(problem: Problem, plan: Plan) -> str:
 
 
 def goals_of(problem: Problem, plan: Plan, kind: str) -> list[Goal]:
-    """Return the claims that together prove a plan's status, ordered as the goals by which plans are compared."""
+    """Return the claims that together prove a plan's status: on the cost, if it counts, and on pools, last first."""
     sizes = tuple(last_end(pool) for pool in problem.pools)
     if kind == "infeasible":
         return [Goal(sizes)]
@@ -70,7 +70,7 @@ def goals_of(problem: Problem, plan: Plan, kind: str) -> list[Goal]:
 
 
 def problem_for_claim(problem: Problem, kind: str) -> Problem:
-    """Return the problem with the costs of profile "speed" if claims of this kind concern them, or else unchanged."""
+    """Return the problem with the costs of profile "speed" if `kind` is "speed" or "balanced", or else unchanged."""
     return replace_profile(problem, "speed") if kind in ("speed", "balanced") else problem
 
 
@@ -79,7 +79,7 @@ NEVER = 2**120
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """The costs of buffers in pools as exact integers, each a multiple of 1 / `parts` of a unit of cost.
+    """The exact costs of buffers in pools, as integers that count 1 / `parts` of a unit of cost.
 
     `price[q][i]` is the cost of buffer `i` in pool `q`. `least` is the cost that is claimed to be minimal.
     """
@@ -101,10 +101,10 @@ class Prices:
 
 @dataclass(frozen=True, eq=False)
 class PriceMultipliers:
-    """Lagrange multipliers, which put a price on the capacities of pools, as integers with a common `scale`.
+    """Lagrange multipliers (prices of pool capacity) as integers, scaled by `scale` like the costs.
 
-    `charge[q, i]` is the scaled cost of buffer `i` in pool `q` plus the price of the bytes that it uses. `paid` is the
-    total price of all capacity.
+    `charge[q, i]` is the scaled cost of buffer `i` in pool `q` plus the price of the bytes that it uses there. `paid`
+    is the total price of all capacity.
     """
 
     scale: int

@@ -59,6 +59,7 @@ class CostProof:
     """True if the search found a plan that is cheaper than the claim."""
 
     def __post_init__(self) -> None:
+        """Set up the conflict sets, the arrays of prices, and the common divisor of all cost differences."""
         instance = self.instance
         n = len(instance)
         search = LemmaSearch(instance, self.ends)
@@ -84,11 +85,11 @@ class CostProof:
 
     @property
     def is_no_question_of_cost(self) -> bool:
-        """True if all plans cost the same, and less than the claimed cost. The claim then means that no plan fits."""
+        """True if all plans cost the same, less than claimed. The claim then says that no plan fits."""
         return self.step == 0 and self.base < self.prices.least
 
     def claim(self) -> ClaimText | None:
-        """Return the claim with the lines of its proof, or None if time ran out or no proof was found."""
+        """Return the claim with the lines of its proof; None if time ran out or the search found no proof."""
         claim = self._refutation(self._known, {}, 0)
         if claim is None:
             return None
@@ -96,11 +97,11 @@ class CostProof:
         return ClaimText(self.ends, lines, len(self.lines), tuple(sorted(self.instance.source.tolist())))
 
     def _refutation(self, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
-        """Refute a choice of pools, and return the (reference, buffers) of the proof, or None if no proof was found.
+        """Refute a choice of pools: prove that no plan within it costs less than claimed.
 
-        A refutation proves that no plan within the choice costs less than claimed. `allowed[q, i]` is true where buffer
-        `i` may use pool `q`. `fixed` are the buffers whose pool the search has already chosen. The returned buffers are
-        those of `fixed` on which the proof depends.
+        `allowed[q, i]` is true where buffer `i` may use pool `q`. `fixed` maps each buffer whose pool the search has
+        chosen to its limits. Returns (reference to the proof, those entries of `fixed` on which it depends), or None if
+        no proof was found.
         """
         flat = allowed.ravel()
         # If this node allows none of the pools that a lemma excludes, the lemma applies and refutes the node.
@@ -113,7 +114,7 @@ class CostProof:
         if depth > _DEEPEST or self.is_over():
             return None
         home, value = self._improve_multipliers(allowed, _STEPS if depth == 0 else _STEPS_BELOW)
-        if value > self._cost_to_exceed() and self._write_rounded(allowed):
+        if value > self._cost_to_exceed() and self._append_rounded_multipliers(allowed):
             k = len(self.worths) - 1
             return f"${k}", self._needed_buffers(k, allowed, fixed) or {}
         branch = self._branching_buffer(allowed, home)
@@ -124,10 +125,10 @@ class CostProof:
             if len(is_open) == 0:
                 return self.learned[-1][:2]
             branch = core[max(is_open.tolist(), key=lambda k: int(self.instance.size[core[k]]))]
-        return self._split(branch, allowed, fixed, depth)
+        return self._refute_each_pool(branch, allowed, fixed, depth)
 
-    def _split(self, b: int, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
-        """Refute each allowed pool of buffer `b`, and return the resulting lemma; None if a pool cannot be refuted."""
+    def _refute_each_pool(self, b: int, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
+        """Refute each pool that buffer `b` may use; return the combined lemma, or None if one is not refuted."""
         p = len(self.ends)
         refs, merged, lows = ["-"] * p, dict[int, Lows](), [FAR] * p
         for q in np.flatnonzero(allowed[:, b]).tolist():
@@ -146,16 +147,16 @@ class CostProof:
             for i, mine in need.items():
                 merged[i] = tuple(map(max, mine, merged.get(i, (0,) * p)))
         merged[b] = tuple(lows)
-        return self._write_lemma(("s", b, *refs), merged)
+        return self._append_lemma(("s", b, *refs), merged)
 
-    def _write_lemma(self, words: tuple[str | int, ...], need: Need) -> tuple[str, Need]:
-        """Append a lemma that refutes a choice of pools, store it for reuse, and return its reference and buffers."""
+    def _append_lemma(self, words: tuple[str | int, ...], need: Need) -> tuple[str, Need]:
+        """Append a lemma that refutes a choice of pools, store it for reuse, and return (reference, `need`)."""
         rows = self.instance.source
         state = (
             f"{rows[i]}:{','.join('-' if low >= FAR else str(low) for low in lows)}" for i, lows in sorted(need.items())
         )
         self.lines.append(" ".join([str(words[0]), str(rows[int(words[1])]), *map(str, words[2:]), *state]))
-        self._learn(str(len(self.lines) - 1), need)
+        self._store_lemma(str(len(self.lines) - 1), need)
         return str(len(self.lines) - 1), need
 
     def _needed_buffers(self, k: int, allowed: Bool, fixed: Need) -> Need | None:
@@ -178,7 +179,7 @@ class CostProof:
         return need
 
     def _cost_to_exceed(self) -> int:
-        """Return the cost that a lower bound must exceed to prove the claim: the largest cost below the claimed one."""
+        """Return the largest possible cost below the claimed one. A lower bound above it proves the claim."""
         least = self.prices.least
         if self.step == 0:  # All plans cost the same, so any bound above `least - 1` suffices.
             return least - 1
@@ -209,7 +210,7 @@ class CostProof:
                 break
             if stalled >= _PATIENCE:
                 weight, size, stalled = best, size * _SHORTER, 0
-            excess = self._set_loads(home) - self._free
+            excess = self._loads_by_set(home) - self._free
             excess[(weight <= 0) & (excess < 0)] = 0
             length = float((excess * excess).sum())
             if length == 0:
@@ -218,12 +219,12 @@ class CostProof:
         self._weight = best
         return np.asarray((price + best.T @ self._member).argmin(axis=0)), best_value
 
-    def _set_loads(self, home: I64) -> F64:
-        """Return an array (sets, pools) with the units that the buffers of each conflict set use in each pool."""
+    def _loads_by_set(self, home: I64) -> F64:
+        """Return an array (sets, pools): the units of each pool that a conflict set uses if buffer i is in home[i]."""
         return np.asarray(self._member @ (home[:, None] == self._pools), dtype=np.float64)
 
-    def _write_rounded(self, allowed: Bool) -> bool:
-        """Append the coarsest integer multipliers that refute a choice of pools; return False if none refute it."""
+    def _append_rounded_multipliers(self, allowed: Bool) -> bool:
+        """Append to the proof the coarsest integer multipliers that refute a choice; return False if none do."""
         unit = self.instance.unit
         # Try coarse scales first, because they make the lines of the proof shorter.
         for scale in _SCALES:
@@ -236,7 +237,7 @@ class CostProof:
         return False
 
     def _integer_charges(self, scale: int, whole: I64) -> PriceMultipliers:
-        """Return integer multipliers for `whole`, an array (sets, pools) with the scaled price of one byte."""
+        """Return integer multipliers for the array `whole` (sets, pools), which has the scaled price of one byte."""
         unit, paid = self.instance.unit, 0
         charge = np.array(self.prices.price, dtype=object).reshape(len(self.ends), -1) * scale
         for k, q in np.argwhere(whole > 0).tolist():
@@ -247,7 +248,7 @@ class CostProof:
         return PriceMultipliers(scale, charge, paid)
 
     def _multiplier_words(self, whole: I64) -> Iterator[str]:
-        """Yield the words `set:pool:price` of a certificate line with multipliers."""
+        """Yield the words `set:pool:price` of the certificate line that states these multipliers."""
         for k, q in np.argwhere(whole > 0).tolist():
             number = self.sets.ref(self.conflict_sets[k], 1, 0, 1).removeprefix("@")
             yield f"{number}:{q}:{whole[k, q]}"
@@ -262,7 +263,7 @@ class CostProof:
         is_open = allowed.sum(axis=0) > 1
         everything = np.arange(len(self.instance))
         is_cheap = self._price[home, everything].sum() < self.prices.least
-        if not is_open.any() or (is_cheap and not (self._set_loads(home) > self._free).any()):
+        if not is_open.any() or (is_cheap and not (self._loads_by_set(home) > self._free).any()):
             return None
         split = np.where(is_open, (1 - self._share.max(axis=1)) * self.instance.size, 0.0)
         if split.max() > 0:
@@ -273,7 +274,7 @@ class CostProof:
         return int(np.where(is_open, spread, -1.0).argmax())
 
     def _prove_unpackable(self, home: I64, allowed: Bool) -> list[int] | None:
-        """Prove by lemmas that a choice of pools cannot be packed; return the buffers of the proof, or None."""
+        """Prove by lemmas that the choice `home` of pools cannot be packed; return the proof's buffers, or None."""
         p = len(self.ends)
         is_allowed = allowed & (np.arange(p)[:, None] == home)
         instance = replace(self.instance, allowed=is_allowed)
@@ -293,11 +294,11 @@ class CostProof:
         need = {
             i: tuple(lows.get(q, 0) if is_allowed[q, i] else FAR for q in range(p)) for i, lows in proof.need.items()
         }
-        self._learn(proof.ref, need)
+        self._store_lemma(proof.ref, need)
         return list(need)
 
-    def _learn(self, ref: str, need: Need) -> None:
-        """Store a lemma with the entries that it excludes, as flat positions in an array (pools, buffers)."""
+    def _store_lemma(self, ref: str, need: Need) -> None:
+        """Store a lemma with the (pool, buffer) entries that it excludes, as positions in a flattened array."""
         n = len(self.instance)
         barred = [q * n + i for i, lows in need.items() for q, low in enumerate(lows) if low >= FAR]
         self.learned.append((ref, need, np.array(barred, dtype=np.int64)))

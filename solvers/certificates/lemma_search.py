@@ -42,6 +42,7 @@ class LemmaSearch:
     """
 
     def __init__(self, instance: Instance, ends: tuple[int, ...], seed: int = 0) -> None:
+        """Open a search of the compiled core with these ends, rounded down to units; it is closed with this object."""
         self.instance, self.outcome, self.nodes = instance, STOPPED, 0
         self.offset = instance.pin.copy()
         self.capacity = np.array([min(end // instance.unit, _LARGEST) for end in ends], dtype=np.int64)
@@ -60,7 +61,7 @@ class LemmaSearch:
         return self.outcome
 
     def sets(self) -> tuple[list[ConflictSet], I64]:
-        """Return the conflict sets, and an array (sets, pools) with the units of each pool that each set may use."""
+        """Return the conflict sets, and an array (sets, pools) with the free units of each pool for each set."""
         pools = len(self.capacity)
         core.run_lemmas(self._handle, Reference(core.LemmaTurn(0, self._flag, self.offset, self._answer)))
         _, k, members = self._answer.tolist()
@@ -75,7 +76,7 @@ class LemmaSearch:
         return rows, table.free.reshape(-1, pools)
 
     def lines(self, sets: int = 0, lemmas: int = 0) -> ProofLines:
-        """Return the proof of an exhausted search; sets are numbered from `sets`, and lemmas from `lemmas` on."""
+        """Return the proof of an exhausted search as lines, in which `sets` and `lemmas` are the first free numbers."""
         pools, unit = len(self.capacity), self.instance.unit
         need = np.zeros(len(self.instance) * pools, dtype=np.int64)
         core.lemma_lines(self._handle, Reference(LemmaLines(sets, lemmas, need, self._answer)))

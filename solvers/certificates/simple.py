@@ -23,7 +23,7 @@ _PINNED = 2_000
 
 
 def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequence[int]) -> ClaimText | None:
-    """Return a one-line proof that no plan ends at or below `ends` (in bytes, per pool), or None if none is found."""
+    """Return a one-line proof that no plan ends at or below `ends` (bytes per pool), or None if there is none."""
     p, unit = len(ends), instance.unit
     caps = np.array([end // unit for end in ends], dtype=object)
     allowed = _allowed_pools(instance, caps)
@@ -65,17 +65,17 @@ def _pinned_collision(instance: Instance) -> tuple[int, int] | None:
 
 
 def _allowed_pools(instance: Instance, caps: I64) -> Bool:
-    """Return a mask (pools, buffers) of the pools in which each buffer fits below the pools' ends `caps`, in units."""
+    """Return a mask (pools, buffers): True where a buffer fits into a pool below the pool's end in `caps` (units)."""
     return np.asarray(
         instance.allowed & ((instance.lowest + instance.size).astype(object) <= caps[:, None]), dtype=np.bool_
     )
 
 
 def _conflict_sets(problem: Problem, instance: Instance, plan: Plan, confined: Bool) -> Iterator[ConflictSet]:
-    """Yield sets of conflicting buffers to try: the clique named by the plan, the fullest live sets, a heavy clique.
+    """Yield sets of conflicting buffers to try: the clique that the plan names, the fullest live sets, a heavy clique.
 
-    A live set is ranked by the bytes of its buffers in the mask `confined`. The heavy clique consists of explicit
-    conflicts.
+    The fullest live sets are those with the most bytes in buffers of the mask `confined`. The heavy clique consists of
+    buffers in explicit conflict.
     """
     position = {int(row): i for i, row in enumerate(instance.source.tolist())} if plan.proof else {}
     if plan.proof is not None and plan.proof.kind == "clique":
@@ -96,7 +96,10 @@ def _conflict_sets(problem: Problem, instance: Instance, plan: Plan, confined: B
 def _excess_grid(
     instance: Instance, which: ConflictSet, members: I64, pools: list[int], caps: list[int]
 ) -> tuple[int, int] | None:
-    """Return the (granule, remainder) of an offset grid on which `members` exceed the pools, or None if none exists."""
+    """Return the (granule, remainder) of an offset grid on which the `members` of a conflict set exceed the pools.
+
+    `caps` are the ends of the given pools, in units. Returns None if the members exceed the pools on no grid.
+    """
     pinned = [i for i in which.buffers if instance.pin[i] >= 0]
     members = members[instance.pin[members] < 0]
     blocks = [obstructed_ranges(instance, q, np.array(pinned, dtype=np.int64)) for q in pools]

@@ -18,7 +18,7 @@ from memplan.solvers.formulation.sharing import conflict_matrix
 
 @dataclass(frozen=True)
 class ConflictSet:
-    """A set of pairwise conflicting buffers, as positions in the instance; if `time` is given, all are alive then."""
+    """A set of conflicting buffers, as positions in the instance: those alive at `time`, unless it is None."""
 
     buffers: tuple[int, ...]
     time: int | None
@@ -68,9 +68,9 @@ class SetNumbers:
     number: dict[ConflictSet, int] = field(default_factory=dict)
 
     def ref(self, which: ConflictSet, granule: int, remainder: int, pools: int) -> str:
-        """Return the word that refers to a set, an offset grid and the pools of a bit mask; a new set gets a number.
+        """Return the word by which a certificate refers to a conflict set on an offset grid, and number a new set.
 
-        The grid is given by `granule` and `remainder` in bytes.
+        The grid has the offsets `granule` * k + `remainder`, in bytes. `pools` is a bit mask of the pools.
         """
         if which not in self.number:
             self.number[which] = len(self.lines)

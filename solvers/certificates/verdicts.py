@@ -55,9 +55,10 @@ class CheckerVerdict:
 
 
 def checker_verdict(problem: Problem, proof: ProofText) -> CheckerVerdict:
-    """Return the checker's verdict on a certificate, for the original problem file or else memplan's own text of it.
+    """Return the checker's verdict on a certificate for a problem.
 
-    If the checker accepts the certificate for neither text, the verdict has the reason of the last refusal.
+    The checker reads the original problem file, if it is known, and then memplan's own text of the problem. If it
+    refuses the certificate with both texts, the verdict states the reason of the last refusal.
     """
     pools = [(pool.size, pool.base_address) for pool in problem.pools]
     lines = proof.text.split("\n")
@@ -98,11 +99,11 @@ def _certificate_facts(plan: Plan) -> CertificateFacts | None:
 
 
 def recounted_cost(problem: Problem, plan: Plan, is_over: Callable[[], bool]) -> float | None:
-    """Return the verifier's own lower bound on the cost of every plan, if the plan claims such a bound.
+    """Return the verifier's own lower bound on the cost of every plan, to check the bound that the plan claims.
 
-    The bound is computed without the search that made the claim, and is at most about as high as the claim. Returns
-    None for a claim that holds only among plans of equal peak, or if the problem has more than `_MOST_LIFETIMES`
-    lifetimes.
+    The computation does not use the search that made the claim, and stops once the claimed bound is reached. Returns
+    None if the plan claims no such bound, if the claim holds only among plans of equal peak, or if the problem has more
+    than `_MOST_LIFETIMES` lifetimes.
     """
     kind, claim = kind_of(problem, plan), plan.cost_lower_bound
     if not claim or kind not in ("cost", "speed") or len(problem.buffers.start) > _MOST_LIFETIMES:
@@ -191,7 +192,7 @@ def _explanation_checks(plan: Plan, witness: By | None) -> dict[str, By | None]:
 
 
 def _status_witness(problem: Problem, plan: Plan) -> By | None:
-    """Return "witness" if the verifier recomputes the buffers that prove the plan's status, or else None."""
+    """Return "witness" if the verifier can recompute the buffers that prove the plan's status, or else None."""
     if len(problem.pools) > 1 or problem.objective == "cost":
         return None
     if plan.status == "infeasible":

@@ -1,4 +1,4 @@
-"""The tables of kernels that choose a pool per buffer by Lagrange multipliers; see multipliers.hpp, cheapest.hpp."""
+"""The tables of kernels that choose pools by Lagrange multipliers; see multipliers.hpp and cheapest.hpp."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ FUNCTIONS = 6
 
 
 class ChoiceItems(NamedTuple):
-    """The `k` items (buffers that share one pool) to assign to `p` pools, with their `n` buffers and lifetimes.
+    """The task of assigning `k` items to `p` pools; an item is a set of buffers that must share a pool.
 
-    A lifetime is a range of rows; each row represents one live set.
+    There are `n` buffers. Each lifetime is a range of rows, and each row represents one live set.
     """
 
     rows: int
@@ -28,11 +28,11 @@ class ChoiceItems(NamedTuple):
 
 
 class MultiplierTable(NamedTuple):
-    """Lagrange multipliers: worth[r, t] is the price of one unit of measure `r` (a kind of size) in row `t`.
+    """Lagrange multipliers: worth[r, t] is the price of one unit of measure `r` in row `t`, in 1 / `scale` cost steps.
 
-    Prices are in 1 / `scale` cost steps, and each row is a live set. Measure `r` counts size[r, i] for buffer `i` in
-    pool[r]. The first `p` measures are the units of each pool. All others are dual feasible functions of the sizes,
-    valid for rows of at most `until` units and for `capacity`.
+    A measure is a kind of size: measure `r` counts size[r, i] for buffer `i` in pool[r]. A row is a live set. The first
+    `p` measures are the units of each pool. All others are dual feasible functions of the sizes, valid for rows of at
+    most `until` units and for `capacity`.
     """
 
     pool: I64
@@ -44,11 +44,12 @@ class MultiplierTable(NamedTuple):
 
 
 class Bounding(NamedTuple):
-    """The task of finding multipliers that give a high lower bound on the load of pool `goal`, or on the cost.
+    """The task of finding multipliers that give a high lower bound: on the load of pool `goal`, or on the cost.
 
-    If `goal` is ABSENT, the cost is bounded. Only plans within the row limits count. Dual feasible functions are
-    derived from the limits `measured`, unless it has no rows. The kernel fills the fields from `pool` on with the
-    multipliers; they have space for p + FUNCTIONS measures. `answer` receives (number of measures, scale).
+    The cost is bounded if `goal` is ABSENT. Only plans within the row limits count. Dual feasible functions of the
+    sizes are derived from the limits `measured`, unless that array has no rows. The kernel fills the fields from `pool`
+    on with the multipliers; these arrays have space for p + FUNCTIONS measures. `answer` receives (number of measures,
+    scale).
     """
 
     limit: Rows  # (p, rows): limit of each pool in each row, in units
@@ -68,9 +69,10 @@ class Bounding(NamedTuple):
 class ChoiceTask(NamedTuple):
     """The task of choosing a pool for each item, subject to row limits, no-goods, a cost limit and a work limit.
 
-    `at_most` is the largest allowed cost, and `partials` the limit of partial choices. For each no-good g, the items
-    nogood_item[nogood_first[g]:nogood_first[g + 1]] must not all be in pool nogood_pool[g]. The kernel fills `home`,
-    the pool of each item, and `answer`: (1 if a choice was found, its cost, the bound on every choice, the work).
+    A no-good is a set of items that do not fit into one pool together: for each no-good g, the items
+    nogood_item[nogood_first[g]:nogood_first[g + 1]] must not all be in pool nogood_pool[g]. `at_most` is the largest
+    allowed cost, and `partials` the largest number of partial choices. The kernel fills `home`, the pool of each item,
+    and `answer`: (1 if a choice was found, its cost, the bound on every choice, the work).
     """
 
     limit: Rows  # (p, rows): limit of each pool in each row, in units

@@ -12,12 +12,12 @@ PLACED, GIVEN_UP, STOPPED = 1, 0, -1
 
 
 class Homes(NamedTuple):
-    """The input of the ejection kernel: `n` buffers, `p` pools and `r` reserved ranges, with all offsets in units.
+    """The input of the ejection kernel: `n` buffers with their home offsets, `p` pools and `r` reserved ranges.
 
-    Buffer i may be in pool q if may_use[q, i] is not 0, at offsets lowest[q, i] + k * alignment[q, i] up to
-    highest[q, i], with which it still ends inside the pool. Its home is offset home[i] in pool home_pool[i], or ABSENT
-    without a legal home. If is_fixed[i] is set, only the home is legal. The conflict lists are symmetric. The rows of
-    `reserved` are (pool, low, high).
+    All offsets are in units. Buffer i may be in pool q if may_use[q, i] is not 0, at the offsets lowest[q, i] + k *
+    alignment[q, i] up to highest[q, i]; at each of them it ends inside the pool. Its home is offset home[i] in pool
+    home_pool[i]; offset ABSENT means no legal home. If is_fixed[i] is set, the buffer may only be at its home. The
+    conflict lists are symmetric. The rows of `reserved` are (pool, low, high).
     """
 
     size: I64  # (n,): size of each buffer, in units

@@ -64,11 +64,11 @@ class Opening(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """A turn of a search thread: the input of the kernel, and the fields that it fills with results.
+    """A turn of a search thread: a step of bounded work, whose results the kernel writes into these fields.
 
-    The turn ends when the search has `end` nodes in all, at the first restart after `pause` more nodes, or when there
-    is a result to share. Other threads have excluded all peaks below `bound`. If `has_plan`, `offset` is a plan of
-    another thread. The kernel replaces it by the thread's own plan, if there is one.
+    The turn ends once the search has `end` nodes in all, at the first restart after `pause` more nodes, or when there
+    is a result to share. The other threads have excluded all peaks below `bound`. If `has_plan`, `offset` is a plan of
+    another thread; the kernel replaces it by a plan of this thread, if it finds one.
     """
 
     end: int

@@ -1,8 +1,8 @@
 """The tables of the lemma search, which proves that buffers do not fit into given capacities; see lemma_proof.hpp.
 
-A state of the search limits where each of n buffers may be in p pools: entry i * p + q is the least offset of buffer i
-in pool q, FAR if the pool is excluded, and GONE once the buffer is placed. The state claims that the remaining buffers
-cannot be placed within these limits. A lemma is a proved claim about some of the buffers. It also refutes every state
+A state of the search limits where each of n buffers may be in p pools. Entry i * p + q is the least offset of buffer i
+in pool q; it is FAR if the pool is excluded, and GONE once the buffer is placed. The state claims that the remaining
+buffers cannot be placed within these limits. A lemma is a proved claim about some of the buffers. It refutes each state
 whose limits for these buffers are at least as tight.
 """
 
@@ -83,10 +83,10 @@ class LemmaSets(NamedTuple):
 
 
 class LemmaLines(NamedTuple):
-    """The text of a proof, numbered after `sets` and `lemmas` earlier lines; `answer` is (address, bytes, lemmas).
+    """The text of a proof. Its lines are numbered after `sets` and `lemmas`, the counts of earlier sets and lemmas.
 
-    `need` gives, for each entry of a state, the limit that the proof requires, or GONE if the proof does not use the
-    entry.
+    `answer` receives (address of the text, its bytes, number of lemmas). `need` receives, for each entry of a state,
+    the limit that the proof requires, or GONE if the proof does not use the entry.
     """
 
     sets: int

@@ -14,10 +14,9 @@ class PackRules(NamedTuple):
     A body is a rigid group or a single buffer. Its offset is that of its first buffer: `lowest` plus a multiple of
     `step`, at most `highest`. No buffer may end above `capacity`.
 
-    A buffer at offset o must satisfy (o + page_shift) % page + size <= page, unless `page` is 0. A bank begins at each
-    offset o with (o + bank_shift) % bank == 0; a `bank` of 0 means no banks. Between the two buffers of a pair,
-    `clearance` units stay free. A border of the pair's grid, counted from bank_shift, also lies between them, unless
-    `grid` is 1.
+    If `page` is not 0, a buffer at offset o must satisfy (o + page_shift) % page + size <= page. If `bank` is not 0, a
+    bank begins at each offset o with (o + bank_shift) % bank == 0. Between the two buffers of a pair, `clearance` units
+    stay free. If the pair's `grid` is not 1, one border of this grid, counted from bank_shift, also lies between them.
 
     `width` is the number of live sets in a block. A flat pack stores each buffer in every block that it overlaps,
     instead of in a tree.

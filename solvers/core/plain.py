@@ -31,11 +31,12 @@ _NO_RULES = _RULES(Pool.model_construct())
 
 
 class PlainTask(NamedTuple):
-    """The `n` buffers and the limits of one call; see OrderTask in quick_orders.hpp, and `Turn` for the exact search.
+    """The input and the results of one call of the core for a plain problem with `n` buffers.
 
-    With `nodes` 0, there is no exact search. After `seconds` (0: no limit), or once flag[0] is not 0, no search starts.
-    `columns` receives sizes and alignments in units, starts and ends in live sets, the times of the live sets, and the
-    canonical order. `offset` receives the offsets, in units, of the best greedy order and of the exact search.
+    See OrderTask in quick_orders.hpp, and `Turn` for the exact search. If `nodes` is 0, there is no exact search. After
+    `seconds` (0: no limit), or once flag[0] is not 0, no further search starts. `columns` receives sizes and alignments
+    in units, starts and ends in live sets, the times of the live sets, and the canonical order. `offset` receives the
+    offsets, in units, of the best greedy order and of the exact search.
     """
 
     size: I64  # (n,): size of each buffer, always positive
@@ -61,7 +62,7 @@ plan_plain = CORE.kernel("plan_plain", tables=1)
 
 @dataclass(frozen=True, eq=False)
 class BegunSearch:
-    """An exact search in the compiled core after its first turn. If `peak` is not ABSENT, `offset` is its best plan."""
+    """An exact search in the core after its first turn; `offset` is its best plan, unless `peak` is ABSENT."""
 
     parts: Handle
     search: Handle
@@ -169,9 +170,10 @@ def _instance_of(problem: Problem, task: PlainTask) -> Instance:
 
 
 def offsets_at_bound(size: I64, start: I64, end: I64, alignment: int, nodes: int) -> I64 | None:
-    """Return offsets in one pool whose peak equals the lower bound, or None if no order and no search finds them.
+    """Return offsets in one pool whose peak equals the lower bound, or None if no such offsets were found.
 
-    The exact search stops after `nodes` nodes. Callers must verify the offsets and cope with None.
+    The arguments describe plain buffers: sizes, lifetimes [start, end) and one alignment. The exact search stops after
+    `nodes` nodes. Callers must verify the offsets and handle None.
     """
     n = len(size)
     if not 0 < n <= _MOST or int(size.min()) <= 0 or n * (int(size.max()) + alignment) >= _LARGEST:
@@ -189,9 +191,9 @@ def offsets_at_bound(size: I64, start: I64, end: I64, alignment: int, nodes: int
 
 
 def start_of_instance(instance: Instance, limits: Limits, flag: I64) -> PlainStart:
-    """Bound the peak of a suitable instance and pack it greedily.
+    """Bound the peak of a suitable instance and pack it greedily, without an exact search.
 
-    There is no exact search, because the core's units differ from those of the instance.
+    The core's units differ from those of the instance, so an exact search begun there could not be continued.
     """
     columns = instance.size, instance.start, instance.end, instance.alignment[0]
     task = _run_core(columns, instance.pools[0].capacity, limits, flag)
@@ -230,7 +232,7 @@ def _start_from_task(instance: Instance, task: PlainTask, unit: int) -> PlainSta
 
 
 def _bound_witness(instance: Instance, unit: int, ground: int, at: int, step: int) -> Witness:
-    """Return the witness of a bound: one buffer, a live set, or the part of a live set that is aligned to a grid."""
+    """Return a bound's witness: one buffer, a live set, or those buffers of a live set that are aligned to a grid."""
     if ground == 2:
         return Witness("largest-buffer", buffers=(at,))
     alive = (instance.start <= at) & (at < instance.end)

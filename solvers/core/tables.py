@@ -47,15 +47,17 @@ def _layout(table: type[NamedTuple]) -> tuple[list[tuple[np.dtype[Any], int] | N
 
 
 class Reference(Generic[_Table]):
-    """A table in the memory layout of kernels, which read and write its arrays in place. Its fields must not change.
+    """A table (named tuple) in the memory layout of kernels, which read and write its arrays in place.
 
-    The table's docstring names the arrays that a kernel fills. These must be writable, which is not checked. Raises
-    ValueError if an array is not contiguous or differs from its annotation, or if a number does not fit into int64.
+    The fields must not be replaced afterwards. The table's docstring names the arrays that a kernel fills; they must be
+    writable, which is not checked. Raises ValueError if an array is not contiguous or differs from its annotation, or
+    if a number does not fit into int64.
     """
 
     __slots__ = ("_words", "address", "table")
 
     def __init__(self, table: _Table) -> None:
+        """Check the arrays and numbers of a table, and write their addresses, shapes and values into one C struct."""
         words: list[Any] = []
         arrays, layout = _layout(type(table))
         for value, array in zip(table, arrays, strict=True):

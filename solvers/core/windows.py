@@ -41,10 +41,10 @@ class Spaces(NamedTuple):
 
 
 class WindowSearch(NamedTuple):
-    """The task of improving a plan with limited work; buffers in memory ABSENT are not placed yet.
+    """The task of improving a plan with limited work; a buffer in memory ABSENT is not placed yet.
 
-    goal[i] is the cost of buffer `i` in the cheapest choice of memories that ignores offsets. `home` is empty, or has
-    the memory of each buffer in that choice if the choice must be packed first. The kernel updates `pool`, `offset` and
+    goal[i] is the cost of buffer `i` in the cheapest choice of memories that ignores offsets. If that choice must be
+    packed first, `home` has its memory for each buffer, or else it is empty. The kernel updates `pool`, `offset` and
     the random state, and fills `answer`: (1 if all buffers are placed, work done).
     """
 
@@ -60,11 +60,11 @@ class WindowSearch(NamedTuple):
 
 
 class StackCuts(NamedTuple):
-    """The task of finding sets of buffers that end above end[q] in memory q in whatever order they are stacked.
+    """The task of finding sets of buffers that end above end[q] in memory q in every order of stacking them.
 
-    The memories of the buffers are given. The kernel fills the fields from `cut_pool` on: the memory of each set g, the
-    least end of its buffers there, its buffers buffer[first[g]:first[g + 1]], and the number of sets. Sets that exceed
-    the space of the arrays are omitted.
+    The memory of each buffer is given. The kernel fills the fields from `cut_pool` on. Set g consists of the buffers
+    buffer[first[g]:first[g + 1]] in memory cut_pool[g], and `need` has their least end. `answer` receives the number of
+    sets. Sets that exceed the space of the arrays are omitted.
     """
 
     pool: I64  # (n,): number of the memory that each buffer is in

@@ -141,15 +141,15 @@ class Banks:
         return self._made[i, q]
 
     def meets(self, i: int, q: int, by_bank: bool) -> tuple[LinearExprT, LinearExprT]:
-        """Return the range (first, past) of banks, with `by_bank`, or else of units that a buffer occupies in a pool.
+        """Return the range (first, past) that a buffer occupies in a pool: in banks with `by_bank`, or else in units.
 
-        The two buffers of a priced pair meet, and pay the price, where their ranges overlap.
+        The two buffers of a priced pair pay the price where these ranges overlap.
         """
         start = self.boxes[i][q].start
         return self.bank_range(i, q) if by_bank else (start, start + int(self.instance.size[i]))
 
     def interval(self, i: int, q: int) -> IntervalVar:
-        """Return the range of banks that buffer `i` touches in pool `q`, as an optional CP-SAT interval."""
+        """Return a CP-SAT interval of the banks that buffer `i` touches; it is present if the buffer is in pool `q`."""
         first, past = self.bank_range(i, q)
         # A buffer that starts and ends inside banks touches up to two banks more than its size fills, so add two.
         most = int(self.instance.size[i]) // self.instance.pools[q].bank + 2
@@ -169,7 +169,7 @@ def partners_touch_no_common_bank(model: CpModel, instance: Instance, banks: Ban
 
 
 def priced_pairs_meet(model: CpModel, instance: Instance, banks: Banks) -> list[IntVar]:
-    """Return one literal per priced pair; it is true if the two buffers share a bank or bytes, and so pay."""
+    """Return one literal per priced pair, true if its buffers share bytes (or banks) and the pair pays its price."""
     clashes = []
     for (i, j), by_bank in zip(
         instance.priced_pairs.rows.tolist(), instance.priced_pairs.by_bank.tolist(), strict=True

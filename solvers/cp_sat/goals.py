@@ -41,9 +41,10 @@ _EXACT_IN_DOUBLE = 2**53
 
 
 class CpSatEngine:
-    """The CP-SAT runs of a search. Each run gets the next of `orders` and a new seed, and its work is counted."""
+    """The CP-SAT runs of one search. Each run gets a new seed and the next of `orders`, and its work is counted."""
 
     def __init__(self, instance: Instance, search: Search, costs: Costs | None, orders: Iterator[I64]) -> None:
+        """Convert the search's work limit to deterministic seconds, and estimate the work of building one model."""
         self.instance, self.search, self.costs, self.orders = instance, search, costs, orders
         self.work_left = search.work_limit / _UNITS_PER_WORK
         self.building_work = _WORK_PER_ENTRY * int((instance.end - instance.start).sum()) * len(instance.pools)
@@ -81,7 +82,7 @@ class CpSatEngine:
         return ceil(bound - 1e-6) if question.is_minimised and 0 < bound < _EXACT_IN_DOUBLE else 0
 
     def _set_parameters(self, solver: CpSolver, question: CpSatQuestion, work: float) -> None:
-        """Set the seed, limits, number of workers and search strategy of a run."""
+        """Set the parameters of a CP-SAT run: seed, limits, number of workers and search strategy."""
         from ortools.sat.python import cp_model
 
         parameters = solver.parameters
@@ -116,6 +117,8 @@ def _solution_callback(instance: Instance, search: Search, boxes: AddressBoxes) 
 
     # OR-Tools has no type annotations, so mypy refuses its classes as bases.
     class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
+        """The callback of a CP-SAT run: it passes each solution to the search."""
+
         def on_solution_callback(self) -> None:
             """Offer CP-SAT's solution, also with its buffers moved down; stop CP-SAT once the search is over."""
             homes = [next(q for q, box in mine.items() if self.boolean_value(box.is_here)) for mine in boxes]
@@ -140,9 +143,9 @@ _FIRST_RUN = 0.015
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer plans and bounds until the best score is proved or the search is over.
+    """Run CP-SAT on an instance, and offer its plans and bounds until the best score is proved or the search is over.
 
-    Does nothing for instances that are too large for CP-SAT, except for a line in the log.
+    An instance that is too large for CP-SAT is skipped, with a line in the log.
     """
     refusal = _size_refusal(instance)
     if refusal is not None:
@@ -153,7 +156,7 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def _size_refusal(instance: Instance) -> str | None:
-    """Return a sentence on why an instance is too large for CP-SAT, or None if it is not."""
+    """Return a sentence on why an instance is too large for CP-SAT, or None if it is small enough."""
     if not instance.is_small_numbered or max(_horizons(instance)) >= _LARGEST:
         return "the sizes add up to more than its numbers hold"
     entries = int(instance.loads(np.ones(len(instance), dtype=np.int64)).sum())
@@ -161,7 +164,7 @@ def _size_refusal(instance: Instance) -> str | None:
 
 
 def _horizons(instance: Instance) -> list[int]:
-    """Return, for each pool, an end in units that some best plan does not exceed."""
+    """Return, for each pool, an end in units that at least one best plan does not exceed."""
     return [horizon(instance, q) for q in range(len(instance.pools))]
 
 
@@ -189,9 +192,10 @@ def _questions_in_turn(goal: int) -> Iterator[_NextQuestion]:
 
 
 class _GoalPursuit:
-    """The minimization of one goal (the cost or a pool's end) after another; earlier goals keep their proved values."""
+    """The minimization by CP-SAT of one goal after another (cost, pool ends), which keeps the proved values."""
 
     def __init__(self, instance: Instance, search: Search) -> None:
+        """Set the first limit of each goal: the largest possible cost, and an end per pool that a best plan keeps."""
         self.instance, self.search = instance, search
         self.random = np.random.default_rng(search.seed)
         ends = zip(instance.pools, _horizons(instance), strict=True)
@@ -230,7 +234,7 @@ class _GoalPursuit:
         return None
 
     def _next_model_question(self, goal: int, limit: int, run: _NextQuestion) -> CpSatQuestion:
-        """Return the CP-SAT question about `goal`, limited to `limit`, while earlier goals keep their proved values."""
+        """Return the next question to CP-SAT about `goal`, at most `limit`; earlier goals keep their proved values."""
         settled = dict(zip(self.goals.order, self.goals.proved, strict=False))
         limits = self.limits | settled | {goal: limit}
         ends = tuple(limits[q] for q in range(len(self.instance.pools)))
@@ -239,7 +243,7 @@ class _GoalPursuit:
 
 
 def whole_costs(instance: Instance) -> Costs:
-    """Return the costs as integers, in a coarser unit and rounded down if their sums would overflow."""
+    """Return the costs as integers small enough for CP-SAT: in a coarser unit, rounded down, if sums would overflow."""
     costs = Costs.from_instance(instance)
     # Costs are rounded down, so a bound on the coarse costs also holds for the exact costs.
     coarser = 1 << max(0, costs.max_steps.bit_length() - _LARGEST.bit_length() + 1)

@@ -38,10 +38,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CpSatQuestion:
-    """The question whether there is an assignment whose pools end at or below `ends`, within `steps` cost steps.
+    """A question to CP-SAT: does a plan exist whose pools end at or below `ends` and which costs at most `steps` steps?
 
-    If `is_minimised`, the run minimizes `goal`: the end of a pool, or COST. If `is_of_choice`, the question concerns
-    only the choice of pools: do the sizes that are alive together fit, whatever the offsets?
+    If `is_minimised`, CP-SAT also minimizes `goal`: the end of a pool, or COST. If `is_of_choice`, offsets are ignored:
+    the question is only whether a choice of pools exists in which the buffers that are alive together fit by their
+    sizes.
     """
 
     ends: tuple[int, ...]
@@ -101,7 +102,7 @@ def offsets_are_legal(model: CpModel, instance: Instance, boxes: AddressBoxes, e
 
 
 def _order_identical_buffers(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Order interchangeable buffers by pool and offset, which only excludes permutations of other assignments."""
+    """Require interchangeable buffers to be in ascending order of pool and offset, which excludes only permutations."""
     for alike in identical(instance):
         size = int(instance.size[alike[0]])
         for i, j in pairwise(alike):
@@ -128,7 +129,7 @@ def _bound_live_set_sizes(model: CpModel, instance: Instance, boxes: AddressBoxe
 def _bound_cost(
     model: CpModel, boxes: AddressBoxes, clashes: list[IntVar], costs: Costs, question: CpSatQuestion
 ) -> None:
-    """Limit the cost, counted in steps above the cheapest conceivable plan; minimize it if it is the goal."""
+    """Limit the cost, or minimize it if it is the goal. It is counted in steps above the cheapest conceivable plan."""
     total = sum(costs.extra[i][q] * box.is_here for i, homes in enumerate(boxes) for q, box in homes.items())
     total += sum(steps * clash for steps, clash in zip(costs.clash, clashes, strict=False))
     model.add(total <= question.steps)

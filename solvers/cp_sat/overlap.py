@@ -70,7 +70,7 @@ class AddressIntervals:
         return intervals, alone
 
     def buffer_interval(self, i: int, among: frozenset[int] = frozenset()) -> IntervalVar:
-        """Return the interval of a buffer, which is absent if the buffer lies inside a sharing partner in `among`."""
+        """Return the interval of a buffer, absent where the buffer lies inside a sharing partner in `among`."""
         around = [j for j in sorted(self.sharing.partners[i] & among) if self.sharing.is_inside(i, j)]
         shares = [share for share in (self._sharing_literal(i, j) for j in around) if share is not None]
         return self._interval_unless_shared(i, shares)
@@ -80,7 +80,7 @@ class AddressIntervals:
         return self.sharing.clusters(i for i in members if self.sharing.is_tied[i])
 
     def keep_apart(self, i: int, j: int) -> None:
-        """Require two buffers to be disjoint, unless they share an offset or belong to one rigid group."""
+        """Require two buffers to be disjoint, unless they share an offset or are members of one rigid group."""
         if self.sharing.are_views(i, j) or frozenset((i, j)) in self._apart:
             return
         self._apart.add(frozenset((i, j)))

@@ -39,10 +39,10 @@ _WAIT_S = 0.001
 def solve(instance: Instance, search: Search) -> None:
     """Search for the least peak until it is proved, the search is over, or the work limit is reached.
 
-    Supports one pool without costs, rigid groups, pages, banks and shared bytes, and all other rules. After a short
-    search in one thread, each processor gets a thread with its own seed, weights and no-goods. A deterministic search
-    has one thread, and counts nodes. Kernels use int64 and list overlapping lifetimes, so instances whose sums may
-    overflow, or with more than MAX_LIFETIMES lifetimes, are skipped.
+    Supports instances that have one pool and none of these: costs, rigid groups, pages, banks, shared bytes. All other
+    rules are supported. After a short search in one thread, each processor gets a thread with its own seed, weights and
+    no-goods. A deterministic search has one thread, and counts nodes. Kernels use int64 and list overlapping lifetimes.
+    So instances whose sums may overflow, or with more than MAX_LIFETIMES lifetimes, are skipped.
     """
     if search.is_over or not instance.is_small_numbered or len(instance.start) > MAX_LIFETIMES:
         return
@@ -70,11 +70,13 @@ def solve(instance: Instance, search: Search) -> None:
 class Parts:
     """An instance in the compiled core, with the state that its search threads share.
 
-    `bound` is the least peak that the threads have not excluded, even if `search` does not use it. `is_proving` becomes
-    true once a long run was exhaustive, because the best known peak is then probably close to the minimum.
+    `bound` is the least peak, in units, that the threads have not excluded; `search` need not use this bound.
+    `is_proving` becomes true once a long run was exhaustive, because then the best known peak is probably close to the
+    minimum.
     """
 
     def __init__(self, instance: Instance, search: Search, begun: BegunSearch | None = None) -> None:
+        """Create the shared state in the core, or adopt that of a `begun` search."""
         self.instance, self.search = instance, search
         self.bound, self.is_proving = (0, False) if begun is None else (begun.bound, begun.is_proving)
         self.lock, self._begun = threading.Lock(), begun
@@ -123,9 +125,10 @@ def core_instance(instance: Instance) -> exact.OnePool:
 
 
 class SearchThread:
-    """The search of one thread. `is_done` is true once the search has proved the peak or the infeasibility."""
+    """One thread of the exact search; `is_done` is True once it has proved the peak or that nothing fits."""
 
     def __init__(self, parts: Parts, number: int = 0, begun: BegunSearch | None = None) -> None:
+        """Open search number `number` in the core with its own seed, or continue a `begun` search."""
         self.parts, self.search = parts, parts.search
         self.nodes, self.is_done = 0, False
         self._offset = np.zeros(len(parts.instance), dtype=np.int64)
@@ -177,7 +180,7 @@ class SearchThread:
 
 
 def offer_begun(search: Search, begun: BegunSearch) -> None:
-    """Offer the plan and the bound of an exact search that an earlier call of the compiled core began."""
+    """Offer to `search` the plan, the bound or the infeasibility that an already begun exact search has found."""
     if begun.peak != ABSENT and (search.best is None or begun.peak < search.best.score[-1]):
         search.offer(np.zeros(len(begun.offset), dtype=np.int64), begun.offset, NAME)
     if begun.bound > search.bound[-1]:

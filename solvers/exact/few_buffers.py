@@ -29,7 +29,9 @@ Packing = tuple[int, int, dict[int, int]]
 
 
 def solve(instance: Instance, search: Search, most_nodes: int = _MOST_NODES) -> None:
-    """Offer the best plan and prove it, or claim infeasibility. If there are too many cases, nothing is proved."""
+    """Offer the best plan of a tiny instance with its proof, or claim infeasibility; stop without proof at
+    `most_nodes`.
+    """
     if prod(map(int, instance.allowed.sum(axis=0))) > _MOST_CHOICES or not instance.is_small_numbered:
         return
     few = _FewBuffers(instance, search, most_nodes)
@@ -43,9 +45,10 @@ def solve(instance: Instance, search: Search, most_nodes: int = _MOST_NODES) -> 
 
 
 class _FewBuffers:
-    """The search for the best plan over all choices of pools. Each set of buffers in a pool is packed only once."""
+    """The search for the best plan over all choices of pools, in which each (pool, set of buffers) is packed once."""
 
     def __init__(self, instance: Instance, search: Search, most_nodes: int) -> None:
+        """Store the instance's rules as lists, which are faster to read one by one than arrays."""
         self.instance, self.search, self.costs = instance, search, Costs.from_instance(instance)
         self.is_open, self.nodes, self.most_nodes = False, 0, most_nodes
         self.size: list[int] = instance.size.tolist()
@@ -105,7 +108,7 @@ class _FewBuffers:
         return best
 
     def _cheapest_packing(self, q: int, members: tuple[int, ...]) -> Packing | None:
-        """Return the cheapest packing of `members` in pool `q`, with the lowest end among equals; None without one."""
+        """Return the cheapest packing of `members` in pool `q`, of lowest end among equals, or None if none fits."""
         if (q, members) not in self.packings:
             self.packings[q, members] = None
             pairs = [(i, j, self.rules[q][i, j]) for i, j in combinations(members, 2) if (i, j) in self.rules[q]]
@@ -120,10 +123,10 @@ class _FewBuffers:
         pairs: list[tuple[int, int, list[Rule]]],
         paid: int,
     ) -> None:
-        """Search for the best packing in which j is above i for each (i, j, rule) of `above`, and store it.
+        """Search for the best packing that keeps the decisions in `above`, and store it.
 
-        The rules of `pairs` are not enforced yet. The search branches on the first violated one. `paid` is the cost of
-        the prices paid so far.
+        A decision (i, j, rule) puts buffer j above buffer i, as the rule demands. The rules in `pairs` are not enforced
+        yet: the search branches on the first one that is violated. `paid` is the sum of the prices paid so far.
         """
         self.nodes += 1
         self.is_open = self.is_open or self.nodes > self.most_nodes or self.search.is_over

@@ -46,9 +46,10 @@ _SMALL = 64
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Search growing cores until the search is over, all cores are too large, or no gain is expected.
+    """Search growing cores (hard subsets of the buffers) until the search is over or no gain is expected.
 
-    Supports all instances with one pool and no costs. A deterministic search counts nodes and packings.
+    It also ends if all cores are too large. Supports all instances with one pool and no costs. A deterministic search
+    counts nodes and packings.
     """
     if search.is_over or not instance.is_small_numbered:
         return
@@ -69,7 +70,7 @@ def solve(instance: Instance, search: Search) -> None:
             is_core = (traits.pressure >= share) | (instance.pin != ABSENT)
             for cost in grow_core(packer, traits, search, is_core, nodes, most - spent):
                 spent += cost
-                # This search continues from the plans and bounds of other solvers, so their gains count too.
+                # This search starts from other solvers' plans and bounds, so count their improvements as progress.
                 if bound != (bound := (search.best, search.bound)):
                     gained = spent
                 if search.is_over or spent >= most or spent - gained > PATIENCE:
@@ -80,10 +81,10 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def grow_core(packer: Packer, traits: Traits, search: Search, kept: Bool, nodes: int, most: int) -> Iterator[int]:
-    """Search a core, pack the other buffers around it, let those above the bound join the core, and repeat.
+    """Search a core, pack the other buffers around it, add buffers that end above the bound to the core, and repeat.
 
-    Yields the cost of each step in nodes. Ends once the core is too large, or its peak is above the bound after its own
-    nodes, or `most` nodes are spent.
+    `kept` is the mask of the first core's buffers. Yields the cost of each step in nodes. Ends once the core is too
+    large, its peak stays above the bound after its share of the nodes, or `most` nodes are spent.
     """
     instance = packer.instance
     for turn in range(len(instance)):
@@ -124,12 +125,13 @@ class CoreSearch(Search):
     outer: Search = field(kw_only=True)
 
     def __post_init__(self, known: Bound | None) -> None:
+        """Set up the search of the core, and stop it by the same flag as the whole search."""
         super().__post_init__(known)
         self.flag = self.outer.flag
 
     @property
     def bound(self) -> Score:
-        """The bound on the whole problem, below which a peak of the core would gain nothing."""
+        """The lower bound on the whole problem, at which the search of the core may stop."""
         return self.outer.bound
 
     @property
@@ -138,12 +140,12 @@ class CoreSearch(Search):
         return self.outer.is_over
 
     def look(self, members: I64) -> None:
-        """Adopt the core's part of the best assignment of the whole problem; `members` are the core's buffers."""
+        """Adopt the part of the best assignment that concerns the core; `members` are the core's buffers."""
         if (best := self.outer.best) is not None:
             self.offer(best.pool[members], best.offset[members], best.by)
 
     def pack(self) -> int:
-        """Pack the buffers of the core in several orders, which is often sufficient, and return the cost in nodes."""
+        """Pack the core's buffers in several orders, which often suffices; return the cost of this in nodes."""
         moves = MoveSearch(self.instance, self.flag, np.random.default_rng(self.seed), lambda offset, _: None)
         for _ in islice(moves.restarts(), ORDERS):
             if moves.best is not None and moves.peak <= self.bound[-1]:

@@ -1,4 +1,4 @@
-"""Costs as integers: whole steps above the cheapest conceivable plan, where a step divides all cost differences."""
+"""Costs as integers: numbers of equal steps above the cost of the cheapest conceivable plan."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Costs:
         return sum(max(costs.values(), default=0) for costs in self.extra) + sum(self.clash)
 
     def coarsen(self, factor: int) -> Costs:
-        """Return the costs in steps that are `factor` times as large, rounded down so that no total is too high."""
+        """Return the costs in coarser steps, rounded down; so a lower bound on them also holds for the exact costs."""
         extra = [{q: steps // factor for q, steps in homes.items()} for homes in self.extra]
         return Costs(self.cheapest, self.step * factor, extra, [steps // factor for steps in self.clash])
 

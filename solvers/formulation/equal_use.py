@@ -42,25 +42,26 @@ class EqualPools:
     problem: Problem
 
     def __post_init__(self) -> None:
+        """Raise OptionError if a constraint kind of the problem cannot be converted to a single pool."""
         for kind in kinds_of(self.problem):
             if kind.offsets is None and not _CONVERTED_FIELDS.issuperset(kind.stated_by):
                 raise OptionError(f"equal_use: must not be given with {kind.stated_by[0]}, got both")
 
     @cached_property
     def pool(self) -> I64:
-        """The number of each buffer's pool, as an array (n,); an alias has the pool of its root."""
+        """The number of each buffer's pool, as an array (n,); an alias is in the pool of its root buffer."""
         roots = self.problem.roots
         rows = (roots.get(i, (i, 0))[0] for i in range(len(self.problem.buffers)))
         return column([self.problem.allowed_pools(i)[0] for i in rows])
 
     @cached_property
     def times(self) -> I64:
-        """The distinct start and end times of all buffers, ascending; each pool's time range has one step per time."""
+        """The distinct start and end times of all buffers, ascending: the steps of each pool's time range."""
         return np.unique(np.concatenate((self.problem.buffers.start, self.problem.buffers.end)))
 
     @cached_property
     def members(self) -> dict[int | str, dict[int, int | str]]:
-        """For each `same_offset` set, by the id of its first buffer: its buffer in each pool, by pool number."""
+        """Each `same_offset` set: a mapping from its first buffer's id to {pool number: id of its buffer there}."""
         index = self.problem.index
         return {ids[0]: {int(self.pool[index[name]]): name for name in ids} for ids in self.problem.same_offset}
 
@@ -99,15 +100,16 @@ class EqualPools:
         return len({int(self.pool[self.problem.index[name]]) for name in pair}) == 1
 
     def _may_share_in_every_pool(self, pair: Sequence[int | str]) -> bool:
-        """Return True if a pair may share bytes in all pools, also the buffers that `same_offset` ties to the pair.
+        """Return True if the two buffers of a pair may share bytes after the conversion to one pool.
 
-        In each pool, the tied buffers must be allowed to share bytes or have disjoint lifetimes.
+        Buffers that `same_offset` ties to the pair are tied in the single pool too. So in each pool, each tied pair
+        must be allowed to share bytes, or have disjoint lifetimes.
         """
         first, second = map(self.problem.root_of, pair)
         if not self._is_in_one_pool(pair):
             return False
         return all(
-            frozenset((one, other)) in self._sharing or not self._are_alive_together(one, other)
+            frozenset((one, other)) in self._sharing_pairs or not self._are_alive_together(one, other)
             for one, other in (
                 (one, other)
                 for one in self._offset_sets.get(first, (first,))
@@ -123,13 +125,13 @@ class EqualPools:
         return {i: members for members in sets for i in members}
 
     @cached_property
-    def _sharing(self) -> set[frozenset[int]]:
-        """The pairs of buffers that may share bytes, as positions of their root buffers."""
+    def _sharing_pairs(self) -> set[frozenset[int]]:
+        """The pairs of buffers that may share bytes, as sets of two positions; an alias counts as its root buffer."""
         return {frozenset(map(self.problem.root_of, pair)) for pair in self.problem.may_share}
 
     @cached_property
     def _lifetimes_by_buffer(self) -> dict[int, list[tuple[int, int]]]:
-        """The (start, end) lifetimes of each root buffer and its aliases, by the position of the root."""
+        """The (start, end) lifetimes of each root buffer and of its aliases, by the position of the root."""
         lives: dict[int, list[tuple[int, int]]] = {}
         for i, row in enumerate(self.problem.buffers):
             lives.setdefault(self.problem.roots.get(i, (i, 0))[0], []).extend(row.intervals)
@@ -141,14 +143,14 @@ class EqualPools:
         return any(low < end and start < high for (low, high), (start, end) in spans)
 
     def _uses_within_pools(self, use: BankUse) -> list[BankUse]:
-        """Return a bank entry split by pool, without pools that have fewer than two of its buffers."""
+        """Return one bank entry for each pool in which at least two of the given entry's buffers are."""
         pools: dict[int, list[int | str]] = {}
         for name in use.buffers:
             pools.setdefault(int(self.pool[self.problem.index[name]]), []).append(name)
         return [use.model_copy(update={"buffers": tuple(ids)}) for ids in pools.values() if len(ids) > 1]
 
     def _prices_within_pools(self, use: ReuseCost) -> list[ReuseCost]:
-        """Return a reuse price restricted to pairs within one pool, as a list that is empty if there are none."""
+        """Return a list with the reuse price for only those pairs that are in one pool, or [] if no pair is."""
         pairs = tuple(filter(self._is_in_one_pool, use.pairs))
         return [use.model_copy(update={"pairs": pairs})] if pairs else []
 
@@ -162,7 +164,7 @@ class EqualPools:
         return Plan(placements=placements, solver=plan.solver)
 
     def _old_offsets(self, plan: Plan) -> dict[int | str, int | None]:
-        """Return the offset of each buffer in a known plan, by id; a same-offset set is listed by its first buffer.
+        """Return the offsets in a known plan by id; a `same_offset` set has one entry, under its first id.
 
         The offset is None if it cannot be kept, because a buffer was in another pool or the buffers of a set had
         different offsets.
@@ -178,7 +180,7 @@ class EqualPools:
         return offsets
 
     def restore_kept_places(self, kept: KeptPlaces | None, old: Plan | None) -> KeptPlaces | None:
-        """Return the facts on kept placements; buffers whose old offset cannot be kept also count as moved."""
+        """Return the facts on kept placements; buffers whose old offset has no equivalent count as moved too."""
         if kept is None or old is None:
             return kept
         one = self.single_pool_problem.buffers
@@ -218,16 +220,16 @@ class EqualPools:
         return one.model_copy(update=facts)
 
     def witness(self, named: Explanation) -> Explanation:
-        """Convert a witness (time and buffers) of a pool to one of the single pool."""
+        """Convert a witness (time and buffers that prove a bound) from one of the pools to the single pool."""
         if named.time is None or not named.buffers:
             return named
         turn = int(self.pool[self.problem.index[named.buffers[0]]]) * len(self.times)
         return named.model_copy(update={"time": turn + int(np.searchsorted(self.times, named.time))})
 
     def explanation_for_pools(self, witness: Explanation) -> Explanation:
-        """Convert an explanation about the single pool to one about all pools.
+        """Convert an explanation about the single pool to an explanation about all pools.
 
-        The size that would be sufficient is kept only if all other pools have at least that size.
+        The size that would suffice is kept only if all other pools have at least that size.
         """
         reason = self._witness_for_pools(witness)
         assert reason is not None
@@ -240,22 +242,25 @@ class EqualPools:
         return reason.model_copy(update={"stretch": None, **({} if is_enough else {"would_do": None})})
 
     def _witness_for_pools(self, witness: Named | None) -> Named | None:
-        """Convert a witness about the single pool to one with the time and the buffers of the pool that it concerns.
+        """Convert a witness (time and buffers that prove a bound) from the single pool to one of the pools.
 
-        If two of its buffers may share bytes, the witness proves nothing by itself, so its proving facts are removed.
+        If two of the buffers may share bytes, the witness alone proves nothing, so the fields that state a proof are
+        removed.
         """
         if witness is None:
             return None
-        named = self._remove_time(witness) if witness.time is None else self._add_turn(witness, witness.time)
+        named = (
+            self._timeless_witness(witness) if witness.time is None else self._witness_in_turn(witness, witness.time)
+        )
         inside = set(map(self.problem.root_of, named.buffers))
-        if not any(pair <= inside for pair in self._sharing):
+        if not any(pair <= inside for pair in self._sharing_pairs):
             return named
         if isinstance(named, Explanation):
             return named.model_copy(update={"missing_bytes": None})
         return named.model_copy(update={"kind": "search", "time": None, "buffers": ()})
 
-    def _add_turn(self, witness: Named, time: int) -> Named:
-        """Return a witness at `time` of the single pool, converted to the pool that has its turn then."""
+    def _witness_in_turn(self, witness: Named, time: int) -> Named:
+        """Convert a witness at `time` of the single pool to a witness of the pool whose time range contains `time`."""
         q, at = divmod(time, len(self.times))
         ids = tuple(self.members.get(name, {}).get(q, name) for name in witness.buffers)
         named = witness.model_copy(update={"time": int(self.times[at]), "buffers": ids})
@@ -268,10 +273,10 @@ class EqualPools:
             message = f"{sentence(self.problem, named)}, {turn}"
         return named.model_copy(update={"message": message})
 
-    def _remove_time(self, witness: Named) -> Named:
-        """Return a witness that has no time; its claim is weakened if its buffers represent `same_offset` sets.
+    def _timeless_witness(self, witness: Named) -> Named:
+        """Return a witness without a time, with a weaker claim if its buffers represent `same_offset` sets.
 
-        The buffers of such a set are in different pools, so they prove nothing about a single pool.
+        The buffers of such a set are in different pools, so the set proves nothing about a single pool.
         """
         if not self.members.keys() & set(witness.buffers):
             return witness

@@ -15,10 +15,11 @@ Span = tuple[int, int]
 
 
 def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
-    """Return each buffer's lowest and highest offset in each pool q where its rigid group ends at or below ends[q].
+    """Return, for each buffer, a mapping from pool number to (lowest offset, highest offset) below the given ends.
 
-    The result has one dictionary per buffer, by pool number. Alignments and offset ranges are respected, but not pages,
-    reserved ranges and other buffers.
+    `ends` has an end for each pool, in units. With these offsets, the buffer's rigid group ends at or below the pool's
+    end. Alignments and offset ranges are respected, but not pages, reserved ranges and other buffers. Pools that a
+    member of the buffer's colocation group cannot use are missing.
     """
     ranges: list[dict[int, Span]] = [{} for _ in range(len(instance))]
     reach, anchor, distance = _group_extents(instance), instance.anchor.tolist(), instance.distance.tolist()

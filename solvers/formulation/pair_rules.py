@@ -1,10 +1,12 @@
-"""The rules on pairs of buffers in one pool, combined to the least distance from the lower to the upper buffer.
+"""The rules on two buffers of one pool, combined into a least distance between them. The rules hold for all lifetimes.
 
-A pair rule holds whatever the lifetimes. An explicit conflict puts the upper buffer at or above the end of the lower
-one. A clearance adds units that stay free between the buffers. A bank rule puts the upper buffer at or above the next
-border of banks. So each rule is a clearance together with a grid, one border of which is between the buffers. If the
+- An explicit conflict puts the upper buffer at or above the end of the lower one.
+- A clearance adds free units between the two buffers.
+- A bank rule moves the upper buffer up to the next border of banks.
+
+So each rule is a number of free units together with a grid, one border of which must be between the buffers. If the
 lower buffer moves up, the least offset of the upper one never falls, and packers rely on this. Pairs that may share an
-offset have no such rule; they are in `share`.
+offset have no such rule; the instance lists them in `share`.
 """
 
 from __future__ import annotations
@@ -23,10 +25,10 @@ _FAR = 2**61
 
 @dataclass(frozen=True, eq=False)
 class PairRules:
-    """The pair rules of one pool: for k in first[i]:first[i + 1], buffers `i` and other[k] must keep a distance.
+    """The rules of one pool: buffers `i` and other[k] must keep a distance, for each k in first[i]:first[i + 1].
 
-    At least clearance[k] units stay free between them. If grid[k] is above 1, a border of that grid is also between
-    them: an offset o with (o + shift) % grid[k] == 0.
+    At least clearance[k] units stay free between the two buffers. If grid[k] is above 1, a border of that grid is also
+    between them: an offset o with (o + shift) % grid[k] == 0.
     """
 
     first: I64
@@ -58,7 +60,7 @@ class PairRules:
         return cls(first, other[order], clearance[order], grids[order], pool.bank_shift)
 
     def max_clearances(self) -> I64:
-        """Return, as an array (n,), the most units that a pair rule may keep free below each buffer."""
+        """Return, as an array (n,), the largest number of units that a pair rule may keep free below each buffer."""
         free = np.zeros(len(self.first) - 1, dtype=np.int64)
         np.maximum.at(free, _listing_buffers(self.first), self.clearance + np.where(self.grid > 1, self.grid, 0))
         return free

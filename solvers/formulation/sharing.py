@@ -1,6 +1,6 @@
-"""The pairs of buffers that must not share bytes, and the pairs that may do so while both are alive.
+"""The pairs of buffers that must not share bytes, and the pairs that may share bytes while both are alive.
 
-The latter are views, which are members of the same rigid group, and partners, which may have the same offset.
+There are two kinds of the latter: views are members of one rigid group, and partners may have the same offset.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Sharing:
     """The pairs of buffers that may share bytes while both are alive: views (in one rigid group) and partners."""
 
     def __init__(self, instance: Instance) -> None:
+        """Store the rigid groups and sizes of an instance as lists, which are faster to read one by one."""
         self._instance = instance
         self._anchor, self._distance = instance.anchor.tolist(), instance.distance.tolist()
         self._size = instance.size.tolist()
@@ -70,15 +71,16 @@ class Sharing:
         return self.are_views(i, j) and low < high + self._size[j] and high < low + self._size[i]
 
     def is_inside(self, i: int, j: int) -> bool:
-        """Return True if buffer `i` is the one inside its partner `j` when both have the same offset.
+        """Return True if buffer `i` lies inside its partner `j` whenever both have the same offset.
 
-        The smaller buffer is inside the larger one; of equal sizes, the later buffer is inside.
+        The smaller buffer lies inside the larger one. If their sizes are equal, the later buffer lies inside the
+        earlier one.
         """
         return bool((self._size[i], -i) < (self._size[j], -j))
 
     @cached_property
     def is_tied(self) -> list[bool]:
-        """For each buffer, True if it may share an offset with a partner, or its rigid group has other members."""
+        """For each buffer, True if it has a partner (may share an offset) or other members in its rigid group."""
         members = np.bincount(self._instance.anchor, minlength=len(self._instance))
         tied: list[bool] = ((members[self._instance.anchor] > 1) | (np.diff(self._instance.share_first) > 0)).tolist()
         return tied

@@ -56,9 +56,9 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
 
 
 def _sublists(first: I64, neighbour: I64, position: I64) -> tuple[I64, I64]:
-    """Restrict symmetric adjacency lists to buffers with a new position, and return them in new positions.
+    """Restrict symmetric adjacency lists to some buffers, and renumber these; return the lists as (first, neighbour).
 
-    `position` has the new position of each buffer, or ABSENT. The result is (first, neighbour).
+    position[i] is the new position of buffer i, or ABSENT if the buffer is dropped.
     """
     buffer, other = pairs_among(first, neighbour, position)
     degrees = np.bincount(buffer, minlength=int((position >= 0).sum()))
@@ -66,14 +66,14 @@ def _sublists(first: I64, neighbour: I64, position: I64) -> tuple[I64, I64]:
 
 
 def pairs_among(first: I64, other: I64, position: I64) -> tuple[I64, I64]:
-    """Return the pairs in adjacency lists whose buffers both have a new position, as two arrays of positions."""
+    """Return the pairs that remain in adjacency lists after renumbering the buffers, as two arrays of positions."""
     a, b = position[np.repeat(np.arange(len(first) - 1), np.diff(first))], position[other]
     inside = (a >= 0) & (b >= 0)
     return a[inside], b[inside]
 
 
 def identical(instance: Instance) -> Sequence[list[int]]:
-    """Return groups of interchangeable buffers that are alive together, each in ascending order."""
+    """Return groups of buffers that any plan may exchange (equal lifetimes and requirements), each ascending."""
     # Buffers without lifetimes are never alive together, so leave them out.
     is_free = (np.diff(instance.first) > 0) & (instance.pin < 0)
     # A buffer with relations to certain others cannot be interchanged, so leave it out.
@@ -87,7 +87,7 @@ def identical(instance: Instance) -> Sequence[list[int]]:
 
 
 def appearances(instance: Instance, buffers: I64) -> list[tuple[bytes, bytes]]:
-    """Return a key for each given buffer, equal for buffers with equal lifetimes and requirements."""
+    """Return a key for each given buffer. Two buffers have equal keys if their lifetimes and requirements are equal."""
     own = np.stack([values[buffers] for values in requirement_columns(instance)], axis=1)
     lives = np.stack((instance.start, instance.end), axis=1)
     rows = zip(instance.first[buffers].tolist(), instance.first[buffers + 1].tolist(), own, strict=True)

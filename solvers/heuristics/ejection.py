@@ -1,4 +1,4 @@
-"""Placements in which few buffers leave their homes (given offsets), found by the ejection kernel and then improved."""
+"""The search for placements in which few buffers leave their homes (given offsets), with the ejection kernel."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Places:
 
 
 def conflict_lists(instance: Instance) -> tuple[I64, I64] | None:
-    """Return the conflicts of all buffers as adjacency lists (first, other), or None if there are too many."""
+    """Return the conflicts of all buffers as adjacency lists (first, other); None if there are too many to list."""
     m = len(instance.start)
     if m > MOST_LIFETIMES:
         return None
@@ -59,10 +59,11 @@ def conflict_lists(instance: Instance) -> tuple[I64, I64] | None:
 
 @dataclass(eq=False)
 class Ejector:
-    """A search for placements in which few buffers leave their homes: it ejects buffers and places them elsewhere.
+    """A search for a placement in which few buffers leave their homes (given offsets).
 
-    `pool` and `offset` are the homes of the buffers; offset ABSENT means no home. weight[i] is the cost of moving
-    buffer i away from its home. `near` are the conflicts as adjacency lists.
+    To make space for a buffer, it ejects others and places them elsewhere. `pool` and `offset` are the homes of the
+    buffers; offset ABSENT means no home. weight[i] is the cost of moving buffer i away from its home. `near` are the
+    conflicts as adjacency lists.
     """
 
     instance: Instance
@@ -74,6 +75,7 @@ class Ejector:
     flag: I64
 
     def __post_init__(self) -> None:
+        """Convert the instance and the homes to the table that the ejection kernel reads."""
         instance = self.instance
         reserved = [(q, low, high) for q, pool in enumerate(instance.pools) for low, high in pool.reserved.tolist()]
         is_fixed, capacity = instance.pin >= 0, np.array([pool.capacity for pool in instance.pools])
@@ -105,7 +107,7 @@ class Ejector:
         return int(self.weight[self.moved_mask(places)].sum())
 
     def first_placement(self, stays: Bool, turns: int = ENDLESS) -> Places | None:
-        """Return a placement found from the buffers in the mask `stays` at home; None if `turns` attempts fail."""
+        """Place all buffers, from those of the mask `stays` at home; return None if `turns` attempts fail."""
         homes = self._homes.table
         while self.flag[0] == 0 and turns > 0:
             turns -= 1
@@ -115,7 +117,7 @@ class Ejector:
         return None
 
     def quick_placement(self, stays: Bool, rounds: int = ROUNDS_SOON) -> Places | None:
-        """Return a placement found from the buffers in the mask `stays` at home; None if few rounds fail."""
+        """Place all buffers in one attempt of few rounds, from those of the mask `stays` at home; None if it fails."""
         homes = self._homes.table
         places = Places(homes.home_pool.copy(), np.where(stays | homes.is_fixed, homes.home, ABSENT))
         return places if self._run_kernel(places, np.flatnonzero(places.offset < 0), rounds) else None

@@ -30,10 +30,10 @@ FIRST, NEAR = 4, 0.1
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Offer a plan for each order in which all buffers fit; claim infeasibility if the pinned buffers alone do not fit.
+    """Offer a plan for each greedy order in which all buffers fit.
 
-    If pairs may share an offset or pay a price for meeting, each order is tried with all and with none of these pairs
-    doing so.
+    If some pairs may share an offset or pay a price, each order is tried twice: with as many of these pairs sharing as
+    possible, and with none. If the pinned buffers alone do not fit, the problem is claimed infeasible.
     """
     if plain.suits_instance(instance):
         offer_order(search, plain.start_of_instance(instance, plain.Limits(int(search.bound[-1])), search.flag))
@@ -77,10 +77,10 @@ def begin(instance: Instance, search: Search) -> None:
 def plain_start(
     problem: Problem, instance: Instance | None, ends: float, *, is_all: bool, seed: int | None
 ) -> plain.PlainStart | None:
-    """Return the core's bound, best greedy order and search for a suitable plain problem; None for other problems.
+    """Return the core's result for a plain problem: a bound, the best greedy order and a begun search; None for others.
 
-    With `is_all`, the core tries all greedy orders. Otherwise, it tries the first orders and, with a seed, searches
-    exactly until the time `ends`. Plain problems are defined in core/plain.py.
+    core/plain.py defines plain problems. With `is_all`, the core tries all greedy orders. Otherwise, it tries the first
+    orders and, with a seed, searches exactly until the time `ends` of time.monotonic().
     """
     if not plain.is_suitable(problem):
         return None
@@ -155,7 +155,7 @@ def rules(instance: Instance) -> Iterator[Rule]:
 
 
 def preference(instance: Instance) -> tuple[int, ...]:
-    """Return the pool numbers in the order in which pools are filled: by cost if costs count, or else as given."""
+    """Return the numbers of the pools in the order in which to fill them: by cost if costs count, or else as given."""
     pools = range(len(instance.pools))
     if instance.objective == "cost":
         return tuple(sorted(pools, key=lambda q: instance.pools[q].cost))

@@ -46,7 +46,7 @@ def _improve(instance: Instance, search: Search, thread: int) -> None:
     patience = n * max(_PATIENCE, n)
     placed, gained = 0, 0
     best = search.best
-    # Priced pairs also count in the score, so search as for several pools.
+    # The score also counts the prices of pairs, so use the search for several pools even for one pool.
     is_peak_alone = len(instance.pools) == 1 and len(instance.priced_pairs) == 0
     one_pool = partial(_search_one_pool, is_first=thread == 0)
     for count in (one_pool if is_peak_alone else _search_several_pools)(instance, search, rng):
@@ -100,7 +100,7 @@ def _search_several_pools(instance: Instance, search: Search, rng: np.random.Gen
 
 
 def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int) -> Iterator[int]:
-    """Apply the moves to the buffers in pool `q` of the best plan, and yield the number of buffers packed by each."""
+    """Apply the moves to the best plan's buffers in pool `q`; yield the number of buffers that each packing placed."""
     best = search.best
     if best is None or not (here := best.pool == q).any():
         return
@@ -123,7 +123,7 @@ def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int
 
 
 def _repeat_move(move: Iterator[int], moves: MoveSearch) -> Iterator[int]:
-    """Repeat a move until it gains nothing for a number of packings, and yield the buffers that each one packed."""
+    """Repeat a move until many packings bring no gain; yield the number of buffers that each packing placed."""
     steps, peak = _TURN * len(moves.instance), moves.peak
     for placed in move:
         yield placed

@@ -35,6 +35,7 @@ class MoveSearch:
     def __init__(
         self, instance: Instance, flag: I64, rng: np.random.Generator, take: Callable[[I64, str], None]
     ) -> None:
+        """Start without a packing; `take` receives each improved packing and the name of the move that found it."""
         self.instance, self.flag, self.rng, self.take = instance, flag, rng, take
         self.packer = Packer(instance, flag)
         self.traits = Traits(instance)
@@ -70,7 +71,7 @@ class MoveSearch:
             yield len(self.instance)
 
     def restarts(self) -> Iterator[int]:
-        """Pack by random rules, in large problems mostly by rules near the best one, and flip good packings."""
+        """Pack by random rules, mostly near the best rule in large problems, and flip each good packing."""
         best, lowest = _CENTRE, 0
         is_large = len(self.instance) > LARGE
         while True:
@@ -85,10 +86,11 @@ class MoveSearch:
             yield from self._repeated_flips(packed, "restart")
 
     def raises(self, is_first: bool = True) -> Iterator[int]:
-        """Pack by a rule repeatedly; each time, move buffers that ended above the bound forward in the order.
+        """Pack by one rule repeatedly, each time moving the buffers that ended above the bound forward in the order.
 
-        This is the method of Joslin and Clements (1999). When it stalls, another rule is drawn. The first of several
-        threads starts with the default rule.
+        This is the method of Joslin and Clements (1999). When it stalls, another rule is drawn. If `is_first`, the
+        first rule is the default rule, so that only one of several threads uses it. Yields the number of buffers
+        packed.
         """
         rule, urgency = _URGENT if is_first else rule_near(self.rng, _URGENT), self.traits.urgency
         while True:
@@ -105,7 +107,7 @@ class MoveSearch:
             rule = rule_near(self.rng, _URGENT)
 
     def _repeated_flips(self, packed: I64 | None, by: str) -> Iterator[int]:
-        """Flip a packing while this lowers its peak, if the peak is close to the best one; yield the buffers packed."""
+        """Flip a packing while this lowers its peak, if the peak is close to the best; yield the buffers packed."""
         lowest, stalled = 0, 0
         while packed is not None and stalled < 2 and not self.is_at_bound:
             peak = self._largest_end(packed)

@@ -1,10 +1,13 @@
-"""The search for cheap plans of any size: it fills preferred pools by gain per byte, and packs them in quick orders.
+"""The search for cheap plans of any size.
+
+It fills the preferred pools by gain per byte, and packs them in quick orders.
 
 An item is a set of buffers that must share a pool. Its gain in a pool is its price in the best later pool minus its
-price here. Multipliers give the value of its bytes. Items are chosen in descending order of gain per value, the better
-pool first, while loads allow. Some capacity stays free, because packings are not perfect. An item that gets no offset
-in a packing moves to the next pool, where it fills gaps. Then a local search changes the choice: items of low ratio
-leave their pool in a range of time, others use their bytes, and everything is packed again.
+price in this pool. Multipliers give the value of its bytes. Items are chosen in descending order of gain per value, the
+better pool first, while the load of each live set allows. Some capacity stays free, because packings leave gaps. If an
+item gets no offset in a packing, it moves to the next pool, where it fills gaps. Then a local search changes the
+choice: in a range of time, items of low gain per value leave their pools, so that others can use the bytes, and all
+buffers are packed again.
 """
 
 from __future__ import annotations
@@ -33,9 +36,10 @@ _PATIENCE = 300
 
 
 class ChoiceSearch:
-    """The search that fills pools by ratio: ratio[q, j] is the gain of item `j` in pool `q` per value of its bytes."""
+    """The search that fills pools by ratio[q, j]: the gain of item `j` in pool `q` per value of its bytes."""
 
     def __init__(self, knapsack: Knapsack, search: Search, multipliers: Multipliers) -> None:
+        """Compute the ratios of all items, and whether each buffer is the only one of its item."""
         self.knapsack, self.search = knapsack, search
         instance = self.instance = knapsack.instance
         self.pools = preference(instance)
@@ -45,7 +49,7 @@ class ChoiceSearch:
         self.is_alone = np.bincount(knapsack.item)[knapsack.item] == 1
 
     def start(self, name: str) -> None:
-        """Offer plans for choices of pools that use different shares of the capacity, each packed in some orders."""
+        """Offer plans that fill different shares of the pools' capacity, each packed by several sorting rules."""
         for part in _CAPACITY_PARTS:
             home = self._choice_by_ratio(part)
             for rule in _RULES:
@@ -71,9 +75,9 @@ class ChoiceSearch:
             tried += 1
 
     def _choice_by_ratio(self, part: float) -> I64:
-        """Return a pool for each item, chosen by ratio within the share `part` of the capacities.
+        """Return a pool for each item, chosen by ratio while the loads stay within the share `part` of the capacities.
 
-        The last pool takes all items that are left over.
+        The last pool takes all items that remain.
         """
         knapsack = self.knapsack
         home = np.full(knapsack.n_items, ABSENT)
@@ -92,7 +96,7 @@ class ChoiceSearch:
         return np.where(home == ABSENT, self.pools[-1], home)
 
     def _leaving_buffers(self, pool: I64) -> Bool:
-        """Return a random mask of the buffers that leave their pools, preferably of low ratio, in one time range."""
+        """Return a random mask of buffers, of low ratio and alive in one time range, that are to leave their pools."""
         rows, knapsack = self.knapsack.rows, self.knapsack
         ratio = self.ratio[pool, knapsack.item]
         key = ratio * np.exp(0.5 * self.rng.standard_normal(len(ratio)))
@@ -104,9 +108,10 @@ class ChoiceSearch:
         return np.asarray(chosen & meets)
 
     def _pack(self, pool: I64, order: I64, ratio: F64) -> tuple[I64, I64] | None:
-        """Pack a choice in an order, pool after pool; buffers of other pools fill the gaps by ratio.
+        """Pack a choice of pools in an order, pool after pool; return the pool and the offset of each buffer.
 
-        Returns the pool and the offset of each buffer, or None if a buffer fits nowhere.
+        If a buffer does not fit into its chosen pool, it may fill gaps in other pools; there, the buffers of highest
+        ratio come first. Returns None if a buffer fits nowhere.
         """
         instance, item = self.instance, self.knapsack.item
         found_pool, offsets = np.zeros(len(item), dtype=np.int64), np.full(len(item), ABSENT)
@@ -132,7 +137,7 @@ class ChoiceSearch:
 
 
 def _ratios(knapsack: Knapsack, multipliers: Multipliers, pools: tuple[int, ...]) -> F64:
-    """Return an array (p, k) with each item's gain in each pool over its best later pool, per value of its bytes."""
+    """Return an array (p, k) of ratios: an item's gain in a pool over its best later pool, per value of its bytes."""
     prices = np.where(knapsack.homes, multipliers.prices(knapsack) / multipliers.scale, np.inf)
     own = np.where(knapsack.homes, knapsack.price, np.inf)
     # Capacity without value would give an infinite ratio, so divide by at least 1e-9.

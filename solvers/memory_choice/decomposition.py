@@ -1,10 +1,10 @@
-"""The decomposition of planning: choose pools and pack them in turn, goal after goal, until all goals are proved.
+"""The decomposition of planning into the choice of pools and the packing of each pool, which alternate.
 
-It also ends if no gain is expected. The cheapest choice is found without offsets, and its pools are packed one by one.
-A set of buffers that is proved not to fit is kept as a no-good, and the choice is repeated: a Benders decomposition,
-whose cuts are sets of buffers (Hooker and Ottosson, Mathematical Programming 96, 2003). Once the cost is proved, the
-ends of the pools are minimised in the same way, from the last pool to the first. All later choices keep the proved
-values.
+The goals are pursued in order, until all are proved or no gain is expected. The cheapest choice is found without
+offsets, and its pools are packed one by one. If a set of buffers is proved not to fit, it is kept as a no-good, and the
+choice is repeated. This is a Benders decomposition, whose cuts are sets of buffers (Hooker and Ottosson, Mathematical
+Programming 96, 2003). Once the cost is proved, the ends of the pools are minimised in the same way, from the last pool
+to the first. All later choices keep the proved values.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MAX_EXACT = 4_000
 
 @dataclass(eq=False)
 class SubsetPacking:
-    """The best packing of a set of buffers in one pool: offsets, their end, a lower bound on the end, and work."""
+    """The best known packing of a set of buffers in one pool: offsets, end, lower bound on the end, and work."""
 
     offset: I64 | None = None
     end: int = 2**63
@@ -59,15 +59,16 @@ class SubsetPackings:
     """
 
     def __init__(self, instance: Instance, search: Search) -> None:
+        """Start with no packings."""
         self.instance, self.search = instance, search
         self.spent = 0
         self._packings: dict[tuple[int, bytes], SubsetPacking] = {}
 
     def pack(self, q: int, kept: Bool, end: int, at_most: int, work: int) -> SubsetPacking:
-        """Pack the buffers in the mask `kept` into pool `q`, to end at or below `end`; return the best packing known.
+        """Return the best known packing of the buffers in the mask `kept` into pool `q`, after a search if it helps.
 
-        If `end` is not reached, packings up to `at_most` count. The search stops after about `work` units. It is
-        skipped if an earlier search for this set had at least as much work.
+        The search aims at an end of at most `end`, accepts packings that end at or below `at_most`, and stops after
+        about `work` units. It is skipped if an earlier search for this set did at least as much work.
         """
         if not kept.any():
             return SubsetPacking(np.zeros(0, dtype=np.int64), 0)
@@ -75,22 +76,22 @@ class SubsetPackings:
         self._adopt_best_plan(q, kept, packing)
         # A repeated search would have the same result, so search only with more work than before.
         if packing.end > end >= packing.need and work > packing.work:
-            self._search(q, kept, end, at_most, work, packing)
+            self._search_packing(q, kept, end, at_most, work, packing)
         return packing
 
     def _adopt_best_plan(self, q: int, kept: Bool, packing: SubsetPacking) -> None:
         """Adopt the offsets of the best plan if its buffers in pool `q` are exactly those of the set."""
         best = self.search.best
         if best is not None and np.array_equal(best.pool == q, kept):
-            self._take(packing, best.offset[kept], self.instance.size[kept])
+            self._keep_if_lower(packing, best.offset[kept], self.instance.size[kept])
 
-    def _take(self, packing: SubsetPacking, offset: I64, size: I64) -> None:
+    def _keep_if_lower(self, packing: SubsetPacking, offset: I64, size: I64) -> None:
         """Store offsets in the packing if they end lower than its best ones."""
         end = int((offset + size).max())
         if end < packing.end:
             packing.offset, packing.end = offset, end
 
-    def _search(self, q: int, kept: Bool, end: int, at_most: int, work: int, packing: SubsetPacking) -> None:
+    def _search_packing(self, q: int, kept: Bool, end: int, at_most: int, work: int, packing: SubsetPacking) -> None:
         """Search for a packing with limited work, and update the best packing and the bound."""
         part = part_of(self.instance, kept, q)
         part = replace(part, pools=(_pool_below(part.pools[0], at_most),), objective="peak")
@@ -109,9 +110,9 @@ class SubsetPackings:
             branch_and_bound.solve(part, inner)
         packing.work = max(packing.work, work)
         if inner.best is not None:
-            self._take(packing, inner.best.offset, part.size)
+            self._keep_if_lower(packing, inner.best.offset, part.size)
         is_open = inner.best is None and inner.infeasibility_witness is None
-        # A set without a result took all its work, and other sets a small part on average, so count the work like that.
+        # A search with a result uses a small part of its work limit on average, so count only that part for it.
         self.spent += work if is_open else work // _PROVED_PART
         packing.need = max(
             packing.need, at_most + 1 if inner.infeasibility_witness is not None else int(inner.bound[-1])
@@ -182,12 +183,14 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 class Decomposition:
-    """The search that chooses pools and packs them in turn, with the goals and no-goods proved so far.
+    """The search that alternates between choosing pools and packing them, with the proved goals and no-goods so far.
 
-    ends[q] is the limit of pool q in units.
+    ends[q] is the limit of pool q in units. A no-good is a set of items that does not fit into a pool; a doubt is a set
+    for which this is undecided.
     """
 
     def __init__(self, knapsack: Knapsack, search: Search) -> None:
+        """Share out the first part of the time, and find the first multipliers and bound."""
         self.knapsack, self.search = knapsack, search
         self.instance = knapsack.instance
         self.packings = SubsetPackings(self.instance, search)
@@ -207,9 +210,9 @@ class Decomposition:
         self.multipliers, self.floor = self._first_bound(self.goals.order[0])
 
     def _affordable_steps(self, most: int, least: int, each_s: float) -> int:
-        """Return the number of steps for the first share of the time, limited to the range `least` to `most`.
+        """Return how many steps of `each_s` seconds fit into the first share of the time, from `least` to `most`.
 
-        A step takes `each_s` seconds. A deterministic search ignores the clock and gets `most`.
+        A deterministic search ignores the clock and gets `most` steps.
         """
         if self.search.deterministic:
             return most
@@ -219,19 +222,22 @@ class Decomposition:
         """Return (multipliers for a goal, the lower bound that they give), after offering that bound to the search."""
         knapsack, limit = self.knapsack, self.knapsack.limits(self.ends)
         if goal == COST:
-            multipliers = cost_multipliers(knapsack, self.measured, limit, self.dearest, self.iterations, self._flag())
+            multipliers = cost_multipliers(
+                knapsack, self.measured, limit, self.dearest, self.iterations, self._stop_flag()
+            )
             return multipliers, self._offer_floor(multipliers.cost_bound(knapsack, limit))
         floor = self._offer_floor(self.goals.first_bound())
         multipliers = load_multipliers(
-            knapsack, limit, goal, float(limit[goal].max(initial=0)), self.iterations, self._flag()
+            knapsack, limit, goal, float(limit[goal].max(initial=0)), self.iterations, self._stop_flag()
         )
         load = multipliers.load_bound(knapsack, limit, goal)
         return multipliers, self._offer_floor(knapsack.row_capacities[goal].min_end(load), floor)
 
     def improve_cost_bound(self) -> None:
-        """Raise the lower bound on a cost that is still unproved, by dual feasible functions of the sizes.
+        """Raise the lower bound on an unproved cost with dual feasible functions of the sizes.
 
-        In such a function, a buffer of more than half of a row may count as the whole row. Large problems are skipped.
+        In such a function, a buffer of more than half of a row's capacity may count as the whole row. Large problems
+        are skipped.
         """
         is_small = self.knapsack.n_items + self.knapsack.rows <= _MOST_MEASURED
         if is_small and self.goals.order[0] == COST and not self.goals.proved and not len(self.measured):
@@ -240,9 +246,9 @@ class Decomposition:
             self.floor = max(self.floor, floor)
 
     def search_windows_first(self, windows: Windows) -> bool:
-        """Offer plans near a cheap choice of pools, and lower bounds on the cost; return True if there is a plan.
+        """Improve plans near a cheap choice of pools, window by window, and also raise the bound on the cost.
 
-        The plans are improved window by window, that is, a few buffers at a time.
+        A window is a few buffers that are placed anew between all others. Returns True if there is a plan.
         """
         choice = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
         if choice.home is None or self._is_over() or not windows.begin(choice.home):
@@ -268,7 +274,7 @@ class Decomposition:
     def search_on(self, windows: Windows, patience: int, in_turn: bool = False) -> None:
         """Improve the windows' plan until `patience` searches in succession bring no gain, or the search is over.
 
-        With `in_turn`, the search also ends when half of the time is over.
+        With `in_turn`, this also ends when half of the time is over.
         """
         idle, before = 0, windows.spent
         windows.adopt_best()
@@ -280,9 +286,9 @@ class Decomposition:
             before = windows.spent
 
     def _raise_cost_bound(self, widest: int, most: int) -> None:
-        """Raise the lower bound on the cost by a relaxation that distinguishes at most `widest` partial choices."""
+        """Raise the lower bound on the cost by a relaxation with at most `widest` partial choices per row."""
         limit = self.knapsack.limits(self.ends)
-        found = cost_bound(self.knapsack, limit, self.multipliers, self.nogoods, most, widest, self._flag())
+        found = cost_bound(self.knapsack, limit, self.multipliers, self.nogoods, most, widest, self._stop_flag())
         self.spent += found.work
         if not self._is_over():
             self.floor = self._offer_floor(min(found.bound, most + 1), self.floor)
@@ -330,10 +336,10 @@ class Decomposition:
         return None
 
     def leave_room(self, work: int) -> None:
-        """Offer plans in which a part of each pool stays free, as small a part as a quick packing allows.
+        """Offer plans that leave a part of each pool free, with which a quick packing is more likely to succeed.
 
-        If the cost is not proved, the free part is doubled until there is a plan. Then it is halved towards the largest
-        part without a plan.
+        The part is doubled until there is a plan, and then halved towards the largest part without a plan. Nothing is
+        done once the cost is proved.
         """
         low, high = 0, _MOST_ROOM + 1 if self.goals.has_cost and not self.goals.proved else 0
         while low + 1 < high and not self._is_over():
@@ -393,7 +399,7 @@ class Decomposition:
             most = self.goals.proved[0] if self.goals.has_cost else 0
             if multipliers is None and (values is None or values.cost_bound(self.knapsack, limit) <= most):
                 fewer = self.iterations // 4
-                values = cost_multipliers(self.knapsack, self.measured, limit, self.dearest, fewer, self._flag())
+                values = cost_multipliers(self.knapsack, self.measured, limit, self.dearest, fewer, self._stop_flag())
             assert values is not None
             choice = self._find_cheapest_choice(ends, values, nogoods, most)
             if choice.home is not None:
@@ -408,7 +414,7 @@ class Decomposition:
         return proved, lowest, home
 
     def _end_bound_of_choice(self, q: int, home: I64, nogoods: list[NoGood]) -> int:
-        """Return a lower bound on the end of pool `q`, in units, for a choice: from its loads and no-goods."""
+        """Return a lower bound, in units, on the end of pool `q` in a choice of pools, from its loads and no-goods."""
         needs = [nogood.need for nogood in nogoods if nogood.pool == q and all(home[j] == q for j in nogood.items)]
         return max(self.knapsack.row_capacities[q].reach(self.knapsack.loads(home)[q]), *needs, 0)
 
@@ -422,7 +428,7 @@ class Decomposition:
         limit = self.knapsack.limits(ends)
         speaking = [nogood for nogood in nogoods if nogood.need > ends[nogood.pool]]
         while True:
-            choice = cheapest_choice(self.knapsack, limit, multipliers, speaking, most, self.effort, self._flag())
+            choice = cheapest_choice(self.knapsack, limit, multipliers, speaking, most, self.effort, self._stop_flag())
             self.spent += choice.work
             refuted = [] if choice.home is None or self._is_over() else self.stacks.find(choice.home, ends)
             if not refuted:
@@ -431,9 +437,10 @@ class Decomposition:
             self.nogoods += refuted
 
     def _pack(self, home: I64, goal: int, end: int, work: int) -> bool:
-        """Pack a choice of pools, the fullest first, and offer the plan; if a pool fails, store its set of buffers.
+        """Pack a choice of pools, the fullest pool first, and offer the plan if all pools can be packed.
 
-        The pool of the goal should end at `end`. Returns True if the search should continue.
+        The pool of the goal should end at or below `end`; it is enough if it ends lower than in the best plan. If a
+        pool fails, its set of buffers is stored. Returns True if the search should continue.
         """
         pool = home[self.knapsack.item]
         filled = self.knapsack.loads(home) / np.maximum(1, self.knapsack.limits(self.ends))
@@ -457,9 +464,10 @@ class Decomposition:
         return len(self.doubts) <= _OPEN_AT_MOST
 
     def _store_failure(self, q: int, kept: Bool, end: int, need: int) -> None:
-        """Store that buffers do not fit into pool `q` below `end` (a no-good), or that this is undecided (a doubt).
+        """Store that the buffers in the mask `kept` do not fit into pool `q` below `end`.
 
-        The buffers are given by the mask `kept`. It is a no-good if `need`, their proved least end, exceeds `end`.
+        If `need`, their proved least end, exceeds `end`, this is a no-good (proved). Otherwise it is a doubt
+        (undecided).
         """
         items = frozenset(self.knapsack.item[kept].tolist())
         if need > end:
@@ -472,7 +480,7 @@ class Decomposition:
         spent = self.spent + self.packings.spent
         return self.search.is_over or (self.search.deterministic and spent >= self.search.work_limit)
 
-    def _flag(self) -> I64:
+    def _stop_flag(self) -> I64:
         """Return a flag array that kernels poll; its entry is not 0 if they should stop."""
         return np.ones(1, dtype=np.int64) if self._is_over() else self.search.flag
 

@@ -34,6 +34,7 @@ class RowCapacity:
     """
 
     def __init__(self, instance: Instance, q: int, lives: tuple[I64, I64, I64], rows: int) -> None:
+        """Round sizes and reserved ranges to the granule of the pool's offsets, and compute the waste in each row."""
         here = instance.allowed[q]
         step = int(np.gcd.reduce(instance.alignment[q, here], initial=0)) or 1
         self.granule = step if not (instance.lowest[q, here] % step).any() else 1
@@ -46,7 +47,7 @@ class RowCapacity:
         self.horizon = last + self.most + self.granule
 
     def capacity_below(self, end: int) -> I64:
-        """Return, for each row, the units that the pool has below an end, at most the total demand of all buffers."""
+        """Return, for each row (live set), the usable units below `end`, at most the total size of all buffers."""
         # A buffer's last granule may exceed the end by its unused units, so add them to the end.
         ends = (min(end, self.horizon) + self.waste) // self.granule * self.granule
         free = ends.copy()
@@ -55,15 +56,15 @@ class RowCapacity:
         return np.minimum(self.most, free)
 
     def reach(self, load: I64) -> int:
-        """Return the least end, in units, at which the pool has room for the given load in each row (live set)."""
-        return int((self._ends(load) - np.where(load > 0, self.waste, 0)).max(initial=0))
+        """Return the least end, in units, below which each row (live set) has room for its entry of `load`."""
+        return int((self._filled_ends(load) - np.where(load > 0, self.waste, 0)).max(initial=0))
 
     def min_end(self, load: int) -> int:
         """Return a lower bound, in units, on the pool's end in a plan where one row (live set) has this load."""
-        return int(self._ends(np.array([load]))[0]) - self.widest_waste if load > 0 else 0
+        return int(self._filled_ends(np.array([load]))[0]) - self.widest_waste if load > 0 else 0
 
-    def _ends(self, load: I64) -> I64:
-        """Return the end, in units, of each load if it fills the pool from offset 0 up, around the reserved ranges."""
+    def _filled_ends(self, load: I64) -> I64:
+        """Return, for each load in units, its end if it fills the pool from 0 up and skips reserved ranges."""
         ends = load.copy()
         for low, high in self.reserved:
             ends += np.where(low < ends, high - low, 0)
@@ -71,7 +72,7 @@ class RowCapacity:
 
 
 def _rounded_reserves(pool: CompiledPool, granule: int) -> list[tuple[int, int]]:
-    """Return the reserved ranges with both ends rounded up to granules, at which all buffers start."""
+    """Return the reserved ranges with both ends rounded up to multiples of the granule, as buffers start there."""
     rows = pool.reserved.tolist()
     return [(-(-low // granule) * granule, -(-high // granule) * granule) for low, high in rows]
 
@@ -99,12 +100,13 @@ _LARGEST = 2**58
 
 @dataclass(eq=False)
 class Knapsack:
-    """The choice of pools of an instance as a knapsack problem: `k` items over `rows` rows, for `p` pools.
+    """The choice of pools as a knapsack problem: `k` items, each to be put into one of `p` pools, and `rows` rows.
 
     An item is a set of buffers that must be in one pool. Rows are the live sets in the order of time, followed by
-    cliques of buffers without lifetimes. Lifetime `m` of buffer lifetime_buffer[m] covers the rows `start[m]:end[m]`.
-    In pool `q`, buffer `i` occupies size[q, i] units, in whole granules of the pool. Item `j` may be in pool `q` if
-    homes[q, j], and then adds price[q, j] to the cost, in steps above the cheapest conceivable plan.
+    cliques of buffers without lifetimes; in each row, the capacity of each pool is limited. Lifetime `m` of buffer
+    lifetime_buffer[m] covers the rows `start[m]:end[m]`. In pool `q`, buffer `i` occupies size[q, i] units, in whole
+    granules of the pool. Item `j` may be in pool `q` if homes[q, j], and then adds price[q, j] to the cost, in steps
+    above the cheapest conceivable plan.
     """
 
     instance: Instance
@@ -129,9 +131,10 @@ class Knapsack:
         return cls(instance, costs)
 
     def __post_init__(self) -> None:
+        """Number the items and the rows, and compute what each buffer occupies in each pool."""
         instance = self.instance
         self.item, self.homes, self.price = self._item_columns()
-        # Buffers without lifetimes conflict only explicitly, so their cliques are rows after those of the live sets.
+        # Buffers without lifetimes are in no live set, so append rows for the cliques of their explicit conflicts.
         timeless = _covering_cliques(instance, np.flatnonzero(np.diff(instance.first) == 0))
         members = np.array([i for clique in timeless for i in clique], dtype=np.int64)
         row = instance.n_live_sets + np.repeat(np.arange(len(timeless)), [len(clique) for clique in timeless])
@@ -158,7 +161,7 @@ class Knapsack:
 
     @property
     def n_items(self) -> int:
-        """The number of items, each a set of buffers that must be in one pool."""
+        """The number of items (sets of buffers that must be in one pool)."""
         return int(self.homes.shape[1])
 
     @cached_property
@@ -182,7 +185,7 @@ class Knapsack:
         return np.stack([capacity.capacity_below(end) for capacity, end in zip(self.row_capacities, ends, strict=True)])
 
     def row_sums(self, amounts: Amounts) -> Amounts:
-        """Return the sums, as an array (r, rows), of amounts (r, m) over the lifetimes that cover each row."""
+        """Return, as an array (r, rows), the sums of the columns of `amounts` whose lifetimes cover each row."""
         # numpy's add.at is much faster on flat arrays, so flatten the amounts.
         change = np.zeros(len(amounts) * (self.rows + 1), dtype=amounts.dtype)
         before = np.arange(len(amounts))[:, None] * (self.rows + 1)
@@ -202,7 +205,7 @@ class Knapsack:
 
 
 def _covering_cliques(instance: Instance, timeless: I64) -> list[list[int]]:
-    """Return cliques of explicit conflicts that together cover the given buffers, built from the largest buffers on."""
+    """Return cliques of explicit conflicts that together contain the given buffers, built from the largest buffer."""
     among = set(timeless.tolist())
     near = {
         i: among.intersection(instance.conflict[instance.conflict_first[i] : instance.conflict_first[i + 1]].tolist())

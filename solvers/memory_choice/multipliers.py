@@ -1,4 +1,4 @@
-"""Bounds on choices of pools, and the cheapest choice, by kernels; see core/multipliers.hpp and cheapest.hpp."""
+"""Bounds on the choices of pools, and the cheapest choice, from kernels; see core/multipliers.hpp and cheapest.hpp."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class NoGood(NamedTuple):
 
 
 class ChoiceEffort(NamedTuple):
-    """The limits of a search for a choice: partial choices continued from each row, and partial choices kept in all."""
+    """The limits of a search for a choice: the most partial choices per row, and the most partial choices in memory."""
 
     partials: int = 50_000
     kept: int = 8_000_000
 
 
 class PoolChoice(NamedTuple):
-    """The cheapest choice of pools found, if any, as the pool of each item; no choice costs less than `bound` steps.
+    """The cheapest choice of pools that was found, as the pool of each item; None if none was found.
 
-    `work` is the work of the search, in units of Search.work_limit.
+    No choice costs less than `bound` steps. `work` is the work of the search, in units of Search.work_limit.
     """
 
     home: I64 | None
@@ -56,13 +56,13 @@ class Multipliers:
         return self.table.table.scale
 
     def prices(self, knapsack: Knapsack) -> I64:
-        """Return an array (p, k) with the price of each item in each pool, including the price of its capacity."""
+        """Return an array (p, k): the price of each item in each pool, plus the price of the capacity it uses."""
         prices = np.zeros(knapsack.price.shape, dtype=np.int64)
         core.choice_prices(knapsack.table, self.table, Reference(core.Amounts(prices)))
         return prices
 
     def value(self, knapsack: Knapsack, limit: I64) -> int:
-        """Return a lower bound on the cost of choices within limits (p, rows), counted in 1 / `scale` of a step."""
+        """Return a lower bound on the cost of choices within limits (p, rows), in 1 / `scale` of a cost step."""
         return core.choice_value(knapsack.table, self.table, Reference(core.Amounts(np.ascontiguousarray(limit))))
 
     def cost_bound(self, knapsack: Knapsack, limit: I64) -> int:
@@ -83,10 +83,11 @@ class Multipliers:
 def cost_multipliers(
     knapsack: Knapsack, measured: I64, limit: I64, upper: float, iterations: int, flag: I64
 ) -> Multipliers:
-    """Return multipliers that give a high lower bound on the cost; `upper` is an upper estimate of the least cost.
+    """Return multipliers that give a high lower bound on the cost of choices within `limit`.
 
-    If the limits `measured` have rows, the multipliers also charge for dual feasible functions of the sizes, in which a
-    buffer of more than half of a row may count as the whole row. Otherwise, they charge for units only.
+    `upper` estimates the least cost from above. If the limits `measured` have rows, the multipliers also put prices on
+    dual feasible functions of the sizes, in which a buffer of more than half of a row may count as the whole row.
+    Otherwise, they put prices on units only.
     """
     return _find_multipliers(knapsack, measured, limit, ABSENT, upper, iterations, flag)
 
@@ -141,9 +142,9 @@ def cost_bound(
     widest: int,
     flag: I64,
 ) -> PoolChoice:
-    """Return a lower bound, at most `at_most` + 1 steps, on the cost of all choices whose loads keep `limit`.
+    """Return a lower bound on the cost of all choices whose loads keep `limit`; it is at most `at_most` + 1 steps.
 
-    `limit` is in units, as an array (pools, rows). If there are more than `widest` partial choices, the most expensive
+    `limit` is in units, as an array (pools, rows). If a row has more than `widest` partial choices, the most expensive
     ones are relaxed: their buffers occupy nothing.
     """
     task = _choice_task(knapsack, limit, nogoods, at_most, ChoiceEffort(widest), flag)

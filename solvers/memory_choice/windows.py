@@ -1,8 +1,9 @@
-"""Plans of many buffers near the cheapest choice without offsets, whose memories are packed window by window.
+"""Plans of many buffers in several memories, made from the cheapest choice of memories by window search.
 
-A window is a few buffers that are placed anew between all others. A buffer for which a window has no space moves to a
-more expensive memory. Then one window after another is freed, in memory and offset, and placed again. This ends when
-each buffer costs no more than in the cheapest choice, or when no better plan is found. See core/windows.hpp.
+That choice ignores offsets. A window is a few buffers that are placed anew between all others. A buffer for which a
+window has no space moves to a more expensive memory. Then one window after another is freed, in memory and offset, and
+placed again. This ends when each buffer costs no more than in the cheapest choice, or when no better plan is found. See
+core/windows.hpp.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class StackRefutations:
         self.spaces = Reference(_spaces(knapsack)) if knapsack.instance.features <= FEATURES else None
 
     def find(self, home: I64, ends: list[int]) -> list[NoGood]:
-        """Return no-goods: sets of items in one pool q of a choice that end above ends[q] in every stacking order."""
+        """Return no-goods: sets of items whose buffers, in any stacking order in pool q, end above ends[q]."""
         if self.spaces is None:
             return []
         most = max(1, self.knapsack.rows)
@@ -77,6 +78,7 @@ class Windows:
     """The search for plans near a choice of memories; `spent` is its work in units of Search.work_limit."""
 
     def __init__(self, knapsack: Knapsack, search: Search) -> None:
+        """Start with no buffer placed, and create the packer for memories without a limit."""
         self.knapsack, self.search, self.instance = knapsack, search, knapsack.instance
         self.spaces = Reference(_spaces(knapsack))
         n = len(self.instance)
@@ -88,7 +90,7 @@ class Windows:
         self._packer, self._traits = Packer(self.instance, column([0])), Traits(self.instance)
 
     def begin(self, home: I64) -> bool:
-        """Pack a choice, or else continue from the best plan of the search; return True if there is a plan."""
+        """Pack the choice `home` of memories or adopt the search's best plan; return True if there is a plan."""
         pool = home[self.knapsack.item]
         self._goal = np.ascontiguousarray(self.spaces.table.price[pool, np.arange(len(pool))])
         for is_thorough in (False, True):
@@ -120,9 +122,9 @@ class Windows:
         return self._cost() < before and self.offer()
 
     def offer(self) -> bool:
-        """Offer the current plan, and return True if it is the best one so far.
+        """Offer the current plan to the search, and return True if it is the best plan so far.
 
-        Memories without a limit have no offsets yet, so their buffers are packed first.
+        In memories without a limit, the buffers have no offsets yet, so they are packed first.
         """
         offset = self._offset.copy()
         for q in np.flatnonzero(self.spaces.table.capacity == ABSENT).tolist():

@@ -1,6 +1,6 @@
-"""The boxes of the integer program: buffers and reserved ranges on a grid of offsets, with their conflicts.
+"""The boxes of the integer program: its buffers and reserved ranges on a grid of offsets, and their conflicts.
 
-All numbers are exact integers, in units. In each pool, offsets are a shift plus multiples of a granule. So a box
+All numbers are exact integers, in units. In each pool, all offsets are a shift plus multiples of a granule. So each box
 occupies its extent, which is its size rounded up to whole granules.
 """
 
@@ -57,11 +57,11 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """A buffer, or a reserved range treated as a box with a fixed offset.
+    """A buffer, or a reserved range that is treated as a box with a fixed offset.
 
     `extent` is the size rounded up to the grid. `span[q]` is the (lowest, highest) offset in each pool `q` that the box
-    may use. Its offsets in pool `q` are the lowest one plus multiples of `step[q]`. A reserved range starts `early`
-    units below the grid offset from which its extent counts.
+    may use; its offsets there are the lowest one plus multiples of `step[q]`. A reserved range need not start on the
+    grid: it starts `early` units below the grid offset from which its extent counts.
     """
 
     size: int
@@ -77,18 +77,18 @@ class Box:
 
     @property
     def min_offset(self) -> int:
-        """The lowest possible offset in any pool, in units; 0 if no pool is possible."""
+        """The lowest offset of the box in any of its pools, in units; 0 if it has no pool."""
         return min((low for low, _ in self.span.values()), default=0)
 
     @property
     def max_offset(self) -> int:
-        """The highest possible offset in any pool, in units; 0 if no pool is possible."""
+        """The highest offset of the box in any of its pools, in units; 0 if it has no pool."""
         return max((high for _, high in self.span.values()), default=0)
 
 
 @dataclass(frozen=True, eq=False)
 class Boxes:
-    """The boxes of an instance whose pools end at or below `limit`: first its `n` buffers, then its reserved ranges."""
+    """The boxes of an instance whose pools end at or below `limit` (units per pool): buffers, then reserved ranges."""
 
     instance: Instance
     limit: tuple[int, ...]
@@ -150,7 +150,7 @@ class Boxes:
 
     @cached_property
     def crowds(self) -> list[list[int]]:
-        """The crowds (sets of buffers that never share a byte): from live sets and a clique of explicit conflicts."""
+        """The crowds (sets of buffers that share no byte): one per live set, and one of explicit conflicts."""
         named = [heavy_clique(self.instance).tolist()] if len(self.instance.conflict) else []
         return [self.sharing.disjoint_buffers(members) for members in (*self.live_sets, *named)]
 
@@ -176,7 +176,7 @@ class Boxes:
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
-        """The pairs (a, b) of boxes with a < b whose order the program must decide in some pool."""
+        """The pairs (a, b) of boxes with a < b for which the program must decide, in some pool, which box is lower."""
         pairs = self.conflicts | self.bank_partners
         pairs |= {(i, j) for j in range(self.n, len(self.all)) for i in range(self.n)}
         return sorted(pair for pair in pairs if self.ordered_in(*pair))
@@ -186,7 +186,7 @@ class Boxes:
         return [q for q in self.all[a].span if q in self.all[b].span]
 
     def ordered_in(self, a: int, b: int) -> list[int]:
-        """Return the pools in which two boxes must not overlap, so that one must be below the other."""
+        """Return the pools in which one of two boxes must be below the other, because they must not overlap there."""
         if (a, b) in self.conflicts or b >= self.n:
             return self.common_pools(a, b)
         return self.banked_pools(a, b)
@@ -196,7 +196,7 @@ class Boxes:
         return [q for q in self.common_pools(a, b) if self.instance.pools[q].bank]
 
     def shared_in(self, a: int, b: int) -> list[int]:
-        """Return the pools in which two buffers, both alive, may have the same offset and so share bytes."""
+        """Return the pools in which two buffers, alive together, may have the same offset and so share bytes."""
         if b >= self.n or b not in self.sharing.partners[a] or (a, b) in self.pair_clearances:
             return []
         must_part = self.banked_pools(a, b) if (a, b) in self.bank_partners else []
@@ -208,14 +208,14 @@ class Boxes:
         return any(first.span[q][0] + distance <= second.span[q][1] for q in self.common_pools(a, b))
 
     def distance(self, a: int, b: int) -> int:
-        """Return the least difference of the offsets, in units, if box `a` is below box `b`."""
+        """Return the least difference of the offsets of two boxes, in units, if box `a` is below box `b`."""
         if max(a, b) >= self.n:
             return self.all[a].size
         free = self.pair_clearances.get((min(a, b), max(a, b)), 0)
         return round_up(self.all[a].size + free, self.grid.granule) if free else self.all[a].extent
 
     def twins(self) -> Iterator[tuple[int, int]]:
-        """Yield pairs of interchangeable buffers: the neighbours in each group of them."""
+        """Yield pairs of interchangeable buffers: the neighbours in each group, whose buffers are ascending."""
         for alike in identical(self.instance):
             yield from pairwise(alike)
 

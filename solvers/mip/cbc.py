@@ -132,7 +132,7 @@ def _start_lines(program: IntegerProgram, start: F64) -> Iterator[str]:
 
 
 def _outcome(run: EngineRun, log: str, solution: list[str], is_late: bool) -> Outcome:
-    """Return the outcome of a CBC run, and pass on its column values if it reports an integer solution."""
+    """Return the outcome of a CBC run from its log and solution file, and pass on an integer solution's values."""
     status = solution[0] if solution else ""
     is_optimal = status.startswith("Optimal")
     if is_optimal or (status.startswith("Stopped") and "no integer solution" not in status):

@@ -25,7 +25,7 @@ def rigid_groups_keep_their_distances(program: Draft, boxes: Boxes) -> None:
 
 
 def sharing_partners_start_together(program: Draft, boxes: Boxes) -> None:
-    """Require two partners that share an offset to have the same offset in the same pool."""
+    """Require two sharing partners to have equal offsets in one pool if the program lets them share an offset."""
     for a, b in boxes.pairs:
         if ("shared", a, b) not in program.at:
             continue
@@ -41,7 +41,7 @@ def sharing_partners_start_together(program: Draft, boxes: Boxes) -> None:
 
 
 def no_page_is_crossed(program: Draft, boxes: Boxes) -> None:
-    """Require each buffer to be inside one page where its pool has pages; a column counts the pages below it."""
+    """Require each buffer to be inside one page of its pool; an integer column counts the pages below it."""
     for b, box in enumerate(boxes.all[: boxes.n]):
         pages = {q: int(boxes.instance.page[q, b]) for q in box.span}
         if not any(pages.values()):
@@ -78,7 +78,7 @@ def barred_offsets_are_left_out(program: Draft, boxes: Boxes) -> None:
 
 
 def bank_partners_touch_no_common_bank(program: Draft, boxes: Boxes) -> None:
-    """Require a bank border between two bank partners (buffers that must not touch a common bank) in one pool."""
+    """Require a bank border between two bank partners in one pool; bank partners must not touch a common bank."""
     for a, b in sorted(boxes.bank_partners):
         for q in boxes.banked_pools(a, b):
             for low, high in ((a, b), (b, a)):
@@ -86,7 +86,7 @@ def bank_partners_touch_no_common_bank(program: Draft, boxes: Boxes) -> None:
 
 
 def priced_pairs_pay_if_they_meet(program: Draft, boxes: Boxes) -> None:
-    """Require each priced pair to share no byte or bank, or else add the pair's price to the cost."""
+    """Require the buffers of each priced pair to share no byte (or bank), or else add the pair's price to the cost."""
     priced = boxes.instance.priced_pairs
     for k, ((a, b), by_bank) in enumerate(zip(priced.rows.tolist(), priced.by_bank.tolist(), strict=True)):
         paid = Term(program.column(("paid", k, a, b), 0, 1, is_whole=True))
@@ -121,7 +121,7 @@ def _separate_by_bank(program: Draft, boxes: Boxes, q: int, low: int, high: int,
 
 
 def _first_bank_term(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
-    """Return an integer column that is at most the number of buffer `b`'s first bank, if it is in pool `q`."""
+    """Return the term of an integer column that is at most the number of the first bank of buffer `b` in pool `q`."""
     if ("bank", q, b) not in program.at:
         box, pool = boxes.all[b], boxes.instance.pools[q]
         first = program.column(("bank", q, b), 0, (box.span[q][1] + pool.bank_shift) // pool.bank, is_whole=True)
@@ -131,7 +131,7 @@ def _first_bank_term(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
 
 
 def _bank_end_term(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
-    """Return an integer column that is above the number of buffer `b`'s last bank, if it is in pool `q`."""
+    """Return the term of an integer column that is above the number of the last bank of buffer `b` in pool `q`."""
     if ("past", q, b) not in program.at:
         box, pool = boxes.all[b], boxes.instance.pools[q]
         most = round_up(box.max_offset + box.size + pool.bank_shift, pool.bank) // pool.bank

@@ -49,7 +49,7 @@ class LinearRow:
 
 
 def _continue_writing() -> None:
-    """Do nothing. This default of `look` is a named function, so that it can be pickled for another process."""
+    """Do nothing, as the default of `look`. A lambda would do, but could not be pickled for another process."""
 
 
 @dataclass(eq=False)
@@ -185,11 +185,12 @@ def _limit_array(values: list[int | None], absent: float) -> F64:
 
 @dataclass(frozen=True, eq=False)
 class IntegerProgram:
-    """An integer program with `c` columns and `r` rows as arrays: minimize cost @ x within the limits.
+    """An integer program with `c` columns and `r` rows as arrays: minimize cost @ x, where x has a value per column.
 
-    x is between `lower` and `upper`, and integer where `is_whole`. Row `k` requires row_lower[k] <= sum of value *
-    x[index] over the entries first[k]:first[k + 1] <= row_upper[k]. In the program, an offset of 1 means `scale` units,
-    a cost of 1 means `cost_scale` steps, and an objective of 1 means `value_of_one` units or steps.
+    x is between `lower` and `upper`, and integer where `is_whole`. Row `k` has the entries first[k]:first[k + 1]. It
+    requires row_lower[k] <= sum of value * x[index] over its entries <= row_upper[k]. In the program, an offset of 1
+    means `scale` units, a cost of 1 means `cost_scale` steps, and an objective of 1 means `value_of_one` units or
+    steps.
     """
 
     keys: list[Key]
@@ -209,10 +210,10 @@ class IntegerProgram:
     row_upper: F64  # (r,): upper limit of each row
 
     def reduce(self, idle: Bits) -> tuple[IntegerProgram, I64]:
-        """Return a smaller program, and the numbers of the columns that it keeps.
+        """Return an equivalent smaller program, and the numbers of the columns that it keeps.
 
-        It leaves out the rows in the mask `idle`, rows that the limits of columns imply, and fixed columns. The
-        constant part of the objective is dropped.
+        Left out are the rows in the mask `idle`, rows that the limits of columns imply, and columns with a fixed value.
+        The constant part of the objective is dropped, so objectives differ by a constant.
         """
         counts, is_free = np.diff(self.first), self.lower < self.upper
         row, limits = np.repeat(np.arange(len(counts)), counts), (self.lower[self.index], self.upper[self.index])

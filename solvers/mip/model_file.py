@@ -53,10 +53,10 @@ def write_model(problem: Problem, suffix: str, is_over: Callable[[], bool] = lam
 
 
 def refuse_large(instance: Instance) -> int:
-    """Return an upper bound on the rows of an instance's program, or raise OptionError if it exceeds MAX_ROWS."""
+    """Raise OptionError if an instance's program may have more than MAX_ROWS rows; return the upper bound on them."""
     rows = count_rows(instance)
     if rows > MAX_ROWS:
-        raise OptionError(f"model: the program may have at most {MAX_ROWS} rows, got up to {rows}")
+        raise OptionError(f"model: the program must have at most {MAX_ROWS} rows, got up to {rows}")
     return rows
 
 
@@ -92,9 +92,10 @@ def _header_lines(problem: Problem, instance: Instance) -> list[str]:
 
 
 class _Text:
-    """The text of a draft: its named columns and rows as the lines of a file, without columns that no row uses."""
+    """An integer program under construction as the text of a file, with a name for each row and each used column."""
 
     def __init__(self, program: Draft, columns: ModelNames, rows: ModelNames) -> None:
+        """Choose a name for each column that a row or the objective uses, and for each row."""
         self.program = program
         used = {at for row in program.rows for at, _ in row.entries} | {self.objective}
         self.name = {at: columns.take(program.keys[at]) for at in sorted(used)}
@@ -102,7 +103,7 @@ class _Text:
 
     @property
     def objective(self) -> int:
-        """The number of the column to minimize."""
+        """The number of the column whose value is minimized."""
         assert self.program.objective is not None
         return self.program.objective
 
@@ -121,14 +122,14 @@ class _Text:
             lower, upper = self.program.lower[at], self.program.upper[at]
             yield f" {name} = {lower}" if lower == upper else f" {lower} <= {name} <= {upper}"
         for section, is_binary in (("Generals", False), ("Binaries", True)):
-            names = [name for at, name in self.name.items() if self._is_whole(at, is_binary)]
+            names = [name for at, name in self.name.items() if self._is_in_integer_section(at, is_binary)]
             if names:
                 yield section
                 yield from _row_lines(" ".join(names))
         yield "End"
 
-    def _is_whole(self, at: int, is_binary: bool) -> bool:
-        """Return True if a column is binary and not fixed (with `is_binary`), or is any other integer column."""
+    def _is_in_integer_section(self, at: int, is_binary: bool) -> bool:
+        """Return True if a column is listed as binary (`is_binary`) or as any other integer column in a file."""
         return self.program.is_whole[at] and is_binary == ((self.program.lower[at], self.program.upper[at]) == (0, 1))
 
     def _lp_row(self, row: LinearRow) -> str:
@@ -233,6 +234,7 @@ class ModelNames:
     """The names of columns or rows in LP and MPS files, each used once, such as `below_conv1_conv2`."""
 
     def __init__(self, problem: Problem, boxes: Boxes, words: Mapping[str, str]) -> None:
+        """Choose distinct names for the boxes and pools; `words` maps each kind of key to the words of its names."""
         buffers = [str(problem.buffers.ids[int(i)]) for i in boxes.instance.source]
         reserved = [f"reserved{k}" for k in range(1, len(boxes.all) - boxes.n + 1)]
         self._boxes = _distinct_names([*buffers, *reserved])
@@ -248,19 +250,19 @@ class ModelNames:
             parts += self._number_words(kind, int(number))
         name = "_".join(parts)
         times = self._used[name] = self._used.get(name, 0) + 1
-        return name if times == 1 else self._unique_name(name, times)
+        return name if times == 1 else self._take_numbered_name(name, times)
 
-    def _unique_name(self, name: str, times: int) -> str:
-        """Return the name with the least number, from `times` on, that makes it unique, and mark it as taken."""
+    def _take_numbered_name(self, name: str, times: int) -> str:
+        """Append a number to a name and return it; the number is the least one, from `times` on, not used before."""
         while f"{name}_{times}" in self._used:
             times += 1
         self._used[f"{name}_{times}"] = 1
         return f"{name}_{times}"
 
     def _number_words(self, kind: str, number: int) -> list[str]:
-        """Return the words for a number in a key: the id of a buffer, or the name of a pool if there are several.
+        """Return the words that stand for one number in a key: a buffer's id, a pool's name or a set's number.
 
-        `kind` is the kind of number, as listed in WORDS.
+        `kind` says what the number counts, as listed in WORDS. A pool is not named if it is the only one.
         """
         if kind == "b":
             return [self._boxes[number]]

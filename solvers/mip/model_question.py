@@ -19,7 +19,7 @@ _PLAN_WORK = 50_000
 
 
 def minimisation_of(instance: Instance) -> tuple[Boxes, MipQuestion]:
-    """Return the question that minimizes the first entry of an instance's score, and the boxes of its program."""
+    """Return an instance's boxes and the question that minimizes the first entry of its score (cost or last end)."""
     limits = sensible_limits(instance, None)
     floors = [0] * len(limits)
     if instance.objective == "cost":

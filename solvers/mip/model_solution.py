@@ -1,4 +1,4 @@
-"""The reader of solutions that a solver wrote for an LP or MPS file of memplan; it converts them to plans.
+"""The reader of solution files that a solver wrote for an LP or MPS file of memplan. It converts them to plans.
 
 HiGHS, CBC, SCIP and other solvers write one line with the name and value of each column. Most solvers omit zeros.
 """
@@ -30,7 +30,9 @@ def plan_of_solution(problem: Problem, data: bytes) -> Plan:
     Raises FormatError if the file is not such a solution, and OptionError if the program would be too large.
     """
     if problem.equal_use:
-        raise FormatError("equal_use: must be false to read a solution, as the program then has one pool only")
+        raise FormatError(
+            "equal_use: must be false to read a solution, because the program of equal pools has only one pool"
+        )
     instance = compile_problem(problem)
     refuse_large(instance)
     boxes, question = minimisation_of(instance)
@@ -52,7 +54,7 @@ def plan_of_solution(problem: Problem, data: bytes) -> Plan:
 
 
 def _column_values(text: str, columns: dict[str, int]) -> dict[int, float]:
-    """Return the value of each column in the text of a solution, by column number.
+    """Return the value of each column that a solution's text names, by column number.
 
     `columns` maps names to numbers. Raises FormatError if the text names no column or has no number after a name.
     """
@@ -71,7 +73,7 @@ def _column_values(text: str, columns: dict[str, int]) -> dict[int, float]:
     if not values:
         some = ", ".join([name for name in columns if name.startswith("o_")][:3])
         raise FormatError(
-            f"must have the values of columns such as {some}, got none; give the solution of this problem's"
-            " program, as `memplan convert PROBLEM -o model.lp` writes it"
+            f"must have the values of columns such as {some}, got none; give a solution of the program that"
+            " `memplan convert PROBLEM -o model.lp` writes for this problem"
         )
     return values

@@ -1,10 +1,10 @@
 """The integer program that plans memory, defined once for all engines.
 
-It states: (1) minimize the largest end offset, where (2) an end is an offset plus a size, (3) offsets are not negative,
-and (4) of two conflicting buffers, one is below the other, which a binary variable decides. Further rows express pools,
-alignments, reserved ranges and constraints. Others are valid cuts: consequences for sets of conflicting buffers, and
-symmetry breaking. Each constraint has its own function, exact in whole units. Only the finished program is scaled to
-numbers that floating-point engines can handle.
+Its core is: (1) minimize the largest end offset, where (2) an end is an offset plus a size, (3) offsets are not
+negative, and (4) of two conflicting buffers, one is below the other, which a binary variable decides. Further rows
+express pools, alignments, reserved ranges and constraints. The remaining rows are valid cuts, which no plan violates:
+consequences for sets of conflicting buffers, and symmetry breaking. Each constraint has its own function, exact in
+whole units. Only the finished program is scaled to numbers that floating-point engines can handle.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ MAX_CROWD_ENTRIES = 100_000
 
 @dataclass(frozen=True)
 class MipQuestion:
-    """A question to an engine: pool `q` must end at or below limit[q], and its peak is proved to be at least floor[q].
+    """A question to an engine: find a plan in which each pool `q` ends at or below limit[q], with the least objective.
 
-    `minimise` is the key of the column to minimize, or None if any plan is sufficient. The key ("over", q) means the
-    excess over the floor of pool `q`; such a plan may be turned upside down. `cost` is the least and the largest
-    allowed cost of the plan in steps, or None if costs do not count.
+    `minimise` is the key of the column to minimize; None means that any such plan is sufficient. The key ("over", q)
+    means the excess over the floor of pool `q`; such a plan may be turned upside down. floor[q] is a proved lower bound
+    on the end of pool `q`. `cost` is the least and the largest allowed cost of the plan in steps, or None if costs do
+    not count.
     """
 
     limit: tuple[int, ...]
@@ -92,7 +93,7 @@ def _define_ends(program: Draft, boxes: Boxes) -> None:
 
 
 def _bound_ends_by_peaks(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
-    """Require the peak of a pool to be at least the end of each buffer in it."""
+    """Require the peak of a pool to be at least the end of each buffer that is in the pool."""
     for b, box in enumerate(boxes.all[: boxes.n]):
         for q in box.span:
             sides = [(Term(program.at["peak", q]), 1), (Term(program.at["end", b]), -1)]
@@ -101,15 +102,16 @@ def _bound_ends_by_peaks(program: Draft, boxes: Boxes, question: MipQuestion) ->
 
 
 def _highest_elsewhere(boxes: Boxes, q: int, b: int) -> int:
-    """Return the highest end that box `b` can have in a pool other than `q`; 0 if it may use no other pool."""
+    """Return the highest end of box `b` in any pool except `q`; 0 if it may use no other pool."""
     return max((boxes.limit[r] for r in boxes.all[b].span if r != q), default=0)
 
 
 def _decide_orders(program: Draft, boxes: Boxes) -> None:
-    """Add binary columns for the order of each pair: one if the boxes must be apart in one pool, or else two.
+    """Add binary columns that decide the order of each pair of boxes.
 
-    Two are needed if the boxes need not be in one pool or may share bytes. If neither order is possible, one of them is
-    fixed anyway, and its row makes the program infeasible.
+    One column is enough if the boxes must be apart in one pool: its values are the two orders. Otherwise, there is a
+    column for each order, because neither order may hold: the boxes may be in different pools or share bytes. If
+    neither order is possible in one pool, one of them is fixed anyway, and its row makes the program infeasible.
     """
     for a, b in boxes.pairs:
         first, second, shared = boxes.may_lie_below(a, b), boxes.may_lie_below(b, a), boxes.shared_in(a, b)
@@ -129,9 +131,10 @@ def _decide_orders(program: Draft, boxes: Boxes) -> None:
 
 
 def _separate_conflicts(program: Draft, boxes: Boxes) -> None:
-    """Require, for each decided order of two boxes, that the upper one starts at or above the end of the lower one.
+    """Require, if one box is decided to be below another, that the upper box starts at or above the lower one's end.
 
-    The least valid big-M is the highest end of the lower box minus the lowest offset of the upper one.
+    Otherwise the row must have no effect. So its big-M is the least possible one: the highest end of the lower box
+    minus the lowest offset of the upper box.
     """
     for pair in boxes.pairs:
         for low, high in (pair, pair[::-1]):
@@ -176,11 +179,11 @@ def _align_offsets(program: Draft, boxes: Boxes) -> None:
 
 
 def _add_stacking_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
-    """Add cuts by which boxes below a buffer raise its offset, and boxes above it raise the peak.
+    """Add cuts on stacks of boxes: boxes below a buffer raise its offset, and boxes above a buffer raise the peak.
 
-    The members of a crowd, usually a live set, never share a byte. The members below buffer `b` are stacked, so its
-    offset is at least the sum of their extents. The same holds above it. With these cuts, the relaxation is at least as
-    tight as the live-set bound.
+    No two members of a crowd, usually a live set, share a byte. So the members below buffer `b` are stacked, and its
+    offset is at least the sum of their extents (sizes rounded up to the grid). The same holds for the members above it.
+    With these cuts, the relaxation is at least as tight as the live-set bound.
     """
     budget, seen = MAX_CROWD_ENTRIES, set[tuple[int, ...]]()
     reserved = range(boxes.n, len(boxes.all))
@@ -200,9 +203,9 @@ def _add_stacking_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> N
 
 
 def _require_support(program: Draft, boxes: Boxes, t: int, b: int, others: list[int]) -> None:
-    """Add a cut: the offset of box `b` is at least the extents of those `others` of a crowd that are below it.
+    """Add a cut: the offset of box `b` is at least the sum of the extents of those `others` that are below it.
 
-    A crowd is a set of conflicting buffers, and an extent is a size rounded up to the grid.
+    `others` are members of crowd `t`, a set of conflicting buffers. An extent is a size rounded up to the grid.
     """
     lowest = min(boxes.grid.shift[q] for q in boxes.all[b].span) - boxes.all[b].early
     below = [(program.order_term(a, b), -boxes.all[a].extent) for a in others]
@@ -210,9 +213,9 @@ def _require_support(program: Draft, boxes: Boxes, t: int, b: int, others: list[
 
 
 def _raise_peak(program: Draft, boxes: Boxes, question: MipQuestion, t: int, b: int, others: list[int]) -> None:
-    """Add cuts: each peak is at least the end of box `b` plus the extents of the `others` of a crowd above it.
+    """Add a cut for each pool: its peak is at least the end of box `b` plus the extents of the `others` above it.
 
-    A crowd is a set of conflicting buffers, and an extent is a size rounded up to the grid.
+    `others` are members of crowd `t`, a set of conflicting buffers. An extent is a size rounded up to the grid.
     """
     box = boxes.all[b]
     waste = max(boxes.all[a].waste for a in (b, *others))
@@ -224,7 +227,7 @@ def _raise_peak(program: Draft, boxes: Boxes, question: MipQuestion, t: int, b: 
 
 
 def _add_capacity_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
-    """Add cuts: the buffers of a crowd (conflict set) in a pool fit below its peak and around its reserved ranges."""
+    """Add cuts: the buffers of a crowd (conflict set) in a pool fit below its peak and outside its reserved ranges."""
     for t, members in enumerate(boxes.crowds):
         for q, limit in enumerate(question.limit):
             inside = [b for b in members if q in boxes.all[b].span]
@@ -242,9 +245,9 @@ def _add_capacity_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> N
 
 
 def _sum_excess(program: Draft, boxes: Boxes, question: MipQuestion, q: int) -> None:
-    """Add a column for the excess over the floor of pool `q`, summed over all crowds (sets of conflicting buffers).
+    """Add a column with the excess over the floor of pool `q` (a lower bound on its end), summed over all crowds.
 
-    The excess of a crowd is that of the highest end of its members in the pool.
+    A crowd is a set of conflicting buffers. Its excess is that of the highest end of its members in the pool.
     """
     most = question.limit[q] - question.floor[q]
     heights = []
@@ -260,7 +263,7 @@ def _sum_excess(program: Draft, boxes: Boxes, question: MipQuestion, q: int) -> 
 
 
 def _order_twins(program: Draft, boxes: Boxes) -> None:
-    """Break the symmetry of interchangeable buffers: the first is in an earlier pool, or below the second."""
+    """Fix the order of interchangeable buffers: the first is in an earlier pool, or below the second."""
     for a, b in boxes.twins():
         if len(boxes.all[a].span) == 1:
             program.fix(("below", a, b), 1)
@@ -273,7 +276,7 @@ def _order_twins(program: Draft, boxes: Boxes) -> None:
 
 
 def _exclude_mirror_image(program: Draft, boxes: Boxes) -> None:
-    """Fix the order of one pair of buffers, which excludes the mirror image of each plan, if plans can be mirrored."""
+    """Fix the order of one pair of buffers if plans can be mirrored (turned upside down), to exclude mirror images."""
     pair = boxes.mirror()
     if pair is not None:
         program.fix(("below", *pair), 1)

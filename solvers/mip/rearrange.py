@@ -1,7 +1,7 @@
 """Large-neighbourhood search (Shaw 1998): an engine reorders a few buffers, while all others keep their order.
 
-The objective is the excess over the floor (a lower bound on the peak), summed over live sets. It distinguishes plans
-with the same peak: it is smaller for plans that are closer to the floor.
+The objective is the excess of the buffers' ends over the floor (a lower bound on the peak), summed over live sets. Of
+two plans of equal peak, it prefers the plan in which fewer live sets exceed the floor, or exceed it by less.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _REACH = 2.0
 
 @dataclass(frozen=True, eq=False)
 class RatedPlan:
-    """A plan (pools and offsets) with the excess over the floor of each crowd, a set of conflicting buffers."""
+    """A plan; `heights` are the units by which each crowd (set of conflicting buffers) ends above the floor."""
 
     pool: I64
     offset: I64
@@ -43,14 +43,15 @@ class RatedPlan:
 
     @property
     def total_excess(self) -> int:
-        """The units by which plans exceed the lower bound, summed over all crowds (sets of conflicting buffers)."""
+        """The units by which the crowds (sets of conflicting buffers) exceed the lower bound on the peak, summed."""
         return int(self.heights.sum())
 
 
 class ImpliedRows:
-    """The rows of a program that known orders of boxes may make redundant: pair, height and peak rows, and cuts."""
+    """The rows of a program that known orders of boxes may make redundant: of pairs, heights, peaks, and cuts."""
 
     def __init__(self, boxes: Boxes, program: IntegerProgram, q: int) -> None:
+        """Collect the numbers and boxes of these rows from the program's row keys, and the members of each crowd."""
         self.n, keyed = boxes.n, list(enumerate(program.row_keys))
         # A clearance may exceed the size of the buffers in between, so rows with clearances are never redundant.
         clear = {pair for a, b in boxes.pair_clearances for pair in ((a, b), (b, a))}
@@ -65,10 +66,11 @@ class ImpliedRows:
             self.members[members, t] = 1
 
     def are_implied(self, program: IntegerProgram, is_below: F32) -> Bits:
-        """Return a mask of the rows of a program that known orders of boxes make redundant.
+        """Return a mask of the rows of a program that the known orders of boxes make redundant.
 
-        is_below[a, b] is 1 if box a is known to be below box b. In a stack of boxes, only adjacent boxes need pair
-        rows, and only the top box needs height and peak rows. A cut is redundant if it contains no undecided order.
+        is_below[a, b] is 1 if box a is known to be below box b. In a stack of boxes, the row of a pair matters only for
+        adjacent boxes, and the rows of heights and peaks only for the top box. A cut is redundant if all of its orders
+        are decided.
         """
         n_rows = len(program.row_lower)
         are_open = (program.is_whole & (program.lower < program.upper))[program.index]
@@ -85,17 +87,19 @@ class ImpliedRows:
 
 
 def _integer_columns(width: int, rows: list[tuple[str | int, ...]]) -> I64:
-    """Return rows of integers, which may be given as texts, as an array (width, rows)."""
+    """Convert rows of integers, some of which may be texts, to an array (width, rows)."""
     return column([int(value) for row in rows for value in row]).reshape(-1, width).T
 
 
 class PlanParts:
-    """The neighbourhoods (sets of orders to free) in a program that minimizes the excess over `floor` in pool `q`.
+    """The search for better plans in neighbourhoods: parts of the orders in a program, which an engine may change.
 
-    They grow while the engine solves them quickly, and shrink while it does not finish in time.
+    The program minimizes the excess over `floor` in pool `q`. Neighbourhoods grow while the engine solves them quickly,
+    and shrink while it does not finish in time.
     """
 
     def __init__(self, boxes: Boxes, program: IntegerProgram, q: int, floor: int, random: np.random.Generator) -> None:
+        """Collect the order columns of the program, and the first and last crowd (conflict set) of each box."""
         self.boxes, self.program, self.random = boxes, program, random
         self.q, self.floor = q, floor
         self.crowds = [column([b for b in members if q in boxes.all[b].span]) for members in boxes.crowds]
@@ -129,7 +133,7 @@ class PlanParts:
         part, columns = self._fix_orders(self.order[~is_free], values)
 
         def complete_values(its: F64) -> F64:
-            """Return the values of all columns: those of the smaller program, and the plan's values elsewhere."""
+            """Return values for all columns: `its` for the columns of the smaller program, else the plan's."""
             whole = values.copy()
             whole[columns] = its
             return whole
@@ -138,7 +142,7 @@ class PlanParts:
         self.sizes[draw] *= 1.1 if share < 0.4 else 0.8 if share > 0.9 else 1.0
 
     def _fix_orders(self, fixed: I64, values: F64) -> tuple[IntegerProgram, I64]:
-        """Fix the orders `fixed` as in a plan; return the program without redundant rows, and the columns it keeps."""
+        """Fix some orders to their values in a plan; return the smaller program, and the columns that it keeps."""
         program, lower, upper = self.program, self.program.lower.copy(), self.program.upper.copy()
         lower[fixed] = upper[fixed] = values[fixed]
         changed = replace(program, lower=lower, upper=upper)
@@ -148,7 +152,7 @@ class PlanParts:
         return changed.reduce(self.implied.are_implied(changed, is_below))
 
     def best_start(self) -> RatedPlan | None:
-        """Return the random plan of least excess that is feasible in the program; None if no random plan is."""
+        """Draw several random plans, and return the feasible one of least excess; None if none is feasible."""
         instance = self.boxes.instance
         traits, packer, plans = Traits(instance), Packer(instance, column([0])), []
         for _ in range(_DRAWS):
@@ -162,9 +166,10 @@ class PlanParts:
         )
 
     def perturbed_plan(self, plan: RatedPlan) -> RatedPlan:
-        """Return a plan in which a few buffers were moved to random offsets and then down.
+        """Return a plan in which a few buffers were moved to random offsets and then down as far as possible.
 
-        Returns the given plan if each attempt leaves the excess unchanged or exceeds the pool's limit.
+        Up to nine attempts are made. If each of them leaves the excess unchanged or exceeds the pool's limit, the given
+        plan is returned.
         """
         for count in (3, 3, 3, 2, 2, 2, 1, 1, 1):
             offset = plan.offset.astype(np.float64)

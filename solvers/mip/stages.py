@@ -65,10 +65,9 @@ def _constraint_rows(instance: Instance) -> int:
 
 
 def sensible_limits(instance: Instance, known: Score | None) -> list[int]:
-    """Return, for each pool, an end in units that some best plan does not exceed.
+    """Return, for each pool, an end in units that at least one best plan does not exceed.
 
-    The ends suffice for plans whose buffers are moved down as far as possible. A plan with the score `known` also keeps
-    them.
+    The ends suffice for plans whose buffers are moved down as far as possible, and for a plan with the score `known`.
     """
     reached = [0] * len(instance.pools) if known is None else known[::-1]
     return [min(pool.capacity, max(horizon(instance, q), int(reached[q]))) for q, pool in enumerate(instance.pools)]
@@ -110,7 +109,7 @@ class EngineEffort:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of an engine run; `bound` is a lower bound on the objective, unless the program is infeasible."""
+    """The outcome of an engine run; unless the program is infeasible, `bound` is a lower bound on its objective."""
 
     status: Literal["optimal", "infeasible", "open"]
     bound: float = -inf
@@ -147,9 +146,9 @@ def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> 
 
 @dataclass(frozen=True)
 class _Run:
-    """The kind of one engine run, and the time of the search's clock at which it ends.
+    """One engine run: whether it is a decision, and the time of the search's clock at which it ends.
 
-    A run with `is_decision` looks for any plan within its limits, and other runs for the best one.
+    A decision looks for any plan within its limits; any other run looks for the best plan.
     """
 
     is_decision: bool
@@ -158,7 +157,7 @@ class _Run:
 
 @dataclass(frozen=True, eq=False)
 class _Pursuit:
-    """The pursuit of an instance's goals: an engine minimizes one after another, with earlier goals fixed."""
+    """The minimization of one goal (cost or pool end) after another by an engine; earlier goals stay fixed."""
 
     instance: Instance
     search: Search
@@ -179,16 +178,16 @@ class _Pursuit:
         return reached if reached is not None and reached <= floor else None
 
     def _decide(self, goal: int, floor: int) -> int:
-        """Search for any plan at the floor, then at higher limits if that is refuted; return the proved lower bound."""
+        """Search for a plan at the lower bound or, once that is refuted, above it; return the proved lower bound."""
         # In deterministic searches, the root node of one program takes most of the work, so skip decisions.
         if goal == COST or self.search.deterministic:
             return floor
-        if not _FEWEST_DECIDED <= len(Boxes(self.instance, self._limits(goal, floor)).pairs) <= _MOST_DECIDED:
+        if not _FEWEST_DECIDED <= len(Boxes(self.instance, self._end_limits(goal, floor)).pairs) <= _MOST_DECIDED:
             return floor
         limit, step, run = floor, 1, _Run(is_decision=True, ends=self.search.clock() + _DECIDED * self._remaining_s)
         while not self.search.is_over and self.search.clock() < run.ends:
             most = self.goals.best_value(goal)
-            highest = self._limits(goal, None)[goal] if most is None else most - 1
+            highest = self._end_limits(goal, None)[goal] if most is None else most - 1
             limit = min(limit, highest)
             if limit < floor or self._solve_for(goal, floor, limit, run).status != "infeasible":
                 return floor
@@ -202,7 +201,7 @@ class _Pursuit:
         most, best = self.goals.best_value(goal), self.search.best
         if goal == COST or self.search.deterministic or self.search.is_over or best is None or most in (None, floor):
             return
-        highest = self._limits(goal, min(2 * most - floor, self.instance.pools[goal].capacity))
+        highest = self._end_limits(goal, min(2 * most - floor, self.instance.pools[goal].capacity))
         boxes = Boxes(self.instance, highest)
         if len(boxes.pairs) < _FEWEST_DECIDED:
             return
@@ -227,7 +226,7 @@ class _Pursuit:
 
             begun = self.search.clock()
             run = _Run(is_decision=False, ends=min(until, begun + _PART_S))
-            effort, is_late = self._effort(part, run), self._is_late(run)
+            effort, is_late = self._run_limits(part, run), self._is_late(run)
             self.engine(EngineRun(part, start, effort, take, self.search.log, is_late))
             return (self.search.clock() - begun) / _PART_S
 
@@ -268,18 +267,18 @@ class _Pursuit:
         return max(0.05, self.search.remaining_s - RESERVE_S)
 
     def _solve_for(self, goal: int, floor: int, most: int | None, run: _Run) -> Outcome:
-        """Run the engine for a goal (the cost or a pool's end) from `floor` to `most`; return the outcome.
+        """Run the engine for a goal (the cost or a pool's end) between the limits `floor` and `most`.
 
-        The bound in the outcome is rounded up to a whole number of units or steps.
+        Returns the outcome, whose bound is rounded up to a whole number of units or steps.
         """
-        boxes = Boxes(self.instance, self._limits(goal, most))
+        boxes = Boxes(self.instance, self._end_limits(goal, most))
         if any(not box.span for box in boxes.all):
             return Outcome("infeasible")
         minimised: Key = ("cost",) if goal == COST else ("peak", goal)
         program = self._program(boxes, goal, floor, most, None if run.is_decision else minimised)
         if (program.lower > program.upper).any():
             return Outcome("infeasible")
-        effort = self._effort(program, run)
+        effort = self._run_limits(program, run)
         if effort.nodes is not None and effort.nodes < 1:
             return Outcome("open")
         best, has_start = self.search.best, most is not None and not run.is_decision
@@ -321,8 +320,8 @@ class _Pursuit:
         if offset is not None:
             yield pool, offset
 
-    def _limits(self, goal: int, most: int | None) -> tuple[int, ...]:
-        """Return the limit of each pool's end: a proved end, `most` for the goal, or else the end in sensible plans."""
+    def _end_limits(self, goal: int, most: int | None) -> tuple[int, ...]:
+        """Return each pool's limit in units: its proved end, `most` for the goal's pool, or an end that suffices."""
         best = self.search.best
         limits = sensible_limits(self.instance, None if best is None else best.score)
         for q, end in zip(self.goals.order, self.goals.proved, strict=False):
@@ -340,7 +339,7 @@ class _Pursuit:
             return floor, self.goals.costs.max_steps if most is None else most
         return 0, self.goals.proved[0]
 
-    def _effort(self, program: IntegerProgram, run: _Run) -> EngineEffort:
+    def _run_limits(self, program: IntegerProgram, run: _Run) -> EngineEffort:
         """Return the limits of a run: seconds, or nodes if the search is deterministic."""
         gap = _GAP / program.value_of_one
         if self.search.deterministic:
@@ -364,7 +363,7 @@ def _scale(largest: int) -> int:
 
 
 def _integer_bound(bound: float, value_of_one: int) -> float:
-    """Return an engine's bound, less its tolerances, in units or cost steps and rounded up to a whole number."""
+    """Convert an engine's bound to units or cost steps, less its tolerances, and round it up to an integer."""
     if bound == -inf:
         return bound
     tolerance = 0.01 if value_of_one == 1 else 0.01 + value_of_one / 1000

@@ -115,7 +115,7 @@ def _column_value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset
 
 
 def _height(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int], q: int, t: int) -> float:
-    """Return how far the highest end in crowd (conflict set) `t` is above pool `q`'s floor, in the program's scale."""
+    """Return how far crowd `t` (a conflict set) ends above the floor of pool `q`, at least 0, in the program's unit."""
     ends = [offset[b] + boxes.all[b].size for b in boxes.crowds[t] if pool[b] == q]
     return max(0.0, max(ends, default=0) / program.scale - float(program.lower[program.at["peak", q]]))
 
@@ -134,7 +134,7 @@ def _touched_banks(boxes: Boxes, offset: list[int], q: int, b: int) -> tuple[int
 
 
 def _costly_pairs(boxes: Boxes, pool: list[int], offset: list[int]) -> list[int]:
-    """Return the numbers of the priced pairs that must pay, because their buffers share bytes or a priced bank."""
+    """Return the numbers of the priced pairs that pay, because their buffers share bytes or a priced bank."""
     return list(np.flatnonzero(cost_mask(boxes.instance, column(pool), column(offset))).tolist())
 
 

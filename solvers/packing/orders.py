@@ -1,7 +1,8 @@
-"""Orders of buffers by size, lifetime, area, conflicts and products of these, compared exactly or in bands.
+"""Orders of buffers by size, lifetime, area, conflicts or products of these, compared exactly or in bands.
 
-A band contains the values between two successive powers of a base. Inside it, another trait determines the order.
-Sorting is stable, so equal buffers keep the instance's order. No logarithms or powers are used, so all machines agree.
+A band is a range of values between two successive powers of a base. Inside a band, another trait determines the order.
+Sorting is stable, so equal buffers keep the instance's order. Neither logarithms nor powers are computed, because
+machines may round them differently.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Traits:
     """
 
     def __init__(self, instance: Instance) -> None:
+        """Start with no trait computed except sizes and traffic; the others are computed at first use."""
         self.instance = instance
         self.traffic, self.size = instance.traffic, instance.size.astype(np.float64)
         self._sorted: dict[str, I64] = {}
@@ -96,7 +98,7 @@ class Traits:
 
     @cached_property
     def busyness(self) -> F64:
-        """The traffic of each buffer divided by its size."""
+        """The traffic (bytes read and written) of each buffer, divided by its size."""
         return self.instance.traffic / self.size
 
     @cached_property

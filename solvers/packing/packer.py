@@ -23,12 +23,13 @@ _FLAT_ALIVE = 16_000
 
 
 class Packer:
-    """The packer of an instance's pools, for one thread. Setting flag[0] to 1 soon stops it.
+    """A packer of the pools of an instance, for use in one thread; setting flag[0] to 1 soon stops it.
 
-    The two buffers of each `glued` pair, which may share bytes, get the same offset if this is possible.
+    It places the two buffers of each `glued` pair, which may share bytes, at the same offset if possible.
     """
 
     def __init__(self, instance: Instance, flag: I64, glued: Iterable[tuple[int, int]] = ()) -> None:
+        """Store the arguments; the rules of a pool are prepared at its first packing."""
         self.instance, self.flag, self.glued = instance, flag, tuple(glued)
         self._bodies: dict[int, Bodies] = {}
         self._rules: dict[int, Reference[PackRules]] = {}
@@ -36,8 +37,8 @@ class Packer:
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
         """Place the buffers of `order` in pool `q`, one after another, and return their offsets in the same order.
 
-        A buffer that does not fit gets ABSENT. `order` must contain all buffers of a rigid group or none. Memory is
-        linear, because no pairs are listed.
+        A buffer that does not fit gets ABSENT. `order` must contain all buffers of a rigid group or none. Memory use is
+        linear in the number of buffers, because conflicting pairs are not listed.
         """
         if q not in self._rules:
             self._bodies[q] = Bodies(self.instance, q, self.glued)
@@ -87,11 +88,11 @@ class Packer:
 
 
 def block_width(instance: Instance) -> tuple[int, bool]:
-    """Return (the packing kernel's block width in live sets, True if the packing is flat, that is, without a tree).
+    """Return the width, in live sets, of the packing kernel's blocks, and True if the packing needs no tree over them.
 
-    A flat packing is faster if lifetimes are similar and blocks are about as long. The exception is a problem with so
-    many live buffers that one list of them costs more than a few lists of merged runs. With a tree, blocks are narrow,
-    so that few lifetimes start or end in each.
+    A packing without a tree (flat) is faster if lifetimes are similar and blocks are about as long as them. It is
+    slower if so many buffers are alive that one list of them costs more than a few lists of merged runs. With a tree,
+    blocks are narrow, so that few lifetimes start or end in each.
     """
     life = instance.end - instance.start
     m, n_sets = len(life), max(1, instance.n_live_sets)

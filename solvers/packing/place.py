@@ -13,12 +13,13 @@ from memplan.solvers.packing.sharing_decisions import SharingDecisions, is_neede
 
 
 def drop_buffers(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None = None) -> I64 | None:
-    """Return exact offsets, made from raw ones by moving buffers down one by one in their pools; None if this fails.
+    """Return exact offsets for raw ones, by moving buffers down one by one in their pools; None if this fails.
 
     Raw offsets are in units and may be fractions. Pinned buffers get their pins. All other buffers, sorted by raw
-    offset and then by position, get the lowest offset at which they overlap no earlier buffer. If pairs may share an
-    offset, or have a price if they meet, a second result keeps the pairs that share or meet in the raw offsets. The
-    better result is returned. It fails if a buffer does not fit or may not use its pool, or once flag[0] is 1.
+    offset and then by position, get the lowest offset at which they overlap no earlier buffer. If some pairs may share
+    an offset, or pay a price if they meet, a second attempt keeps the pairs together that share or meet in the raw
+    offsets; the better result is returned. An attempt fails if a buffer does not fit or may not use its pool, or once
+    flag[0] is 1.
     """
     raw = np.asarray(offset)
     is_colocated = np.array_equal(pool[instance.colocation], pool)
@@ -47,7 +48,7 @@ def _drop_buffers(packer: Packer, pool: I64, raw: npt.NDArray[np.generic]) -> I6
 
 
 def _sharing_decisions(instance: Instance, pool: I64, raw: npt.NDArray[np.float64]) -> SharingDecisions:
-    """Return the sharing decisions that raw offsets suggest: which pairs overlap, and which pairs are separate."""
+    """Return the decisions that raw offsets suggest: overlapping partners share, and separate pairs stay apart."""
     glued = []
     for i, j in share_pairs(instance):
         overlap = min(raw[i] + instance.size[i], raw[j] + instance.size[j]) - max(raw[i], raw[j])
@@ -61,12 +62,12 @@ def _sharing_decisions(instance: Instance, pool: I64, raw: npt.NDArray[np.float6
 def place(
     packer: Packer, instance: Instance, order: I64, pools: tuple[int, ...], best_fit: bool = False
 ) -> tuple[I64, I64] | None:
-    """Return (pool, offset) of each buffer, placed in `order` in the first of `pools` where it fits; or None.
+    """Place each buffer, in `order`, in the first of `pools` where it fits; return (pool, offset) of each, or None.
 
     Pinned buffers come first, then buffers with a limit on their offset, lowest limit first. The result is None if a
     buffer fits in no pool. A buffer that does not fit into a pool has no effect there, so pools are filled one after
-    another. A group that must be in one pool may fit only in part. Then the pool is packed again without this group or,
-    if there are several such groups, without half of them.
+    another. If only a part of a colocation group (which must be in one pool) fits, the pool is packed again without
+    this group. If there are several such groups, half of them are left out at a time.
     """
     pool, offset = np.zeros(len(instance), dtype=np.int64), np.full(len(instance), ABSENT)
     waiting = bounded_first(instance, order)
@@ -97,7 +98,7 @@ def bounded_first(instance: Instance, order: I64) -> I64:
 def _partial_group_mask(colocation: I64, is_left_out: Bool) -> Bool:
     """Return a mask of the buffers whose colocation group (which must be in one pool) was placed only in part.
 
-    If there are several such groups, only the later half of them is included.
+    If there are several such groups, only the half of them that comes later is in the mask.
     """
     left_out = np.unique(colocation[is_left_out])
     torn = colocation[~is_left_out & np.isin(colocation, left_out)]

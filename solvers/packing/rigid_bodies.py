@@ -14,10 +14,11 @@ from memplan.solvers.formulation.pair_rules import PairRules
 
 
 def first_multiple(step: int, modulus: int, low: int, high: int) -> int | None:
-    """Return the least k >= 0 with low <= k * step % modulus <= high, or None, for 0 <= low <= high < modulus.
+    """Return the least k >= 0 with low <= k * step % modulus <= high, or None if there is no such k.
 
-    This takes O(log modulus) steps, like Euclid's algorithm. If no multiple is in the range before the first wrap
-    around the modulus, the number of wraps is the solution of the same problem for the remainders.
+    Requires 0 <= low <= high < modulus. The function takes O(log modulus) steps, like Euclid's algorithm: if no
+    multiple is in the range before the first wrap around the modulus, the number of wraps is the solution of the same
+    problem for the remainders.
     """
     if low == 0:
         return 0
@@ -42,6 +43,7 @@ class Bodies:
     """
 
     def __init__(self, instance: Instance, q: int, glued: Iterable[tuple[int, int]] = ()) -> None:
+        """Collect the rigid groups of the instance as bodies, and join each `glued` pair if no rule forbids it."""
         self.instance, self.q = instance, q
         self._members: dict[int, list[int]] = {}
         for i in np.flatnonzero(instance.anchor != np.arange(len(instance))).tolist():
@@ -104,8 +106,7 @@ class Bodies:
     def _body_borders(self, members: list[int]) -> Iterator[tuple[int, int]]:
         """Yield (upper buffer, units that must remain of its bank) for each pair of a body that must not share a bank.
 
-        A bank must start in the gap between the two buffers, which limits how far above a border the upper one may
-        start.
+        The remaining units guarantee that a bank border lies in the gap between the two buffers of the pair.
         """
         instance, pool = self.instance, self.instance.pools[self.q]
         for i in members if pool.bank > 0 else ():
@@ -115,7 +116,7 @@ class Bodies:
                     yield j, pool.bank - gap
 
     def borders(self) -> tuple[I64, I64]:
-        """Return (first, units), which separate the buffers of one body that must not touch a common bank.
+        """Return two arrays (first, units) with the rules that separate bank partners within one body.
 
         Buffer j must start where at least units[k] units of its bank remain, for each k in first[j]:first[j + 1].
         """

@@ -1,4 +1,4 @@
-"""Decisions that constraints leave open: the pairs that share an offset, and the priced pairs that never meet."""
+"""Decisions on pairs before a packing: which pairs share an offset, and which priced pairs must not meet."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class SharingDecisions:
     parted: tuple[int, ...] = ()
 
     def packer(self, instance: Instance, flag: I64) -> Packer:
-        """Return a packer that packs an instance with these decisions."""
+        """Return a packer of the instance that follows these decisions."""
         return Packer(forbid_sharing(instance, self.parted) if self.parted else instance, flag, glued=self.glued)
 
 
 def extreme_decisions(instance: Instance) -> list[SharingDecisions]:
-    """Return the extreme decisions: all or no pairs share an offset, and all or no priced pairs may meet."""
+    """Return the extreme decisions: all or no pairs share an offset, and all or no priced pairs are kept apart."""
     pairs, soft = tuple(share_pairs(instance)), tuple(range(len(instance.priced_pairs)))
     glues: list[tuple[Pair, ...]] = [(), pairs] if pairs else [()]
     return [SharingDecisions(glued, apart) for apart in ([soft, ()] if soft else [()]) for glued in glues]
 
 
 def is_needed(instance: Instance) -> bool:
-    """Return True if an instance has pairs that may share an offset, or priced pairs."""
+    """Return True if there is something to decide: pairs that may share an offset, or priced pairs."""
     return not instance.features.isdisjoint({"sharing", "bank-weights", "reuse"})
 
 
@@ -78,9 +78,10 @@ def share_pairs(instance: Instance) -> list[Pair]:
 
 
 def forbid_sharing(instance: Instance, numbers: Sequence[int]) -> Instance:
-    """Return the instance in which the priced pairs with these numbers must not share bytes or banks, even at a price.
+    """Return the instance with prices replaced by prohibitions: the given priced pairs must not share bytes or banks.
 
-    Pairs in one rigid group are left out, because their distance is fixed.
+    `numbers` are the numbers of the pairs. Pairs within one rigid group stay as before, because their distance is
+    fixed.
     """
     chosen, priced = np.array(numbers, dtype=np.int64), instance.priced_pairs
     # Members of one rigid group have a fixed distance, so no rule can keep them apart: leave out their pairs.

@@ -1,4 +1,4 @@
-"""One search for the objective of a problem, with one deadline and one result, which the caller verifies."""
+"""One search for a problem's objective: it has one deadline and one result, which the caller must verify."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
 
 
 class OneSearch:
-    """One search for a problem's plan, which may pause after the quick (greedy) orders while its time runs on.
+    """One search for a plan, in two steps: `begin` runs the quick (greedy) orders, and `finish` the other solvers.
 
-    The profile in the options is ignored. `start` and `is_quick` are as in `solve`. `instance` is the compiled problem
-    or the core's result for it, if available. `planner` replaces the solver of the options. Raises OptionError for a
-    wrong option or for a solver that cannot solve the problem.
+    Between the steps, the search's time runs on. The profile in the options is ignored. `start` and `is_quick` are as
+    in `solve`. `instance` is the compiled problem or the core's result for it, if available. `planner` replaces the
+    solver of the options. Raises OptionError for a wrong option or for a solver that cannot solve the problem.
     """
 
     def __init__(
@@ -58,6 +58,7 @@ class OneSearch:
         instance: Instance | greedy.PlainStart | None = None,
         planner: ReferencePlanner | None = None,
     ) -> None:
+        """Set the deadline, run the core on a plain problem or compile any other problem, and prepare the search."""
         self._problem, self._options, self._control, self._start = problem, options, control, start
         is_free = options.deterministic and not control.has_deadline
         limit_s = max(SOONEST_S, HARD_STOP * options.time_limit_s) if is_free else options.time_limit_s
@@ -98,7 +99,7 @@ class OneSearch:
         self._has_begun = False
 
     def _solver_stages(self) -> list[list[registry.SolverRow]]:
-        """Return the stages of the chosen solver; a quick solve keeps one solver per stage and no engines."""
+        """Return the stages of the chosen solver; for a quick solve, only the first solver of each, and no engines."""
         wanted = stages.stages_of_solver(self._instance, self._options.solver)
         if not self._is_quick:
             return wanted
@@ -149,7 +150,7 @@ class OneSearch:
         before = self._search.best
         self._run_stages((self._solver_stages() if self._plain else self._stages)[1:])
         if self._search.best is before and self._search.stop_reason != "proved":
-            self._refuse_failure()
+            self._raise_solver_failure()
         # A failed engine leaves its work undone, so report the failure even if time is left.
         end: StopReason = "engine-failure" if self._failures else self._end
         self._search.stop("time_limit" if self._search.is_out_of_time else end)
@@ -160,11 +161,11 @@ class OneSearch:
         with watched(self._search, self._control.cancelled):
             self._failures += stages.run(self._instance, self._search, wanted, self._options.solver)
 
-    def _refuse_failure(self) -> None:
-        """Raise SolverFailedError if the chosen solver failed, because another solver's plan is no substitute."""
+    def _raise_solver_failure(self) -> None:
+        """Raise SolverFailedError if the chosen solver failed, instead of returning another solver's plan."""
         for failure in self._failures:
             if failure.solver == self._options.solver:
-                _log().warning("%s", failure)
+                _logger().warning("%s", failure)
                 way = "name another one, or none, for what suits the problem"
                 raise SolverFailedError.from_rule("solver", f"{failure.solver} failed: {failure.line}", way=way)
 
@@ -206,10 +207,10 @@ class OneSearch:
         search.offer(best.pool, best.offset, _JUDGE)
 
     def _result(self) -> SolveResult:
-        """Return the search's result, with the best assignment as a plan, or else with a plan without placements."""
+        """Return the result of the search: its best plan, or else a plan that explains why there is none."""
         self._drop_false_proof()
         for failure in self._failures:
-            _log().warning("%s", failure)
+            _logger().warning("%s", failure)
         assignment, proof = self._search.best, self._search.proof
         if assignment is None:
             plan = to_plan.plan_without_placements(self._problem, self._instance, proof)
@@ -228,8 +229,8 @@ class OneSearch:
         return SolveResult(plan, assignment, bound, elapsed_s=self._deadline.passed_s)
 
 
-def _log() -> Logger:
-    """Return the logger of memplan."""
+def _logger() -> Logger:
+    """Return memplan's logger; the module `logging` is imported only when there is something to log."""
     from logging import getLogger
 
     return getLogger("memplan")

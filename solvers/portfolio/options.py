@@ -39,8 +39,8 @@ def percentage(value: str | float) -> float | None:
     return percent
 
 
-def _accept(value: object) -> str | float | None:
-    """Validate a value of the option `accept` and return it; raises PydanticCustomError for an invalid one."""
+def _validate_accept(value: object) -> str | float | None:
+    """Return a valid value of the option `accept`; raise PydanticCustomError for an invalid one."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= float_info.max
     if not (value is None or is_number or isinstance(value, str)):
         rule = "must be fit or a percentage such as 5%, got {shown}"
@@ -55,7 +55,7 @@ def _accept(value: object) -> str | float | None:
 
 Accepted = Annotated[
     str | float | None,
-    PlainValidator(_accept),
+    PlainValidator(_validate_accept),
     WithJsonSchema(
         {
             "anyOf": [
@@ -81,7 +81,7 @@ _OTHER_PROFILES = {
 
 
 def profile_choice(value: object) -> ProfileChoice:
-    """Validate a profile, given by name or as weights of pools, also in texts such as fast=3,slow=1.
+    """Return a profile, given by name or as weights of pools (also as texts such as fast=3,slow=1), in one form.
 
     Raises OptionError for any other value.
     """
@@ -102,7 +102,7 @@ def profile_choice(value: object) -> ProfileChoice:
 
 
 def profile_or_none(value: object) -> ProfileChoice | None:
-    """Validate a profile or None; raises PydanticCustomError, as validators of model fields must."""
+    """Return a profile in one form, or None for None; raise PydanticCustomError otherwise, as pydantic requires."""
     try:
         return None if value is None else profile_choice(value)
     except OptionError as error:
@@ -119,10 +119,11 @@ Profiled = Annotated[ProfileChoice | None, PlainValidator(profile_or_none), With
 
 
 class _NamesOfSolvers:
-    """The JSON schema of solver names. It needs the names of all reference planners, so it is computed on demand."""
+    """The JSON schema of the option `solver`, computed on demand, as it lists the names of all planners."""
 
     @staticmethod
     def __get_pydantic_json_schema__(*_: object) -> dict[str, Any]:
+        """Return the schema as a list of all allowed names."""
         return {"type": "string", "enum": ["auto", *registry.BY_NAME, *reference_planners()]}
 
 
@@ -167,7 +168,7 @@ class SolveOptions(WireValue):
 
     @property
     def is_usual(self) -> bool:
-        """True if a cached plan may be the answer, because the solver is `auto` and determinism is not required."""
+        """True if the solver is `auto` and determinism is not required. Only then may a cached plan be the answer."""
         return self.solver == "auto" and not self.deterministic
 
     @property

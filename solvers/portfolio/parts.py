@@ -1,10 +1,11 @@
-"""Parts of an instance with all or no conflicts between them, planned separately and then combined.
+"""Division of an instance with one pool into parts that are planned separately and then combined.
 
-Parts without conflicts between them all start at offset 0, and the peak is the largest of their peaks. If all buffers
-of one part conflict with all buffers of another, the parts are stacked, and the peak is the sum of their peaks. This is
-exact: in any plan, no byte is used by both parts, and no buffer of one part spans bytes of the other. So closing the
-gaps that one part leaves keeps the plan of the other part valid. Both rules are applied again inside each part. A part
-that cannot be divided further is a leaf, which the portfolio plans as a separate instance.
+If no buffer of one part conflicts with a buffer of the other parts, all parts start at offset 0, and the peak is the
+largest of their peaks. If all buffers of one part conflict with all buffers of another, the parts are stacked, and the
+peak is the sum of their peaks. This is exact: in any plan, no byte is used by both parts, and no buffer of one part
+spans bytes of the other. So closing the gaps that one part leaves keeps the plan of the other part valid. Both rules
+are applied again inside each part. A part that cannot be divided further is a leaf, which the portfolio plans as a
+separate instance.
 """
 
 from __future__ import annotations
@@ -52,12 +53,14 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 class _Parts:
-    """The planner of an instance's parts, which fills `offset`.
+    """The planner of an instance's parts. It writes the offset of each buffer, in units, into `offset`.
 
-    `is_exact` is true while the sum of the parts' bounds is a bound on the whole instance.
+    `near` has a bit mask of the conflicts of each buffer. `is_exact` is true while the sum of the parts' bounds is a
+    bound on the whole instance.
     """
 
     def __init__(self, instance: Instance, search: Search, near: list[int], offset: I64) -> None:
+        """Count the buffers in leaves (indivisible parts) of several buffers, by which the time is shared."""
         self.instance, self.search, self.near, self.offset = instance, search, near, offset
         self.step = int(np.lcm.reduce(instance.alignment[0])) if len(instance) else 1
         self.is_exact = True

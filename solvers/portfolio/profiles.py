@@ -1,4 +1,4 @@
-"""Profiles for several pools: each determines the order in which the ends of pools and the cost are minimized.
+"""Profiles for several pools. A profile determines in which order the ends of the pools and the cost are minimized.
 
 For `balanced`, a first search minimizes the end of the last pool, and a second one the cost. For `size`, there is only
 the first search. For `speed`, there is only the second one, without a limit on the last pool. It starts from the best
@@ -34,7 +34,7 @@ _FILLED_AT_MOST = 2000
 
 @dataclass(frozen=True, eq=False)
 class ProfileSearch:
-    """One search of a profile: its problem, options, starting plan, and share of the remaining time."""
+    """One of the searches of a profile: its problem, options and starting plan, and its share of the remaining time."""
 
     problem: Problem
     options: SolveOptions
@@ -54,9 +54,10 @@ def solve_profile(
     is_quick: bool = False,
     watch: Callable[[Callable[[], SolveResult | None]], object] = ignore_report,
 ) -> SolveResult:
-    """Solve a problem by a profile within one time limit; raises OptionError for options that do not suit it.
+    """Solve a problem by a profile within one time limit, and return the result.
 
-    `watch` is called once per search, with a function that returns the search's best result so far.
+    `watch` is called once per search, with a function that returns the search's best result so far. Raises OptionError
+    for options that do not suit the problem.
     """
     deadline = control.deadline
     if not control.has_deadline and not options.deterministic:
@@ -81,7 +82,7 @@ def solve_profile(
 
 
 def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: Plan | None = None) -> Steps:
-    """Yield the searches of a profile one by one; the caller sends back each result. Return the profile's result."""
+    """Yield the searches of a profile in turn, receive each result by `send`, and return the profile's result."""
     weights, percent = options.weights, options.max_slowdown
     options = options.model_copy(update={"profile": None})
     if weights is not None:
@@ -123,7 +124,7 @@ def _last_end(plan: Plan) -> int:
 
 
 def _search_speed(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps:
-    """Fill the pools in order for a starting plan, unless a better one is given, and then minimize the cost."""
+    """Minimize the cost from the better of `start` and plans that fill the pools in order; yield each search."""
     filled: list[Plan] = []
     for step in _filling_searches(problem, options, start):
         try:
@@ -220,7 +221,7 @@ def _search_slowdown(problem: Problem, options: SolveOptions, percent: float, st
 
 
 def _search_balanced(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps:
-    """Minimize the peak, and then the cost among plans that use no more bytes of any pool."""
+    """Minimize the peak, and then the cost among plans that use no more bytes of any pool than the first plan."""
     first = yield ProfileSearch(problem.model_copy(update={"objective": "peak"}), options, start, 0.5)
     named: dict[str, object] = {"problem_hash": problem_hash(problem)}
     if not first.plan.placements:
@@ -277,20 +278,20 @@ def _pool_ends(problem: Problem, plan: Plan) -> list[int | None]:
 
 
 def _limit_last_pool(problem: Problem, end: int | None) -> Problem:
-    """Return the problem of minimizing the cost if the last pool has only `end` bytes; None means no limit."""
+    """Return the problem of minimizing the cost while the last pool ends at or below `end` bytes (None: no limit)."""
     wanted = replace_profile(problem, "balanced")
     last = wanted.pools[-1].model_copy(update={"size": end})
     return wanted.model_copy(update={"pools": (*wanted.pools[:-1], last)})
 
 
 def _profile_result(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
-    """Return the result of one search, marked as the result of the profile for the whole problem."""
+    """Return a search's result with the profile's name in its plan; its assignment and bound are dropped."""
     named = {"profile": profile, "problem_hash": problem_hash(problem)}
     return replace(found, plan=found.plan.model_copy(update=named), assignment=None, bound=None)
 
 
 def interim_result(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
-    """Return one search's result as the profile's result so far, without bounds, costs and proofs."""
+    """Return one search's plan as the profile's interim result, without bounds, costs and proofs."""
     if not found.plan.placements:
         return _profile_result(problem, profile, found)
     pools = tuple(
@@ -308,7 +309,7 @@ def _ends_are_least(pools: Iterable[PoolUse]) -> bool:
 
 
 def _balanced_result(problem: Problem, first: SolveResult, second: SolveResult) -> SolveResult:
-    """Return the result of `balanced`: the last pool's bound from the first search, and all else from the second."""
+    """Return the result of `balanced`: the last pool's bound from the first search, all else from the second."""
     plan = second.plan
     if not plan.placements:
         return replace(interim_result(problem, "balanced", first), stop_reason=second.stop_reason)

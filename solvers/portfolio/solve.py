@@ -60,7 +60,7 @@ def search_plan(
     control: Control = Control(),
     **named: Any,
 ) -> Plan:
-    """Return the plan of `solve` before its verification, for callers that change the plan and verify the result."""
+    """Return the plan of `solve` without its verification, for callers that change the plan and then verify it."""
     fields = SolveOptions.model_fields
     if unknown := named.keys() - fields.keys():
         raise OptionError(f"solve: {min(unknown)} {unknown_field((min(unknown),), fields)[0]}")

@@ -1,8 +1,9 @@
-"""The portfolio: stages of solvers, which run one after another within the remaining time.
+"""The portfolio: stages of solvers, which run one after another until the search is over.
 
-Greedy orders come first, and solve most real problems with proof. Then the searches run side by side. Engines run last,
-if the exact search does not suit the instance. Every stage starts from the best assignment so far, and all stop when it
-meets the bound. If an external engine makes a claim without a witness, another solver must confirm it.
+Greedy orders come first; they solve most real problems with proof. Then the searches run side by side. Engines run
+last, if the exact search does not suit the instance. Every stage starts from the best assignment so far, and all stages
+stop when an assignment meets the bound. If an external engine makes a claim without a witness, another solver must
+confirm it.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _LONGEST_LINE = 200
 
 
 class Failure(NamedTuple):
-    """A failed solver, and its error as text: the last stack frames, and the exception's type and message."""
+    """A solver that failed, with its error as text: the last stack frames, and the exception's type and message."""
 
     solver: str
     error: str
@@ -58,14 +59,15 @@ class Failure(NamedTuple):
     @property
     def line(self) -> str:
         """The last line of the error's text, limited to 200 characters."""
-        text = (self.error.strip().splitlines() or ["it did not say why"])[-1]
+        text = (self.error.strip().splitlines() or ["the solver did not say why"])[-1]
         return text if len(text) <= _LONGEST_LINE else f"{text[: _LONGEST_LINE - 3]}..."
 
 
 def stages_of_solver(instance: Instance, solver: str) -> list[list[SolverRow]]:
-    """Return the stages for an option value `solver`: those of the portfolio for "auto", else greedy and the solver.
+    """Return the stages to run for a value of the option `solver`; for "auto", they are those of the portfolio.
 
-    Raises OptionError if the solver is unknown, cannot be installed, or does not support the instance.
+    For any other solver, they are the greedy orders and this solver. A stage is a list of solvers that may run side by
+    side. Raises OptionError if the solver is unknown, cannot be imported, or does not support the instance.
     """
     if solver != "auto":
         row, first = registry.find(solver), registry.find("greedy")
@@ -100,7 +102,7 @@ def stages_of_solver(instance: Instance, solver: str) -> list[list[SolverRow]]:
 
 
 def _suits(row: SolverRow, instance: Instance) -> bool:
-    """Return True if `auto` may run a solver on an instance, judged by size, features and installed packages."""
+    """Return True if `auto` may run a solver on an instance, judged by its size, features and installed packages."""
     fits = row.at_least <= len(instance) and (row.at_most is None or len(instance) <= row.at_most)
     fits = fits and len(instance.pools) >= row.memories_at_least and row.must_have <= instance.features <= row.can
     if row.needs_mixed_alignments and not (fits and _has_mixed_alignments(instance)):
@@ -114,9 +116,9 @@ def _has_mixed_alignments(instance: Instance) -> bool:
 
 
 def run(instance: Instance, search: Search, wanted: list[list[SolverRow]], named: str | None = None) -> list[Failure]:
-    """Run stages until the search is over, and return the failures of their solvers.
+    """Run the stages in `wanted` until the search is over, and return the failures of their solvers.
 
-    An exception in a solver also gives a warning, except for the solver `named`, for which the caller raises an error.
+    If a solver raises an exception, a warning is given. For the solver `named`, the caller raises an error instead.
     """
     failures: list[Failure] = []
     for stage in wanted:
@@ -162,7 +164,7 @@ def _run_solver(
     except Exception as error:  # noqa: BLE001 - a fault of one solver must not end the solve
         # The caller raises an error for the named solver, so do not warn: filters may turn warnings into errors.
         if row.name != named:
-            message = f"a fault of solver {row.name}, without which the others go on: {type(error).__name__}: {error}"
+            message = f"a fault of solver {row.name}; the search continues without it: {type(error).__name__}: {error}"
             warnings.warn(message, SolverFaultWarning, stacklevel=2)
         failures.append(Failure(row.name, traceback.format_exc(limit=-3)))
 

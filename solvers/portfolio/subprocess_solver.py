@@ -73,11 +73,11 @@ def _next_message(child: ChildProcess) -> tuple[Any, ...]:
     try:
         message = child.answer()
     except EOFError:
-        raise EngineError(f"its process ended early, with status {child.wait()}") from None
+        raise EngineError(f"the solver's process ended early, with status {child.wait()}") from None
     except (ValueError, TypeError) as error:
-        raise EngineError(f"its answers cannot be read: {error}") from error
+        raise EngineError(f"the solver's messages cannot be read: {error}") from error
     if not isinstance(message, tuple) or message[:1] not in _WORDS:
-        raise EngineError(f"its answers cannot be read: {message!r:.60}")
+        raise EngineError(f"the solver's messages cannot be read: {message!r:.60}")
     return message
 
 

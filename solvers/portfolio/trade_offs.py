@@ -1,7 +1,7 @@
 """Trade-offs between pools: the least weighted sum of their ends, and the smallest slow pool at a limited slowdown.
 
-Both solve a sequence of problems with smaller and smaller pools. So all solvers, proofs and the verifier are used
-unchanged.
+Both are found by solving a sequence of problems with smaller and smaller pools, so all solvers, proofs and the verifier
+are used unchanged.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ SEARCHES_AT_MOST = 256
 
 @dataclass(eq=False)
 class WeightedEnds:
-    """The search for the least weighted sum of the pools' ends, by branching on regions (ranges of the ends).
+    """The search for the least weighted sum of the pools' ends, by branching on regions (ranges of ends).
 
-    A region contains the ends from `low` to `high`. Once its best plan is known, a plan with a smaller sum must have a
-    smaller end in some pool. So the rest of the region is divided by the heaviest pool whose end is smaller. The best
-    sum so far limits all ends.
+    A region contains all ends from `low` to `high`. Once the best plan of a region is known, a plan with a smaller sum
+    must have a smaller end in some pool. So the rest of the region is divided into one region per pool, the heaviest
+    pool first: its end is smaller there, while heavier pools end no lower than in the plan. The best sum so far limits
+    all ends.
     """
 
     problem: Problem
@@ -56,6 +57,7 @@ class WeightedEnds:
         return weighted
 
     def __post_init__(self) -> None:
+        """Compute the unit of the ends, and the least total of the pools' ends in bytes."""
         instance = compile_problem(self.problem)
         self.unit = instance.unit
         self.total = lower_bound(instance).total * instance.unit
@@ -80,7 +82,7 @@ class WeightedEnds:
                 yield self._capped_problem(high), low, high
 
     def take(self, plan: Plan, low: Ends, high: Ends) -> None:
-        """Record the plan found in a region, and add what remains of the region as new regions."""
+        """Record the plan that was found in a region, and queue those parts of it that may have a better plan."""
         if plan.status == "infeasible":
             return
         self.n_open += plan.status != "optimal"
@@ -102,11 +104,11 @@ class WeightedEnds:
             heapq.heappush(self.regions, (value, low, high))
 
     def _weighted_sum(self, ends: Ends) -> Fraction:
-        """Return the sum of weight * end over the pools, exactly."""
+        """Return the exact weighted sum of the given ends: weight * end, summed over the pools."""
         return sum((weight * Fraction(end) for weight, end in zip(self.weights, ends, strict=True)), Fraction(0))
 
     def _min_sum(self, low: Ends, high: Ends) -> Fraction | float:
-        """Return a lower bound on the sum in a region, where the ends must provide the bytes that are alive at once."""
+        """Return a lower bound on the sum in a region, where the ends add up to at least the bytes alive at once."""
         if any(least > most for least, most in zip(low, high, strict=True)):
             return inf
         missing, least_sum = max(0.0, self.total - sum(low)), self._weighted_sum(low)
@@ -116,7 +118,7 @@ class WeightedEnds:
         return least_sum if missing == 0 else inf
 
     def _end_limits(self, low: Ends, high: Ends) -> Ends:
-        """Return, for each pool, the largest end in a region that still allows a sum below the best one."""
+        """Return, for each pool, the largest end with which a plan in the region could still beat the best sum."""
         if self.value == inf:
             return high
         spare = Fraction(self.value) - self._weighted_sum(low)

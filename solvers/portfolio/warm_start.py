@@ -36,10 +36,10 @@ def assignment_of(
 def mended_assignment(
     problem: Problem, instance: Instance, placements: PlacementTable, flag: I64 | None = None
 ) -> tuple[I64, I64] | None:
-    """Return an assignment derived from placements of which some are missing or invalid.
+    """Return an assignment derived from known placements, some of which may be missing or invalid.
 
-    Buffers stay in their pools where allowed, and keep the order of their offsets. Each moves down to the lowest free
-    offset. Buffers without an old offset come last. Returns None if a buffer does not fit in this order, or once
+    Buffers stay in their pools where allowed, and keep the order of their offsets; each moves down to the lowest free
+    offset. Buffers without a known offset come last. Returns None if a buffer does not fit in this order, or once
     flag[0] is not 0.
     """
     at = np.array([placements.row_of.get(name, ABSENT) for name in problem.buffers.ids], dtype=np.int64)

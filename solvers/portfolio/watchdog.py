@@ -43,7 +43,7 @@ class _Watcher:
                 del self._running[search]
 
     def _check_repeatedly(self) -> None:
-        """Check the running searches regularly, and end once there have been none for a while."""
+        """Check the running searches regularly, and end the thread once no search has been running for a while."""
         idle_since = time.monotonic()
         while True:
             time.sleep(_LOOK_EVERY_S)

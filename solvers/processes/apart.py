@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 
 class _WorkThread(threading.Thread):
-    """A thread whose work may be abandoned, which `is_abandoned` records."""
+    """A thread that runs work which may be abandoned; `is_abandoned` is True afterwards."""
 
     is_abandoned = False
 
@@ -29,9 +29,9 @@ _writing = threading.Lock()
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Protect the writing of a file, so that work is abandoned only before or after it.
+    """Protect the writing of a file in the block from being interrupted when its work is abandoned.
 
-    Work that was abandoned already ends here, by SystemExit, instead of writing the file.
+    If the work was abandoned before the block, SystemExit ends its thread instead, and nothing is written.
     """
     with _writing:
         if getattr(threading.current_thread(), "is_abandoned", False):
@@ -42,10 +42,10 @@ def writing() -> Iterator[None]:
 def run_in_thread(
     work: Callable[[], Result], meanwhile: Callable[[], None] | None = None, left_s: Callable[[], float] = lambda: inf
 ) -> Result:
-    """Run `work` in a thread and return its result or raise its error; call `meanwhile` several times a second.
+    """Return the result of `work()`, which runs in a new thread, or raise its error; meanwhile, call `meanwhile()`.
 
-    The main thread handles signals, so it must not be inside a kernel when a signal arrives. Once `left_s` returns 0,
-    the work is abandoned and TimeoutError raised.
+    The calling thread waits outside of kernels, so that it can handle signals at once. It calls `meanwhile()` several
+    times a second. Once `left_s()` returns 0, the work is abandoned and TimeoutError is raised.
     """
     results: list[Result] = []
     errors: list[BaseException] = []

@@ -1,7 +1,7 @@
-"""The parent's side of a child process that may be killed: its task, its messages, and its end.
+"""The parent's side of a child process: it sends tasks, reads messages, and kills the child at a limit.
 
 A child has its own process group, so that its descendants end with it. It stays in the session of its parent, because
-niceness counts only within a session. The task is pickled, because this process creates it. Messages from the child are
+niceness counts only within a session. Tasks are pickled, because this process creates them. Messages from the child are
 JSON with arrays and never pickles, because untrusted input may influence them.
 """
 
@@ -47,9 +47,10 @@ def command(module: str) -> list[str]:
 def start_module(
     module: str, environment: Mapping[str, str] | None, complaints: IO[bytes] | int | None, line: int | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start a module of memplan in its own process group, with an environment without secrets.
+    """Start a module of memplan in its own process group, with an environment that holds no secrets.
 
-    The parent communicates by pipes, or by the socket `line` if it is given.
+    The parent communicates with it by pipes or, if `line` is given, by the socket with this descriptor. `complaints`
+    receives its stderr.
     """
     return subprocess.Popen(
         command(module),
@@ -63,7 +64,7 @@ def start_module(
 
 @dataclass
 class ForkedProcess:
-    """A forked process: its id, its pipes, and its exit status, which is None while it runs."""
+    """A child process that was forked: its id, its pipes, and its exit status, which is None while it runs."""
 
     pid: int
     stdin: IO[bytes]
@@ -72,12 +73,13 @@ class ForkedProcess:
 
 
 class ChildProcess:
-    """A child process that runs a module until the block ends or a limit is exceeded, which `stopped_by` then names.
+    """A child process that runs a module until the `with` block ends or a limit is exceeded.
 
     It is killed once `is_over()`, which a thread calls, returns True, or once it uses more than `most_bytes` of memory.
-    Then its messages end. A child with several tasks gets new limits by `limit` for each. The CPU time and the peak
-    memory of the child and its descendants are known once it has ended. Its environment has the harmless variables of
-    this process and those in `environment`. `niceness` is added to the niceness of this process.
+    `stopped_by` then names the limit, and its messages end. A child with several tasks gets new limits by `limit` for
+    each task. The CPU time and the peak memory of the child and its descendants are known once it has ended. Its
+    environment has the harmless variables of this process and those in `environment`. `niceness` is added to the
+    niceness of this process.
     """
 
     stopped_by: Literal["over", "memory"] | None = None
@@ -93,6 +95,7 @@ class ChildProcess:
         complaints: IO[bytes] | int | None = None,
         niceness: int = 0,
     ) -> None:
+        """Start the child or adopt a forked process, set its niceness, and start the thread that checks its limits."""
         self._popen = module if isinstance(module, ForkedProcess) else start_module(module, environment, complaints)
         if niceness and sys.platform != "win32":
             os.setpriority(os.PRIO_PROCESS, self._popen.pid, os.nice(0) + niceness)
@@ -103,7 +106,7 @@ class ChildProcess:
         self._reaping = threading.Lock()
         self._closing, self._is_limited = threading.Event(), threading.Event()
         self.limit(is_over, most_bytes)
-        threading.Thread(target=self._watch, daemon=True).start()
+        threading.Thread(target=self._enforce_limits, daemon=True).start()
 
     @property
     def pid(self) -> int:
@@ -183,8 +186,8 @@ class ChildProcess:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _watch(self) -> None:
-        """Check the child regularly, and kill it once it exceeds a limit."""
+    def _enforce_limits(self) -> None:
+        """Check the child regularly in a thread, and kill it once it exceeds a limit."""
         while self._is_limited.wait() and not self._closing.is_set():
             is_over, most_bytes = self._limits
             if is_over is not None and is_over():
@@ -209,7 +212,7 @@ class ChildProcess:
             os.killpg(self.pid, signal.SIGKILL)
 
     def has_ended(self) -> bool:
-        """Return True once the child has exited or was killed, and record its exit status."""
+        """Return True once the child has exited or was killed; its exit status is then recorded."""
         with self._reaping:
             if sys.platform == "win32":
                 return self._popen.poll() is not None
@@ -247,7 +250,7 @@ def memory_in_use(pid: int, *, is_fork: bool = False) -> int:
 
 
 def _child_ids(pid: int) -> Iterator[int]:
-    """Yield the ids of a process's children, or none where the system does not list them.
+    """Yield the ids of a process's children, as Linux lists them; on other systems, yield none.
 
     Scanning all processes instead would take milliseconds.
     """

@@ -1,4 +1,4 @@
-"""Temporary folders of processes that may be killed. Their names contain the process id, to find leftovers."""
+"""Temporary folders named after their process, so that the folders of killed processes can be removed later."""
 
 from __future__ import annotations
 

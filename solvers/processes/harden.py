@@ -1,6 +1,6 @@
-"""Hardening of a process that needs fewer rights than its parent: no secrets, privileges or writable files.
+"""Hardening of a process that reads untrusted files: it gives up secrets, privileges and the right to write files.
 
-If a malicious file takes control of the process that reads it, there is nothing to read and nowhere to write.
+If a malicious file takes control of the process, there is nothing to read and nowhere to write.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The child's side of a child process: its task, the pipe to its parent, and its end together with the parent."""
+"""The child's side of a child process: it reads tasks, sends messages, and ends when its parent ends."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from memplan.solvers.processes.harden import forbid_new_privileges
 
 
 class Parent:
-    """The connection of a child process to its parent, with which it ends; output of libraries is sent to stderr.
+    """The connection of a child process to its parent. The process ends with its parent.
 
-    `task` is the parent's first task, and `answers` the pipe to the parent. `niceness` is added to that of this
-    process, which cannot gain privileges. A process that `is_kept` has no first task: it waits for each task by
-    `next_task`, and ends after the last one.
+    `task` is the parent's first task, and `answers` the pipe to the parent; libraries print to stderr instead.
+    `niceness` is added to the niceness of this process, which cannot gain privileges. A process that `is_kept` has no
+    first task: it waits for each task by `next_task`, and ends after the last one.
     """
 
     def __init__(self, niceness: int = 0, *, is_kept: bool = False) -> None:
+        """Give up the right to gain privileges, redirect stdout to stderr, and read the first task."""
         forbid_new_privileges()
         self.answers: IO[bytes] = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
@@ -45,7 +46,7 @@ class Parent:
         arrays: list[npt.NDArray[Any]] = []
 
         def encode_value(value: Any) -> object:
-            """Return a value for JSON; an array is replaced by its type and shape, and its bytes are collected."""
+            """Return a value for JSON; an array becomes its type and shape, and its bytes are collected for later."""
             if isinstance(value, Mapping):
                 return [*value.items()]
             arrays.append(np.asarray(value))

@@ -38,12 +38,12 @@ def max_threads() -> int | None:
 
 
 def solvers_beside(count: int) -> int:
-    """Return how many of `count` solvers run in parallel: all or, with a thread limit, at most half of that limit."""
+    """Return how many of `count` solvers may run side by side: all or, with a thread limit, at most half of it."""
     most = max_threads()
     return count if most is None else min(count, max(1, most // 2))
 
 
 def threads_of_one() -> int:
-    """Return the number of threads for one multithreaded solver: one per processor, or the rest of a thread limit."""
+    """Return the threads for one multithreaded solver: one per processor, or what a thread limit leaves for it."""
     most = max_threads()
     return processors() if most is None else most - max(1, most // 2) + 1

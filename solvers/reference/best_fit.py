@@ -1,4 +1,4 @@
-"""Best fit over time, as in MLIR and ONNX Runtime: in order of start, each buffer gets the smallest free gap."""
+"""Best fit over time, as in MLIR and ONNX Runtime: in order of start, each buffer gets the smallest gap that fits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, 
 
 
 def placed_by_start(problem: Problem, stop_check: StopCheck, block: int = 1) -> PlannerAnswer:
-    """Return placements of all buffers, made in order of their start times, in blocks of `block` bytes.
+    """Return offsets of all buffers in the first pool, in order of start time; sizes are rounded up to `block` bytes.
 
     Each buffer gets the smallest gap between live buffers that is large enough. The last gap ends at the highest end so
     far.
@@ -30,10 +30,10 @@ def placed_by_start(problem: Problem, stop_check: StopCheck, block: int = 1) -> 
 
 
 def _best_fit_offset(taken: Iterable[tuple[int, int]], size: int, each: int, top: int) -> int:
-    """Return the aligned start of the smallest gap between `taken` ranges that has space for `size` bytes.
+    """Return the start of the smallest gap between `taken` ranges that has space for `size` bytes.
 
-    Of equal gaps, the lowest is chosen. The last gap ends at `top`. If no gap is large enough, the aligned end of the
-    last range is returned.
+    Starts are multiples of `each`. Of equal gaps, the lowest is chosen. The last gap ends at `top`. If no gap is large
+    enough, the result is the end of the last range, rounded up.
     """
     at, gaps = 0, []
     for low, high in taken:

@@ -48,7 +48,7 @@ def reference_plan(problem: Problem, instance: Instance, planner: ReferencePlann
     broken = _rules_explanation(problem, planner, placements)
     if broken is not None:
         return _result_without_plan(problem, instance, search, broken)
-    return _valid_result(problem, instance, planner, search, placements)
+    return _result_of_placements(problem, instance, planner, search, placements)
 
 
 def check_features(problem: Problem, instance: Instance, planner: ReferencePlanner) -> None:
@@ -61,7 +61,8 @@ def check_features(problem: Problem, instance: Instance, planner: ReferencePlann
 def needed_features(problem: Problem, instance: Instance) -> frozenset[str]:
     """Return the features that a planner must support to plan a problem.
 
-    Holes between lifetimes count only if a buffer's own row has them, not if they come from its aliases.
+    Holes (gaps between lifetimes) count only if a single buffer has them, not if they come from the lifetimes of its
+    aliases.
     """
     has_holes = bool((np.diff(problem.buffers.first) > 1).any())
     return instance.features if has_holes else instance.features - {"holes"}
@@ -95,7 +96,7 @@ def _failure_explanation(problem: Problem, planner: ReferencePlanner, placed: Pl
 
 
 def _places_by_position(problem: Problem, placed: PlannerAnswer) -> dict[int, tuple[int, int]]:
-    """Return the (pool, offset) of all buffers by position, where a carried buffer follows its carrier."""
+    """Return (pool, offset) of each placed buffer by position; a carried buffer without a place follows its carrier."""
     placements = dict(placed.placements)
     for i, (carrier, distance) in carriers(problem).items():
         if i not in placements and carrier in placements:
@@ -127,10 +128,10 @@ def _rules_explanation(problem: Problem, planner: ReferencePlanner, placements: 
     return Explanation(message=message, buffers=tuple(dict.fromkeys(name for name in named if name is not None)))
 
 
-def _valid_result(
+def _result_of_placements(
     problem: Problem, instance: Instance, planner: ReferencePlanner, search: Search, placements: PlacementTable
 ) -> SolveResult:
-    """Return the result of a search for placements that satisfy all rules."""
+    """Return the result of a search for a reference planner's placements, which satisfy all rules."""
     cost = None
     if problem.objective == "cost":
         source = instance.source

@@ -89,7 +89,7 @@ def _read_placements(where: str, problem: Problem, answer: dict[str, Any]) -> Pl
 
 
 def rows_of(problem: Problem, answer: object) -> list[tuple[int, int, int]]:
-    """Return (buffer position, pool position, offset) for each placement in a planner's return value.
+    """Convert the return value of a caller's planner to a row (buffer position, pool position, offset) per placement.
 
     Raises OptionError if the value has another form.
     """
@@ -107,7 +107,7 @@ def rows_of(problem: Problem, answer: object) -> list[tuple[int, int, int]]:
 
 
 def _validated_row(problem: Problem, name: object, place: object) -> tuple[int, int, int]:
-    """Return (buffer position, pool position, offset) of one placement; raises OptionError if it is invalid."""
+    """Return one placement as (buffer position, pool position, offset); raise OptionError if it is invalid."""
     if not isinstance(name, (int, str)) or name not in problem.index:
         raise OptionError(f"must place buffers of the problem, got {excerpt(name)}")
     pair = place if isinstance(place, (tuple, list)) else (problem.pools[0].name, place)

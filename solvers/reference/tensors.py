@@ -1,4 +1,4 @@
-"""A problem in the form that planners of other systems read, and the form of their answers."""
+"""Problems as tensors, which is the form that planners of other systems read, and the form of their answers."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ _OFTEN = 1 << 12
 
 @dataclass(frozen=True)
 class Tensor:
-    """A buffer together with the buffers that it carries (places inside or near it); alive in the steps [start, end).
+    """A buffer as planners of other systems see it, alive in the steps [start, end), or never if end < start.
 
-    It is never alive if end < start. `position` is its row in the problem. `pools` are the numbers of the allowed
-    pools, best first. `offset` is its pinned offset, or None.
+    It represents also the buffers that it carries: aliases inside it, and buffers that are `relative` to it. `position`
+    is its row in the problem. `pools` are the numbers of the allowed pools, best first. `offset` is its pinned offset,
+    or None.
     """
 
     position: int
@@ -82,7 +83,7 @@ def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
 
 
 def tensors(problem: Problem, stop_check: StopCheck = lambda: None) -> list[Tensor]:
-    """Return the buffers that are not carried, in order, with lifetimes that cover those of the buffers they carry."""
+    """Return the buffers that no other buffer carries, in order; lifetimes include those of the buffers carried."""
     table = problem.buffers
     carried = carriers(problem)
     spans: dict[int, tuple[int, int]] = {}

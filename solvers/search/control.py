@@ -22,9 +22,10 @@ _LEAST_S = 0.02
 
 
 class Deadline(NamedTuple):
-    """The start and the end of a request on the clock time.monotonic(); the end `at` may be infinite.
+    """The start and the end of a request as times of time.monotonic(); the end `at` may be infinite.
 
-    A deadline is pickled as seconds passed and left, because clocks of other machines have other zeros.
+    A deadline is pickled as the seconds passed and the seconds left, because this clock starts elsewhere on another
+    machine.
     """
 
     began: float
@@ -61,6 +62,7 @@ class Deadline(NamedTuple):
         return Deadline(self.began, max(self.began, self.at - by_s))
 
     def __reduce__(self) -> tuple[Callable[[float, float], Deadline], tuple[float, float]]:
+        """Pickle the seconds passed and left instead of the times, which are wrong on the clock of another machine."""
         return Deadline.from_parts, (self.passed_s, self.remaining_s)
 
 
@@ -90,10 +92,10 @@ class Control:
 
     - `deadline`: the time at which the answer is due; infinite until the call begins, if only its time limit decides.
     - `cancelled`: an event that ends the search early, with the best answer so far.
-    - `report`: is called with each progress report, a JSON object for a question or Progress for a solve.
+    - `report`: a function that receives each progress report, a JSON object for a question or Progress for a solve.
     - `is_local`: True if the caller runs this process and may name code to run.
-    - `note`: is called with each valid answer, which is used if the call is abandoned.
-    - `counted_s`: the time limit as counted work; then no clock except the caller's decides.
+    - `note`: a function that receives each valid answer, for use if the call is abandoned.
+    - `counted_s`: the time limit as counted work, or None. With it, only the caller's clock may end the call.
     - `raised`: the flag, an array (1,), that compiled loops poll to stop.
     - `work_left`: the work that is left, as an array (1,), if work is counted.
     """
@@ -121,7 +123,7 @@ class Control:
 
     @property
     def has_deadline(self) -> bool:
-        """True if the call has a finite deadline, so that a clock may end it."""
+        """True if the call has a finite deadline, so that the clock may end it."""
         return self.deadline.at < inf
 
     @property
@@ -131,7 +133,7 @@ class Control:
 
     @property
     def remaining_s(self) -> float:
-        """The seconds left, at least enough for a small problem, or the whole limit if work is counted."""
+        """The seconds left: at least enough for a small problem; the whole limit in seconds if work is counted."""
         return self.counted_s if self.counted_s is not None else max(_LEAST_S, self.deadline.remaining_s)
 
     @property
@@ -152,7 +154,7 @@ class Control:
 
     @contextmanager
     def search_control(self, work_per_s: int) -> Iterator[Self]:
-        """Yield the control of a search, with its own flag; `work_per_s` is the number of work units in a second."""
+        """Yield the control of a search inside this call, with its own flag; a second is `work_per_s` units of work."""
         work = _ENDLESS if self.counted_s is None else int(self.counted_s * work_per_s)
         # Only a clock or a cancellation sets the flag, so counted work never stops a kernel halfway.
         # Searches stop by counted work instead, and check it between loops, so they always end at the same point.
@@ -165,7 +167,7 @@ class Control:
             self.work_left[0] -= work
 
     def limit_to(self, limit_s: float) -> Self:
-        """Return the control of a part of the call, with its own time limit and without the callback `note`."""
+        """Return the control of a part of the call: limited to `limit_s` seconds, and without the callback `note`."""
         counted_s = None if self.counted_s is None else min(limit_s, self.counted_s)
         deadline = Deadline.from_limit(min(limit_s, self.deadline.remaining_s))
         return replace(self, deadline=deadline, counted_s=counted_s, note=None)

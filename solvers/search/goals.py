@@ -1,4 +1,4 @@
-"""The goals of an objective in order of priority: their proved and best values, and bounds on them as scores."""
+"""The goals of an objective in order of priority, with their proved values, best values and bounds."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Goals:
     """
 
     def __init__(self, instance: Instance, search: Search, costs: Costs | None) -> None:
+        """List the goals in order of priority, and store the search's initial bound on each."""
         self.instance, self.search, self.costs = instance, search, costs
         self.has_cost = costs is not None
         self.order = [COST] * self.has_cost + list(reversed(range(len(instance.pools))))
@@ -30,9 +31,9 @@ class Goals:
         self._initial_ends = tuple(int(end) for end in search.bound[self.has_cost :])
 
     def pursue(self, least: Callable[[int], int | None]) -> bool:
-        """Minimize the unproved goals in order by `least(goal)`; return False if one of them cannot be proved.
+        """Minimize the goals that are not proved yet, in order; return False once one of them cannot be proved.
 
-        `least` returns the proved minimum of a goal (the cost or a pool's end), or None.
+        `least(goal)` returns the proved minimum of a goal (the cost or a pool's end), or None.
         """
         for goal in self.order[len(self.proved) :]:
             value = least(goal)
@@ -52,7 +53,7 @@ class Goals:
         return used_ends(self.instance, best.pool, best.offset)[goal]
 
     def first_bound(self) -> int:
-        """Return the initial bound on the next unproved goal; 0 if a proved goal is above its own initial bound."""
+        """Return the initial bound on the next unproved goal; 0 unless all proved goals equal their initial bounds."""
         if self.has_cost and not self.proved:
             return 0
         ends = tuple(self.proved[self.has_cost :])

@@ -64,6 +64,7 @@ class Search:
     children: WeakSet[Search] = field(default_factory=WeakSet)
 
     def __post_init__(self, known: Bound | None) -> None:
+        """Compute the live-set bound unless it is `known`, and stop at once if it proves that nothing fits."""
         self._lock = threading.RLock()
         self.proof = lower_bound(self.instance) if known is None else known
         if self.proof.nothing_fits is not None:
@@ -93,7 +94,7 @@ class Search:
 
     @property
     def counts_processor(self) -> bool:
-        """True if the search's clock counts processor time, which passes more slowly than the wall clock of engines."""
+        """True if the search's clock counts processor time, whereas engines measure the time of the wall clock."""
         return self.clock is not time.monotonic
 
     def stop(self, reason: StopReason) -> None:
@@ -158,9 +159,9 @@ class Search:
 
     @property
     def _is_settled(self) -> bool:
-        """True if a deterministic search has ended with an accepted plan, so that further plans are refused.
+        """True if a deterministic search has ended with an accepted plan, after which all further plans are refused.
 
-        Only an engine that was not stopped in time could still offer one.
+        An engine that was not stopped in time could still offer a plan, and the result would depend on chance.
         """
         return self.deterministic and self.stop_reason == "accepted"
 
@@ -204,7 +205,7 @@ class Search:
                 self.stop("accepted")
 
     def _gap(self, best: Assignment) -> float | None:
-        """Return the relative gap of the first goal in the best plan; None if its bound is 0 and not reached."""
+        """Return by what fraction the best plan's first goal exceeds its bound; None if only the bound is 0."""
         if len(best.score) == 1:
             return self.progress().gap
         value, least = best.score[0], self.bound[0]

@@ -13,7 +13,7 @@ from memplan.planner.model.plan import Disturbance, Plan, StopReason
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assignment:
-    """The pool and the offset, in units, of each buffer of an instance; `by` is the solver that found them."""
+    """The pool and the offset, in units, of each buffer of an instance; `by` names the solver that found them."""
 
     pool: I64
     offset: I64
@@ -42,8 +42,8 @@ class SolveResult:
     ) -> Plan:
         """Return the plan with its stop reason and, unless the search is deterministic, its time.
 
-        The time is that of the solve, or `elapsed_s`. A deterministic plan states whether it is reproducible; any other
-        plan states whether an engine failed. `more` has further fields to set.
+        The time is that of the solve, or `elapsed_s`. A deterministic plan also states whether it is reproducible; any
+        other plan states whether an engine failed. `more` has further fields to set.
         """
         update: dict[str, object] = {"stop_reason": self.stop_reason, "wall_time_s": None, **more}
         if deterministic:
@@ -55,7 +55,7 @@ class SolveResult:
 
     @property
     def _disturbed_by(self) -> Disturbance | None:
-        """The event (time limit, cancellation or failed engine) because of which the result may not repeat, or None."""
+        """The event (time limit, cancellation, failed engine) that may change a repeated solve's result, or None."""
         if self.stop_reason == "time_limit" or self.stop_reason == "cancelled":
             return self.stop_reason
         return "engine-failure" if self.has_failures else None
@@ -75,7 +75,7 @@ class Progress(NamedTuple):
 
     @property
     def gap(self) -> float | None:
-        """The relative gap between the peak and the lower bound, or None if it is unknown or infinite."""
+        """How far the peak is above the lower bound, as a fraction of the bound; None if it is unknown or infinite."""
         if self.peak is None or (self.lower_bound == 0 and self.peak > 0):
             return None
         return self.peak / self.lower_bound - 1 if self.lower_bound else 0.0

@@ -80,7 +80,7 @@ def _unplaceable_explanation(problem: Problem, i: int) -> Explanation:
 
 
 def _lack_explanation(problem: Problem, instance: Instance, witness: Witness) -> Explanation:
-    """Return the explanation for a pool that is too small for a set of buffers that must not overlap."""
+    """Return the explanation for a pool that is too small for a set of buffers that must not share bytes."""
     assert witness.pool is not None
     assert witness.missing is not None
     pool = problem.pools[witness.pool]
@@ -162,9 +162,10 @@ def make_plan(
 
 
 def gap_of(goals: Iterable[tuple[float, float | None]]) -> float | None:
-    """Return the relative gap of the first goal whose value differs from its bound; `goals` are pairs (value, bound).
+    """Return how far the first goal that differs from its bound is above it, as a fraction of the bound.
 
-    The result is 0 if all goals are at their bounds, and None if the bound of that goal is 0 or unknown.
+    `goals` are pairs (value, bound), most important first. The result is 0 if all goals equal their bounds, and None if
+    that first bound is 0 or unknown.
     """
     for value, least in goals:
         if least is None or value > least:

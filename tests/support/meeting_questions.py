@@ -145,7 +145,7 @@ def proof_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Counte
         return
     found = memplan.certify(problem, plan, time_limit_s=_SECONDS, proof_s=_SECONDS / 2)
     said = f"{found.reason or ''} {found.left_open or ''}"
-    if "is not so" in said or "does not accept" in said:
+    if "claim is false" in said or "refuses the proof" in said:
         yield f"certify: {said.strip()}, of a plan that brute force says the same of"
     if not found.text:
         tally["without a certificate"] += 1

@@ -67,7 +67,7 @@ def test_solution_files_of_solvers_are_read_as_plans_and_may_omit_zeros(form: st
     [
         (
             b"Infeasible - objective value 0.0\n",
-            "^must have the values of columns such as o_a, .* got none; give",
+            "^must have the values of columns such as o_a, .* got none; give a solution",
         ),
         (solution_bytes(HIGHS, {"o_a": "0.5"}), "^o_a: must be an integer of at least 0, got 0.5$"),
         (solution_bytes(HIGHS, {"o_a": "-1"}), "^o_a: must be an integer of at least 0, got -1"),

@@ -137,7 +137,7 @@ def test_a_crash_of_one_solver_does_not_stop_the_others() -> None:
     for portfolio in ([[faulty], [GREEDY]], [[GREEDY], [faulty, false_claims.row("waits")]]):
         search = search_for(RING)
         ender = SolverRow("ender", "ends the search", "tests.support.false_claims:ends")
-        with pytest.warns(SolverFaultWarning, match="^a fault of solver faulty, .*: No module named 'no_such_module'"):
+        with pytest.warns(SolverFaultWarning, match="^a fault of solver faulty; .*: No module named 'no_such_module'"):
             failures = stages.run(RING, search, [*portfolio[:-1], [*portfolio[-1], ender]])
         assert len(failures) == 1
         assert "Traceback" in failures[0].error

@@ -115,7 +115,7 @@ def test_an_isolated_solver_ends_when_its_parent_is_killed(tmp_path: Path) -> No
     ("function", "message", "by"),
     [
         ("offers_then_raises", r"^offers_then_raises: (.|\n)*RuntimeError: the engine fell over", "raiser"),
-        ("is_killed", r"^is_killed: its process ended early, with status -9$", "victim"),
+        ("is_killed", r"^is_killed: the solver's process ended early, with status -9$", "victim"),
     ],
 )
 def test_an_exception_or_a_kill_is_an_engine_error_and_earlier_assignments_count(
