@@ -16,7 +16,7 @@ def liveness(line: CommandLine) -> int:
     answer = answer_of_call(call)
 
     def problem(path: str) -> bytes:
-        """Return the bytes of the problem, as CSV if the path has this suffix, else as JSON."""
+        """Return the bytes of the problem in CSV if `path` ends in .csv, otherwise in JSON."""
         return write_problem(answer.problem, format="csv" if path.lower().endswith(".csv") else "json")
 
     write_answer(call, answer, dict.fromkeys(line.command.forms, problem), says_lines=True)

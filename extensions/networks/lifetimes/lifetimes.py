@@ -55,7 +55,7 @@ class Reading(WireValue):
 
     @property
     def way(self) -> ReadingKind:
-        """The two options that determine how lifetimes are derived: `liveness` and `temporaries`."""
+        """The pair (`liveness`, `temporaries`), which determines how lifetimes are derived."""
         return self.liveness, self.temporaries
 
 
@@ -94,7 +94,7 @@ def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVa
 def _lifetimes_by_reading(
     timeline: ProgramTimeline, root: int, accesses: list[Use], usage: Lifetime, scope: Lifetime
 ) -> dict[ReadingKind, Lifetime]:
-    """Return a variable's lifetime in each reading; with lifted temporaries, it may span a whole call or operation."""
+    """Extend the lifetimes `usage` and `scope` to all readings; lifted ones may last a whole call or operation."""
     row = timeline.variables[root]
     whole = (
         _lifted_span(timeline, row.activation, accesses) if row.role == "temporary" and not row.is_persistent else None
@@ -112,7 +112,7 @@ def _lifetimes_by_reading(
 
 
 def _lifted_span(timeline: ProgramTimeline, activation: int, uses: list[Use]) -> Lifetime | None:
-    """Return the time of the call that owns a temporary, or of the only operation whose body uses it, or None."""
+    """Return the time of the owning call or, in the entry, of the only operation that uses the variable; else None."""
     stretch = timeline.activations[activation].stretch
     if not activation:
         operations = {timeline.stretches[use.stretch].operation for use in uses}
@@ -158,7 +158,7 @@ class _Walk:
         self.found = Lifetime()
 
     def run(self, run: StatementBlock, uses: Sequence[Use], held: Held) -> Held:
-        """Add the lifetime within a block to `found`; return the variable's possible states after the block."""
+        """Add the lifetime within the block `run` to `found`; return the possible states (True: allocated) after it."""
         at = run.start
         for item in uses_by_part(run, uses):
             if True in held:
@@ -178,10 +178,10 @@ class _Walk:
         if use.action == "end":
             return _FREE
         if use.action == "alloc" and held != _FREE:
-            raise self._error_at(use.stretch, "must be free where it is allocated")
+            raise self._error_at(use.stretch, "must be free when it is allocated")
         if use.action != "alloc" and held != _HELD:
             raise self._error_at(
-                use.stretch, f"must be allocated where it is {'freed' if use.action == 'free' else 'used'}"
+                use.stretch, f"must be allocated when it is {'freed' if use.action == 'free' else 'used'}"
             )
         return _FREE if use.action == "free" else _HELD
 

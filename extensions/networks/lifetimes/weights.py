@@ -40,7 +40,7 @@ def weights_of(operations: Operations) -> list[Weight]:
 
 
 def _count_names(body: tuple[Statement, ...], names: Callable[[Statement], Iterable[str]]) -> Counter[str]:
-    """Return how often one run of a body names each item in its statements, with all branches counted."""
+    """Return how often one run of a body names each item, all branches included; `names` lists a statement's items."""
     counts: Counter[str] = Counter()
     for statement in body:
         counts.update(names(statement))

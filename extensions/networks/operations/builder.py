@@ -117,7 +117,7 @@ class ProgramBuilder:
     """A program under construction: its functions, and the fields `order`, `pools`, `objective` and `name`."""
 
     def __init__(self, **more: Any) -> None:
-        """Start a program without functions; `more` has further fields of the program."""
+        """Start a program without functions; `more` has other fields of the program, such as `order` and `pools`."""
         self._more = more
         self._functions: dict[str, FunctionBuilder] = {}
 

@@ -1,6 +1,6 @@
-"""The checks of an order, and of the state that proves a lower bound, which are computed from the graph alone.
+"""The checks of an order, and of the state that proves a lower bound, from the graph alone.
 
-This module shares no code with the searches for orders and plans.
+This module shares no code with the searches for orders and plans, so that no error of a search is repeated here.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def bytes_during(graph: OperationGraph, done: Collection[int], operation: int) -
 
 
 def bytes_needed(graph: OperationGraph, operation: int) -> int:
-    """Return the bytes of an operation's inputs, outputs and work, a lower bound on live bytes while it runs."""
+    """Return the bytes of an operation's inputs, outputs and work: a lower bound on the live bytes while it runs."""
     row = graph.ops[operation]
     own = sum(graph.working_bytes[tensor] for tensor in {*row.inputs, *row.outputs})
     return own + row.work - _bytes_saved(graph, operation, range(len(graph.ops)))

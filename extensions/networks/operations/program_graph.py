@@ -1,8 +1,8 @@
-"""The graph of a program's operations, in which the order of its statements can change.
+"""The graph of operations of a program, whose statements may then run in another order.
 
 Views are not operations, because a reader of a view reads the viewed buffer. Branches, loops and calls are operations
-with regions. A buffer counts from the first operation that uses it to the last, as in lifetimes by usage; the scopes
-of `alloc` and `free` are ignored.
+with regions. A buffer counts from the first operation that uses it to the last, as in lifetimes by usage; the scopes of
+`alloc` and `free` are ignored.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> 
 
 
 def facts_of_names(operations: Operations) -> ProgramFacts:
-    """Return the facts in a program in JSON: names and types of buffers, and operations that may overwrite an input.
+    """Return facts about a program in JSON: its buffers' names and types, and the kinds of overwriting operations.
 
     An operation may overwrite an input if its name is a kind for which this is known, such as `relu` or `add`.
     """

@@ -27,7 +27,7 @@ from memplan.solvers.search.control import Control
 
 @dataclass(frozen=True)
 class ReorderedFile:
-    """The answer for a better order of the operations in a file, with its plan and, if any, the reordered program.
+    """The best order found for the operations in a file, as an answer with a plan, and the reordered program, if any.
 
     `warnings` has the findings from reading the file.
     """

@@ -43,7 +43,7 @@ def nearby_orders(graph: OperationGraph, order: Sequence[int], budget: int, flag
 def _followed_order(
     part: OrderPart, order: tuple[int, ...], budget: int, is_forward: bool, flag: I64
 ) -> tuple[int, ...] | None:
-    """Return an order within a budget that approaches the part's own order, starting from `order`, or None."""
+    """Return an order within a budget, changed from `order` towards the part's own order; None if none is found."""
     n, towards = len(order), 1 if is_forward else -1
     query = Follow(
         live=part.first_live(is_forward),
