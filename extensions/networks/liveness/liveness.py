@@ -101,7 +101,7 @@ def _rebase_pools(problem: Problem) -> Problem:
 
 
 def _workspaces(problem: Problem, plan: Plan) -> Iterator[CallWorkspace]:
-    """Yield the workspace of a planned function in each pool that it uses: its bytes, and an alignment for all buffers."""
+    """Yield the workspace of a planned function in each used pool: its bytes, and an alignment for all buffers."""
     table, placed = problem.buffers, plan.placements
     for pool in plan.pools:
         here = placed.pool == (placed.pool_names.index(pool.name) if pool.name in placed.pool_names else -1)

@@ -86,9 +86,7 @@ class _Search:
         states = self._states
         while states.at < len(states.waiting):
             if time.monotonic() > ends_at:
-                raise SearchTooLargeError(
-                    f"the search reached {len(states.waiting)} states in the time, and more remain"
-                )
+                raise SearchTooLargeError(f"the search reached {len(states.waiting)} states in time, and more remain")
             state = states.next_state()
             if swaps := self._canonical_swaps(state):
                 self._add_lines("as", swaps)

@@ -148,7 +148,7 @@ def test_an_argument_meets_the_alignments_and_pools_of_caller_and_callee() -> No
 def test_two_buffers_with_the_same_expanded_name_are_refused() -> None:
     main = function(call("f"), op("-> 0:f/t"))
     main["buffers"] = [{"id": "0:f/t", "size": 1}]
-    with pytest.raises(OperationsError, match=r"main/0:f/t: must name a single buffer once"):
+    with pytest.raises(OperationsError, match=r"main/0:f/t: must name a single buffer after"):
         analyse(program(main, f=function(op("-> t"), t=1)))
 
 
