@@ -1,4 +1,4 @@
-"""The answer of `cascade`: points of falling peak, each a verified plan with its regions."""
+"""The answer of `cascade`: points (Pareto-optimal cascades) of falling peak, each with a verified plan."""
 
 from __future__ import annotations
 

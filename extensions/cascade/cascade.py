@@ -181,7 +181,7 @@ def _lines_of_point(found: CascadeAnswer, k: int, point: CascadePoint) -> Iterat
 
 
 def _operation_text(found: CascadeAnswer, position: int, origins: tuple[int, ...] | None = None) -> str:
-    """Return the position, kind and output of an operation as text; `origins` has all original positions."""
+    """Return an operation's position, kind and output as text; `origins` maps positions to the original graph."""
     row = found.operations[origins[position] if origins else position]
     name = next((found.tensors[tensor].name for tensor in row.outputs), "") or row.name
     name = name if len(name) <= _MOST_NAME else f"...{name[3 - _MOST_NAME :]}"

@@ -20,7 +20,7 @@ _TYPES = {8: "int8", 16: "int16", 32: "int32"}
 
 
 def nodes_of(fields: object) -> list[Mapping[str, Any]] | None:
-    """Return the nodes in a file's JSON (a list, an object with one list, or nodes by name); None for other JSON."""
+    """Return the nodes in a DORY file's JSON: a list, an object with one list, or nodes by name; else None."""
     if isinstance(fields, Mapping):
         lists = [value for value in fields.values() if isinstance(value, list)]
         fields = lists[0] if len(lists) == 1 else list(fields.values())

@@ -84,7 +84,7 @@ class _Execution:
         return self.compared
 
     def _arena_view(self, name: str, rows: int, columns: int, pixel: int) -> Bytes8:
-        """Return the bytes of a buffer in the arena as rows x columns x bytes of a pixel; raises InvalidPlanError."""
+        """Return a buffer in the arena as rows x columns x bytes of a pixel; raises InvalidPlanError if outside."""
         start = self.offsets[name]
         size = rows * columns * pixel
         if start + size > len(self.arena):
@@ -177,7 +177,7 @@ class _Execution:
                 (tensor,), rows, columns = operation.outputs, made.rows[0], made.columns[0]
 
                 def fetch(source: int, rows: Span, columns: Span, v: int = v, step: int = step) -> Bytes8:
-                    """Return rows and columns of a tensor as operation v reads it, with only the step's channels."""
+                    """Return rows and columns of a tensor with the channels that operation v reads in the step."""
                     self.pause()
                     return self._channel_slice(region, tiles, v, step, source)[slice(*rows), slice(*columns)]
 
@@ -231,7 +231,7 @@ class _Execution:
     def _channel_slice(
         self, region: CascadeRegion, tiles: Mapping[int, Bytes8], v: int, step: int, source: int
     ) -> Bytes8:
-        """Return a tensor as operation v reads it in one step: the step's channels, and 0 in all other channels."""
+        """Return a tensor as operation v reads it in one step: all channels that other steps read are 0."""
         reads = [read.channels for read in self.graph.operations[v].reads if read.tensor == source]
         is_added = v == region.end - 1 and is_accumulated(self.graph, region)
         if source not in tiles and "all" in reads and not is_added:
@@ -263,12 +263,12 @@ def last_operation(graph: AccessGraph, region: CascadeRegion) -> AccessOperation
 
 
 def _ring_index(ring: Bytes8, rows: Span, columns: Span) -> Any:
-    """Return the index of rows and columns of a tensor in its ring buffer, where they wrap around."""
+    """Return the NumPy index of rows and columns of a tensor in its ring buffer, in which positions wrap around."""
     return np.ix_(np.arange(*rows) % ring.shape[0], np.arange(*columns) % ring.shape[1])
 
 
 def _fit_pixels(value: Bytes8, pixel: int) -> Bytes8:
-    """Return pixels cut or padded to `pixel` bytes, since the last step may compute fewer channels than the others."""
+    """Return pixels cut or zero-padded to `pixel` bytes, because the last step may compute fewer channels."""
     fitting = np.zeros((*value.shape[:2], pixel), np.uint8)
     fitting[..., : min(pixel, value.shape[2])] = value[..., :pixel]
     return fitting

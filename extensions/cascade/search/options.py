@@ -23,7 +23,7 @@ _WORDS = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def _sweep_values(value: object) -> object:
-    """Return each swept option's values, by name, parsed from texts NAME=VALUE,VALUE; other types stay unchanged."""
+    """Return the values of each swept option, by name, from texts NAME=VALUE,VALUE; other types stay unchanged."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, (list, tuple)):
         return value
@@ -38,7 +38,7 @@ def _sweep_values(value: object) -> object:
 
 
 def _sweep_value(text: str) -> object:
-    """Return a swept value: a word such as true as its meaning, digits as an integer, other text unchanged."""
+    """Convert one swept value: true, false, yes and no to a boolean, digits to an integer; other text is unchanged."""
     word = text.strip()
     return _WORDS[word] if word in _WORDS else int(word) if word.isdecimal() and len(word) < 20 else word
 
@@ -194,7 +194,7 @@ class CascadeOptions(QuestionOptions):
         return self.overlap == "sliding"
 
     def max_macs(self, once: int) -> int:
-        """Return the maximum multiplications of a cascade, given the layer-by-layer count; 2^62 without a limit."""
+        """Return the maximum multiplications of a cascade, given the number `once` layer by layer; 2^62 if no limit."""
         return 2**62 if self.macs is None else int(once * self.macs + 0.5)
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""The ranges and buffers of the steps of a region, which a kernel computes from a row of the search's table."""
+"""The ranges and buffers of a region's steps, which a kernel computes from a row of the table of regions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _KINDS: dict[int, RegionKind] = {
 
 
 class RegionSteps:
-    """The conversion of rows of the search's table into regions of a graph with ranges and buffers."""
+    """The converter of rows in the table of regions to regions of a graph, with their ranges and buffers."""
 
     def __init__(self, graph: AccessGraph, options: CascadeOptions) -> None:
         """Prepare the kernel's tables of a graph."""
@@ -75,7 +75,7 @@ class RegionSteps:
         along = list(zip(axes, followed.answer.tolist(), strict=True))
 
         def stripes(slot: int) -> Stripes:
-            """Return the row ranges and column ranges of all steps in a slot of the kernel's table."""
+            """Return the row and column ranges of all steps, for one slot (operation or input) of the table."""
             rows, columns = (_range_pairs(a[slot], b[slot], steps) for (a, b), steps in along)
             return Stripes(rows=rows, columns=columns)
 
@@ -157,7 +157,7 @@ class RegionSteps:
         return self._stored_buffer(tensor, mode, *followed.capacity[:, k].tolist())
 
     def _stored_buffer(self, tensor: int, mode: Mode, rows: int, columns: int) -> RegionBuffer:
-        """Return a buffer of `rows` x `columns` pixels; a negative number means that so many are kept between steps."""
+        """Return a buffer of `rows` x `columns` pixels; a negative number of either is kept between steps."""
         made = self.graph.tensors[tensor]
         # A buffer that keeps rows between steps needs all columns of these rows.
         width = made.columns if rows < 0 else abs(columns)

@@ -46,7 +46,7 @@ def target_of_hardware_file(fields: object) -> dict[str, Any] | None:
 
 
 def _target_of(value: object) -> Target:
-    """Return the target in a parsed JSON value of memplan or DORY; raises ProblemError for other values."""
+    """Return the target in a parsed JSON value in the form of memplan or DORY; raises ProblemError for other values."""
     machine = target_of_hardware_file(value) or value
     if not isinstance(machine, dict) or "memories" not in machine:
         is_work = isinstance(machine, dict) and machine.keys() & {"ops", "buffers"}

@@ -37,7 +37,7 @@ class NetworkStep:
 
     @property
     def is_alone(self) -> bool:
-        """True for a single tiled operation, which can be cut along channels as well."""
+        """True if the step is a single operation in tiles, which may be cut along channels as well."""
         return self.region.kind == "tiles" and bool(self.region.ranges[self.region.first_operation].channels)
 
 
@@ -86,7 +86,7 @@ def run_step(
     *,
     keeps: bool = True,
 ) -> StepFigures:
-    """Return the figures of one step, before which the tensors in `resident` are whole in the fast memory.
+    """Simulate one step and return its figures; before it, the tensors in `resident` are whole in the fast memory.
 
     If the step `keeps` its loads, the next visit loads a tensor only if it needs another piece of that tensor.
     """
@@ -201,7 +201,7 @@ class _StepRun:
         self._add_loads("input", read.tensor, np.stack(keys, axis=1), bytes_, read.tensor)
 
     def _add_loads(self, kind: str, tensor: int, key: Counts, bytes_: Counts, item: int) -> None:
-        """Add the loads of a tensor, one for each visit whose `key` (needed piece) differs from the last use."""
+        """Add the loads of a tensor: one for each visit whose `key` (needed piece) differs from the last use's."""
         used = np.flatnonzero(bytes_)
         fresh = np.ones(len(used), np.bool_)
         if self.keeps:
@@ -211,7 +211,7 @@ class _StepRun:
         self._add_transfers(kind, tensor, loaded, item)
 
     def _add_transfers(self, kind: str, tensor: int, moved: Counts, item: int) -> None:
-        """Add the transfers of each visit over the links, and a slot in each memory through which they pass."""
+        """Add the transfers of an item over the links (`moved` bytes per visit), and its slot in each memory passed."""
         count = int(np.count_nonzero(moved))
         copies, most = self.target.engine.copies if count > 1 else 1, int(moved.max(initial=0))
         for k, slots in enumerate((self.slots, self.staged)[: 1 + (item in self.far)] if count else ()):
@@ -221,7 +221,7 @@ class _StepRun:
 
 
 def _range_errors(graph: AccessGraph, step: NetworkStep) -> list[str]:
-    """Return a sentence for each fault in the ranges with which a step computes its tensors; empty if all are right."""
+    """Return the first fault of the ranges in which a step computes its tensors, as one sentence; empty if none."""
     region = step.region
     ways = len(graph.operations[region.first_operation].alternatives) if len(region.ops) == 1 else 0
     if not 0 <= region.alternative <= ways:
@@ -300,7 +300,7 @@ def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
 
 
 def _ring_positions_and_pixels(ring: Counts, rows: Span, columns: Span, width: int) -> tuple[Any, Counts]:
-    """Return the index of rows and columns in a ring buffer, and the numbers of their pixels in the tensor."""
+    """Return the index of rows and columns in a ring buffer, and the numbers of these pixels in the whole tensor."""
     down, along = np.arange(*rows), np.arange(*columns)
     return np.ix_(down % ring.shape[0], along % ring.shape[1]), down[:, None] * width + along
 

@@ -64,7 +64,7 @@ class _SearchState:
 
 @dataclass
 class NetworkSearch:
-    """The search for the best steps of a network; `far` has the tensors and constants in the last of three memories.
+    """The search for the best steps of a network; `far` has the tensors and constants in the last memory.
 
     Simulated regions, and tilings of operations, are cached between calls.
     """
@@ -139,7 +139,7 @@ class NetworkSearch:
     def add_regions(self, most: int, is_over: Callable[[], bool]) -> None:
         """Simulate regions of a cascade for up to `most` ranges of operations, the most promising ranges first.
 
-        Regions that were simulated before are kept, and their ranges count.
+        Regions from earlier calls are kept, and their ranges count towards `most`.
         """
         if self._ranges is None:
             self._ranges = self._fitting_ranges(is_over)
@@ -157,7 +157,7 @@ class NetworkSearch:
         return RegionSteps(self.graph, CascadeOptions(alignment=self.target.alignment))
 
     def _fitting_ranges(self, is_over: Callable[[], bool]) -> Iterator[list[list[int]]]:
-        """Yield a few fitting regions for each range of operations, from the least work to the lowest peak.
+        """Yield a few table rows of fitting regions for each range of operations, from least work to lowest peak.
 
         The ranges come by rank: first, for each first operation, the range that saves the most bytes.
         """
@@ -177,7 +177,7 @@ class NetworkSearch:
             yield [rows[k] for k in picked]
 
     def _ranked_ranges(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the ranges whose constants fit, ranked among ranges with the same start by the bytes they save."""
+        """Return the ranges whose constants fit; each is ranked by saved bytes among ranges with the same start."""
         ranked, count = list[tuple[int, int, int, int]](), dict[int, int]()
         for first, end in sorted(ranges, key=lambda ends: (-self._saved_bytes(*ends), ends)):
             rows = self.graph.operations[first:end]
@@ -187,7 +187,7 @@ class NetworkSearch:
         return [(first, end) for _, _, first, end in sorted(ranked)]
 
     def _saved_bytes(self, first: int, end: int) -> int:
-        """Return the bytes of the tensors used only in a region of operations [first, end), which the region saves."""
+        """Return the bytes that a region of operations [first, end) saves: the tensors that are used only inside it."""
         rows = self.graph.operations[first:end]
         inside = [t for row in rows for t in row.outputs if self.graph.last_users[t] < end]
         return sum(self.graph.tensors[t].bytes for t in inside)
@@ -244,7 +244,7 @@ class NetworkSearch:
     def _step_within(
         self, first: int, region: CascadeRegion | None, state: frozenset[int], kept: tuple[int, ...], room: int
     ) -> tuple[float, Callable[[tuple[int, ...]], NetworkStep]] | None:
-        """Return the cost of a step in `room` bytes, and a function that builds the step; None if it does not fit."""
+        """Return the cost of a step in `room` bytes and a function that builds the step; None if none fits."""
         if region is None:
             front = self._front_of(first, state | frozenset(kept))
             k = front.best_tiling(room)
@@ -269,8 +269,8 @@ class NetworkSearch:
         """Return the undominated tilings of operation v, which are computed once for equal operations."""
         graph, row = self.graph, self.graph.operations[v]
         fast &= {*row.outputs, *(read.tensor for read in row.reads)}
-        reads = [(read.windows, read.channels, self._shape(read.tensor), read.tensor in fast) for read in row.reads]
-        made = [(self._shape(t), t in fast) for t in row.outputs]
+        reads = [(read.windows, read.channels, self._facts_of(read.tensor), read.tensor in fast) for read in row.reads]
+        made = [(self._facts_of(t), t in fast) for t in row.outputs]
         items = (-1 - v, *row.outputs, *(read.tensor for read in row.reads))
         far = tuple(item in self.far for item in items)
         rate = self.target.engine.rate_of(row.kind)
@@ -283,7 +283,7 @@ class NetworkSearch:
             self._fronts[key, row.alternatives] = LayerFront.join(fronts)
         return self._fronts[key, row.alternatives]
 
-    def _shape(self, tensor: int) -> tuple[int, ...]:
-        """Return the facts of a tensor that equal operations share: rows, columns, pixel, channels and bytes."""
+    def _facts_of(self, tensor: int) -> tuple[int, ...]:
+        """Return the facts of a tensor that equal operations share: its rows, columns, pixel, channels and bytes."""
         row = self.graph.tensors[tensor]
         return row.rows, row.columns, row.pixel, row.channels, row.bytes
