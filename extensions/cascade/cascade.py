@@ -190,7 +190,7 @@ def _operation_text(found: CascadeAnswer, position: int, origins: tuple[int, ...
 
 
 def _barrier_text(barrier: Barrier) -> str:
-    """Return the kind of a barrier and the reason why it runs as a whole, as text."""
+    """Return, as text, the kind of a barrier and the reason why the barrier runs as a whole."""
     kind = barrier.kind or "an unknown kind"
     return f"{kind}: {barrier.reason}{'; the least peak is this' if barrier.binds else ''}"
 

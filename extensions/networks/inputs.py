@@ -50,7 +50,7 @@ def operations_subject(operations: Operations) -> Subject:
 
 
 def _read_operations(data: bytes, name: str) -> Operations:
-    """Return the program in a JSON file; for other files, raises InputError with the command that reads them."""
+    """Return the program in a JSON file; for other files, raises InputError that names the command to use."""
     got, way = "a table of lifetimes", "`memplan plan FILE` makes a plan of them"
     if (kind := importers.detect(data, name)) is not None:
         got, way = f"a model or dump ({kind})", "`memplan convert FILE --to operations -o operations.json` writes them"

@@ -34,7 +34,7 @@ def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
     resident = list[int]()
 
     def tensor(name: str, shape: list[int], bits: int) -> int:
-        """Return the number of the tensor with a name, after adding the tensor if it is new; raises FormatError."""
+        """Return the number of the tensor called `name`, which is added if it is new; raises FormatError."""
         if bits not in _TYPES and name not in numbers:
             raise FormatError(f"{name}: must have 8, 16 or 32 bits per element, got {bits}")
         if name not in numbers:
@@ -46,7 +46,7 @@ def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
     for k, node in enumerate(nodes):
         row = {key: value for part in _OWN for key, value in node.get(part, {}).items() if value is not None}
         row["name"] = node.get("name", "")
-        kind = _kind(row, k)
+        kind = _kind_of_node(row, k)
         try:
             into, made = [1, *row["input_dimensions"], row["input_channels"]], row["output_dimensions"]
             bits, out_bits = row.get("input_activation_bits", 8), row.get("output_activation_bits", 8)
@@ -70,7 +70,7 @@ def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
     return graph_from({"size": sizes, "kept": outputs, "resident": resident, "tensors": tensors, "ops": ops})
 
 
-def _kind(row: Mapping[str, Any], k: int) -> str:
+def _kind_of_node(row: Mapping[str, Any], k: int) -> str:
     """Return memplan's kind of a DORY node, which follows from the name of its layer or operator."""
     name, op = str(row["name"]), str(row.get("op_type", ""))
     if "Pool" in name or "Pool" in op:

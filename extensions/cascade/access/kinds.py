@@ -116,12 +116,12 @@ def _kernel_windows(facts: Facts) -> Windows:
         # If sizes are rounded up, the last window may reach beyond the border, so allow one more output row than fits.
         low, high = room // strides[axis] + 1, -(-room // strides[axis]) + 1
         if not low <= facts.output[axis] <= max(low, high):
-            raise UnknownAccess(_mismatch("kernel, strides, dilations and pads", low, facts.output[axis], axis))
+            raise UnknownAccess(_mismatch_text("kernel, strides, dilations and pads", low, facts.output[axis], axis))
     rows, columns = (sliding_window(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
     return rows, columns
 
 
-def _mismatch(what: str, wanted: int, made: int, axis: int) -> str:
+def _mismatch_text(what: str, wanted: int, made: int, axis: int) -> str:
     """Return a sentence that the attributes `what` give `wanted` rows or columns, but the output shape has `made`."""
     return f"{what} give {wanted} {('rows', 'columns')[axis]}, its output shape has {made}"
 
@@ -160,7 +160,7 @@ def _transposed_convolution_access(facts: Facts) -> KindAccess:
         least = (facts.inputs[0][axis] - 1) * strides[axis] + reach - pads[axis] - pads[axis + 2]
         # A transposed convolution may have extra output rows at the end, so allow fewer than the stride or dilation.
         if not 0 <= facts.output[axis] - least < max(strides[axis], dilations[axis]):
-            raise UnknownAccess(_mismatch("kernel, strides, dilations and pads", least, facts.output[axis], axis))
+            raise UnknownAccess(_mismatch_text("kernel, strides, dilations and pads", least, facts.output[axis], axis))
     rows, columns = (transposed_window(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
     taps = kernel[0] * kernel[1] * facts.inputs[0].channels // (strides[0] * strides[1]) // max(1, groups)
     return KindAccess(((rows, columns),), taps * facts.output.channels)

@@ -137,7 +137,7 @@ class _LayoutPropagation:
         return (self.graph.tensors[tensor].shape if self.graph.tensors else None) or ()
 
     def _set_layouts(self, tensors: list[int], name: str) -> list[int]:
-        """Assign layout `name` to those tensors that have none yet; return the tensors that received it."""
+        """Assign the layout `name` to the given tensors that lack a layout; return these tensors."""
         new = []
         for tensor in tensors:
             layout = named_layout(name, len(self._shape(tensor)))

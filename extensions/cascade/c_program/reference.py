@@ -1,4 +1,4 @@
-"""The C functions that the loops of a cascade call; reference kernels define those for known kinds of operations."""
+"""The C functions called by the loops of a cascade, defined by reference kernels for known kinds of operations."""
 
 from __future__ import annotations
 

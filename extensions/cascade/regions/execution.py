@@ -70,7 +70,7 @@ class _Execution:
                 self._whole_tensor(tensor)[:] = self.expected[tensor]
         for tensor, origin in enumerate(graph.tensor_origins):
             if tensor != origin:
-                self._compare(f"{tensors[tensor].name}", self.expected[tensor], self.expected[origin])
+                self._require_equal(f"{tensors[tensor].name}", self.expected[tensor], self.expected[origin])
         for number, region in enumerate(self.cascade.regions):
             if region.kind == "whole":
                 self._run_whole(number, region.first_operation)
@@ -80,7 +80,7 @@ class _Execution:
                 self._run_steps(number, region)
         for tensor in graph.kept:
             if tensor not in self.cascade.streamed:
-                self._compare(f"output {tensors[tensor].name}", self._whole_tensor(tensor), self.expected[tensor])
+                self._require_equal(f"output {tensors[tensor].name}", self._whole_tensor(tensor), self.expected[tensor])
         return self.compared
 
     def _arena_view(self, name: str, rows: int, columns: int, pixel: int) -> Bytes8:
@@ -104,7 +104,7 @@ class _Execution:
             for tensor, hold in held.items()
         }
 
-    def _compare(self, what: str, got: Bytes8, expected: Bytes8) -> None:
+    def _require_equal(self, what: str, got: Bytes8, expected: Bytes8) -> None:
         """Raise InvalidPlanError if computed bytes differ from the expected ones; `what` names them in the message."""
         self.compared += got.size
         if not np.array_equal(got, expected):
@@ -119,7 +119,7 @@ class _Execution:
             return self._whole_tensor(tensor)[slice(*rows), slice(*columns)]
 
         for tensor, value in run_whole(self.graph, v, fetch):
-            self._compare(f"region {number}, operation {v}", value, self.expected[tensor])
+            self._require_equal(f"region {number}, operation {v}", value, self.expected[tensor])
             self._whole_tensor(tensor)[:] = value
 
     def _run_steps(self, number: int, region: CascadeRegion) -> None:
@@ -158,11 +158,11 @@ class _Execution:
                     continue
                 value = run_part(graph, v, rows, columns, fetch)
                 expected = self.expected[operation.outputs[0]][slice(*rows), slice(*columns)]
-                self._compare(f"region {number}, step {step}, operation {v}", value, expected)
+                self._require_equal(f"region {number}, step {step}, operation {v}", value, expected)
                 store(operation.outputs[0], rows, columns, value)
                 if operation.outputs[0] in self.cascade.streamed:
                     taken = fetch(operation.outputs[0], rows, columns)
-                    self._compare(f"region {number}, step {step}, a piece of the output", taken, expected)
+                    self._require_equal(f"region {number}, step {step}, a piece of the output", taken, expected)
         if sums is not None:
             added = self._check_sums(number, sums, graph.tensors[last.reads[0].tensor].pixel)
             self._store_output(number, last.outputs[0], finish_sums(graph, region.end - 1, added))
@@ -193,7 +193,7 @@ class _Execution:
                     value = run_part(graph, v, rows, columns, fetch)
                 some = self._channel_bytes(tensor, made.channels[step])
                 expected = self.expected[tensor][..., some]
-                self._compare(f"region {number}, step {step}, operation {v}", value[..., some], expected)
+                self._require_equal(f"region {number}, step {step}, operation {v}", value[..., some], expected)
                 if tensor in tiles:
                     places = _ring_index(tiles[tensor], rows, columns)
                     tiles[tensor][places] = _fit_pixels(value[..., some], tiles[tensor].shape[2])
@@ -225,7 +225,7 @@ class _Execution:
 
     def _store_output(self, number: int, tensor: int, value: Bytes8) -> None:
         """Compare the output of a complete sum with the expected value, and store it in the arena."""
-        self._compare(f"region {number}, the end of a sum", value, self.expected[tensor])
+        self._require_equal(f"region {number}, the end of a sum", value, self.expected[tensor])
         self._whole_tensor(tensor)[:] = value
 
     def _channel_slice(

@@ -46,7 +46,7 @@ class Planning:
         self.repeats = self.orders = self.cut_chains = self.unplanned = 0
 
     def is_over(self, what: str) -> bool:
-        """Return True if the time is over, and then record `what` as the part of the search that was cut short."""
+        """Return True if the time is over; if so, record `what` as a part of the search that was cut short."""
         over = self._is_over()
         if over:
             self.cut_short[what] = None

@@ -72,7 +72,7 @@ class WindowKeys:
     def __init__(
         self, graph: AccessGraph, tables: Access, options: CascadeOptions, windows: Windows, longest: int
     ) -> None:
-        """Collect the facts of a graph's operations that determine their keys; `windows` numbers these facts."""
+        """Collect the facts of a graph's operations that determine their keys; `windows` gives each fact a number."""
         self.graph, self.longest, self.sliding = graph, longest, options.is_sliding
         self.last, self.live = tables.last.tolist(), tables.live.tolist()
         self.streamed = tables.is_streamed.tolist()

@@ -243,7 +243,7 @@ def _range_errors(graph: AccessGraph, step: NetworkStep) -> list[str]:
             graph.tensors[graph.operations[region.first_operation].outputs[0]],
         )
         cuts = (made.rows, out.rows), (made.columns, out.columns), (made.channels, max(1, out.channels))
-        if region.end != region.first_operation + 1 or not all(_is_cut(*cut) for cut in cuts):
+        if region.end != region.first_operation + 1 or not all(_covers_axis(*cut) for cut in cuts):
             return ["must be tiles of one operation that cover its output exactly once"]
         return []
     return _missing_elements(graph, step)
@@ -294,7 +294,7 @@ def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
     last = graph.operations[region.end - 1]
     if last.role == "sum":
         made, source = region.ranges[region.end - 1], graph.tensors[last.reads[0].tensor]
-        if not (_is_cut(made.rows, source.rows) and _is_cut(made.columns, source.columns)):
+        if not (_covers_axis(made.rows, source.rows) and _covers_axis(made.columns, source.columns)):
             missing.append("must add each element of its input exactly once")
     return missing
 
@@ -313,7 +313,7 @@ def _is_stored(ring: Counts, rows: Span, columns: Span, width: int) -> bool:
     return bool((ring[places] == numbers).all())
 
 
-def _is_cut(spans: tuple[Span, ...], size: int) -> bool:
+def _covers_axis(spans: tuple[Span, ...], size: int) -> bool:
     """Return True if consecutive ranges cover an axis from 0 to its size without overlap; empty ranges are ignored."""
     some = [span for span in spans if span[0] < span[1]]
     return [a for a, _ in some] == [0, *(b for _, b in some[:-1])] and bool(some) and some[-1][1] == size

@@ -42,7 +42,7 @@ def order(line: CommandLine) -> int:
     models = dict.fromkeys(MODELS, lambda path: _model_bytes(call, answer, path))
     drawn = {
         PAGE: lambda path: _page_bytes(call, answer, path),
-        CERTIFICATE: lambda _path: _certificate(call, answer),
+        CERTIFICATE: lambda _path: _certificate_bytes(call, answer),
     }
     write_beside(call, {**drawn, **models})
     return end_call(call, answer)
@@ -66,7 +66,7 @@ def refuse_no_model(call: Call) -> None:
         refuse_other_format(call.reader, path)
 
 
-def _certificate(call: Call, answer: Any) -> bytes | None:
+def _certificate_bytes(call: Call, answer: Any) -> bytes | None:
     """Return the text of an answer's certificate as bytes; without a text, report the reason and return None."""
     certificate = answer.certificate
     if certificate is not None and certificate.text is None:

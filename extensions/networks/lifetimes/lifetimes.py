@@ -61,7 +61,7 @@ class Reading(WireValue):
 
 @dataclass(frozen=True)
 class PlannedVariable:
-    """A planned variable by its index, with all uses of it and of its aliases, and its lifetime in each reading."""
+    """The index of a planned variable, all uses of the variable and its aliases, and its lifetime in each reading."""
 
     variable: int
     uses: list[Use]

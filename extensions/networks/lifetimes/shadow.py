@@ -1,7 +1,7 @@
 """The shadow execution: operations run on a plan's addresses, and each read is checked against the last write.
 
-A check of overlaps relies on lifetimes, whereas this check ignores them, so it finds wrong lifetimes. It tracks the
-values that memory may contain and which of them are overwritten, over all paths and any number of loop iterations.
+A check of overlaps relies on lifetimes. This check ignores lifetimes, so it finds wrong ones. It tracks which values
+memory may contain, and which values are overwritten, over all paths and any number of loop iterations.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class Death:
 
 @dataclass
 class Lifetime:
-    """Half-open intervals in time order, merged if they touch, and all points at which the variable dies."""
+    """A variable's lifetime as half-open intervals in time order, and all points at which the variable dies."""
 
     intervals: list[tuple[int, int]] = field(default_factory=list)
     deaths: list[Death] = field(default_factory=list)

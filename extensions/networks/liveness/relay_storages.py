@@ -1,4 +1,4 @@
-"""The memory planner of TVM's Relay, which counts the uses of each tensor and reuses storages that have none left.
+"""The memory planner of TVM's Relay, which counts the uses of each tensor and reuses storages without remaining uses.
 
 Source: apache/tvm v0.14, src/relay/backend/graph_plan_memory.cc (StorageAllocaInit, StorageAllocator), first in pull
 request 2120. Nothing is computed in place, so an operation's outputs get storages before those of its inputs are

@@ -36,7 +36,7 @@ class Token:
 
 
 class FreeTokens:
-    """The free storages of one dimension, by ascending size; those of equal size are in the order of their release."""
+    """The free storages of one dimension, by ascending size; equal storages are in the order of their release."""
 
     def __init__(self, match_range: int = MATCH_RANGE) -> None:
         """Start without free storages; a reused storage is within a factor `match_range` of the needed size."""

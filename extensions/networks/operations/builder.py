@@ -122,7 +122,7 @@ class ProgramBuilder:
         self._functions: dict[str, FunctionBuilder] = {}
 
     def function(self, name: str) -> FunctionBuilder:
-        """Return the function with this name, which is created if it does not exist yet."""
+        """Return the function called `name`; create the function if it does not exist yet."""
         return self._functions.setdefault(name, FunctionBuilder(name))
 
     def operations(self) -> Operations:

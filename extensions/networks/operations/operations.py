@@ -151,7 +151,7 @@ class Function(WireValue):
 
     @cached_property
     def temporaries(self) -> tuple[str, ...]:
-        """The function's own buffers, which are all except parameters, results, constants and aliases."""
+        """The temporaries of the function: all its buffers except parameters, results, constants and aliases."""
         others = {*self.params, *self.results, *self.constants}
         return tuple(row.id for row in self.buffers if row.id not in others and row.alias_of is None)
 

@@ -96,7 +96,7 @@ def facts_of_names(operations: Operations) -> ProgramFacts:
 
 
 def remove_scopes(operations: Operations) -> Operations:
-    """Return a program without `alloc` and `free` statements, because these are valid for the given order only."""
+    """Return a program without `alloc` and `free` statements, because scopes are valid for the given order only."""
     functions = {
         name: function.model_copy(update={"body": _body_without_scopes(function.body)})
         for name, function in operations.functions.items()
@@ -105,7 +105,7 @@ def remove_scopes(operations: Operations) -> Operations:
 
 
 def _body_without_scopes(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """Return the statements, and the statements nested in them, without `alloc` and `free`."""
+    """Return the statements of a body without `alloc` and `free`, also inside nested statements."""
     statements: list[Statement] = []
     for row in body:
         if isinstance(row, Repetition):

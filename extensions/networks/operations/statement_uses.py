@@ -75,7 +75,7 @@ class FunctionUses:
         return uses
 
     def has_effects(self, body: Sequence[Placed]) -> bool:
-        """Return True if any of the statements, or of the statements nested in them, has effects."""
+        """Return True if any statement of a body, including nested ones, has effects such as printing."""
         return any(
             statement.call in self._with_effects if isinstance(statement, Call) else statement.has_effects
             for where, outer in body

@@ -135,7 +135,7 @@ class PlannedOrders:
         given_order = tuple(range(len(self.graph.ops)))
         is_near = self.own == given_order or self._is_late(_WITH_NEAREST)
         preferred = [] if is_near else nearby_orders(self.graph, self.own, self.peak, self.left.raised)
-        # Plans of the search's own order have no gaps more often than plans of random orders, so plan it first.
+        # The search's own order has a plan without gaps more often than random orders have, so plan this order first.
         self._plan_each([*preferred[:1], self.own, *([given_order] if goal == "placed" else ())])
         self._plan_each(self._random_orders(goal))
         for planned in sorted(self.planned, key=lambda planned: planned.quality)[:_LONG]:

@@ -119,7 +119,7 @@ class LayerTilings:
 
     def front(self) -> LayerFront:
         """Return the tilings that are not dominated in bytes and cost."""
-        bytes_, traffic, bound, order, fits = (table.ravel() for table in self._tables())
+        bytes_, traffic, bound, order, fits = (table.ravel() for table in self._tiling_tables())
         by_bytes = np.lexsort((bound, bytes_))
         by_bytes = by_bytes[fits[by_bytes]]
         bytes_, traffic, bound, order = (table[by_bytes] for table in (bytes_, traffic, bound, order))
@@ -127,7 +127,7 @@ class LayerTilings:
         if self.objective == "traffic":
             cost = traffic + TIE * bound
         else:
-            cost = self._costs(bytes_, bound + scale * traffic, by_bytes, order, scale * traffic)
+            cost = self._tile_costs(bytes_, bound + scale * traffic, by_bytes, order, scale * traffic)
         front = _undominated_positions(bytes_, cost)
         sizes = [axis.sizes for axis in self._axes]
         where = np.unravel_index(
@@ -186,7 +186,7 @@ class LayerTilings:
             links.append((self.target.links[1], far, self._is_written and row.outputs[0] in self.far))
         return links
 
-    def _tables(self) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers]:
+    def _tiling_tables(self) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers]:
         """Return five tables over all tilings and both loop orders: bytes, traffic, time bound, loop order, and fit.
 
         The time bound is a lower bound. The fit is True for tilings that fit in the second of three memories.
@@ -204,7 +204,7 @@ class LayerTilings:
             largest = _outer_product([axis.max_over_tiles(axis.made) for axis in axes])
             slots = slots + copies * _round_up(largest, target.alignment)
             staged = staged + is_far * copies * _round_up(largest, middle)
-        loads = [[self._loads(operand, order) for operand in range(len(axes[0].factors))] for order in _ORDERS]
+        loads = [[self._load_tables(operand, order) for operand in range(len(axes[0].factors))] for order in _ORDERS]
         traffic, bounds = [np.zeros_like(visits)] * 2, [work, work]
         for link, operands, is_stored in self._links:
             for k, in_order in enumerate(loads):
@@ -225,7 +225,7 @@ class LayerTilings:
         bytes_ = np.broadcast_to(slots, shape)
         return bytes_, np.stack(traffic), np.stack(bounds), numbers, np.broadcast_to(fits, shape)
 
-    def _loads(self, operand: int, order: tuple[int, ...]) -> tuple[Numbers, Numbers]:
+    def _load_tables(self, operand: int, order: tuple[int, ...]) -> tuple[Numbers, Numbers]:
         """Return two tables over all tilings, for an operand in a loop order: its loaded bytes and number of loads."""
         axes = self._axes
         shape = tuple(len(axis.sizes) for axis in axes)
@@ -242,7 +242,7 @@ class LayerTilings:
             inner = inner | varies
         return bytes_, times * (bytes_ > 0)
 
-    def _costs(self, bytes_: Numbers, bound: Numbers, numbers: Numbers, order: Numbers, added: Numbers) -> Numbers:
+    def _tile_costs(self, bytes_: Numbers, bound: Numbers, numbers: Numbers, order: Numbers, added: Numbers) -> Numbers:
         """Return, for tilings in ascending order of bytes, the time of each plus `added`, or infinity if dominated."""
         cost = np.full(len(bytes_), np.inf)
         is_left = np.ones(len(bytes_), np.bool_)

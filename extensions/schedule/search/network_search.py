@@ -54,7 +54,7 @@ class NetworkRun(Run):
 
 @dataclass(frozen=True)
 class _SearchState:
-    """The minimum cost of a set of resident tensors after an operation, the last step, and the state before it."""
+    """A set of resident tensors after an operation: its minimum cost, the last step, and the previous state."""
 
     cost: float
     resident: frozenset[int]
@@ -112,7 +112,7 @@ class NetworkSearch:
                 run = NetworkRun(tuple(figures), tuple(steps), tuple(slots), self.far, tuple(second or ()))
                 return None if second is None else run
             room -= room // 16
-        raise InvalidPlanError("capacity: must suffice to place all slots")
+        raise InvalidPlanError("capacity: must leave room to place all slots")
 
     def _place_second(self, figures: Sequence[StepFigures]) -> list[ScheduleSlot] | None:
         """Return the slots in the second of three memories with their offsets; None if they do not fit."""
@@ -149,7 +149,7 @@ class NetworkSearch:
             self._n_run += 1
             for row in rows:
                 region = self._region_steps.region(row)
-                self._figures(region, frozenset(), ())
+                self._region_figures(region, frozenset(), ())
                 self.regions.setdefault(region.first_operation, []).append(region)
 
     @cached_property
@@ -252,14 +252,14 @@ class NetworkSearch:
                 return None
             return float(front.cost[k]), lambda retained: layer_step(self.graph, first, front.tiles[k], retained)
         read = {read.tensor for row in self.graph.operations[first : region.end] for read in row.reads}
-        figures = self._figures(region, state & read, kept)
+        figures = self._region_figures(region, state & read, kept)
         if sum(size for kind, _, size in figures.buffers if kind not in ("resident", "retained")) > room:
             return None
         cost = figures.latency if self.objective == "latency" else float(figures.traffic)
         return cost, lambda retained: NetworkStep(region, retained)
 
-    def _figures(self, region: CascadeRegion, fast: frozenset[int], kept: tuple[int, ...]) -> StepFigures:
-        """Simulate a region with some inputs and outputs whole in the fast memory; return its figures."""
+    def _region_figures(self, region: CascadeRegion, fast: frozenset[int], kept: tuple[int, ...]) -> StepFigures:
+        """Simulate a region whose tensors in `fast` are whole in the fast memory; return its figures."""
         key = (id(region), fast, kept, self.far)
         if key not in self._runs:
             self._runs[key] = run_step(self.graph, NetworkStep(region, kept), fast, self.target, self.far)

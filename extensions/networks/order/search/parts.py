@@ -19,7 +19,7 @@ _CODE_SEED = 20261121
 
 @dataclass(frozen=True, eq=False)
 class OrderPart:
-    """Consecutive macros that start from the state in which exactly the earlier macros have run.
+    """A part of a graph: consecutive macros that run after exactly the earlier macros of the graph.
 
     `members` are positions in the macro graph, in a valid order; the number of a macro in the part is its index in this
     list. `start` and `end` are the bytes alive before and after the part.
