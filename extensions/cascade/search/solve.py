@@ -55,7 +55,7 @@ def search_cascades(
     running: Control,
     latency: Callable[[CascadePoint], float | None] = lambda _point: None,
 ) -> CascadeAnswer:
-    """Return the answer for a graph; it has no points if the time ends before the plan layer by layer is found.
+    """Search the cascades of a graph and return the answer, which has no points if time ends before the first plan.
 
     Raises OptionError, OperationsError for too large a graph, or TimeOverError if the time ends for an `AccessGraph`.
     """

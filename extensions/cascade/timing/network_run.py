@@ -46,8 +46,8 @@ def run_network(
 ) -> tuple[list[StepFigures], list[str]]:
     """Run the steps of a network in order; return the figures of each step, and a sentence for each violated rule.
 
-    Inputs and outputs of the network are in the slow memory. A visit takes the longer one of its arithmetic, in native
-    tiles of pixels, and its transfers. A loaded or stored tensor has one slot, or several if it is refilled.
+    Inputs and outputs of the network are in the slow memory. The time of a visit is the longer of two: its arithmetic, in
+    native tiles of pixels, and its transfers. A loaded or stored tensor has one slot, or several if it is refilled.
     """
     figures, wrong = list[StepFigures](), list[str]()
     resident, there, done = frozenset[int](), {t for t, maker in enumerate(graph.maker) if maker is None}, 0
@@ -177,7 +177,7 @@ class _StepRun:
     def _load_input(self, v: int, read: Read, made: Stripes, share: tuple[Counts, int]) -> None:
         """Add the loads of an input from the slow memory, one for each visit that needs a new piece.
 
-        `share` has the number of channels in each visit, and their number in total.
+        `share` has the number of channels in each visit, and the total number of channels.
         """
         channels, of = share
         row, source = self.graph.operations[v], self.graph.tensors[read.tensor]

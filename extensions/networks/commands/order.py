@@ -67,7 +67,7 @@ def refuse_no_model(call: Call) -> None:
 
 
 def _certificate_bytes(call: Call, answer: Any) -> bytes | None:
-    """Return the text of an answer's certificate as bytes; without a text, report the reason and return None."""
+    """Return the bytes of an answer's certificate; without a certificate, report the reason and return None."""
     certificate = answer.certificate
     if certificate is not None and certificate.text is None:
         call.said.append(f"no certificate: {certificate.reason}")

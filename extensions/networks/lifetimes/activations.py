@@ -66,7 +66,7 @@ class Activations:
             self.mark(len(self.variables) - 1, stretch, "scratch")
 
     def _add_variable(self, variable: Variable) -> None:
-        """Append a variable, and count the characters of its call's path."""
+        """Append a variable, and add the length of its call's path to the total number of characters."""
         self.characters += len(self.found[variable.activation].path)
         self.variables.append(variable)
 
@@ -87,7 +87,7 @@ class Activations:
         return made
 
     def _bind_formal(self, path: str, formal: DeclaredBuffer, variable: int) -> None:
-        """Restrict a passed variable to the alignment and pools of parameter `formal`; raises OperationsError."""
+        """Apply the pools and the alignment of the parameter `formal` to a passed variable; raises OperationsError."""
         row = self.variables[variable]
         row.alignment = lcm(row.alignment, formal.alignment)
         if row.alignment > MAX_BYTES:

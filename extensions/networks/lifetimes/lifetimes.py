@@ -153,7 +153,7 @@ class _Walk:
     """A walk through the blocks of a timeline that use a variable, which tracks the variable's possible states."""
 
     def __init__(self, timeline: ProgramTimeline, name: str) -> None:
-        """Start a walk for the variable with this name, without any lifetime found."""
+        """Start a walk for the variable `name`, with an empty lifetime."""
         self.timeline, self.name = timeline, name
         self.found = Lifetime()
 
@@ -174,7 +174,7 @@ class _Walk:
         return held
 
     def _states_after_use(self, use: Use, held: Held) -> Held:
-        """Return the variable's possible states after a use; raises OperationsError unless `held` allows the use."""
+        """Return the variable's possible states after a use; raises OperationsError if `held` forbids the use."""
         if use.action == "end":
             return _FREE
         if use.action == "alloc" and held != _FREE:
@@ -204,6 +204,6 @@ class _Walk:
         return held
 
     def _error_at(self, where: int | str, rule: str) -> OperationsError:
-        """Return the error that a variable breaks a rule at a stretch (an index) or at a path."""
+        """Return the error for a variable that breaks `rule` at `where`: a statement (by index) or a path."""
         path = self.timeline.path(where) if isinstance(where, int) else where
         return OperationsError(f"{self.name}: {rule}, got {path}")

@@ -118,7 +118,7 @@ class _Execution:
     """The execution of a program, repeated until one more iteration of its loops changes nothing."""
 
     def __init__(self, timeline: ProgramTimeline, places: dict[int, tuple[str, int]]) -> None:
-        """Prepare an execution in which each variable in `places` has a pool and an offset."""
+        """Prepare an execution; `places` has the pool and the offset of each placed variable."""
         self.timeline, self.places = timeline, places
         self.pieces: list[tuple[int, int, int]] = []
         self.pieces_of: dict[int, range] = {}

@@ -23,7 +23,7 @@ NOWHERE = -1
 
 @dataclass(frozen=True)
 class Activation:
-    """A call of a function, or the whole program as call 0; `path` names it, `stretch` is its time span's index.
+    """A call of a function, or the whole program; `path` is its name, and `stretch` the index of its time span.
 
     The variables of the call, and of calls inside it, have the indices `first_variable:after_variables`.
     """

@@ -88,7 +88,7 @@ def uses_by_part(run: StatementBlock, uses: Sequence[Use]) -> Iterator[BlockItem
 
 
 def uses_in_run(run: StatementBlock, uses: Sequence[Use]) -> Sequence[Use]:
-    """Return those of the given uses that are inside a block, in the same order."""
+    """Return the given uses that are inside a block, in the same order."""
     low = bisect_left(uses, run.first, key=lambda use: use.stretch)
     return uses[low : bisect_left(uses, run.after, lo=low, key=lambda use: use.stretch)]
 

@@ -97,7 +97,7 @@ class GraphDraft:
         self.drawing: Location = ()
 
     def number_of(self, root: str) -> int:
-        """Return the tensor number of a buffer, after adding a tensor for a buffer that has none."""
+        """Return the tensor number of a buffer; add a tensor first if the buffer has none."""
         return self.number.setdefault(root, len(self.number))
 
     def graph(self, name: str | None = None, state_of_calls: int = 0) -> OperationGraph:
@@ -265,7 +265,7 @@ class GraphDraft:
         return Region(kind="call", graph=graph, outer=outer), peak_of(graph, range(len(graph.ops)))
 
     def _count_operations(self, n_operations: int) -> None:
-        """Add to the number of operations in all graphs; raises OperationsError if there are too many."""
+        """Add `n_operations` to the number of operations in all graphs; raises OperationsError above the limit."""
         self.n_operations += n_operations
         if self.n_operations > MAX_OPERATIONS:
             raise OperationsError(f"functions: must run at most {MAX_OPERATIONS} operations, calls included, got more")

@@ -24,7 +24,7 @@ def peak_of(graph: OperationGraph, order: Sequence[int]) -> int:
 
 
 def live_bytes_by_operation(graph: OperationGraph, order: Sequence[int]) -> list[int]:
-    """Return the live bytes while each operation of an order runs; the order may be the beginning of a full one.
+    """Return the live bytes while each operation of an order runs; the order may omit operations at its end.
 
     Raises OperationsError if an operation does not exist, is repeated, or runs before its predecessors.
     """
@@ -106,7 +106,7 @@ def _bytes_saved(graph: OperationGraph, operation: int, ran: Collection[int]) ->
 
 
 def move_count(order: Sequence[int]) -> int:
-    """Return the minimum number of operations whose moves turn the graph's given order into the order `order`.
+    """Return the minimum number of operations to move to turn the graph's given order into `order`.
 
     It is the number of operations minus the length of the longest ascending subsequence of the order.
     """

@@ -198,7 +198,7 @@ class OrderAnswer(AnswerOfFile):
         placed: PlanAndProblem | None = None,
         **others: object,
     ) -> Self:
-        """Return the answer for an order of a graph, with the fields that follow from its peaks and from its plan."""
+        """Return the answer for an order of a graph, with the fields derived from its peaks and from its plan."""
         placed_peak = None if placed is None else placed.plan.peak
         facts = {
             "status": "optimal" if peak == lower_bound else "feasible",

@@ -264,7 +264,7 @@ class LayerTilings:
                     cost[some] = self._exact_times(numbers[some], _ORDERS[is_outside]) + added[some]
 
     def _exact_times(self, numbers: Numbers, order: tuple[int, ...]) -> Numbers:
-        """Return the exact times of the tilings with the given numbers, as sums over kinds of tiles."""
+        """Return the exact times, in one loop order, of the tilings with the given numbers."""
         axes = self._axes
         shape = tuple(len(axis.sizes) for axis in axes)
         where = np.unravel_index(numbers % np.prod(shape), shape)

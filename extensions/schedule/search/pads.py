@@ -29,7 +29,7 @@ def merge_pads(graph: AccessGraph, given: OperationGraph) -> AccessGraph:
 
 
 def renumber(region: CascadeRegion, number: Callable[[int], int]) -> CascadeRegion:
-    """Return a region in which the function `number` renumbers each operation."""
+    """Return a copy of a region in which operation v has the number `number(v)`."""
     ranges = {number(v): made for v, made in region.ranges.items()}
     return region.model_copy(update={"ops": tuple(map(number, region.ops)), "ranges": ranges})
 

@@ -180,7 +180,7 @@ def _evicted_items(rows: Sequence[Row], moved: dict[Item, int], room: int) -> li
 
 
 def _live_bytes(rows: Iterable[Row]) -> list[int]:
-    """Return the live bytes of slots in each step, as a list by step."""
+    """Return the total bytes of the live slots in each step, as a list by step."""
     rows = list(rows)
     change = [0] * (max((row[4] for row in rows), default=0) + 1)
     for _, _, size, start, end in rows:

@@ -146,9 +146,9 @@ class Cuts:
         if close_cheaply(Reference(network)) != CUT:
             return None
         done = bought | ((network.level[:n] >= 0) & is_open[:n])
-        return Cut(self._bytes_beside(done, macro, step), np.flatnonzero(done).tolist(), macro)
+        return Cut(self._live_bytes_during(done, macro, step), np.flatnonzero(done).tolist(), macro)
 
-    def _bytes_beside(self, done: _Bools, macro: int, step: int) -> int:
+    def _live_bytes_during(self, done: _Bools, macro: int, step: int) -> int:
         """Return the live bytes while a step of a macro runs, if exactly the macros in `done` have run before."""
         moves = self._moves
         has_read = np.append(done, True)

@@ -64,7 +64,7 @@ class Macro:
         self.net[self.frees.pop(tensor)] -= size[tensor]
 
     def compress(self) -> None:
-        """Merge each step that neither frees nor overwrites a tensor with the next step."""
+        """Merge each step with the next step, unless the step frees or overwrites a tensor."""
         splits = ({step + 1 for step in self.frees.values()} | self.over.keys() | {0}) - {len(self.net)}
         if len(splits) == len(self.net):
             return
@@ -140,12 +140,12 @@ class MacroGraph:
         return descendants
 
     def order_of(self, operations: Iterable[int]) -> list[int]:
-        """Return an order of macros whose peak is at most that of the given order of operations."""
+        """Convert an order of operations to an order of macros with the same or a lower peak."""
         position = {operation: k for k, operation in enumerate(operations)}
         return sorted(range(len(self.macros)), key=lambda v: position[self.macros[v].anchor])
 
     def operations_of(self, order: Iterable[int]) -> list[int]:
-        """Return the operations that an order of macros runs, in sequence."""
+        """Convert an order of macros to the order of the operations that they run."""
         return [operation for v in order for operation in self.macros[v].operations]
 
 
@@ -242,7 +242,7 @@ def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, .
 def _merge_macros(
     macros: list[Macro], before: list[list[int]], size: tuple[int, ...], joins: list[tuple[int, int]]
 ) -> tuple[list[Macro], list[list[int]]] | None:
-    """Merge macros in one pass over the graph; return the macros and their predecessors, or None without any merge.
+    """Merge macros in one pass over the graph; return the macros and their predecessors, or None if none was merged.
 
     The merges are appended to `joins`.
     """

@@ -184,7 +184,7 @@ class PartSearch:
                     return
 
     def _search_for_less(self, floor: int) -> None:
-        """Search repeatedly for any order whose peak is below the best one, until none is found."""
+        """Search repeatedly for an order with a peak below the best peak, until the search finds none."""
         for way in list(self._ways):
             while self._can_continue(floor) and self._search_within_budget(way, self.peak - 1, self._node_limit):
                 pass

@@ -104,7 +104,7 @@ def order_with_control(graph: OperationGraph, control: Control) -> OrderAnswer:
 
 
 def order_regions(graph: OperationGraph, control: Control) -> OrderedRegions:
-    """Return the graph with ordered regions, whose search takes at most half of the time."""
+    """Order the regions of a graph in at most half of the time; return the graph with these orders."""
     rest_s = control.remaining_s / 2
 
     def order_of(region: OrderedRegions, _: tuple[int, ...]) -> tuple[Sequence[int], int]:

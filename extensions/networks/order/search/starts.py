@@ -52,7 +52,7 @@ def order_with_heads_early(graph: OperationGraph) -> list[int]:
 
 
 def _order_by_key(graph: OperationGraph, key: Callable[[int], tuple[int, ...]], rank: list[int]) -> list[int]:
-    """Return the order that always runs the ready operation with the lowest key; `rank` receives the positions."""
+    """Return the order that always runs the ready operation of lowest key next; `rank` receives the positions."""
     waits, following = [len(row) for row in graph.predecessors], reversed_lists(graph.predecessors)
     ready = [(key(v), v) for v, count in enumerate(waits) if count == 0]
     heapify(ready)
