@@ -73,7 +73,7 @@ def repairs_of_graph(
 
 
 def rules_of_tensors(graph: OperationGraph, asked: Problem) -> dict[str, Row]:
-    """Return a problem's rules on pools and offsets, by the buffer names that `problem_of_order` gives to tensors."""
+    """Return a problem's rules on the pools and offsets of tensors, by buffer name as in `problem_of_order`."""
     rules = dict[str, Row]()
     tensors = {facts.name: f"tensor_{k}" for k, facts in enumerate(graph.tensors) if facts.name}
     for i, name in enumerate(asked.buffers.ids):
@@ -87,7 +87,7 @@ def rules_of_tensors(graph: OperationGraph, asked: Problem) -> dict[str, Row]:
 def _repairs_answer(
     repairs: Sequence[OrderRepair], least: int, *, proved: bool, with_plans: bool, left_out: tuple[str, ...] = ()
 ) -> OrderRepairs:
-    """Return the answer with all repairs, without their problems and plans unless `with_plans`."""
+    """Return the answer with all repairs, which include their problems and plans only if `with_plans`."""
     status: Outcome = "repaired" if repairs else "none" if proved else "unknown"
     rows = repairs if with_plans else [each.model_copy(update={"problem": None, "plan": None}) for each in repairs]
     return OrderRepairs.model_construct(

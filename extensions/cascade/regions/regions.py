@@ -160,7 +160,7 @@ class CascadeRegion(Answer):
 
     @classmethod
     def whole_region(cls, number: int, operation: int, alternative: int = 0) -> CascadeRegion:
-        """Return the region of one operation that runs as a whole, by the alternative with this number (0: itself)."""
+        """Return the region of one operation that runs as a whole, by its alternative (0: the operation itself)."""
         steps = (1, 1)
         return cls(id=f"r{number}", ops=(operation,), kind="whole", stride=None, steps=steps, alternative=alternative)
 

@@ -117,7 +117,7 @@ def input_sums_of_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fe
 
 
 def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, salt: int, fetch: Fetch) -> Sums:
-    """Return, for each output pixel, the weighted sum of the pixels in one input that its window reads."""
+    """Return, for each output pixel, the weighted sum of the input pixels that the output pixel's window reads."""
     windows = [
         [window.input_range(at, at + 1, size) for at in range(*span)]
         for window, span, size in zip(read.windows, (rows, columns), source.sizes, strict=True)

@@ -199,7 +199,7 @@ class CascadeOptions(QuestionOptions):
 
     @model_validator(mode="after")
     def _require_compatible_options(self) -> CascadeOptions:
-        """Return the options; raise a validation error for values out of range or not to be combined."""
+        """Return the options; raise a validation error for values out of range and for excluded combinations."""
         wrong, (rows, columns) = list[Break](), self.stripe or (1, 0)
         if not (1 <= rows <= _MOST_STRIPE and 0 <= columns <= _MOST_STRIPE):
             rule = f"must be at least 1 row, and at most {_MOST_STRIPE} rows or columns"

@@ -46,7 +46,7 @@ def run_network(
 ) -> tuple[list[StepFigures], list[str]]:
     """Run the steps of a network in order; return the figures of each step, and a sentence for each violated rule.
 
-    Inputs and outputs of the network are in the slow memory. The time of a visit is the longer of two: its arithmetic, in
+    Inputs and outputs of the network are in the slow memory. A visit takes as long as the longer of its arithmetic, in
     native tiles of pixels, and its transfers. A loaded or stored tensor has one slot, or several if it is refilled.
     """
     figures, wrong = list[StepFigures](), list[str]()
