@@ -76,7 +76,7 @@ def _has_several_orders(single: OperationGraph) -> bool:
 
 
 def _region_orders(given: Variant, after: After, streamed: Collection[int], most: int) -> Iterator[tuple[int, ...]]:
-    """Yield the best order for the regions of the lowest-peak chain, then orders that lower the peaks of other chains."""
+    """Yield the best order for the regions of the lowest-peak chain, then orders that lower the peaks of others."""
     chains = sorted((chain for chain in given.chains if chain.macs <= most), key=lambda chain: (chain.peak, chain.macs))
     lower = 0
     for k, chain in enumerate(chains):

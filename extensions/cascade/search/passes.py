@@ -63,7 +63,7 @@ class Variant:
         return self.found[:, FOUND_TO] - self.found[:, FOUND_FROM]
 
     def limit_lengths(self, longest: int) -> Self:
-        """Return a variant with only the regions of at most `longest` operations, and with the front of their chains."""
+        """Return a variant with only the regions of at most `longest` operations, and the front of their chains."""
         shorter = self._keep_rows(self.lengths <= longest) if longest < LONGEST else self
         return (
             shorter
