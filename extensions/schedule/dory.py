@@ -33,7 +33,7 @@ def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
     tensors, sizes, ops, numbers = list[dict[str, Any]](), list[int](), list[dict[str, Any]](), dict[str, int]()
     resident = list[int]()
 
-    def tensor(name: str, shape: list[int], bits: int) -> int:
+    def add_tensor(name: str, shape: list[int], bits: int) -> int:
         """Return the number of the tensor called `name`, which is added if it is new; raises FormatError."""
         if bits not in _TYPES and name not in numbers:
             raise FormatError(f"{name}: must have 8, 16 or 32 bits per element, got {bits}")
@@ -50,11 +50,11 @@ def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
         try:
             into, made = [1, *row["input_dimensions"], row["input_channels"]], row["output_dimensions"]
             bits, out_bits = row.get("input_activation_bits", 8), row.get("output_activation_bits", 8)
-            read = [tensor(name, into, bits) for name in row["input_indexes"]]
-            out = tensor(row["output_index"], [1, *made, row["output_channels"]], out_bits)
+            read = [add_tensor(name, into, bits) for name in row["input_indexes"]]
+            out = add_tensor(row["output_index"], [1, *made, row["output_channels"]], out_bits)
             constants = row.get("weight_memory", 0) + row.get("bias_memory", 0) + row.get("constants_memory", 0)
             if constants:
-                read.append(tensor(f"{row['output_index']}, constants", [constants], 8))
+                read.append(add_tensor(f"{row['output_index']}, constants", [constants], 8))
                 resident.append(read[-1])
             attributes: dict[str, object] = {"layout": "NHWC"}
             if "2d" in kind:

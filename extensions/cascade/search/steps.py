@@ -74,18 +74,18 @@ class RegionSteps:
         axes = (followed.row_first, followed.row_end), (followed.column_first, followed.column_end)
         along = list(zip(axes, followed.answer.tolist(), strict=True))
 
-        def stripes(slot: int) -> Stripes:
+        def slot_stripes(slot: int) -> Stripes:
             """Return the row and column ranges of all steps, for one slot (operation or input) of the table."""
             rows, columns = (_range_pairs(a[slot], b[slot], steps) for (a, b), steps in along)
             return Stripes(rows=rows, columns=columns)
 
-        ranges = {v: stripes(end - 1 - v) for v in range(first, end)}
+        ranges = {v: slot_stripes(end - 1 - v) for v in range(first, end)}
         made = [v for v in range(first, end) if not self._is_sum(v)]
         buffers = [self._output_buffer(followed, kind, end, v) for v in made]
         pieces = dict[int, Stripes]()
         mode: Mode = "roll" if _KINDS[kind] == "rows" else "recompute"
         for tensor, slot, at in sorted(self._input_pieces(first, end)):
-            pieces[tensor] = stripes(slot)
+            pieces[tensor] = slot_stripes(slot)
             buffers.append(self._stored_buffer(tensor, mode, *followed.piece[:, at].tolist()))
         stride = row[FOUND_HEIGHT], row[FOUND_WIDTH]
         slide = self._output_slide(followed, end)

@@ -62,16 +62,16 @@ def match_rows(wanted: Sequence[Sequence[int]]) -> dict[int, int]:
     """
     holder: dict[int, int] = {}
 
-    def take(k: int, tried: set[int]) -> bool:
+    def assign_row(k: int, tried: set[int]) -> bool:
         """Assign a tensor to row k, if necessary by reassigning other rows; return False if this is impossible."""
         for tensor in wanted[k]:
             if tensor not in tried:
                 tried.add(tensor)
-                if tensor not in holder or take(holder[tensor], tried):
+                if tensor not in holder or assign_row(holder[tensor], tried):
                     holder[tensor] = k
                     return True
         return False
 
     for k in range(len(wanted)):
-        take(k, set())
+        assign_row(k, set())
     return holder

@@ -56,11 +56,11 @@ def order_and_place(
     """
     inside = order_regions(graph, control)
 
-    def pose(order: Sequence[int]) -> Problem:
+    def problem_in_order(order: Sequence[int]) -> Problem:
         """Return the problem of placing the graph's tensors if its operations run in this order."""
         return problem_of_order(inside.graph, order, alignment=alignment)
 
-    return order_and_plan(inside, pose, goal, control, on_order)
+    return order_and_plan(inside, problem_in_order, goal, control, on_order)
 
 
 def order_and_plan(

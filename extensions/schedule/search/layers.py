@@ -269,7 +269,7 @@ class LayerTilings:
         shape = tuple(len(axis.sizes) for axis in axes)
         where = np.unravel_index(numbers % np.prod(shape), shape)
 
-        def spread(tables: Iterable[Numbers]) -> Numbers:
+        def axis_products(tables: Iterable[Numbers]) -> Numbers:
             """Return, for each tiling and each combination of tile kinds, the product of the three axes' values."""
             first, second, third = (table[k] for table, k in zip(tables, where, strict=True))
             return first[:, :, None, None] * second[:, None, :, None] * third[:, None, None, :]
@@ -279,7 +279,7 @@ class LayerTilings:
             for k, axis in enumerate(axes)
         ]
         slow, middle, fast = (is_first[k] for k in order)
-        made, times = spread(axis.made for axis in axes), spread(axis.work for axis in axes)
+        made, times = axis_products(axis.made for axis in axes), axis_products(axis.work for axis in axes)
         for link, operands, is_stored in self._links:
             moved = made * is_stored
             for operand in operands:
@@ -287,9 +287,9 @@ class LayerTilings:
                 loads = slow & middle & fast
                 loads = loads | ~fast & varies[2] | fast & ~middle & (varies[1] | varies[2])
                 loads = loads | fast & middle & ~slow & (varies[0] | varies[1] | varies[2])
-                moved = moved + loads * spread(axis.factors[operand] for axis in axes)
+                moved = moved + loads * axis_products(axis.factors[operand] for axis in axes)
             times = np.maximum(times, link.time(moved))
-        return np.asarray((spread(axis.count for axis in axes) * times).sum(axis=(1, 2, 3)))
+        return np.asarray((axis_products(axis.count for axis in axes) * times).sum(axis=(1, 2, 3)))
 
 
 def second_room(graph: AccessGraph, v: int, elsewhere: frozenset[int], target: Target) -> int:

@@ -123,18 +123,18 @@ class NetworkSearch:
     def choose_homes(self, capacity: int, is_over: Callable[[], bool]) -> None:
         """Choose the tensors and constants for the last of three memories; do nothing if there are two memories."""
 
-        def run(far: frozenset[int]) -> list[StepFigures]:
+        def best_figures(far: frozenset[int]) -> list[StepFigures]:
             """Return the figures of the best steps with the tensors in `far` in the last memory; empty if none fit."""
             self.far = far
             steps = self._best_steps(capacity, MOST_RETAINED, _STATES_FOR_HOMES, lambda: False)
             return [] if steps is None else run_network(self.graph, steps, self.target, far)[0]
 
-        def value(steps: Sequence[StepFigures]) -> float:
+        def total_objective(steps: Sequence[StepFigures]) -> float:
             """Return the total of the objective over the steps; infinite without steps."""
             return float(getattr(Run(steps), self.objective)) if steps else float("inf")
 
         if self.target.has_three:
-            self.far = homes(self.graph, self.target, run, value, is_over)
+            self.far = homes(self.graph, self.target, best_figures, total_objective, is_over)
 
     def add_regions(self, most: int, is_over: Callable[[], bool]) -> None:
         """Simulate regions of a cascade for up to `most` ranges of operations, the most promising ranges first.

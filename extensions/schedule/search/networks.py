@@ -75,7 +75,7 @@ def schedule_network(
         """Return True if a share of the given time is used up, or if the call has ended."""
         return running.is_over or running.remaining_s < (1 - share) * given_s
 
-    def answer(best: NetworkRun, front: Sequence[NetworkRun]) -> ScheduleAnswer:
+    def report_answer(best: NetworkRun, front: Sequence[NetworkRun]) -> ScheduleAnswer:
         """Report the best schedule's value of the objective; return the answer with this schedule and the front."""
         running.report({objective: round(float(getattr(best, objective)), 3)})
         return network_answer(access, best, front, bound, target, objective)
@@ -93,7 +93,7 @@ def schedule_network(
         is_better = not network_runs or getattr(schedule, goal) < min(getattr(one, goal) for one in network_runs)
         network_runs.append(schedule)
         if is_better and running.note is not None:
-            running.note(answer(schedule, ()))
+            running.note(report_answer(schedule, ()))
         if is_over(until):
             break
     if not network_runs:
@@ -107,7 +107,7 @@ def schedule_network(
             runs = (one.search_within(max(size, least), lambda: is_over(_FRONT)) for one in (search, other))
             network_runs += [one for one in runs if one is not None]
     best = min(network_runs, key=lambda one: (getattr(one, objective), one.latency, one.traffic, one.peak))
-    return answer(best, _undominated_runs(network_runs) if wants_front else ())
+    return report_answer(best, _undominated_runs(network_runs) if wants_front else ())
 
 
 def _memory_sentence(graph: AccessGraph, v: int) -> str:

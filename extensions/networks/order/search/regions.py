@@ -39,7 +39,7 @@ def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegi
     done: dict[int, tuple[OperationGraph, int]] = {}
     orders: list[RegionOrder] = []
 
-    def region(inner: OperationGraph, path: Path) -> tuple[OperationGraph, int]:
+    def ordered_region(inner: OperationGraph, path: Path) -> tuple[OperationGraph, int]:
         """Return a region's graph in the order that was found, and a lower bound on its peak."""
         if id(inner) not in done:
             inside = nested_regions(inner, path)
@@ -56,7 +56,7 @@ def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegi
         rows: list[GraphOperation] = []
         slack = 0
         for v, row in enumerate(outer.ops):
-            orders = [region(each.graph, (*path, v, k)) for k, each in enumerate(row.regions)]
+            orders = [ordered_region(each.graph, (*path, v, k)) for k, each in enumerate(row.regions)]
             more = row.work - _work_of_regions(outer, row.regions, [_peak_of_given(each.graph) for each in row.regions])
             fewest = -sum(outer.working_bytes[tensor] for tensor in outer.new_tensors[v]) if row.regions else 0
             work = max(
