@@ -1,1 +1,1 @@
-"""Cascades: operations run together in stripes, which saves memory for some extra work, with a plan for each point."""
+"""Cascades: operations that run together in stripes, which saves memory at the cost of some extra work."""

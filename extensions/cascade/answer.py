@@ -1,4 +1,4 @@
-"""The answer of `cascade`: points of falling peak, each a verified plan with its regions."""
+"""The answer of `cascade`: points (Pareto-optimal cascades) of falling peak, each with a verified plan."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class CascadePoint(PointFigures):
 
     @property
     def cascade(self) -> Cascade:
-        """The graph and its regions."""
+        """The cascade of the point: its graph and its regions."""
         return self.placed_here.cascade
 
     @property
@@ -227,7 +227,7 @@ class CascadeAnswer(AnswerOfFile):
         return tuple(k for k, point in enumerate(self.points) if point.checked_by_value)
 
     def add_plans(self, position: int | Literal["all"]) -> CascadeAnswer:
-        """Return the answer with problem and plan of every point, or of only the point at a position.
+        """Return the answer in which every point, or only the point at a position, has its problem and plan.
 
         A negative position counts from the end. Raises OptionError for a position without a point.
         """
@@ -240,5 +240,5 @@ class CascadeAnswer(AnswerOfFile):
 
 
 def _add_plan(point: CascadePoint) -> CascadePoint:
-    """Return the point with its problem and plan in the field `planned`."""
+    """Return a copy of the point whose field `planned` has its problem and its plan."""
     return point.model_copy(update={"planned": PlanAndProblem(problem=point.problem, plan=point.plan)})

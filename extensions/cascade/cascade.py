@@ -92,7 +92,7 @@ def _search_combinations(
     running: Control,
     latency: Callable[[CascadePoint], float | None],
 ) -> CascadeAnswer:
-    """Search each combination of the swept options; return the answer of lowest peak, with all answers' points."""
+    """Search each combination of the swept options; return the lowest-peak answer, with the points of all answers."""
     chosen, rows, best = swept_options(options, options.sweep), list[SweptRow](), None
     for k, (values, how) in enumerate(chosen):
         if best is not None and running.is_over:
@@ -156,7 +156,7 @@ def lines(found: CascadeAnswer) -> Iterator[str]:
 
 
 def _summary(found: CascadeAnswer, point: CascadePoint | SweptPoint, layers_peak: int) -> str:
-    """Return a printed text with the peak, the multiplications, the traffic and the latency of a point."""
+    """Return a text for printed lines, with a point's peak, multiplications, traffic and latency."""
     share, pools = layers_peak / point.peak if point.peak else 1.0, found.conventions.pools
     slow = f", {point.slow_traffic:,} of it in {pools[1].name}" if pools else ""
     checked = "  checked by value" if point.checked_by_value else ""
@@ -181,7 +181,7 @@ def _lines_of_point(found: CascadeAnswer, k: int, point: CascadePoint) -> Iterat
 
 
 def _operation_text(found: CascadeAnswer, position: int, origins: tuple[int, ...] | None = None) -> str:
-    """Return the position, kind and output of an operation as text; `origins` has all original positions."""
+    """Return an operation's position, kind and output as text; `origins` maps positions to the original graph."""
     row = found.operations[origins[position] if origins else position]
     name = next((found.tensors[tensor].name for tensor in row.outputs), "") or row.name
     name = name if len(name) <= _MOST_NAME else f"...{name[3 - _MOST_NAME :]}"
@@ -190,7 +190,7 @@ def _operation_text(found: CascadeAnswer, position: int, origins: tuple[int, ...
 
 
 def _barrier_text(barrier: Barrier) -> str:
-    """Return the kind of a barrier and the reason why it runs as a whole, as text."""
+    """Return, as text, the kind of a barrier and the reason why the barrier runs as a whole."""
     kind = barrier.kind or "an unknown kind"
     return f"{kind}: {barrier.reason}{'; the least peak is this' if barrier.binds else ''}"
 

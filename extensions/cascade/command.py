@@ -78,7 +78,7 @@ def _schedule_of_answer(call: Call, answer: Any, path: str) -> bytes | None:
 
 
 def _write_model(call: Call, graph: Any, model: Any, answer: Any, path: str) -> bytes | None:
-    """Write the form of the model that needs the smallest arena: with split operations, or only reordered."""
+    """Return the model file with the smallest arena, split or only reordered; None without points or without a gain."""
     if not answer.points:
         return None
     from memplan.extensions.cascade.writing import reordered_model, write_in_parts

@@ -1,4 +1,4 @@
-"""The hint that a cascade of a model would fit, for a model that has no fitting plan without changes."""
+"""The hint for a model without a fitting plan: a cascade (operations in stripes) with which the model would fit."""
 
 from __future__ import annotations
 

@@ -35,9 +35,9 @@ def repairs_of_graph(
 ) -> OrderRepairs:
     """Return the changes after which a graph fits the pools of the problem `asked`, the smallest change first.
 
-    The search tries no change, outputs in place, another order, the cheapest recomputation, and the cheapest cascade.
-    If `never_as_given`, `asked` is proved infeasible, so nothing is returned if the graph fits unchanged. Rules of
-    `asked` on the pools and offsets of tensors hold in the repairs as well.
+    The search tries the given graph, outputs in place, another order, the cheapest recomputation, and the cheapest
+    cascade. If `never_as_given`, `asked` is proved infeasible, so a graph that fits unchanged yields no repair. Rules
+    of `asked` on the pools and offsets of tensors hold in the repairs as well.
     """
     search = _OrderPlanner(graph, asked, rules_of_tensors(graph, asked), control)
     wanted, with_plans = options.repairs, options.with_plans
@@ -73,7 +73,7 @@ def repairs_of_graph(
 
 
 def rules_of_tensors(graph: OperationGraph, asked: Problem) -> dict[str, Row]:
-    """Return a problem's rules on pools and offsets, by the buffer names that `problem_of_order` gives to tensors."""
+    """Return a problem's rules on the pools and offsets of tensors, by buffer name as in `problem_of_order`."""
     rules = dict[str, Row]()
     tensors = {facts.name: f"tensor_{k}" for k, facts in enumerate(graph.tensors) if facts.name}
     for i, name in enumerate(asked.buffers.ids):
@@ -87,7 +87,7 @@ def rules_of_tensors(graph: OperationGraph, asked: Problem) -> dict[str, Row]:
 def _repairs_answer(
     repairs: Sequence[OrderRepair], least: int, *, proved: bool, with_plans: bool, left_out: tuple[str, ...] = ()
 ) -> OrderRepairs:
-    """Return the answer with all repairs, without their problems and plans unless `with_plans`."""
+    """Return the answer with all repairs, which include their problems and plans only if `with_plans`."""
     status: Outcome = "repaired" if repairs else "none" if proved else "unknown"
     rows = repairs if with_plans else [each.model_copy(update={"problem": None, "plan": None}) for each in repairs]
     return OrderRepairs.model_construct(
@@ -97,7 +97,7 @@ def _repairs_answer(
 
 @dataclass(frozen=True)
 class _OrderPlanner:
-    """The planner that places a graph's tensors, for any order of its operations, in the pools of problem `asked`."""
+    """The planner that places a graph's tensors, in any order of operations, in the pools of the problem `asked`."""
 
     graph: OperationGraph
     asked: Problem
@@ -111,7 +111,7 @@ class _OrderPlanner:
         return min(MAX_BYTES, sum(MAX_BYTES if size is None else size for size in sizes))
 
     def overwrites(self) -> Iterator[OrderRepair]:
-        """Yield the repair that keeps the order but writes outputs over inputs, if it fits the pools."""
+        """Yield the repair in which operations overwrite inputs in the given order, if its plan fits the pools."""
         over = replace(self, graph=allow_overwriting(self.graph))
         written = tuple(k for k, row in enumerate(over.graph.ops) if row.may_overwrite)
         if written and (found := over.plan_repair("in-place", list(range(len(self.graph.ops))), written)) is not None:
@@ -174,11 +174,12 @@ class _OrderPlanner:
         return sum(self.graph.size[tensor] for tensor in (*row.inputs, *row.outputs))
 
     def _refuse_rules(self) -> None:
-        """Raise OptionError if any tensor has its own rule, which would not hold for parts or copies of the tensor."""
+        """Raise OptionError if a tensor has its own rule, because the tensor's parts or copies would break it."""
         if self.rules:
             raise OptionError(f"not tried, as {excerpt(next(iter(self.rules)))} has its own pool or offset")
 
     def _limit_pool(self, problem: Problem) -> Problem:
+        """Return the problem with the pools of `asked` and the rules on single tensors."""
         rows = (problem.buffers.fields(i) for i in range(len(problem.buffers)))
         ruled = [row | self.rules.get(str(row["id"]), {}) for row in rows] if self.rules else problem.buffers
         return replace_fields(problem, pools=self.asked.pools, buffers=ruled)
@@ -205,7 +206,7 @@ def _build_repair(
     problem: Problem,
     plan: Plan,
 ) -> OrderRepair:
-    """Return a repair, whose `costs` are its extra work, its extra traffic in bytes, and its peak of live bytes."""
+    """Return a repair; `costs` has its extra work, its extra traffic in bytes, and its live peak in bytes."""
     return OrderRepair.model_construct(
         kind=kind,
         operations=operations,

@@ -1,4 +1,4 @@
-"""A point of a cascade as a schedule script, with the directives of loop-scheduling languages such as Halide."""
+"""Schedule scripts: points of a cascade in the directives of loop-scheduling languages such as Halide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files that memplan writes for orders and cascades: models with reordered or split operations, and C programs."""
+"""The files written for orders and cascades: models with reordered or split operations, and C programs."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def write_in_parts(
     options: ModelOptions,
     ordered: bytes | None = None,
 ) -> ModelForm:
-    """Return the file with the smallest arena: split as a point of `result`, or reordered as in `ordered`.
+    """Return the form with the smallest arena: split as in a point of `result`, or the reordered file `ordered`.
 
     The returned form has no data if its arena would not be smaller than that of the original model.
     """

@@ -10,9 +10,10 @@ from memplan.planner.model.finding import Finding
 
 
 def repeated_outputs(graph: OperationGraph) -> Iterator[Finding]:
-    """Yield a finding for each operation that writes, without reading it, a tensor that an earlier operation wrote.
+    """Yield one finding if operations write tensors that earlier operations wrote, without reading them.
 
-    Such a write counts as a change in place. In a graph written by hand, it is usually a wrong tensor number.
+    The finding names the first such operation and counts the others. Such a write counts as a change in place. In a
+    graph written by hand, it is usually a wrong tensor number.
     """
     repeats = [
         (position, tensor)

@@ -50,7 +50,7 @@ def operations_subject(operations: Operations) -> Subject:
 
 
 def _read_operations(data: bytes, name: str) -> Operations:
-    """Return the program in a JSON file; for other files, raises InputError with the command that reads them."""
+    """Return the program in a JSON file; for other files, raises InputError that names the command to use."""
     got, way = "a table of lifetimes", "`memplan plan FILE` makes a plan of them"
     if (kind := importers.detect(data, name)) is not None:
         got, way = f"a model or dump ({kind})", "`memplan convert FILE --to operations -o operations.json` writes them"
@@ -104,7 +104,7 @@ OPERATIONS = Input(
 
 
 def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues) -> Problem:
-    """Return the problem in a file; for a graph of operations, the problem of placing its tensors as ordered."""
+    """Return the problem in a file. For a graph of operations, derive the problem from the order in the file."""
     if not is_graph(data):
         return reader.problem(data, name)
     reader.own_graph = _overwriting_graph(reader, read_graph(reader, data, name))
@@ -128,7 +128,7 @@ def _overwriting_graph(reader: Reader, graph: OperationGraph) -> OperationGraph:
 
 
 def _source_graph(reader: Reader, values: InputValues) -> OperationGraph | None:
-    """Return the graph from which a problem was derived; None for a problem without a graph or with a fixed order."""
+    """Return the graph of operations from which the problem came; None without operations or with a fixed order."""
     if reader.own_graph is not None or not isinstance(reader.imported, ImportedProgram):
         return None if reader.own_graph is None else cast(OperationGraph, reader.own_graph)
     if importers.detect(reader.data, reader.name) is None and reader.imported.operations.order != "tentative":

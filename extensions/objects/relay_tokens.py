@@ -36,7 +36,7 @@ class Token:
 
 
 class FreeTokens:
-    """The free storages of one dimension, by ascending size; those of equal size are in the order of their release."""
+    """The free storages of one dimension, by ascending size; equal storages are in the order of their release."""
 
     def __init__(self, match_range: int = MATCH_RANGE) -> None:
         """Start without free storages; a reused storage is within a factor `match_range` of the needed size."""
@@ -88,8 +88,8 @@ class FreeTextures:
     def take(self, width: int, height: int) -> Token | None:
         """Remove and return a texture with these sides, grown if necessary; None if no texture has close enough sides.
 
-        As in Relay, the textures are tried one by one, and either side alone can make a texture the best one so far:
-        if that side grows less than in the present best one, or grows as much and wastes less.
+        As in Relay, the textures are tried one by one. A texture replaces the best one so far if its width or its
+        height alone grows less, or grows as much and wastes less.
         """
         best: Token | None = None
         least_added = least_wasted = (0, 0)
@@ -111,5 +111,5 @@ class FreeTextures:
 
 
 def _has_close_size(side: int, other: int) -> bool:
-    """Return True if the larger side is at most the allowed ratio times the smaller one."""
+    """Return True if the larger side divided by the smaller one, rounded down, is at most the allowed ratio."""
     return max(side, other) // max(1, min(side, other)) <= _MAX_RATIO

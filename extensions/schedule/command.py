@@ -16,11 +16,11 @@ def schedule(line: CommandLine) -> int:
     answer = answer_of_call(call)
     write_answer(call, answer)
 
-    def page(_path: str) -> bytes:
+    def page_bytes(_path: str) -> bytes:
         """Return the HTML page that shows the answer."""
         from memplan.api.reports.views import view
 
         return view("schedule")(call.title(), answer)
 
-    write_beside(call, {PAGE: page})
+    write_beside(call, {PAGE: page_bytes})
     return end_call(call, answer)

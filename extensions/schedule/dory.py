@@ -20,7 +20,7 @@ _TYPES = {8: "int8", 16: "int16", 32: "int32"}
 
 
 def nodes_of(fields: object) -> list[Mapping[str, Any]] | None:
-    """Return the nodes in a file's JSON (a list, an object with one list, or nodes by name); None for other JSON."""
+    """Return the nodes in a DORY file's JSON: a list, an object with one list, or nodes by name; else None."""
     if isinstance(fields, Mapping):
         lists = [value for value in fields.values() if isinstance(value, list)]
         fields = lists[0] if len(lists) == 1 else list(fields.values())
@@ -33,8 +33,8 @@ def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
     tensors, sizes, ops, numbers = list[dict[str, Any]](), list[int](), list[dict[str, Any]](), dict[str, int]()
     resident = list[int]()
 
-    def tensor(name: str, shape: list[int], bits: int) -> int:
-        """Return the number of the tensor with a name, after adding the tensor if it is new; raises FormatError."""
+    def add_tensor(name: str, shape: list[int], bits: int) -> int:
+        """Return the number of the tensor called `name`, which is added if it is new; raises FormatError."""
         if bits not in _TYPES and name not in numbers:
             raise FormatError(f"{name}: must have 8, 16 or 32 bits per element, got {bits}")
         if name not in numbers:
@@ -46,15 +46,15 @@ def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
     for k, node in enumerate(nodes):
         row = {key: value for part in _OWN for key, value in node.get(part, {}).items() if value is not None}
         row["name"] = node.get("name", "")
-        kind = _kind(row, k)
+        kind = _kind_of_node(row, k)
         try:
             into, made = [1, *row["input_dimensions"], row["input_channels"]], row["output_dimensions"]
             bits, out_bits = row.get("input_activation_bits", 8), row.get("output_activation_bits", 8)
-            read = [tensor(name, into, bits) for name in row["input_indexes"]]
-            out = tensor(row["output_index"], [1, *made, row["output_channels"]], out_bits)
+            read = [add_tensor(name, into, bits) for name in row["input_indexes"]]
+            out = add_tensor(row["output_index"], [1, *made, row["output_channels"]], out_bits)
             constants = row.get("weight_memory", 0) + row.get("bias_memory", 0) + row.get("constants_memory", 0)
             if constants:
-                read.append(tensor(f"{row['output_index']}, constants", [constants], 8))
+                read.append(add_tensor(f"{row['output_index']}, constants", [constants], 8))
                 resident.append(read[-1])
             attributes: dict[str, object] = {"layout": "NHWC"}
             if "2d" in kind:
@@ -70,7 +70,7 @@ def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
     return graph_from({"size": sizes, "kept": outputs, "resident": resident, "tensors": tensors, "ops": ops})
 
 
-def _kind(row: Mapping[str, Any], k: int) -> str:
+def _kind_of_node(row: Mapping[str, Any], k: int) -> str:
     """Return memplan's kind of a DORY node, which follows from the name of its layer or operator."""
     name, op = str(row["name"]), str(row.get("op_type", ""))
     if "Pool" in name or "Pool" in op:

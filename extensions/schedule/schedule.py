@@ -61,8 +61,8 @@ def _target_with_capacity(target: Target | None, capacity: int | None) -> Target
     """Return the target, with another size of the fast memory if given; raises ProblemError without a target."""
     if target is None:
         raise ProblemError(
-            "target: is required, as a network does not describe the machine, such as"
-            " examples/schedules/gap8_like.json, which `memplan examples` writes"
+            "target: is required, as a network does not describe the machine; `memplan examples` writes"
+            " an example, examples/schedules/gap8_like.json"
         )
     return target if capacity is None else target.with_capacity(capacity)
 
@@ -122,7 +122,7 @@ def schedule_refuted(
         return why
     run, bound = NetworkRun(figures, steps, found.slots, far, found.second_slots), bound_of(graph, machine, objective)
     again = network_answer(graph, run, (), bound, machine, objective)
-    # The answer lacks the steps of a front's points, so these points cannot be recounted and are not checked.
+    # The answer omits the steps of the points on the front, so the costs of these points cannot be checked.
     claimed = found.model_dump(mode="json", exclude={"frontier"})
     wrong = [name for name, value in again.model_dump(mode="json").items() if value != claimed.get(name, value)]
     return f"{wrong[0]}: must equal the value recomputed from its steps" if wrong else None
@@ -131,7 +131,7 @@ def schedule_refuted(
 def _remake_region(number: int, row: CascadeRegion) -> CascadeRegion:
     """Return a region with its derived fields recomputed from its ranges; raises ProblemError if this is impossible."""
     if not row.ops or (row.kind != "whole" and not row.ranges):
-        raise ProblemError(f"regions: must have operations and their ranges, got {row.id}")
+        raise ProblemError(f"regions: must have operations and their ranges, got none in {row.id}")
     for buffer in row.buffers or ():
         if min(*buffer.capacity, buffer.bytes) < 0:
             raise ProblemError(f"regions: must have buffers of at least 0 bytes, got less for tensor {buffer.tensor}")

@@ -85,7 +85,7 @@ def resize_window(size: int, out: int) -> Window:
 
 
 def centred_resize_window(size: int, out: int) -> Window:
-    """Return the map of a resize that reads the row nearest to (y + 1/2) * size / out - 1/2, or both rows of a tie."""
+    """Return the map of a resize to the row nearest to (y + 1/2) * size / out - 1/2; a tie reads both rows."""
     # The row (2y + 1) * size / (2 * out) - 1/2 may be rounded up or down, so include both rows of a tie.
     return Window(2 * size, 2 * out, size - 1, size)
 
@@ -261,11 +261,11 @@ class AccessGraph:
         return tuple(t for t, maker in enumerate(self.maker) if maker is None and self.last_users[t] >= 0)
 
     def origin(self, position: int) -> int:
-        """Return the position that an operation of this graph has in the original graph."""
+        """Return the position in the original graph of the operation at `position` in this graph."""
         return self.origins[position] if self.origins else position
 
     def tensor_origin(self, tensor: int) -> int:
-        """Return the number that a tensor of this graph has in the original graph."""
+        """Return the number in the original graph of the tensor with number `tensor` in this graph."""
         return self.tensor_origins[tensor] if self.tensor_origins else tensor
 
     def macs_of(self, position: int) -> int:
@@ -277,7 +277,7 @@ class AccessGraph:
         return row.macs * made.rows * made.columns
 
     def cost_of_alternative(self, position: int, number: int) -> tuple[int, int]:
-        """Return the multiplications and working bytes of a whole operation (0) or of its alternative `number`."""
+        """Return (multiplications, working bytes) of a whole operation, by alternative `number` or by itself (0)."""
         row = self.operations[position]
         return row.alternatives[number - 1] if number else (self.macs_of(position), row.work)
 
@@ -291,7 +291,7 @@ class AccessGraph:
         return replace(self, operations=tuple(rows))
 
     def macs_of_pixel(self, position: int, macs: int) -> int:
-        """Convert a whole operation's multiplications to the unit of `macs`: per output pixel if striped."""
+        """Convert the multiplications of a whole operation to those per output pixel, rounded up, if it is striped."""
         if self.operations[position].role != "striped":
             return macs
         made = self.tensors[self.operations[position].outputs[0]]
@@ -304,13 +304,13 @@ class AccessGraph:
 
 
 def driving_tensor(graph: AccessGraph, position: int) -> PixelTensor:
-    """Return the tensor whose stripes define a region's steps: the last operation's output, or the input of a sum."""
+    """Return the tensor that a region ending at `position` cuts into stripes: its output, or the input of a sum."""
     row = graph.operations[position]
     return graph.tensors[row.reads[0].tensor if row.role == "sum" else row.outputs[0]]
 
 
 def barrier_of(graph: AccessGraph, position: int, reason: str) -> AccessOperation:
-    """Return the operation as a barrier, which runs as a whole, for its own earlier reason or else for `reason`."""
+    """Return an operation as a barrier (it runs as a whole) with the given reason, unless it already is a barrier."""
     row, tensors = graph.operations[position], graph.tensors
     if row.role == "barrier":
         return row
@@ -328,7 +328,7 @@ def pixel_bytes(channels: int, brick: int, element_bits: int) -> int:
 
 
 def reorder_operations(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
-    """Return the graph with its operations in another order; its `origins` have the positions in the original graph."""
+    """Return the graph with its operations in another order; `origins` has their positions in the original graph."""
     return replace(
         graph,
         operations=tuple(graph.operations[v] for v in order),
@@ -338,7 +338,7 @@ def reorder_operations(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
 
 
 def repeat_operations(graph: AccessGraph, passes: Mapping[int, Collection[int]]) -> AccessGraph:
-    """Return the graph in which some operations run twice; `passes` maps a later operation to those repeated before it.
+    """Return the graph in which some operations run again; `passes` maps a position to the operations repeated before.
 
     The second run is directly before the later operation. From there on, all operations read the new copies of tensors.
     Repeated operations must be striped. `origins` and `tensor_origins` have the positions in the original graph.

@@ -72,7 +72,7 @@ class _GraphConversion:
         return replace(access, operations=tuple(self._add_alternatives(access, v, row) for v, row in rows))
 
     def _add_alternatives(self, graph: AccessGraph, v: int, row: GraphOperation) -> AccessOperation:
-        """Return operation v with its alternatives; if the graph states costs, they count as multiplications."""
+        """Return operation v with its alternatives; costs that the graph states replace the counted multiplications."""
         if not row.alternatives:
             return graph.operations[v]
         whole, own = graph.macs_of(v), graph.operations[v]
@@ -83,7 +83,7 @@ class _GraphConversion:
         return replace(own, alternatives=ways)
 
     def _common_layout(self, tensors: tuple[PixelTensor, ...]) -> str:
-        """Return the layout that all images share, or the text `batches` or `several layouts` if there is none."""
+        """Return the layout of all images; `batches` if a tensor has several, `several layouts` if they differ."""
         images = [t for t, row in enumerate(tensors) if row.rows * row.columns > 1 and len(self._shape_of(t) or ()) > 2]
         if any((self._shape_of(t) or (1,))[0] > 1 for t in images):
             return "batches"
@@ -161,9 +161,9 @@ class _GraphConversion:
         return prod(self.graph.size[tensor] * 8 // self._element_bits(tensor) for tensor in around)
 
     def _facts_of_operation(self, row: GraphOperation, read: list[int], tensors: tuple[PixelTensor, ...]) -> Facts:
-        """Return the facts that determine an operation's access maps; raises UnknownAccess if it must run whole."""
+        """Return the facts that determine an operation's access maps; raises UnknownAccess if it cannot be split."""
         if row.regions or row.after:
-            raise UnknownAccess("runs other graphs, or must follow certain operations")
+            raise UnknownAccess("contains other graphs, or must run after listed operations")
         if len(row.outputs) != 1 or not read:
             raise UnknownAccess(f"has {len(row.outputs)} outputs and {len(read)} inputs")
         around = (*(row.inputs[k] for k in read), row.outputs[0])
@@ -208,13 +208,13 @@ class _GraphConversion:
 
 
 def _has_other_axes(layout: str, other: str, shape: tuple[int, ...]) -> bool:
-    """Return True if two layouts of a shape differ in an axis of several elements; axes are aligned at the last one."""
+    """Return True if two layouts, aligned at their last axes, differ in an axis with several elements in `shape`."""
     along = zip(reversed(layout), reversed(other), reversed(shape), strict=False)
     return any(a != b and size > 1 for a, b, size in along)
 
 
 def _channel_dependence(found: KindAccess, seen: PixelTensor, out: PixelTensor) -> Channels:
-    """Return `same` if each output channel depends only on the same input channel, else `all`."""
+    """Return `same` if each output channel depends only on the input channel of the same number, else `all`."""
     is_same = out.channels > 0 and (seen.pixel, seen.channels) == (out.pixel, out.channels)
     return "same" if is_same and not found.mixes else "all"
 
@@ -268,5 +268,5 @@ def _slices_of_split(graph: OperationGraph, row: GraphOperation) -> tuple[GraphO
 
 
 def _tensor_shape(graph: OperationGraph, tensor: int, shapes: tuple[Shape | None, ...], k: int) -> Shape | None:
-    """Return the shape of an operation's k-th tensor: as used by the operation (`shapes`), or else the tensor's own."""
+    """Return the shape in which an operation uses its k-th tensor: `shapes[k]` if stated, else the tensor's shape."""
     return (shapes[k] if shapes else None) or graph.tensors[tensor].shape

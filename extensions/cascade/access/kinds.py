@@ -72,7 +72,7 @@ def access_of(facts: Facts) -> KindAccess:
 
 
 def _custom_access(facts: Facts) -> KindAccess:
-    """Return the access maps that a caller states for a custom operation: scale, divisor, low and high per input."""
+    """Return the access maps that a custom operation states: for each input, its scale, divisor, low and high."""
     along: list[list[Window]] = []
     for axis, name in enumerate(("access_rows", "access_columns")):
         if name not in facts.attributes:
@@ -116,13 +116,13 @@ def _kernel_windows(facts: Facts) -> Windows:
         # If sizes are rounded up, the last window may reach beyond the border, so allow one more output row than fits.
         low, high = room // strides[axis] + 1, -(-room // strides[axis]) + 1
         if not low <= facts.output[axis] <= max(low, high):
-            raise UnknownAccess(_mismatch("kernel, strides, dilations and pads", low, facts.output[axis], axis))
+            raise UnknownAccess(_mismatch_text("kernel, strides, dilations and pads", low, facts.output[axis], axis))
     rows, columns = (sliding_window(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
     return rows, columns
 
 
-def _mismatch(what: str, wanted: int, made: int, axis: int) -> str:
-    """Return a sentence: the attributes `what` give `wanted` rows or columns, but the output shape has `made`."""
+def _mismatch_text(what: str, wanted: int, made: int, axis: int) -> str:
+    """Return a sentence that the attributes `what` give `wanted` rows or columns, but the output shape has `made`."""
     return f"{what} give {wanted} {('rows', 'columns')[axis]}, its output shape has {made}"
 
 
@@ -140,14 +140,14 @@ def _depthwise_access(facts: Facts) -> KindAccess:
     """Return the access maps of a convolution in which each output channel reads a single input channel."""
     kernel = _window_attributes(facts)[0]
     if facts.output.channels % facts.inputs[0].channels:
-        raise UnknownAccess(f"computes {facts.output.channels} channels from {facts.inputs[0].channels}")
+        raise UnknownAccess(f"computes {facts.output.channels} channels from {facts.inputs[0].channels} input channels")
     return KindAccess((_kernel_windows(facts),), kernel[0] * kernel[1] * facts.output.channels, mixes=False)
 
 
 def _pool_access(facts: Facts) -> KindAccess:
     """Return the access maps of a pooling, which keeps the number of channels."""
     if facts.output.channels != facts.inputs[0].channels:
-        raise UnknownAccess(f"computes {facts.output.channels} channels from {facts.inputs[0].channels}")
+        raise UnknownAccess(f"computes {facts.output.channels} channels from {facts.inputs[0].channels} input channels")
     return KindAccess((_kernel_windows(facts),), mixes=False)
 
 
@@ -160,7 +160,7 @@ def _transposed_convolution_access(facts: Facts) -> KindAccess:
         least = (facts.inputs[0][axis] - 1) * strides[axis] + reach - pads[axis] - pads[axis + 2]
         # A transposed convolution may have extra output rows at the end, so allow fewer than the stride or dilation.
         if not 0 <= facts.output[axis] - least < max(strides[axis], dilations[axis]):
-            raise UnknownAccess(_mismatch("kernel, strides, dilations and pads", least, facts.output[axis], axis))
+            raise UnknownAccess(_mismatch_text("kernel, strides, dilations and pads", least, facts.output[axis], axis))
     rows, columns = (transposed_window(kernel[axis], strides[axis], dilations[axis], pads[axis]) for axis in (0, 1))
     taps = kernel[0] * kernel[1] * facts.inputs[0].channels // (strides[0] * strides[1]) // max(1, groups)
     return KindAccess(((rows, columns),), taps * facts.output.channels)
@@ -214,7 +214,7 @@ def _concat_access(facts: Facts) -> KindAccess:
     for other in range(3):
         sizes = [seen[other] for seen in facts.inputs]
         if sum(sizes) != facts.output[other] if other == axis else {*sizes} != {facts.output[other]}:
-            raise UnknownAccess("joins shapes that do not add up to its output shape")
+            raise UnknownAccess("joins inputs whose sizes do not add up to its output shape")
     if axis == 2:
         return KindAccess(tuple((SAME, SAME) for _ in facts.inputs))
     maps, offset = [], 0
@@ -226,20 +226,20 @@ def _concat_access(facts: Facts) -> KindAccess:
 
 
 def _pad_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a pad by a constant; raises UnknownAccess for other pads."""
+    """Return the access maps of a pad by a constant; raises UnknownAccess for other modes and for wrong shapes."""
     if facts.word("mode", "constant") != "constant":
         raise UnknownAccess("pad by reflection or repetition cannot be split, so it runs as a whole")
     rank = len(facts.out_shape)
     pads = facts.integers("pads", 2 * rank)
     before = pads[:rank]
     if any(facts.shapes[0][k] + pads[k] + pads[k + rank] != facts.out_shape[k] for k in range(rank)):
-        raise UnknownAccess("pads do not agree with its shapes")
+        raise UnknownAccess("has pads that do not match its shapes")
     padded = facts.axis_numbers(dict(enumerate(before)), 0)
     return KindAccess(((shift_window(-padded[0]), shift_window(-padded[1])),), mixes=False)
 
 
 def _slice_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a slice along rows and columns; for a slice of channels, they read whole pixels."""
+    """Return the access maps of a slice of rows, columns or channels; a slice of channels reads whole pixels."""
     starts = facts.list_of("starts")
     axes = facts.list_of("axes", tuple(range(len(starts))))
     steps = facts.list_of("steps", (1,) * len(starts))
@@ -272,7 +272,7 @@ def _resize_access(facts: Facts) -> KindAccess:
     }
     map_of_mode = maps.get((mode, place))
     if map_of_mode is None or facts.inputs[0].channels != facts.output.channels:
-        raise UnknownAccess(f"resize by {mode}, {place} cannot be split, so it runs as a whole")
+        raise UnknownAccess(f"resize by {mode} with {place} coordinates cannot be split, so it runs as a whole")
     rows, columns = (map_of_mode(facts.inputs[0][axis], facts.output[axis]) for axis in (0, 1))
     return KindAccess(((rows, columns),), mixes=False)
 
@@ -282,7 +282,7 @@ def _block_factor(facts: Facts, small: Pixels, large: Pixels) -> int:
     _require_images(facts)
     factor = facts.integer("block")
     if (small.rows * factor, small.columns * factor, small.channels) != (*large[:2], large.channels * factor**2):
-        raise UnknownAccess("block does not agree with its shapes")
+        raise UnknownAccess("has a block size that does not match its shapes")
     return factor
 
 
@@ -313,7 +313,7 @@ def _mean_access(facts: Facts) -> KindAccess:
 
 
 def _matmul_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a matrix product, which reads the same row of operand 1, and all of operand 2."""
+    """Return the access maps of a matrix product: an output row reads that row of operand 1, and all of operand 2."""
     first = facts.inputs[0]
     # A matrix product sums over the last axis of its first operand, so that axis must be the channels.
     is_last = facts.in_layout[-1:] == facts.layout[-1:] == "C" or len(facts.shapes[0]) != len(facts.out_shape)

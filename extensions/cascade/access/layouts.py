@@ -24,12 +24,12 @@ Shape = tuple[int, ...]
 
 
 def named_layout(name: str, rank: int) -> str | None:
-    """Return the axis letters of layout NHWC or NCHW for a tensor of `rank` axes; None for more than four axes."""
+    """Return the axis letters of layout `name` (NHWC or NCHW) for `rank` axes; None for more than four axes."""
     return _NAMED[name][rank] if name in _NAMED and rank < 5 else None
 
 
 def family_of(layout: str) -> str:
-    """Return NHWC or NCHW according to the position of the channels; return any other layout unchanged."""
+    """Return NHWC for a layout whose channels come last, NCHW if they come first, and any other layout unchanged."""
     letters = "".join(dict.fromkeys(layout))
     return {"NHWC": "NHWC", "NHC": "NHWC", "HC": "NHWC", "NCHW": "NCHW", "NCH": "NCHW"}.get(letters, layout)
 
@@ -82,7 +82,7 @@ def reshaped_layout(layout: str, shape: Shape, wanted: Shape) -> str | None:
 
 
 def remove_channels(layout: str, axis: object, shape: Shape, made: Shape) -> str | None:
-    """Return the layout after channels are reduced to one number; None if another axis may have been reduced."""
+    """Return the layout without the channel axis, which is reduced; None if another axis may have been reduced."""
     along = [k for k in range(len(shape)) if shape[:k] + shape[k + 1 :] == made]
     along = [axis % len(shape)] if isinstance(axis, int) else along
     return (
@@ -103,7 +103,7 @@ class _LayoutPropagation:
     """The propagation of layouts from tensor to tensor along the operations of a graph."""
 
     def __init__(self, graph: OperationGraph) -> None:
-        """Start without any layout; constants do not take part in the propagation."""
+        """Collect each operation's tensors, before any layout is known; constants take no part in the propagation."""
         self.graph, self.found = graph, dict[int, str]()
         apart = set(graph.resident)
         self.around = [
@@ -137,7 +137,7 @@ class _LayoutPropagation:
         return (self.graph.tensors[tensor].shape if self.graph.tensors else None) or ()
 
     def _set_layouts(self, tensors: list[int], name: str) -> list[int]:
-        """Assign layout `name` to those tensors that have none yet; return the tensors that received it."""
+        """Assign the layout `name` to the given tensors that lack a layout; return these tensors."""
         new = []
         for tensor in tensors:
             layout = named_layout(name, len(self._shape(tensor)))
@@ -147,7 +147,7 @@ class _LayoutPropagation:
         return new
 
     def _propagate_from(self, tensors: list[int]) -> None:
-        """Propagate the layouts of some tensors to all tensors without a layout that operations connect to them."""
+        """Derive layouts of further tensors from the given ones, along the operations, until no new layout follows."""
         waiting = deque(tensors)
         while waiting:
             tensor = waiting.popleft()
@@ -164,7 +164,7 @@ class _LayoutPropagation:
         return (shapes[places.index(tensor)] if shapes else None) or self._shape(tensor)
 
     def _derived_layout(self, position: int, known: int, other: int) -> str | None:
-        """Return the layout of tensor `other` that follows from tensor `known` of the same operation, or None."""
+        """Return the layout of tensor `other` that follows from that of `known` at an operation, or None."""
         row = self.graph.ops[position]
         mine, theirs = self._shape_in_operation(row, known), self._shape_in_operation(row, other)
         layout = reshaped_layout(self.found[known], self._shape(known), mine)
@@ -189,7 +189,7 @@ class _LayoutPropagation:
     def _layout_across(
         self, row: GraphOperation, layout: str, is_forward: bool, shapes: tuple[Shape, Shape]
     ) -> str | None:
-        """Return the layout after a transposition or reshape of this layout, or before it unless `is_forward`."""
+        """Convert a layout across a transposition or reshape: from input to output if `is_forward`, else backwards."""
         if row.kind == "reshape":
             return reshaped_layout(layout, *shapes)
         axes = permutation_of(row)
@@ -220,7 +220,7 @@ def pixels_of(shape: tuple[int, ...], layout: str | None) -> Pixels | None:
 
 
 def pixel_axis(axis: int, layout: str) -> int:
-    """Return what an axis of a layout is: 0 for rows, 1 for columns, 2 for channels, -1 for the batch."""
+    """Return the pixel axis of a layout's axis: 0 for rows, 1 for columns, 2 for channels, -1 for the batch."""
     rank = len(layout)
     if not -rank <= axis < rank:
         raise UnknownAccess(f"axis must be from {-rank} to {rank - 1}, got {axis}")
@@ -244,7 +244,7 @@ class Facts:
     in_layout: str
 
     def integers(self, name: str, count: int, default: int | None = None) -> tuple[int, ...]:
-        """Return an attribute of `count` integers; a single integer counts for all. Raises UnknownAccess otherwise."""
+        """Return an attribute as `count` integers; repeats a single integer. Raises UnknownAccess otherwise."""
         value = self.attributes.get(name)
         if value is None and default is not None:
             return (default,) * count
@@ -265,7 +265,7 @@ class Facts:
         return tuple(int(one) for one in value)
 
     def axis_numbers(self, values: Mapping[int, int], default: int) -> tuple[int, int]:
-        """Return (row value, column value) from values by axis; raises UnknownAccess for a value of the batch axis."""
+        """Return the values for rows and columns from values by axis; raises UnknownAccess if the batch has one."""
         pairs = [(pixel_axis(axis, self.layout), value) for axis, value in values.items()]
         if any(which == -1 and value != default for which, value in pairs):
             raise UnknownAccess(f"{self.kind} of batches cannot be split, so it runs as a whole")
@@ -277,5 +277,5 @@ class Facts:
         return str(self.attributes.get(name, default))
 
     def axis(self, name: str, default: int) -> int:
-        """Return what axis an attribute names: 0 for rows, 1 for columns, 2 for channels, -1 for the batch."""
+        """Return the pixel axis in an attribute: 0 for rows, 1 for columns, 2 for channels, -1 for the batch."""
         return pixel_axis(self.integer(name, default), self.layout)

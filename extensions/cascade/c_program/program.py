@@ -26,7 +26,7 @@ _ALL_CHANNELS = "0, INT32_MAX"
 
 
 class StripedLoops:
-    """The writer of the C loops of a point; `called` lists each called function by its operation and its purpose.
+    """The writer of the C loops of a point; `called` lists (operation, purpose) of each C function that they call.
 
     Functions have the operation numbers of the original graph, so an operation that runs twice calls the same function.
     """
@@ -89,7 +89,7 @@ class StripedLoops:
             yield f"#define {macro}_SIZE {row.bytes}u\n"
 
     def _kernel_declaration(self, v: int, what: str) -> str:
-        """Return the C declaration of operation v's function for a purpose, after a comment with the kind."""
+        """Return the C declaration of operation v's function for the purpose `what`, after a comment with the kind."""
         row = next(self.graph.operations[k] for k in range(len(self.graph.operations)) if self.graph.origin(k) == v)
         text = (
             f"/* {comment_text(' '.join(filter(None, (row.kind, row.name))) or 'operation')} */\n"
@@ -159,7 +159,7 @@ class StripedLoops:
         return f"{before}{loops}{steps}    }}\n{after}"
 
     def _accumulator_code(self, number: int, region: CascadeRegion) -> tuple[str, str, str]:
-        """Return C code that clears a region's accumulators, C code of their address, and C code that converts them."""
+        """Return C code for a region's accumulators: code to clear them, their address, and code to convert them."""
         last = region.end - 1
         sink = self.graph.operations[last].outputs[0]
         # If the plan has no separate buffer for the accumulators, they share the buffer of the output.
@@ -173,7 +173,7 @@ class StripedLoops:
         return "  " + self._call_statement(last, "begin", sums), sums, after
 
     def _channel_loop(self, number: int, region: CascadeRegion) -> str:
-        """Return a C loop over channel ranges, in which views of sliced tensors begin at the step's first channel."""
+        """Return the C loop over a region's channels; views of sliced tensors begin at the step's first channel."""
         tensors, last, before, after, sums = self.graph.tensors, region.end - 1, "", "", ""
         is_summed = is_accumulated(self.graph, region)
         if is_summed:
@@ -207,7 +207,7 @@ class StripedLoops:
         return f"{self._stream_call('input', tensor)}(&{self._view_of(number, region, tensor)}, part);\n"
 
     def _guarded_call(self, number: int, name: str, made: Stripes, call: str) -> str:
-        """Return C code that makes a call for the ranges of the present step, unless these are empty."""
+        """Return C code that makes `call` for the present step's rows and columns, unless the step has none of them."""
         rows = ", ".join(self._bound_expressions(f"r{number}_{name}_rows", made.rows, "y"))
         columns = ", ".join(self._bound_expressions(f"r{number}_{name}_columns", made.columns, "x"))
         return (
@@ -216,7 +216,7 @@ class StripedLoops:
         )
 
     def _bound_expressions(self, name: str, spans: Sequence[Span], step: str) -> tuple[str, str]:
-        """Return C expressions for the start and end of a step's range; nonlinear ranges become a C table."""
+        """Return C expressions for the start and the end of a step's range; nonlinear ranges need a C table."""
         if len(spans) == 1:
             return str(spans[0][0]), str(spans[0][1])
         lines = lines_of(spans)
@@ -260,7 +260,7 @@ class StripedLoops:
 
 
 def kernel_name(prefix: str, v: int, what: str) -> str:
-    """Return the name of operation v's C function for a purpose: compute a part, or begin, extend or end sums."""
+    """Return the name of operation v's C function for a purpose: make a part, or begin, add to or end sums."""
     return f"{prefix}_op_{v}" if what == "make" else f"{prefix}_op_{v}_{what}"
 
 
@@ -276,7 +276,7 @@ def kernel_declaration(prefix: str, v: int, what: str) -> str:
 
 
 def _whole_part(sizes: Span, channels: str) -> str:
-    """Return the C value of the part that covers all rows and columns."""
+    """Return the C value of the part with all rows and columns, and with the channels of the C text `channels`."""
     return f"(memplan_part){{0, {sizes[0]}, 0, {sizes[1]}, {channels}}}"
 
 
@@ -299,9 +299,9 @@ def _line_expression(line: Line, step: str) -> str:
 
 
 def lines_of(spans: Sequence[Span]) -> tuple[Line, Line] | None:
-    """Return two linear functions of the step number, which give the start and the end of each range.
+    """Return two lines (linear functions of the step number) for the starts and ends of ranges; None if inexact.
 
-    Return None unless both functions are exact. At a step with an empty range, they also give an empty range.
+    At a step with an empty range, the two lines give an empty range as well.
     """
     some = {step: span for step, span in enumerate(spans) if span[0] < span[1]}
     if not some:

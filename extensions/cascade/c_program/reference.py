@@ -1,4 +1,4 @@
-"""The C functions that the loops of a cascade call; reference kernels define those for known kinds of operations."""
+"""The C functions called by the loops of a cascade, defined by reference kernels for known kinds of operations."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _copying_body(row: GraphOperation, shapes: Shapes) -> tuple[str, str | None]
 
 
 def _average_body(shapes: Shapes, what: str) -> str:
-    """Return the C body of a global average: of all of it, or of one purpose of its accumulation."""
+    """Return the C body of a global average, either of the whole (`make`) or of one stage of its accumulation."""
     channels, element = shapes.output[-1], shapes.element
     return {
         "make": f"  memplan_average_whole_{element}(out[0], in[0], part, {channels});\n",

@@ -73,8 +73,8 @@ class TileSearch(NamedTuple):
 class RegionTrace(NamedTuple):
     """The output table of `follow_region`: the steps and buffers of one region of l operations, for one tile size.
 
-    Operations are numbered backwards from the last one, and edges backwards from the last edge of operation j - 1. A
-    slot has the ranges of all steps. The slots are the operations, then the inputs that arrive in pieces, in reverse.
+    Operations are numbered backwards from the last one, and edges backwards from the last edge of operation j - 1. Each
+    slot has the ranges of all steps for one operation or, after all operations, for one input that arrives in pieces.
     """
 
     row_first: Rows  # (slots, steps): first row of each slot's range in each step

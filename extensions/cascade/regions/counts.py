@@ -1,4 +1,4 @@
-"""Counts of a cascade's multiplications and traffic from the ranges of its regions, and the check of its slides."""
+"""Counts of a cascade's multiplications, traffic and runs, and the check of its slides (outputs over dying inputs)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def traffic_of(cascade: Cascade) -> int:
 
 
 def bytes_by_tensor(cascade: Cascade) -> dict[int, int]:
-    """Return, by tensor, the bytes that regions read and write, except tensors that a region keeps only in part."""
+    """Return, by tensor, the bytes that regions read and write, without regions that keep the tensor only in part."""
     graph, moved = cascade.graph, dict[int, int]()
     for region in cascade.regions:
         held = {tensor for tensor, hold in region.buffer_by_tensor.items() if hold.mode != "whole"}
@@ -72,7 +72,7 @@ def _moved_bytes(graph: AccessGraph, region: CascadeRegion, v: int) -> Iterator[
         source = graph.tensors[read.tensor]
         if row.role != "sum":
             rows, columns = (
-                _reach(*axis) for axis in zip((made.rows, made.columns), read.windows, source.sizes, strict=True)
+                _read_length(*axis) for axis in zip((made.rows, made.columns), read.windows, source.sizes, strict=True)
             )
             area = rows * columns
         yield read.tensor, area * source.pixel
@@ -134,8 +134,8 @@ def _total_length(spans: tuple[Span, ...]) -> int:
 
 
 @lru_cache(maxsize=_MOST_COUNTED)
-def _reach(spans: tuple[Span, ...], window: Window, size: int) -> int:
-    """Return the total length of the input that is read along an axis to compute several output ranges."""
+def _read_length(spans: tuple[Span, ...], window: Window, size: int) -> int:
+    """Return the total length of the input ranges that the given output ranges read along an axis."""
     return _total_length(tuple(window.input_range(a, b, size) for a, b in spans if b > a))
 
 

@@ -70,7 +70,7 @@ class _Execution:
                 self._whole_tensor(tensor)[:] = self.expected[tensor]
         for tensor, origin in enumerate(graph.tensor_origins):
             if tensor != origin:
-                self._compare(f"{tensors[tensor].name}", self.expected[tensor], self.expected[origin])
+                self._require_equal(f"{tensors[tensor].name}", self.expected[tensor], self.expected[origin])
         for number, region in enumerate(self.cascade.regions):
             if region.kind == "whole":
                 self._run_whole(number, region.first_operation)
@@ -80,11 +80,11 @@ class _Execution:
                 self._run_steps(number, region)
         for tensor in graph.kept:
             if tensor not in self.cascade.streamed:
-                self._compare(f"output {tensors[tensor].name}", self._whole_tensor(tensor), self.expected[tensor])
+                self._require_equal(f"output {tensors[tensor].name}", self._whole_tensor(tensor), self.expected[tensor])
         return self.compared
 
     def _arena_view(self, name: str, rows: int, columns: int, pixel: int) -> Bytes8:
-        """Return the bytes of a buffer in the arena as rows x columns x bytes of a pixel; raises InvalidPlanError."""
+        """Return a buffer in the arena as rows x columns x bytes of a pixel; raises InvalidPlanError if outside."""
         start = self.offsets[name]
         size = rows * columns * pixel
         if start + size > len(self.arena):
@@ -104,7 +104,7 @@ class _Execution:
             for tensor, hold in held.items()
         }
 
-    def _compare(self, what: str, got: Bytes8, expected: Bytes8) -> None:
+    def _require_equal(self, what: str, got: Bytes8, expected: Bytes8) -> None:
         """Raise InvalidPlanError if computed bytes differ from the expected ones; `what` names them in the message."""
         self.compared += got.size
         if not np.array_equal(got, expected):
@@ -119,7 +119,7 @@ class _Execution:
             return self._whole_tensor(tensor)[slice(*rows), slice(*columns)]
 
         for tensor, value in run_whole(self.graph, v, fetch):
-            self._compare(f"region {number}, operation {v}", value, self.expected[tensor])
+            self._require_equal(f"region {number}, operation {v}", value, self.expected[tensor])
             self._whole_tensor(tensor)[:] = value
 
     def _run_steps(self, number: int, region: CascadeRegion) -> None:
@@ -158,11 +158,11 @@ class _Execution:
                     continue
                 value = run_part(graph, v, rows, columns, fetch)
                 expected = self.expected[operation.outputs[0]][slice(*rows), slice(*columns)]
-                self._compare(f"region {number}, step {step}, operation {v}", value, expected)
+                self._require_equal(f"region {number}, step {step}, operation {v}", value, expected)
                 store(operation.outputs[0], rows, columns, value)
                 if operation.outputs[0] in self.cascade.streamed:
                     taken = fetch(operation.outputs[0], rows, columns)
-                    self._compare(f"region {number}, step {step}, a piece of the output", taken, expected)
+                    self._require_equal(f"region {number}, step {step}, a piece of the output", taken, expected)
         if sums is not None:
             added = self._check_sums(number, sums, graph.tensors[last.reads[0].tensor].pixel)
             self._store_output(number, last.outputs[0], finish_sums(graph, region.end - 1, added))
@@ -177,7 +177,7 @@ class _Execution:
                 (tensor,), rows, columns = operation.outputs, made.rows[0], made.columns[0]
 
                 def fetch(source: int, rows: Span, columns: Span, v: int = v, step: int = step) -> Bytes8:
-                    """Return rows and columns of a tensor as operation v reads it, with only the step's channels."""
+                    """Return rows and columns of a tensor with the channels that operation v reads in the step."""
                     self.pause()
                     return self._channel_slice(region, tiles, v, step, source)[slice(*rows), slice(*columns)]
 
@@ -193,7 +193,7 @@ class _Execution:
                     value = run_part(graph, v, rows, columns, fetch)
                 some = self._channel_bytes(tensor, made.channels[step])
                 expected = self.expected[tensor][..., some]
-                self._compare(f"region {number}, step {step}, operation {v}", value[..., some], expected)
+                self._require_equal(f"region {number}, step {step}, operation {v}", value[..., some], expected)
                 if tensor in tiles:
                     places = _ring_index(tiles[tensor], rows, columns)
                     tiles[tensor][places] = _fit_pixels(value[..., some], tiles[tensor].shape[2])
@@ -216,7 +216,7 @@ class _Execution:
         return sums
 
     def _check_sums(self, number: int, sums: Bytes8, size: int) -> Sums:
-        """Return the sums of an accumulator of `size`-byte copies; raises InvalidPlanError if the copies differ."""
+        """Return the sums in an accumulator that has copies of `size` bytes; raises InvalidPlanError if they differ."""
         if not np.array_equal(sums, np.resize(sums[:size], len(sums))):
             raise InvalidPlanError(
                 f"region {number}: must keep the sums of its last operation intact, got overwritten sums"
@@ -225,13 +225,13 @@ class _Execution:
 
     def _store_output(self, number: int, tensor: int, value: Bytes8) -> None:
         """Compare the output of a complete sum with the expected value, and store it in the arena."""
-        self._compare(f"region {number}, the end of a sum", value, self.expected[tensor])
+        self._require_equal(f"region {number}, the end of a sum", value, self.expected[tensor])
         self._whole_tensor(tensor)[:] = value
 
     def _channel_slice(
         self, region: CascadeRegion, tiles: Mapping[int, Bytes8], v: int, step: int, source: int
     ) -> Bytes8:
-        """Return a tensor as operation v reads it in one step: the step's channels, and 0 in all other channels."""
+        """Return a tensor as operation v reads it in one step: all channels that other steps read are 0."""
         reads = [read.channels for read in self.graph.operations[v].reads if read.tensor == source]
         is_added = v == region.end - 1 and is_accumulated(self.graph, region)
         if source not in tiles and "all" in reads and not is_added:
@@ -263,12 +263,12 @@ def last_operation(graph: AccessGraph, region: CascadeRegion) -> AccessOperation
 
 
 def _ring_index(ring: Bytes8, rows: Span, columns: Span) -> Any:
-    """Return the index of rows and columns of a tensor in its ring buffer, where they wrap around."""
+    """Return the NumPy index of rows and columns of a tensor in its ring buffer, in which positions wrap around."""
     return np.ix_(np.arange(*rows) % ring.shape[0], np.arange(*columns) % ring.shape[1])
 
 
 def _fit_pixels(value: Bytes8, pixel: int) -> Bytes8:
-    """Return pixels cut or padded to `pixel` bytes, since the last step may compute fewer channels than the others."""
+    """Return pixels cut or zero-padded to `pixel` bytes, because the last step may compute fewer channels."""
     fitting = np.zeros((*value.shape[:2], pixel), np.uint8)
     fitting[..., : min(pixel, value.shape[2])] = value[..., :pixel]
     return fitting

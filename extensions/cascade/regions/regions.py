@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
 
 def line_through(numbers: Mapping[int, int], top: int) -> Line | None:
-    """Return a line, clamped to [0, top], whose value at each step in `numbers` is that step's number, or None."""
+    """Return the line, clamped to [0, top], whose value at each step is the number of that step; None if none fits."""
     steps = list(numbers)
     rises = [step for step in steps if 0 < numbers[step] < top]
     first, last = (rises[0], rises[-1]) if len(rises) > 1 else (steps[0], steps[-1])
@@ -49,7 +49,7 @@ def line_through(numbers: Mapping[int, int], top: int) -> Line | None:
 
 
 def spans_of(ranges: Any) -> Any:
-    """Return the ranges of a region's steps from their JSON form, which is a table or the line of their ends."""
+    """Convert the JSON form of a region's ranges (a table, or the line of their ends) to pairs of start and end."""
     if not isinstance(ranges, Mapping):
         return ranges
     if "table" in ranges:
@@ -60,7 +60,7 @@ def spans_of(ranges: Any) -> Any:
 
 
 def _closed_form(spans: tuple[Span, ...]) -> dict[str, Any]:
-    """Return ranges in JSON form: if each begins where the previous one ends, the line of their ends, else a table."""
+    """Convert ranges to JSON: to the line of their ends if they are consecutive and linear, else to a table."""
     ends = [b for _, b in spans]
     top = max(ends, default=0)
     follows = all(a == b == 0 or a == before for (a, b), before in zip(spans, [0, *ends], strict=False))
@@ -160,7 +160,7 @@ class CascadeRegion(Answer):
 
     @classmethod
     def whole_region(cls, number: int, operation: int, alternative: int = 0) -> CascadeRegion:
-        """Return the region of one operation that runs as a whole, by the alternative with this number (0: itself)."""
+        """Return the region of one operation that runs as a whole, by its alternative (0: the operation itself)."""
         steps = (1, 1)
         return cls(id=f"r{number}", ops=(operation,), kind="whole", stride=None, steps=steps, alternative=alternative)
 
@@ -175,7 +175,7 @@ class CascadeRegion(Answer):
         pieces: dict[int, Stripes] | None = None,
         slide: Slide | None = None,
     ) -> CascadeRegion:
-        """Return the region of operations that run in steps; fields that follow from the ranges are derived."""
+        """Return a region that runs in steps; its operations, numbers of steps and waste are derived from `ranges`."""
         last = ranges[max(ranges)]
         (ragged, waste), is_along = _ragged_and_waste(last), kind == "channels"
         return cls(
@@ -194,7 +194,7 @@ class CascadeRegion(Answer):
         )
 
     def remake(self, ranges: dict[int, Stripes], buffers: Iterable[RegionBuffer] | None = None) -> CascadeRegion:
-        """Return the region with new ranges or buffers, and with new values of the fields that depend on them."""
+        """Return a copy of the region with new ranges or buffers, and the fields that depend on them recomputed."""
         number, stride = int(self.id.removeprefix("r") or 0), self.stride or (0, 0)
         held = self.buffers or () if buffers is None else buffers
         region = self.striped_region(number, self.kind, stride, ranges, held, self.pieces, self.slide)
@@ -217,7 +217,7 @@ class CascadeRegion(Answer):
 
     @property
     def n_steps(self) -> int:
-        """The number of steps along all axes."""
+        """The total number of steps: the channel steps, or the row steps times the column steps."""
         return self.channel_steps or prod(self.steps)
 
 
@@ -245,7 +245,7 @@ def hull(spans: Iterable[Span]) -> Span:
 
 
 def is_accumulated(graph: AccessGraph, region: CascadeRegion) -> bool:
-    """Return True if a region along channels ends with an operation that sums over its input channels step by step."""
+    """Return True if a region along channels ends with an operation that accumulates its output step by step."""
     last = graph.operations[region.end - 1]
     if region.kind != "channels" or not last.partial:
         return False

@@ -58,7 +58,7 @@ def _weight_pixels(value: Bytes8, rows: Span, columns: Span, salt: int) -> Sums:
 
 
 def _fold_channels(value: Sums, pixel: int) -> Sums:
-    """Return values folded or repeated to `pixel` channels, so that each one depends on some of the given channels."""
+    """Return values with `pixel` channels, in which given channels are added up or repeated so that each one counts."""
     channels = value.shape[2]
     if channels >= pixel:
         padded = np.zeros((*value.shape[:2], -(-channels // pixel) * pixel), np.int64)
@@ -69,7 +69,7 @@ def _fold_channels(value: Sums, pixel: int) -> Sums:
 
 
 def _bias(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
-    """Return the part of operation v's output that does not depend on its inputs, which is the output for padding."""
+    """Return the part of operation v's output that its inputs do not affect; for padding, it is the whole output."""
     row, column = np.arange(*rows)[:, None, None] * 31, np.arange(*columns)[None, :, None] * 17
     place = row + column + np.arange(pixel) * 5 + 7 * v
     pattern: Sums = place * (place + 7) // 2
@@ -77,7 +77,7 @@ def _bias(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
 
 
 def _row_bands(rows: Span, elements: int) -> Iterator[Span]:
-    """Yield consecutive parts of a range of rows, each short enough to be summed without a pause, at least one row."""
+    """Yield consecutive bands of a range of rows, each of at least one row and quick to sum without a pause."""
     height = max(1, _AT_ONCE // max(1, elements))
     for first in range(rows[0], max(rows[1], rows[0] + 1), height):
         yield first, min(first + height, rows[1])
@@ -100,12 +100,12 @@ def run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch
 
 
 def pattern_of(graph: AccessGraph, v: int, rows: Span, columns: Span) -> Sums:
-    """Return the output that an operation would have in a range of rows and columns if all its inputs were padding."""
+    """Return the output of an operation, in a range of rows and columns, for inputs that are padding only."""
     return _bias(graph.origin(v), rows, columns, graph.tensors[graph.operations[v].outputs[0]].pixel)
 
 
 def input_sums_of_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch) -> Sums:
-    """Return the sum of the contributions of all inputs to an operation's output, in a range of rows and of columns."""
+    """Return the sum of what all inputs contribute to an operation's output, in a range of rows and columns."""
     operation = graph.operations[v]
     out = graph.tensors[operation.outputs[0]]
     total = np.zeros((rows[1] - rows[0], columns[1] - columns[0], out.pixel), np.int64)
@@ -117,7 +117,7 @@ def input_sums_of_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fe
 
 
 def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, salt: int, fetch: Fetch) -> Sums:
-    """Return, for each output pixel, the weighted sum of the pixels in one input that its window reads."""
+    """Return, for each output pixel, the weighted sum of the input pixels that the output pixel's window reads."""
     windows = [
         [window.input_range(at, at + 1, size) for at in range(*span)]
         for window, span, size in zip(read.windows, (rows, columns), source.sizes, strict=True)
@@ -134,7 +134,7 @@ def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, sal
 
 
 def partial_sum(graph: AccessGraph, operation: AccessOperation, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:
-    """Return what a range of rows and of columns contributes to an operation's sum, for each input channel."""
+    """Return the contribution of a range of input rows and columns to an operation's sum, by input channel."""
     return (_channel_sums(graph, operation.reads[0].tensor, rows, columns, 0, fetch) & 255).astype(np.uint8)
 
 

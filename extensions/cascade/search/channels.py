@@ -22,7 +22,10 @@ from memplan.solvers.core.tables import Rows
 
 
 class _ChannelCut(NamedTuple):
-    """A cut of operations [first, j) along channels: each candidate has `tile` channels per step, and `steps` steps."""
+    """Cuts of operations [first, j) along channels, one for each entry of `tile` (channels per step) and `steps`.
+
+    `adds_up` is True if the last operation accumulates its output over the channels of its input.
+    """
 
     first: int
     j: int
@@ -33,7 +36,7 @@ class _ChannelCut(NamedTuple):
 
 
 def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, ends: Span, tiles: list[int]) -> Rows:
-    """Return regions of operations [first, j) = `ends` cut along channels, one for each step size in `tiles`."""
+    """Return regions along channels that end before operation j, for step sizes `tiles`; `ends` is (first, j)."""
     first, j = ends
     row = graph.operations[j - 1]
     parts, cut = list[Rows](), [(row.outputs[0], False)]
@@ -53,7 +56,7 @@ def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access,
 
 
 def _grow_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _ChannelCut) -> Rows:
-    """Return the regions of two or more operations that end at the cut, grown backwards while channels are separate."""
+    """Return the regions of several operations that end at the cut, grown backwards while channels are separate."""
     j, last = cut.j, graph.operations[cut.j - 1]
     sink = last.outputs[0]
     sums = last.partial if cut.adds_up and last.partial > graph.tensors[sink].bytes else 0
@@ -90,7 +93,7 @@ def _grow_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, c
 
 
 def _can_grow(graph: AccessGraph, cut: _ChannelCut, v: int) -> bool:
-    """Return True if the later operations of the region can read operation v's output in slices of channels."""
+    """Return True if the region's operations after operation v can read the output of v in slices of channels."""
     (tensor,) = graph.operations[v].outputs
     if graph.tensors[tensor].channels != cut.channels:
         return False

@@ -28,7 +28,7 @@ _AT_ONCE = 1_000_000
 
 @dataclass(frozen=True)
 class Chain:
-    """A sequence of regions that covers all operations: its rows in the region table, its peak, its summed costs."""
+    """A sequence of regions that covers all operations: its rows in the table of regions, its peak and total costs."""
 
     rows: tuple[int, ...]
     peak: int
@@ -107,7 +107,7 @@ def front_of_three(
 
 
 def _undominated_ways(parts: Sequence[Rows]) -> Rows:
-    """Return one table of the undominated chains to a cut, given several tables of chains to that cut."""
+    """Join several tables of chains to the same cut into one table of the undominated chains."""
     joined: Rows = np.concatenate(parts)
     return joined[undominated_positions(joined[:, :3], np.zeros(len(joined), np.int64))]
 
@@ -123,7 +123,7 @@ def _min_macs_to_end(found: Rows, n_operations: int) -> I64:
 
 
 def _chain_from_tables(found: Rows, ways: list[Rows], n_operations: int, k: int) -> Chain:
-    """Return the chain of entry k at the last cut; each entry of `ways` names its region and its previous entry."""
+    """Return the chain of entry k at the last cut; entries of `ways` name their last region and previous entry."""
     peak, macs, traffic = ways[n_operations][k, :3].tolist()
     rows, at = [], n_operations
     while at > 0:

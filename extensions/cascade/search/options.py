@@ -22,8 +22,8 @@ _APART = ("sweep", "time_limit_s", "point", "check", "objectives", "barriers")
 _WORDS = {"yes": True, "true": True, "no": False, "false": False}
 
 
-def _sweep_values(value: object) -> object:
-    """Return each swept option's values, by name, parsed from texts NAME=VALUE,VALUE; other types stay unchanged."""
+def _parse_sweep(value: object) -> object:
+    """Return the values of each swept option, by name, from texts NAME=VALUE,VALUE; other types stay unchanged."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, (list, tuple)):
         return value
@@ -33,18 +33,18 @@ def _sweep_values(value: object) -> object:
         if not is_named or not listed or name in values:
             form = "NAME=VALUE,VALUE, as in longest=1,2,4; values with commas are separated by ;"
             raise rule_error(f"must be {form}, each name once, got {excerpt(text)}")
-        values[name.replace("-", "_")] = tuple(map(_sweep_value, listed.split(";" if ";" in listed else ",")))
+        values[name.replace("-", "_")] = tuple(map(_parse_swept_value, listed.split(";" if ";" in listed else ",")))
     return values
 
 
-def _sweep_value(text: str) -> object:
-    """Return a swept value: a word such as true as its meaning, digits as an integer, other text unchanged."""
+def _parse_swept_value(text: str) -> object:
+    """Convert one swept value: true, false, yes and no to a boolean, digits to an integer; other text is unchanged."""
     word = text.strip()
     return _WORDS[word] if word in _WORDS else int(word) if word.isdecimal() and len(word) < 20 else word
 
 
 Values = Annotated[tuple[bool | int | float | str, ...], Field(min_length=1), BeforeValidator(tuple_from_list)]
-Sweep = Annotated[dict[Name, Values], BeforeValidator(_sweep_values)]
+Sweep = Annotated[dict[Name, Values], BeforeValidator(_parse_sweep)]
 """The type of the values to sweep, by option name."""
 
 
@@ -74,7 +74,7 @@ _STRIPE = re.compile(r"([0-9]{1,7})(?: ?x ?([0-9]{1,7}))?", re.ASCII)
 _MOST_STRIPE = 1 << 20
 
 
-def _stripe_sizes(value: object) -> object:
+def _parse_stripe(value: object) -> object:
     """Return (rows, columns) of a stripe, parsed from a number or a text such as 6x6; 0 columns mean whole rows."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value, 0
@@ -86,7 +86,7 @@ def _stripe_sizes(value: object) -> object:
     return int(match[1]), int(match[2] or 0)
 
 
-def _goal_names(value: object) -> object:
+def _parse_goals(value: object) -> object:
     """Return the names of objectives as a tuple, parsed from one or several comma-separated texts."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, (list, tuple)):
@@ -94,13 +94,13 @@ def _goal_names(value: object) -> object:
     return tuple(word for text in texts for word in (text.split(",") if isinstance(text, str) else [text]))
 
 
-def _memories(value: object) -> object:
+def _parse_memories(value: object) -> object:
     """Return memories as pairs of name and size in bytes, parsed from texts NAME=SIZE, objects, or pairs."""
     rows = value.split(",") if isinstance(value, str) else value
-    return tuple(map(_memory_pair, rows)) if isinstance(rows, (list, tuple)) else value
+    return tuple(map(_parse_memory, rows)) if isinstance(rows, (list, tuple)) else value
 
 
-def _memory_pair(row: object) -> object:
+def _parse_memory(row: object) -> object:
     """Return a memory as a pair of name and size, parsed from NAME=SIZE or an object; other types stay unchanged."""
     if isinstance(row, Mapping) and row.keys() == {"name", "size"}:
         return row["name"], row["size"]
@@ -115,7 +115,7 @@ def _memory_pair(row: object) -> object:
         raise rule_error(str(error)) from error
 
 
-def _position(position: object) -> object:
+def _parse_position(position: object) -> object:
     """Return a point's position as an integer, parsed from a number or its digits; the word `all` stays unchanged."""
     if not isinstance(position, str) or position == "all":
         return position
@@ -143,17 +143,17 @@ class CascadeOptions(QuestionOptions):
     overlap: Literal["none", "sliding"] = Field(
         "none", description="With sliding, the output of a region may grow into an input that is no longer needed."
     )
-    objectives: Annotated[tuple[Objective, ...], BeforeValidator(_goal_names)] = Field(
+    objectives: Annotated[tuple[Objective, ...], BeforeValidator(_parse_goals)] = Field(
         FRONTS[0], description="The goals of the front. A point is shown if no other one is as good in all of them."
     )
-    pools: Annotated[tuple[tuple[str, int], ...], BeforeValidator(_memories)] = Field(
+    pools: Annotated[tuple[tuple[str, int], ...], BeforeValidator(_parse_memories)] = Field(
         (), description="Plan into two memories. Give the fast one first, then the slow one: fast=64KiB and slow=1MiB."
     )
     alignment: int = Field(1, description="Round buffers up to multiples of this many bytes, a power of two.")
     brick: Annotated[int, Field(ge=1, le=1 << 20)] = Field(
         1, description="Pad the number of channels to a multiple of this."
     )
-    stripe: Annotated[tuple[int, int], BeforeValidator(_stripe_sizes)] | None = Field(
+    stripe: Annotated[tuple[int, int], BeforeValidator(_parse_stripe)] | None = Field(
         None, description="Cut regions only into stripes of this many rows, such as 4, or into tiles, such as 6x6."
     )
     longest: Annotated[int, Field(ge=1, le=LONGEST)] = Field(
@@ -177,7 +177,7 @@ class CascadeOptions(QuestionOptions):
         description="Search once for each of these values of an option: longest=1,2,4 or rolling=yes,no. May be "
         "repeated, for all combinations.",
     )
-    point: Annotated[int | Literal["all"], BeforeValidator(_position)] | None = Field(
+    point: Annotated[int | Literal["all"], BeforeValidator(_parse_position)] | None = Field(
         None,
         description="Include the problem and the plan of one point in the answer, or those of all points. 0 is the "
         "first point, and -1 the one of the least peak.",
@@ -194,12 +194,12 @@ class CascadeOptions(QuestionOptions):
         return self.overlap == "sliding"
 
     def max_macs(self, once: int) -> int:
-        """Return the maximum multiplications of a cascade, given the layer-by-layer count; 2^62 without a limit."""
+        """Return the maximum multiplications of a cascade, given the number `once` layer by layer; 2^62 if no limit."""
         return 2**62 if self.macs is None else int(once * self.macs + 0.5)
 
     @model_validator(mode="after")
     def _require_compatible_options(self) -> CascadeOptions:
-        """Return the options; raise a validation error for values out of range or not to be combined."""
+        """Return the options; raise a validation error for values out of range and for excluded combinations."""
         wrong, (rows, columns) = list[Break](), self.stripe or (1, 0)
         if not (1 <= rows <= _MOST_STRIPE and 0 <= columns <= _MOST_STRIPE):
             rule = f"must be at least 1 row, and at most {_MOST_STRIPE} rows or columns"

@@ -27,7 +27,7 @@ _MOST_LOWER = 2
 
 
 def order_graph(graph: AccessGraph, after: After, name: OrderName) -> AccessGraph:
-    """Return the graph in a named order; `after` lists, for each operation, the operations that must precede it."""
+    """Return the graph in the order `name`; `after` lists, for each operation, the operations that must precede it."""
     if name in ("several", "given"):
         return graph
     single = _operation_graph(graph, after)
@@ -71,12 +71,12 @@ def orders_of_passes(
 
 
 def _has_several_orders(single: OperationGraph) -> bool:
-    """Return True if the operations of a graph may run in more than one order."""
+    """Return True unless the given, the depth-first and the breadth-first order of a graph are all equal."""
     return not list(range(len(single.ops))) == list(depth_first(single)) == list(breadth_first(single))
 
 
 def _region_orders(given: Variant, after: After, streamed: Collection[int], most: int) -> Iterator[tuple[int, ...]]:
-    """Yield the best order for the regions of the lowest-peak chain, then orders that lower the peaks of a few more."""
+    """Yield the best order for the regions of the lowest-peak chain, then orders that lower the peaks of others."""
     chains = sorted((chain for chain in given.chains if chain.macs <= most), key=lambda chain: (chain.peak, chain.macs))
     lower = 0
     for k, chain in enumerate(chains):
@@ -94,7 +94,7 @@ def _region_orders(given: Variant, after: After, streamed: Collection[int], most
 
 
 def _operation_orders(single: OperationGraph) -> Iterator[tuple[int, ...]]:
-    """Yield orders of single operations, which do not depend on regions."""
+    """Yield orders of single operations, whatever the regions: outputs early, depth first, and lowest peak."""
     # Rows stay in memory until the outputs that read them are computed, so compute outputs as early as possible.
     yield tuple(order_with_heads_early(single))
     yield tuple(depth_first(single))

@@ -49,7 +49,7 @@ class Variant:
 
     @property
     def cuts(self) -> int:
-        """The number of the last cut, after all operations."""
+        """The number of the last cut (cuts are the places between operations), which is after all operations."""
         return len(self.graph.operations)
 
     def min_peak_chain(self, most: int) -> Chain | None:
@@ -63,7 +63,7 @@ class Variant:
         return self.found[:, FOUND_TO] - self.found[:, FOUND_FROM]
 
     def limit_lengths(self, longest: int) -> Self:
-        """Return the same graph with only regions of at most `longest` operations, and the front of their chains."""
+        """Return a variant with only the regions of at most `longest` operations, and the front of their chains."""
         shorter = self._keep_rows(self.lengths <= longest) if longest < LONGEST else self
         return (
             shorter
@@ -72,7 +72,7 @@ class Variant:
         )
 
     def _keep_rows(self, is_kept: NDArray[np.bool_]) -> Self:
-        """Return the same graph with only some of its regions."""
+        """Return a variant with only the regions for which `is_kept` is True."""
         return replace(self, found=self.found[is_kept])
 
     def graph_of_chain(self, chain: Chain) -> Variant:
@@ -82,9 +82,10 @@ class Variant:
 
 @dataclass(frozen=True)
 class SeveralPasses(Variant):
-    """Graphs with second passes, joined at shared cuts; `sources` has each region's graph and its ends in that graph.
+    """Graphs with second passes, joined at the cuts that they share.
 
-    `passes` has the second passes of each graph. The first graph is the original one, without second passes.
+    `sources` has, for each region, the number of its graph and its ends there. `passes` has the second passes of each
+    graph. The first graph is the original one, without second passes.
     """
 
     passes: Sequence[Sequence[Pass]] = ()
@@ -111,7 +112,7 @@ class SeveralPasses(Variant):
         return any(self.sources[list(chain.rows), 0].any() for chain in self.chains)
 
     def graph_of_chain(self, chain: Chain) -> Variant:
-        """Return a graph with only the second passes that a chain uses, and with the chain's regions."""
+        """Return a variant of the graph with only the second passes that a chain uses, and with the chain's regions."""
         chosen: dict[Pass, None] = {}
         for which, first, end in self.sources[list(chain.rows)].tolist():
             shift = 0
@@ -163,7 +164,7 @@ def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) ->
 
 
 def _cuts_in_passes(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
-    """Return, for each cut, 1 if it is inside a second pass, where the original graph has no such cut, else 0."""
+    """Return, for each cut of a graph with passes, 1 if the cut is inside a pass, 0 if the original graph has it."""
     total = len(graph.operations) + sum(len(one.operations) for one in passes)
     apart, shift = np.zeros(total + 1, np.int64), 0
     for one in passes:
@@ -194,7 +195,7 @@ def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[l
 
 
 def _pass_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
-    """Yield sets of disjoint second passes: each full set, then its passes at even and at odd positions separately."""
+    """Yield sets of disjoint second passes: each full set, its passes at even positions, those at odd ones."""
     # A region after one pass may end at the next sum without a pass there, so also try every other pass.
     every = (chosen[start::step] for chosen in _disjoint_sets(graph) for start, step in ((0, 1), (0, 2), (1, 2)))
     yield from dict.fromkeys(filter(None, every))
@@ -221,7 +222,7 @@ def _disjoint_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
 
 
 def _crossing_tensors(graph: AccessGraph, position: int) -> list[list[int]]:
-    """Return sets of tensors that must be whole across a sum: first all of them, then each of the largest alone."""
+    """Return sets of tensors that must be whole across a sum: the set of all, then one set for each of the largest."""
     crossing = [
         t
         for t, (maker, last) in enumerate(zip(graph.maker, graph.last_users, strict=True))
@@ -232,7 +233,7 @@ def _crossing_tensors(graph: AccessGraph, position: int) -> list[list[int]]:
 
 
 def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterator[Pass]:
-    """Yield second passes that recompute `crossing` tensors after a sum; each keeps fewer input bytes than the last."""
+    """Yield second passes that recompute the tensors `crossing` after a sum, each with fewer input bytes to keep."""
     late = min(reader for t in crossing for reader in graph.readers[t] if reader > position)
     least, count = sum(graph.tensors[t].bytes for t in crossing), 0
     wanted, again = set(crossing), set[int]()
@@ -266,7 +267,7 @@ def variant_of(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], b
 def repeated_variants(
     given: Variant, options: CascadeOptions, windows: Windows, is_over: Callable[[], bool]
 ) -> Iterator[Variant]:
-    """Yield graphs in which operations run again: first in second passes, then in more repeats while the peak falls.
+    """Yield variants with repeated operations: first with second passes, then with more repeats while the peak falls.
 
     `windows` is the cache of regions from the search of the original graph.
     """
@@ -300,7 +301,7 @@ def repeated_variants(
 
 
 def _recomputing_graphs(variant: Variant, least: Chain | None) -> Iterator[AccessGraph]:
-    """Yield graphs in which one tensor that is alive at the peak of chain `least` is recomputed for a late reader."""
+    """Yield graphs in which one tensor, alive at the peak of chain `least`, is recomputed after its longest gap."""
     if least is None:
         return
     graph, rows = variant.graph, variant.found

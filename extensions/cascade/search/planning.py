@@ -1,4 +1,4 @@
-"""The planning of chains (sequences of regions) into points with plans, of which the Pareto-optimal are kept."""
+"""The planning of chains (sequences of regions): each becomes a point with a plan; Pareto-optimal points are kept."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_CHAINS = 12
 
 
 class Planning:
-    """The search for points of a graph, and the planned points from which it selects the Pareto-optimal ones."""
+    """The search for the points of a graph, which plans chains of regions and keeps the Pareto-optimal points."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Planning:
         self.repeats = self.orders = self.cut_chains = self.unplanned = 0
 
     def is_over(self, what: str) -> bool:
-        """Return True if the time is over, and then record `what` as the part of the search that was cut short."""
+        """Return True if the time is over; if so, record `what` as a part of the search that was cut short."""
         over = self._is_over()
         if over:
             self.cut_short[what] = None
@@ -81,7 +81,7 @@ class Planning:
         self.baseline = self._plan_unrolled()
 
     def _run_in_pools(self, looked: RegionSearch) -> None:
-        """Plan chains while ever smaller tensors move to the slow memory, where they do not occupy the fast memory."""
+        """Plan chains for two memories, in rounds in which ever smaller tensors move to the slow memory."""
         graph, fast = self.graph, self.options.pools[0][1]
         steps = RegionSteps(graph, self.options)
         for limit in dict.fromkeys((fast, *(fast // part for part in FRACTIONS), 0)):
@@ -102,7 +102,7 @@ class Planning:
         self.points = self.best_points()
 
     def _plan_orders(self, how: CascadeOptions, windows: Windows, start: Variant, after: After) -> Variant:
-        """Plan the chains of other operation orders; return the order with the lowest peak, perhaps the given one."""
+        """Plan the chains of other operation orders; return the variant with the lowest peak, which may be `start`."""
         best, least = start, start.min_peak_chain(self.most)
         is_over = partial(self.is_over, "orders")
         streamed = streamed_tensors(self.graph, how)
@@ -116,7 +116,7 @@ class Planning:
         return best
 
     def _plan_pass_orders(self, how: CascadeOptions, windows: Windows, start: Variant, passes: SeveralPasses) -> None:
-        """Plan the chains of reordered graphs with second passes (repeated operations)."""
+        """Plan the chains of graphs with second passes (repeated operations) in other operation orders."""
         is_over = partial(self.is_over, "orders")
         for graph in orders_of_passes(start, passes, streamed_tensors(self.graph, how), self.most):
             if is_over():
@@ -129,7 +129,7 @@ class Planning:
         return bool(self.points) and (self.options.macs is None or self.options.macs > 1)
 
     def add(self, how: CascadeOptions, variant: Variant) -> None:
-        """Plan the chains of a graph that are within the bounds, from both ends of their front to its middle."""
+        """Plan a variant's chains that are within the bounds, from both ends of their front to its middle."""
         # A limited search must not find more orders and repeats, so apply the length limit only after the search.
         variant = variant.limit_lengths(self.options.longest)
         chains = [chain for chain in self._chains_of(variant) if self._is_wanted(chain)]
@@ -149,7 +149,7 @@ class Planning:
             self.on_point(point)
 
     def _plan_unrolled(self) -> CascadePoint | None:
-        """Return the point of lowest peak in this order whose steps recompute all their inputs; None if out of time."""
+        """Return the lowest-peak point whose steps recompute all inputs; None without time or without `rolling`."""
         if self._is_over() or not self.options.rolling:
             return None
         how = self.options.model_copy(update={"overlap": "none", "rolling": False})

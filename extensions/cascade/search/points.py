@@ -37,8 +37,8 @@ def plan_chain(
 ) -> CascadePoint | None:
     """Plan a chain of regions; return it as a point, or None if no plan was found in time.
 
-    If given, `fast` is the size of the first of two pools. Whole tensors may then be in either pool, with the least
-    traffic to the slow one, and the buffers inside regions are in the fast one.
+    `fast` is the size in bytes of the fast memory, if there is a slow one as well. Whole tensors may then be in either
+    memory, with the least traffic to the slow one, and the buffers inside regions are in the fast one.
     """
     graph, options = steps.graph, steps.options
     rows = [found[row].tolist() for row in chain.rows]
@@ -94,7 +94,7 @@ def _macs_of_original(graph: AccessGraph) -> int:
 
 
 def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int) -> Iterator[Slide]:
-    """Yield the slides (outputs that grow into dying inputs) without which a region's peak would exceed `limit`."""
+    """Yield the slides (outputs that grow into dying inputs) that keep each region's peak within `limit`."""
     for region, peak in zip(cascade.regions, peaks, strict=True):
         if region.slide is None:
             continue

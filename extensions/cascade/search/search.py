@@ -1,8 +1,9 @@
 """The search for regions in stripes and tiles, which grows regions backwards from each possible last operation.
 
 Networks repeat their blocks, and graphs with repeated operations share most operations with the original graph. The
-regions that end with an operation depend only on the earlier operations that may belong to them, on the inputs of
-these operations, and on the live bytes around them. Operations for which all of these are equal are searched once.
+regions that end with an operation depend only on the earlier operations that may belong to them, on the inputs of these
+operations, and on the live bytes around them. If all of these are equal for several operations, only one of the
+operations is searched.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _ROOM = 60_000
 
 @dataclass
 class Windows:
-    """A cache of regions by the key of their last operation; `numbers` numbers the keys.
+    """A cache of regions by the key of their last operation; `numbers` has a short number for each fact in a key.
 
     Cuts are relative to the last operation, and peaks to the live bytes around it.
     """
@@ -66,12 +67,12 @@ class Windows:
 
 
 class WindowKeys:
-    """The cache keys of a graph's operations; if two operations have equal keys, the regions ending there are equal."""
+    """The cache keys of a graph's operations; operations with equal keys end the same regions."""
 
     def __init__(
         self, graph: AccessGraph, tables: Access, options: CascadeOptions, windows: Windows, longest: int
     ) -> None:
-        """Collect the facts of a graph's operations that determine their keys; `windows` numbers these facts."""
+        """Collect the facts of a graph's operations that determine their keys; `windows` gives each fact a number."""
         self.graph, self.longest, self.sliding = graph, longest, options.is_sliding
         self.last, self.live = tables.last.tolist(), tables.live.tolist()
         self.streamed = tables.is_streamed.tolist()
@@ -93,7 +94,7 @@ class WindowKeys:
         return (self.sliding, *rows, *around, tuple(bytes_ - base for bytes_ in self.live[first:j]))
 
     def _operation_key(self, v: int, sums: int) -> Key:
-        """Return the facts of operation v that affect its regions; `sums` has the bytes of its accumulators."""
+        """Return the facts of operation v that affect its regions; `sums` is the size of its accumulators in bytes."""
         row = self.graph.operations[v]
         made = self.tensors[row.outputs[0]] if row.outputs else ()
         reads = tuple((read.rows, read.columns, read.channels) for read in row.reads)
@@ -121,7 +122,7 @@ class WindowKeys:
         return v
 
     def _inner_key(self, v: int, first: int, j: int, outside: dict[int, int]) -> Key:
-        """Return the key of operation v within operations [first, j), which does not depend on the position of j."""
+        """Return the key of operation v in the window [first, j) of operations, whatever the position of the window."""
         row, reads = self.graph.operations[v], []
         for read in row.reads:
             maker = self.graph.maker[read.tensor]
@@ -133,7 +134,7 @@ class WindowKeys:
         return self.operations[v], is_whole, is_streamed, *reads
 
     def _outer_key(self, tensor: int, j: int) -> Key:
-        """Return the key of a tensor from outside a region; a streamed tensor's key includes its first reader."""
+        """Return the key of a tensor that a window before j reads; for a streamed tensor, with its first reader."""
         streamed = self.streamed[tensor]
         is_input = self.graph.maker[tensor] is None
         since = self.graph.readers[tensor][0] - j if streamed else 0
@@ -184,7 +185,7 @@ class RegionSearch:
 
     @cached_property
     def steps(self) -> RegionSteps:
-        """The conversion of table rows to regions, in which tensors in `elsewhere` do occupy their bytes."""
+        """The converter of table rows to regions; unlike in the search, tensors in `elsewhere` occupy their bytes."""
         return RegionSteps(self.graph, self.options)
 
     def layers(self) -> Rows:
@@ -200,7 +201,7 @@ class RegionSearch:
         return rows
 
     def _alternative_regions(self, layers: Rows) -> Rows:
-        """Return the regions of single operations computed by an alternative; the height column has its number."""
+        """Return table rows for single operations computed by an alternative, whose number is in the height column."""
         ways = []
         for v, row in enumerate(self.graph.operations):
             for way, (macs, work) in enumerate(row.alternatives, 1):
@@ -209,7 +210,7 @@ class RegionSearch:
         return np.array(ways, np.int64).reshape(-1, N_FOUND)
 
     def run(self, is_over: Callable[[], bool] = lambda: False) -> Rows:
-        """Return the regions found, sorted by end; if the time is over, some ends have only single operations."""
+        """Search regions and return them, sorted by end; without time, some ends have only single operations."""
         layers = self.layers()
         parts = [layers, self._alternative_regions(layers)]
         for j in self._ends_by_peak(layers[:, FOUND_PEAK]):
@@ -222,7 +223,7 @@ class RegionSearch:
         return rows[np.lexsort((rows[:, FOUND_FROM], rows[:, FOUND_TO]))]
 
     def _ends_by_peak(self, peaks: I64) -> list[int]:
-        """Return the ends of regions, beginning with the regions that may contain the highest peaks."""
+        """Return the possible ends of regions, first the ends of regions that may contain the highest peaks."""
         # The time may end early, so search the regions at the highest peaks first.
         n = len(peaks)
         most = [int(peaks[max(0, j - self._longest) : j].max()) for j in range(1, n + 1)]
@@ -253,7 +254,7 @@ class RegionSearch:
         self._answer[COUNT] = 0
         rows, columns = driving_tensor(self.graph, j - 1).sizes
         finer = [self._fractional_steps(j, axis) for axis in AXES]
-        for height in (*self._heights(rows), *finer[0]):
+        for height in (*self._stripe_heights(rows), *finer[0]):
             # Only a region with several steps can start early (warm-up), so reserve extra steps only then.
             each, parts = max(1, height), max(1, -height)
             warm_up = WARM_UP * parts // each if each < rows else 0
@@ -293,15 +294,15 @@ class RegionSearch:
             ending_rows = np.concatenate([ending_rows, along])
         return undominated_regions(ending_rows)
 
-    def _heights(self, rows: int) -> list[int]:
-        """Return the heights of stripes of whole rows that the options allow for a tensor of `rows` rows."""
+    def _stripe_heights(self, rows: int) -> list[int]:
+        """Return the stripe heights (in whole rows) that the options allow for a tensor with `rows` rows."""
         stripe = self.options.stripe
         if stripe is None:
             return strides_of(rows) or [rows]
         return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
 
     def _fractional_steps(self, j: int, axis: int) -> list[int]:
-        """Return steps of an n-th of a row or column, as -n, if earlier operations have at least n such parts."""
+        """Return fractional steps, -n for an n-th of a row or column, for which an inner tensor is n times as long."""
         size = driving_tensor(self.graph, j - 1).sizes[axis]
         if size == 1 or not self._is_finer:
             return []
@@ -310,14 +311,14 @@ class RegionSearch:
         return [-parts for parts in FINER if parts * size <= most]
 
     def _tile_sizes(self, size: int, axis: int) -> list[int]:
-        """Return the heights (axis 0) or widths (axis 1) of tiles that the options allow along an axis."""
+        """Return the tile heights (axis 0) or widths (axis 1) that the options allow for an axis of length `size`."""
         stripe = self.options.stripe
         if stripe is None:
             return strides_of(size)
         return [stripe[axis]] if 0 < stripe[axis] < size and stripe[1] > 0 else []
 
     def _grow_tiles(self, j: int, kinds: Iterable[int], strides: list[list[int]], steps: int) -> None:
-        """Add the tiled regions that end with operation j - 1, without strides that need too many steps."""
+        """Add the tiled regions that end with operation j - 1, except for tile sizes that need too many steps."""
         heights, widths = (
             [stride for stride in row if steps * max(1, -stride) // max(1, stride) <= MOST_STEPS] for row in strides
         )

@@ -55,7 +55,7 @@ def search_cascades(
     running: Control,
     latency: Callable[[CascadePoint], float | None] = lambda _point: None,
 ) -> CascadeAnswer:
-    """Return the answer for a graph; it has no points if the time ends before the plan layer by layer is found.
+    """Search the cascades of a graph and return the answer, which has no points if time ends before the first plan.
 
     Raises OptionError, OperationsError for too large a graph, or TimeOverError if the time ends for an `AccessGraph`.
     """
@@ -71,7 +71,7 @@ def search_cascades(
 
 
 class CascadeCall:
-    """One call of `cascade`; its constructor raises TimeOverError if the plan layer by layer is not found in time."""
+    """One call of `cascade`: a graph, its plan layer by layer, the search for points, and the answer."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class CascadeCall:
             self.noted_until = time.monotonic() + _NOTED_PART * (time.monotonic() - began)
 
     def _answer_with(self, points: Sequence[CascadePoint], *, is_ended: bool) -> CascadeAnswer:
-        """Return the answer with the given points, and check points by value if the search is at its end."""
+        """Return the answer with the given points; if the search `is_ended`, first check points by value."""
         graph, options = self.graph, self.options
         least = points[-1].estimate if points and not options.pools else None
         barriers = barriers_of(graph, self.search.tables, self.search.layers(), least)
@@ -151,7 +151,7 @@ class CascadeCall:
         effort, baseline = self._search_extent(unchecked=len(wanted) - len(checked)), self.planning.baseline
 
         def add_latency(point: CascadePoint, **others: bool) -> CascadePoint:
-            """Return a point with its latency on the target, which is computed only at the end of the search."""
+            """Return a copy of a point with the fields in `others` and, at the end of the search, with its latency."""
             return point.model_copy(update={"latency": self.latency(point) if is_ended else None, **others})
 
         return CascadeAnswer(
@@ -201,7 +201,7 @@ class CascadeCall:
         return checked
 
     def _search_extent(self, *, unchecked: int) -> Exhausted:
-        """Return the extent of the search; `unchecked` is the number of points not executed by value."""
+        """Return the counts that describe the extent of the search; `unchecked` points were not executed by value."""
         effort, planning, options = self.search.effort, self.planning, self.options
         most = max((size for row in self.graph.tensors for size in row.sizes), default=1)
         return Exhausted(
@@ -220,7 +220,7 @@ class CascadeCall:
 
 
 def _unsearched_answer(graph: OperationGraph, options: CascadeOptions, running: Control) -> CascadeAnswer:
-    """Return the answer if there was no time to search: the live peak of the given order, and no points."""
+    """Return the answer for a graph that was not searched in time: no points, only its live peak in the given order."""
     return CascadeAnswer(
         name=graph.name or None,
         conventions=_conventions(options),
@@ -239,7 +239,7 @@ def _unsearched_answer(graph: OperationGraph, options: CascadeOptions, running: 
 
 
 def _conventions(options: CascadeOptions) -> CascadeConventions:
-    """Return the options on which the numbers of the answer depend."""
+    """Return the options that determine how the numbers of the answer are counted."""
     pools = tuple(MemorySize(name=name, size=size) for name, size in options.pools) or None
     return CascadeConventions.from_fields(options, sliding=options.is_sliding, pools=pools)
 

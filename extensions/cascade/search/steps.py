@@ -1,4 +1,4 @@
-"""The ranges and buffers of the steps of a region, which a kernel computes from a row of the search's table."""
+"""The ranges and buffers of a region's steps, which a kernel computes from a row of the table of regions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _KINDS: dict[int, RegionKind] = {
 
 
 class RegionSteps:
-    """The conversion of rows of the search's table into regions of a graph with ranges and buffers."""
+    """The converter of rows in the table of regions to regions of a graph, with their ranges and buffers."""
 
     def __init__(self, graph: AccessGraph, options: CascadeOptions) -> None:
         """Prepare the kernel's tables of a graph."""
@@ -74,18 +74,18 @@ class RegionSteps:
         axes = (followed.row_first, followed.row_end), (followed.column_first, followed.column_end)
         along = list(zip(axes, followed.answer.tolist(), strict=True))
 
-        def stripes(slot: int) -> Stripes:
-            """Return the row ranges and column ranges of all steps in a slot of the kernel's table."""
+        def slot_stripes(slot: int) -> Stripes:
+            """Return the row and column ranges of all steps, for one slot (operation or input) of the table."""
             rows, columns = (_range_pairs(a[slot], b[slot], steps) for (a, b), steps in along)
             return Stripes(rows=rows, columns=columns)
 
-        ranges = {v: stripes(end - 1 - v) for v in range(first, end)}
+        ranges = {v: slot_stripes(end - 1 - v) for v in range(first, end)}
         made = [v for v in range(first, end) if not self._is_sum(v)]
         buffers = [self._output_buffer(followed, kind, end, v) for v in made]
         pieces = dict[int, Stripes]()
         mode: Mode = "roll" if _KINDS[kind] == "rows" else "recompute"
         for tensor, slot, at in sorted(self._input_pieces(first, end)):
-            pieces[tensor] = stripes(slot)
+            pieces[tensor] = slot_stripes(slot)
             buffers.append(self._stored_buffer(tensor, mode, *followed.piece[:, at].tolist()))
         stride = row[FOUND_HEIGHT], row[FOUND_WIDTH]
         slide = self._output_slide(followed, end)
@@ -157,7 +157,7 @@ class RegionSteps:
         return self._stored_buffer(tensor, mode, *followed.capacity[:, k].tolist())
 
     def _stored_buffer(self, tensor: int, mode: Mode, rows: int, columns: int) -> RegionBuffer:
-        """Return a buffer of `rows` x `columns` pixels; a negative number means that so many are kept between steps."""
+        """Return a buffer of `rows` x `columns` pixels; a negative number of either is kept between steps."""
         made = self.graph.tensors[tensor]
         # A buffer that keeps rows between steps needs all columns of these rows.
         width = made.columns if rows < 0 else abs(columns)

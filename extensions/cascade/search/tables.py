@@ -1,4 +1,4 @@
-"""The tables of a graph with access maps that kernels read, and the barriers of the graph with their live bytes."""
+"""The tables of a graph that the compiled kernels read, and the graph's barriers with their live bytes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def access_tables(graph: AccessGraph, options: CascadeOptions, elsewhere: Collec
 
 
 def streamed_tensors(graph: AccessGraph, options: CascadeOptions) -> frozenset[int]:
-    """Return the inputs and outputs that are transferred in pieces; an output that operations also read stays whole."""
+    """Return the inputs and outputs that are transferred in pieces; an output that operations read stays whole."""
     streamed: set[int] = set()
     if options.input == "streamed":
         streamed.update(tensor for tensor in graph.inputs if tensor not in graph.kept)
@@ -171,7 +171,7 @@ def add_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
 
 
 def _window_numbers(read: Read, sizes: tuple[int, int]) -> list[int]:
-    """Return the numbers of a read's two access maps, for rows and then columns, as kernels expect them."""
+    """Return the numbers of a read's access maps (rows, columns), each with the range of outputs that read anything."""
     return [
         number
         for window, size in zip(read.windows, sizes, strict=True)

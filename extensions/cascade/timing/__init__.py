@@ -1,1 +1,1 @@
-"""The latency of regions on a target: each visit (loop iteration) is simulated with memories, links and engine."""
+"""The latency of regions on a target, from a simulation of each visit (loop iteration) of the regions' loops."""

@@ -27,11 +27,11 @@ class Transfer(NamedTuple):
 
 @dataclass(frozen=True)
 class StepFigures:
-    """The time of a step, its traffic over all links, and its slots (buffers) in the fast memory.
+    """The figures of a step on a target: its time, its traffic in bytes, and its slots (buffers).
 
-    latency: the time of the step. traffic: the bytes moved over all links. buffers: the slots in the fast memory.
-    transfers: the transfers of a network's step. staged: the slots in the second memory through which pieces from the
-    third memory pass.
+    latency: in the target's unit of time. traffic: over all links. buffers: the slots in the fast memory. transfers:
+    the transfers of a network's step. staged: the slots in the second memory through which pieces from the third memory
+    pass.
     """
 
     latency: float

@@ -24,7 +24,7 @@ def target_of_hardware_file(fields: object) -> dict[str, Any] | None:
     names = [f"L{k + 1}" for k in range(memory.get("levels", 2))]
 
     def level_value(level: str, name: str) -> Any:
-        """Return a number of one memory level in the hardware file; raises FormatError if it is missing."""
+        """Return the number `name` of a memory level in the hardware file; raises FormatError if it is missing."""
         value = memory.get(level, {}).get(name)
         if not isinstance(value, int | float):
             unit = {"bandwidth": "bytes a cycle", "latency": "cycles"}.get(name, "bytes")
@@ -46,7 +46,7 @@ def target_of_hardware_file(fields: object) -> dict[str, Any] | None:
 
 
 def _target_of(value: object) -> Target:
-    """Return the target in a parsed JSON value of memplan or DORY; raises ProblemError for other values."""
+    """Return the target in a parsed JSON value in the form of memplan or DORY; raises ProblemError for other values."""
     machine = target_of_hardware_file(value) or value
     if not isinstance(machine, dict) or "memories" not in machine:
         is_work = isinstance(machine, dict) and machine.keys() & {"ops", "buffers"}

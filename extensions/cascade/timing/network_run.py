@@ -37,7 +37,7 @@ class NetworkStep:
 
     @property
     def is_alone(self) -> bool:
-        """True for a single tiled operation, which can be cut along channels as well."""
+        """True if the step is a single operation in tiles, which may be cut along channels as well."""
         return self.region.kind == "tiles" and bool(self.region.ranges[self.region.first_operation].channels)
 
 
@@ -46,8 +46,8 @@ def run_network(
 ) -> tuple[list[StepFigures], list[str]]:
     """Run the steps of a network in order; return the figures of each step, and a sentence for each violated rule.
 
-    Inputs and outputs of the network are in the slow memory. A visit takes the longer one of its arithmetic, in native
-    tiles of pixels, and its transfers. A loaded or stored tensor has one slot, or several if it is refilled.
+    Inputs and outputs of the network are in the slow memory. A visit takes as long as the longer of its arithmetic, in
+    native tiles of pixels, and its transfers. A loaded or stored tensor has one slot, or several if it is refilled.
     """
     figures, wrong = list[StepFigures](), list[str]()
     resident, there, done = frozenset[int](), {t for t, maker in enumerate(graph.maker) if maker is None}, 0
@@ -86,7 +86,7 @@ def run_step(
     *,
     keeps: bool = True,
 ) -> StepFigures:
-    """Return the figures of one step, before which the tensors in `resident` are whole in the fast memory.
+    """Simulate one step and return its figures; before it, the tensors in `resident` are whole in the fast memory.
 
     If the step `keeps` its loads, the next visit loads a tensor only if it needs another piece of that tensor.
     """
@@ -177,7 +177,7 @@ class _StepRun:
     def _load_input(self, v: int, read: Read, made: Stripes, share: tuple[Counts, int]) -> None:
         """Add the loads of an input from the slow memory, one for each visit that needs a new piece.
 
-        `share` has the number of channels in each visit, and their number in total.
+        `share` has the number of channels in each visit, and the total number of channels.
         """
         channels, of = share
         row, source = self.graph.operations[v], self.graph.tensors[read.tensor]
@@ -201,7 +201,7 @@ class _StepRun:
         self._add_loads("input", read.tensor, np.stack(keys, axis=1), bytes_, read.tensor)
 
     def _add_loads(self, kind: str, tensor: int, key: Counts, bytes_: Counts, item: int) -> None:
-        """Add the loads of a tensor, one for each visit whose `key` (needed piece) differs from the last use."""
+        """Add the loads of a tensor: one for each visit whose `key` (needed piece) differs from the last use's."""
         used = np.flatnonzero(bytes_)
         fresh = np.ones(len(used), np.bool_)
         if self.keeps:
@@ -211,7 +211,7 @@ class _StepRun:
         self._add_transfers(kind, tensor, loaded, item)
 
     def _add_transfers(self, kind: str, tensor: int, moved: Counts, item: int) -> None:
-        """Add the transfers of each visit over the links, and a slot in each memory through which they pass."""
+        """Add the transfers of an item over the links (`moved` bytes per visit), and its slot in each memory passed."""
         count = int(np.count_nonzero(moved))
         copies, most = self.target.engine.copies if count > 1 else 1, int(moved.max(initial=0))
         for k, slots in enumerate((self.slots, self.staged)[: 1 + (item in self.far)] if count else ()):
@@ -221,7 +221,7 @@ class _StepRun:
 
 
 def _range_errors(graph: AccessGraph, step: NetworkStep) -> list[str]:
-    """Return a sentence for each fault in the ranges with which a step computes its tensors; empty if all are right."""
+    """Return the first fault of the ranges in which a step computes its tensors, as one sentence; empty if none."""
     region = step.region
     ways = len(graph.operations[region.first_operation].alternatives) if len(region.ops) == 1 else 0
     if not 0 <= region.alternative <= ways:
@@ -243,7 +243,7 @@ def _range_errors(graph: AccessGraph, step: NetworkStep) -> list[str]:
             graph.tensors[graph.operations[region.first_operation].outputs[0]],
         )
         cuts = (made.rows, out.rows), (made.columns, out.columns), (made.channels, max(1, out.channels))
-        if region.end != region.first_operation + 1 or not all(_is_cut(*cut) for cut in cuts):
+        if region.end != region.first_operation + 1 or not all(_covers_axis(*cut) for cut in cuts):
             return ["must be tiles of one operation that cover its output exactly once"]
         return []
     return _missing_elements(graph, step)
@@ -294,13 +294,13 @@ def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
     last = graph.operations[region.end - 1]
     if last.role == "sum":
         made, source = region.ranges[region.end - 1], graph.tensors[last.reads[0].tensor]
-        if not (_is_cut(made.rows, source.rows) and _is_cut(made.columns, source.columns)):
+        if not (_covers_axis(made.rows, source.rows) and _covers_axis(made.columns, source.columns)):
             missing.append("must add each element of its input exactly once")
     return missing
 
 
 def _ring_positions_and_pixels(ring: Counts, rows: Span, columns: Span, width: int) -> tuple[Any, Counts]:
-    """Return the index of rows and columns in a ring buffer, and the numbers of their pixels in the tensor."""
+    """Return the index of rows and columns in a ring buffer, and the numbers of these pixels in the whole tensor."""
     down, along = np.arange(*rows), np.arange(*columns)
     return np.ix_(down % ring.shape[0], along % ring.shape[1]), down[:, None] * width + along
 
@@ -313,7 +313,7 @@ def _is_stored(ring: Counts, rows: Span, columns: Span, width: int) -> bool:
     return bool((ring[places] == numbers).all())
 
 
-def _is_cut(spans: tuple[Span, ...], size: int) -> bool:
+def _covers_axis(spans: tuple[Span, ...], size: int) -> bool:
     """Return True if consecutive ranges cover an axis from 0 to its size without overlap; empty ranges are ignored."""
     some = [span for span in spans if span[0] < span[1]]
     return [a for a, _ in some] == [0, *(b for _, b in some[:-1])] and bool(some) and some[-1][1] == size

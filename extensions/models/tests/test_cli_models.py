@@ -194,7 +194,7 @@ def test_order_writes_a_model_in_its_new_order(tmp_path: Path, capfd: Captured) 
     assert main([*asked, str(given)]) == 2
     assert "output: must not be a file that the command reads" in capfd.readouterr().err
     assert main(["order", RANDWIRE, "--deterministic", "-o", str(target)]) == 2
-    assert "the input is not a model" in capfd.readouterr().err
+    assert "must not be a model unless the input is a model" in capfd.readouterr().err
 
 
 def test_compare_reports_the_gain_of_a_better_order() -> None:

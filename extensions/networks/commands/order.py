@@ -34,7 +34,7 @@ def order(line: CommandLine) -> int:
     call = read_call(line)
     refuse_no_model(call)
     if call.flags["recompute"] and call.has_output(CERTIFICATE, *MODELS):
-        raise OptionError(f"output: must be JSON or a page with recompute, got {', '.join(call.outputs)}")
+        raise OptionError(f"output: must be JSON or a page if recompute is given, got {', '.join(call.outputs)}")
     if call.has_output(CERTIFICATE):
         call.change(with_certificate=True)
     answer = answer_of_call(call)
@@ -42,32 +42,32 @@ def order(line: CommandLine) -> int:
     models = dict.fromkeys(MODELS, lambda path: _model_bytes(call, answer, path))
     drawn = {
         PAGE: lambda path: _page_bytes(call, answer, path),
-        CERTIFICATE: lambda _path: _certificate(call, answer),
+        CERTIFICATE: lambda _path: _certificate_bytes(call, answer),
     }
     write_beside(call, {**drawn, **models})
     return end_call(call, answer)
 
 
 def load_writing(given: Mapping[str, Any]) -> None:
-    """Import the writer of reordered models if an output path has the suffix of a model file."""
+    """Import the module `writing` if an output path in `given` has the suffix of a model file."""
     if any(suffix_of(path) in MODELS for path in given["outputs"] or ()):
         import memplan.extensions.networks.commands.writing  # noqa: F401
 
 
 def refuse_no_model(call: Call) -> None:
-    """Raise OptionError, before the search, if the output is a model but the input has another format."""
+    """Raise OptionError if an output path is that of a model file, but the input is not a model of the same format."""
     for path in call.outputs:
         if suffix_of(path) not in MODELS:
             continue
         if call.reader.imported is None:
-            raise OptionError(f"output: must not be a model, got {excerpt(path)}: the input is not a model")
+            raise OptionError(f"output: must not be a model unless the input is a model, got {excerpt(path)}")
         from memplan.extensions.networks.commands.writing import refuse_other_format
 
         refuse_other_format(call.reader, path)
 
 
-def _certificate(call: Call, answer: Any) -> bytes | None:
-    """Return the text of an answer's certificate as bytes; without a text, report the reason and return None."""
+def _certificate_bytes(call: Call, answer: Any) -> bytes | None:
+    """Return the bytes of an answer's certificate; without a certificate, report the reason and return None."""
     certificate = answer.certificate
     if certificate is not None and certificate.text is None:
         call.said.append(f"no certificate: {certificate.reason}")
@@ -102,9 +102,10 @@ def _model_bytes(call: Call, answer: Any, path: str) -> bytes | None:
 
 
 def model_if_gained(call: Call, written: ModelForm, path: str) -> bytes | None:
-    """Report the messages of a reordered model, and return the bytes of its file.
+    """Add the messages of a written form to the call; return the bytes of the model file, or None on failure.
 
-    If there is no data, or the runtime computes other values with it, return None and set the exit status to 1.
+    If `written` has no data, or the runtime computes other values with the new file than with the input, return None
+    and set the exit status to 1.
     """
     data, sentences = written.data, [f"{path}: {sentence}" for sentence in written.sentences]
     if data is not None and written.arena is not None:

@@ -29,7 +29,7 @@ def refuse_other_format(reader: Reader, target: str) -> None:
 
 
 class ModelForm(NamedTuple):
-    """A model in a new form, with messages and its arena; `data` is None if the model is not written."""
+    """A rewritten model: its file, messages for the user, and its arena; `data` is None if no file is written."""
 
     data: bytes | None
     sentences: tuple[str, ...]

@@ -32,7 +32,11 @@ class Activations:
         self.characters = 0
 
     def begin(self, name: str, path: str, stretch: int, bound: Mapping[str, int]) -> dict[str, int]:
-        """Begin a call; return its variables by buffer name. `bound` has the variables shared with its caller."""
+        """Begin a call of the function `name`; return the index of each of the call's variables by buffer name.
+
+        `path` names the call, `stretch` is the index of its time span, and `bound` maps parameters to the caller's
+        variables.
+        """
         function = self.operations.functions[name]
         for formal, variable in bound.items():
             self._bind_formal(path, function.declarations[formal], variable)
@@ -50,11 +54,11 @@ class Activations:
         self.found[activation] = replace(self.found[activation], after_variables=len(self.variables))
 
     def mark(self, variable: int, stretch: int, action: Action, *, is_passed: bool = False) -> None:
-        """Record that a stretch (the time of a statement) performs an action on a variable."""
+        """Record an action on a variable by the statement of index `stretch`; `is_passed` marks a call's own access."""
         self.variables[variable].marks.append(Mark(stretch, action, is_passed))
 
     def add_workspaces(self, path: str, activation: int, stretch: int, workspaces: Sequence[CallWorkspace]) -> None:
-        """Add a temporary variable for each workspace of a call; it is used in that call's stretch (time) only."""
+        """Add a temporary variable for each workspace of a call; it is alive only while the call runs."""
         for workspace in workspaces:
             name = path if len(workspaces) == 1 else f"{path}/{workspace.pool}"
             row = Variable(name, workspace.size, workspace.alignment, (workspace.pool,), "temporary", activation)
@@ -62,14 +66,14 @@ class Activations:
             self.mark(len(self.variables) - 1, stretch, "scratch")
 
     def _add_variable(self, variable: Variable) -> None:
-        """Append a variable, and count the characters of its call's path."""
+        """Append a variable, and add the length of its call's path to the total number of characters."""
         self.characters += len(self.found[variable.activation].path)
         self.variables.append(variable)
 
     def _new_variable(
         self, row: DeclaredBuffer, function: Function, activation: int, names: Mapping[str, int]
     ) -> Variable:
-        """Return a variable for a buffer of a call; `names` maps buffer names to the variables of the call."""
+        """Return a call's variable for the declared buffer `row`; `names` maps buffer names to variable indices."""
         name = f"{self.found[activation].path}/{row.id}"
         made = Variable(
             name, row.bytes, row.alignment, row.pools, _role_of(function, row.id), activation, row.persistent
@@ -83,7 +87,7 @@ class Activations:
         return made
 
     def _bind_formal(self, path: str, formal: DeclaredBuffer, variable: int) -> None:
-        """Restrict a passed variable to the alignment and pools of parameter `formal`; raises OperationsError."""
+        """Apply the pools and the alignment of the parameter `formal` to a passed variable; raises OperationsError."""
         row = self.variables[variable]
         row.alignment = lcm(row.alignment, formal.alignment)
         if row.alignment > MAX_BYTES:

@@ -50,7 +50,7 @@ def analyse(
     raises TimeOverError once `is_over` returns True.
     """
 
-    def heed(reached: str) -> None:
+    def check_time(reached: str) -> None:
         """Raise TimeOverError if the time is over and there are many buffers; `reached` names the completed part."""
         if len(timeline.variables) > _LARGE and is_over():
             buffers = count_text(len(timeline.variables), "buffer")
@@ -58,9 +58,9 @@ def analyse(
 
     reading = reading or Reading()
     timeline = expand(operations)
-    heed(f"got time only to lay out {count_text(timeline.steps, 'step')}")
+    check_time(f"got time only to lay out {count_text(timeline.steps, 'step')}")
     alive = list(lifetimes(timeline, reading))
-    heed(f"got {len(alive):,} lifetimes, without facts about them")
+    check_time(f"got {len(alive):,} lifetimes, without facts about them")
     load = _live_bytes_by_step(timeline, alive, reading.way)
     functions = tuple(_function_facts(operations, timeline, alive, reading.way))
     return Analysis(
@@ -99,7 +99,10 @@ def problem_of_timeline(operations: Operations, timeline: ProgramTimeline, readi
 def _problem_of_lifetimes(
     operations: Operations, timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind
 ) -> Problem:
-    """Return the problem of placing variables, with lifetimes by one reading (usage or scope, nested or lifted)."""
+    """Return the problem of placing variables whose lifetimes follow the reading (rule for lifetimes) `way`.
+
+    `way` pairs usage or scope, from which lifetimes are derived, with nested or lifted temporaries.
+    """
     rows: list[dict[str, Any]] = []
     alive = list(alive)
     for span in alive:
@@ -120,7 +123,7 @@ def _problem_of_lifetimes(
     for name, count in Counter(row["id"] for row in rows).items():
         if count > 1:
             raise OperationsError(
-                f"{name}: must name a single buffer once the path of each call is prefixed to its buffers"
+                f"{name}: must name a single buffer after call paths are prefixed to the names of buffers"
             )
     fields: dict[str, Any] = {"name": operations.name, "buffers": rows}
     fields |= {"pools": operations.pools, "objective": operations.objective}
@@ -155,7 +158,7 @@ def _sharing_pairs(
 
 
 def _enclosing_branch(timeline: ProgramTimeline, span: PlannedVariable) -> tuple[BranchChoice, int] | None:
-    """Return the top-level choice and the number of its branch that contain all writes of a variable, or None."""
+    """Return (choice, branch number) of the top-level branch that contains all writes of a variable, or None."""
     stretches = [use.stretch for use in span.uses if use.action not in ("read", "hold") and not use.is_about_scope]
     choices = (part for part in timeline.whole.parts if isinstance(part, BranchChoice))
     for choice in choices if stretches else ():
@@ -180,7 +183,7 @@ def _live_peak(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way:
 def _live_byte_changes(
     timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind
 ) -> defaultdict[int, int]:
-    """Return, by time step, by how many bytes the live bytes change at the beginning of the step."""
+    """Return, by time step, the change of the live bytes at the start of the step."""
     change: defaultdict[int, int] = defaultdict(int)
     for span in alive:
         size = timeline.variables[span.variable].size
@@ -205,12 +208,12 @@ def _workspace_facts(timeline: ProgramTimeline, load: list[int], alive: Iterable
 
 
 def _stretch_by_step(timeline: ProgramTimeline) -> dict[int, int]:
-    """Return, for each step, the stretch (time of a statement) of the innermost statement that runs in it."""
+    """Return, by time step, the index in `timeline.stretches` of the innermost statement that runs in the step."""
     return {row.start: i for i, row in enumerate(timeline.stretches) if row.end == row.start + 1}
 
 
 def _reading_facts(timeline: ProgramTimeline, alive: list[PlannedVariable]) -> Iterator[ReadingFacts]:
-    """Yield the live peak of each reading of lifetimes; the first one (usage, nested temporaries) has the lowest."""
+    """Yield the live peak in bytes of each reading (rule for lifetimes); the first (usage, nested) has the lowest."""
     least = _live_peak(timeline, alive, ("usage", "nested"))
     for temporaries in get_args(Temporaries):
         for liveness in get_args(Liveness):
@@ -221,7 +224,7 @@ def _reading_facts(timeline: ProgramTimeline, alive: list[PlannedVariable]) -> I
 def _function_facts(
     operations: Operations, timeline: ProgramTimeline, alive: list[PlannedVariable], way: ReadingKind
 ) -> Iterator[FunctionFacts]:
-    """Yield, for each function, the numbers of its calls and temporaries, and their live peak in its first call."""
+    """Yield each function's number of calls, number of temporaries, and live peak of these in its first call."""
     calls = Counter(activation.function for activation in timeline.activations)
     first = {activation.function: activation for activation in reversed(timeline.activations)}
     own = [spans for spans in alive if timeline.variables[spans.variable].role == "temporary"]
@@ -293,7 +296,7 @@ def _lifetime_events(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]
 
 
 def _free_points(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[InsertFree]:
-    """Yield the points after which the program may free its temporaries, one for each control path."""
+    """Yield, for each temporary, the points after which the program may free it: one point on each control path."""
     for span in alive:
         row = timeline.variables[span.variable]
         if row.role == "temporary" and not row.is_persistent:

@@ -47,11 +47,11 @@ def expand(
     workspaces: Mapping[str, Sequence[CallWorkspace]] | None = None,
     most: int = MAX_EXPANDED,
 ) -> ProgramTimeline:
-    """Return the timeline of a function (by default the program's entry) and of all functions that it calls.
+    """Return the timeline of a function (by default the entry) in which each call is replaced by the called body.
 
-    If `workspaces` has the workspaces of each function, a call is a single step that needs these and its arguments.
-    Raises OperationsError for more than `most` statements and buffers, and for arguments that do not match their
-    parameters.
+    If `workspaces` gives the workspaces of each function, a call is instead a single step that needs its arguments and
+    the called function's workspaces. Raises OperationsError for more than `most` statements and buffers, and for
+    arguments that do not match their parameters.
     """
     name = function or operations.entry
     if workspaces is None:
@@ -72,9 +72,9 @@ def expanded_count(operations: Operations, function: str | None = None) -> int:
 
 
 class _Place(NamedTuple):
-    """The position of a statement list in its function and call, and the list `parts` that collects its nested blocks.
+    """The place of a statement list: its position in the function, its call, its nesting depth, its variables by name.
 
-    `scope` lists the variables whose scope ends with the function.
+    `parts` collects the blocks nested in the list, and `scope` the variables whose scope ends with the function.
     """
 
     position: tuple[int, ...]
@@ -111,7 +111,7 @@ class _Expansion:
     def __init__(
         self, operations: Operations, workspaces: Mapping[str, Sequence[CallWorkspace]] | None, characters: int
     ) -> None:
-        """Start an expansion before any statement; `characters` limits the total length of all paths."""
+        """Start an expansion before any statement; `characters` limits the total length of all call paths."""
         self.operations, self.workspaces, self.characters = operations, workspaces, characters
         self.calls = Activations(operations)
         self.stretches: list[Stretch] = []
@@ -189,7 +189,7 @@ class _Expansion:
         return StatementBlock(start, self.now, first, len(self.stretches), depth, tuple(parts))
 
     def _lay_out_operation(self, at: _Place, k: int, statement: Operation) -> int:
-        """Begin the stretch (time) of an operation, record the uses of its buffers, and return the stretch's index."""
+        """Open the time span (stretch) of operation k, record its uses of buffers, and return the span's index."""
         index = self._begin_stretch(at, k, statement.op)
         for name, action in _operand_actions(statement):
             self.calls.mark(at.names[name], index, action)
@@ -198,7 +198,7 @@ class _Expansion:
         return index
 
     def _hold_operands(self, at: _Place, k: int, statement: Operation) -> None:
-        """Mark the operands of an operation as needed until it ends, so that none of their scopes may end earlier."""
+        """Record that an operation needs its operands until its end, so that no operand's scope may end earlier."""
         held = self._begin_stretch(at, k, statement.op, end=self.now)
         for name in dict.fromkeys((*statement.inputs, *statement.outputs, *statement.temporaries)):
             self.calls.mark(at.names[name], held, "hold")
@@ -219,8 +219,7 @@ class _Expansion:
         names = self.calls.begin(statement.call, path, index, {formal: at.names[actual] for formal, actual in bindings})
         if self.calls.characters > self.characters:
             raise OperationsError(
-                f"functions: must call each other less deeply: the paths of calls have more than {self.characters} "
-                "characters"
+                f"functions: must call each other less deeply, got call paths of more than {self.characters} characters"
             )
         yield self._lay_out_body(_Place((), activation, names, at.depth, at.operation, at.parts, []), callee.body)
         self._end_stretch(index)
@@ -243,7 +242,7 @@ class _Expansion:
             )
 
     def _mark_scopes(self, at: _Place, k: int, statement: Alloc | Free, scope: list[int]) -> None:
-        """Record an alloc or free of variables; a variable that is never freed joins its statement list's scope."""
+        """Record an alloc or free statement; the scope of a variable without any free ends with its statement list."""
         action: Action = "alloc" if isinstance(statement, Alloc) else "free"
         index = self._begin_stretch(at, k, action)
         freed = self.freed[self.calls.found[at.activation].function]
@@ -254,13 +253,13 @@ class _Expansion:
         self._end_stretch(index)
 
     def _begin_stretch(self, at: _Place, k: int, label: str, end: int = NOWHERE) -> int:
-        """Begin the stretch (time) of a statement, which ends at `end` or by `_end_stretch`; return its index."""
+        """Open the time span (stretch) of statement k and return its index; it ends at `end` or by `_end_stretch`."""
         position = (*at.position, k)
         self.stretches.append(Stretch(at.activation, position, label, self.now, end, at.depth, at.operation))
         return len(self.stretches) - 1
 
     def _end_stretch(self, index: int) -> None:
-        """End a stretch at the current step; a statement that contains no other step takes one step itself."""
+        """End a time span (stretch) at the current step; a statement without nested steps takes one step itself."""
         if self.now == self.stretches[index].start:
             self.now += 1
         self.stretches[index] = self.stretches[index]._replace(end=self.now)
@@ -271,7 +270,7 @@ class _Expansion:
 
 
 def _freed_names(body: tuple[Statement, ...]) -> set[str]:
-    """Return the names of all buffers that `free` statements in a body, including nested ones, free."""
+    """Return the names of all buffers that the `free` statements in a body free, nested statements included."""
     return {name for _, item in walk_statements(body, ()) if isinstance(item, Free) for name in item.free}
 
 

@@ -1,4 +1,4 @@
-"""The facts about a program that need no plan, which are the fields of an analysis of its operations."""
+"""Facts about a program that follow from its operations alone, without a plan: the fields of `Analysis`."""
 
 from __future__ import annotations
 

@@ -55,13 +55,13 @@ class Reading(WireValue):
 
     @property
     def way(self) -> ReadingKind:
-        """The two options that determine how lifetimes are derived: `liveness` and `temporaries`."""
+        """The pair (`liveness`, `temporaries`), which determines how lifetimes are derived."""
         return self.liveness, self.temporaries
 
 
 @dataclass(frozen=True)
 class PlannedVariable:
-    """A planned variable by its index, with all uses of it and of its aliases, and its lifetime in each reading."""
+    """The index of a planned variable, all uses of the variable and its aliases, and its lifetime in each reading."""
 
     variable: int
     uses: list[Use]
@@ -94,7 +94,7 @@ def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVa
 def _lifetimes_by_reading(
     timeline: ProgramTimeline, root: int, accesses: list[Use], usage: Lifetime, scope: Lifetime
 ) -> dict[ReadingKind, Lifetime]:
-    """Return a variable's lifetime in each reading; with lifted temporaries, it may span a whole call or operation."""
+    """Extend the lifetimes `usage` and `scope` to all readings; lifted ones may last a whole call or operation."""
     row = timeline.variables[root]
     whole = (
         _lifted_span(timeline, row.activation, accesses) if row.role == "temporary" and not row.is_persistent else None
@@ -112,7 +112,7 @@ def _lifetimes_by_reading(
 
 
 def _lifted_span(timeline: ProgramTimeline, activation: int, uses: list[Use]) -> Lifetime | None:
-    """Return the time of the call that owns a temporary, or of the only operation whose body uses it, or None."""
+    """Return the time of the owning call or, in the entry, of the only operation that uses the variable; else None."""
     stretch = timeline.activations[activation].stretch
     if not activation:
         operations = {timeline.stretches[use.stretch].operation for use in uses}
@@ -153,12 +153,12 @@ class _Walk:
     """A walk through the blocks of a timeline that use a variable, which tracks the variable's possible states."""
 
     def __init__(self, timeline: ProgramTimeline, name: str) -> None:
-        """Start a walk for the variable with this name, without any lifetime found."""
+        """Start a walk for the variable `name`, with an empty lifetime."""
         self.timeline, self.name = timeline, name
         self.found = Lifetime()
 
     def run(self, run: StatementBlock, uses: Sequence[Use], held: Held) -> Held:
-        """Add the lifetime within a block to `found`; return the variable's possible states after the block."""
+        """Add the lifetime within the block `run` to `found`; return the possible states (True: allocated) after it."""
         at = run.start
         for item in uses_by_part(run, uses):
             if True in held:
@@ -174,14 +174,14 @@ class _Walk:
         return held
 
     def _states_after_use(self, use: Use, held: Held) -> Held:
-        """Return the variable's possible states after a use; raises OperationsError unless `held` allows the use."""
+        """Return the variable's possible states after a use; raises OperationsError if `held` forbids the use."""
         if use.action == "end":
             return _FREE
         if use.action == "alloc" and held != _FREE:
-            raise self._error_at(use.stretch, "must be free where it is allocated")
+            raise self._error_at(use.stretch, "must be free when it is allocated")
         if use.action != "alloc" and held != _HELD:
             raise self._error_at(
-                use.stretch, f"must be allocated where it is {'freed' if use.action == 'free' else 'used'}"
+                use.stretch, f"must be allocated when it is {'freed' if use.action == 'free' else 'used'}"
             )
         return _FREE if use.action == "free" else _HELD
 
@@ -204,6 +204,6 @@ class _Walk:
         return held
 
     def _error_at(self, where: int | str, rule: str) -> OperationsError:
-        """Return the error that a variable breaks a rule at a stretch (an index) or at a path."""
+        """Return the error for a variable that breaks `rule` at `where`: a statement (by index) or a path."""
         path = self.timeline.path(where) if isinstance(where, int) else where
         return OperationsError(f"{self.name}: {rule}, got {path}")

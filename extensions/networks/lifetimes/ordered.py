@@ -53,7 +53,7 @@ Span = tuple[int, int]
 
 @dataclass
 class _Steps:
-    """The time steps of operations, including operations in regions, and the buffers inside regions.
+    """The time steps of all operations, also inside regions; `rows` has the buffers inside regions.
 
     The regions of an operation run one after another in time.
     """
@@ -95,7 +95,10 @@ class _Steps:
         return alive
 
     def _lay_out_regions(self, graph: OperationGraph, operation: int, prefix: str) -> dict[int, list[Span]]:
-        """Assign time steps to an operation's regions; return the lifetimes of outer tensors that the regions count."""
+        """Assign time steps to the operations in an operation's regions, one region after another in time.
+
+        Return the lifetimes of the tensors outside of the regions whose bytes the regions count.
+        """
         row, start = graph.ops[operation], self.now - 1
         counted: dict[int, list[Span]] = {}
         peaks = [0]
@@ -131,7 +134,7 @@ class _Steps:
 def _chain_rows(
     graph: OperationGraph, chain: list[int], alive: dict[int, tuple[int, int]], alignment: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the buffers of tensors that overwrite one another, in the order of writing; sizes never increase."""
+    """Yield the buffer rows of a chain of tensors, each of which overwrites its predecessor and is at most as large."""
     first, low = f"tensor_{chain[0]}", graph.size[chain[-1]]
     yield _buffer_row(first, low, [alive[chain[0]]], alignment)
     for tensor in chain[1:]:

@@ -1,7 +1,7 @@
 """The shadow execution: operations run on a plan's addresses, and each read is checked against the last write.
 
-A check of overlaps relies on lifetimes, whereas this check ignores them, so it finds wrong lifetimes. It tracks the
-values that memory may contain and which of them are overwritten, over all paths and any number of loop iterations.
+A check of overlaps relies on lifetimes. This check ignores lifetimes, so it finds wrong ones. It tracks which values
+memory may contain, and which values are overwritten, over all paths and any number of loop iterations.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _Memory:
         return _Memory(self.written | other.written, other.lost | self.lost)
 
     def holds(self, other: _Memory) -> bool:
-        """Return True if joining the other memory into this one would change nothing."""
+        """Return True if joining the memory `other` into this memory would change nothing."""
         return other.lost.keys() <= self.lost.keys() and not (other.written & ~self.written).any()
 
 
@@ -118,7 +118,7 @@ class _Execution:
     """The execution of a program, repeated until one more iteration of its loops changes nothing."""
 
     def __init__(self, timeline: ProgramTimeline, places: dict[int, tuple[str, int]]) -> None:
-        """Prepare an execution in which each variable in `places` has a pool and an offset."""
+        """Prepare an execution; `places` has the pool and the offset of each placed variable."""
         self.timeline, self.places = timeline, places
         self.pieces: list[tuple[int, int, int]] = []
         self.pieces_of: dict[int, range] = {}
@@ -208,7 +208,7 @@ class _Execution:
                 self._check_read(i, stretch, memory)
 
     def _check_read(self, variable: int, stretch: int, memory: _Memory) -> None:
-        """Record a clobber if a piece of the variable may have been overwritten before this statement needs it."""
+        """Record a clobber if a piece of a variable may have been overwritten before a statement needs the piece."""
         for piece in self.pieces_of[variable]:
             if piece in memory.lost:
                 self.found.setdefault((variable, stretch), self._new_clobber(variable, stretch, piece, memory))
@@ -216,7 +216,11 @@ class _Execution:
     def _write_variable(
         self, variable: int, stretch: int, memory: _Memory, written: set[int], shared: dict[int, tuple[int, int]]
     ) -> None:
-        """Write a variable; bytes that this step has `written` already become unreliable and are added to `shared`."""
+        """Mark a variable's pieces as written, and all pieces that overlap them as lost.
+
+        If this step has already `written` an overlapping piece, the piece is added to `shared`, as one write destroys
+        the other.
+        """
         for piece in self.pieces_of[variable]:
             memory.lost.pop(piece, None)
             for other in np.flatnonzero(memory.written & self._overlapping_pieces(piece)).tolist():
@@ -241,7 +245,7 @@ class _Execution:
             memory.lost.pop(piece, None)
 
     def _new_clobber(self, variable: int, stretch: int, piece: int, memory: _Memory) -> Clobber:
-        """Return the report that a statement needs a piece of a variable that another buffer has overwritten."""
+        """Return the report of a statement that needs a piece of a variable after another buffer has overwritten it."""
         by, when = memory.lost[piece]
         (low, high, root), (other_low, other_high, other) = self.pieces[piece], self.pieces[by]
         names = self.timeline.variables

@@ -23,7 +23,7 @@ NOWHERE = -1
 
 @dataclass(frozen=True)
 class Activation:
-    """A call of a function, or the program itself; `stretch` is the time of the call, and `path` its name.
+    """A call of a function, or the whole program; `path` is its name, and `stretch` the index of its time span.
 
     The variables of the call, and of calls inside it, have the indices `first_variable:after_variables`.
     """
@@ -36,9 +36,9 @@ class Activation:
 
 
 class Stretch(NamedTuple):
-    """The time `[start, end)` of a statement, its position in its function, and the nesting `depth` of its block.
+    """The time span `[start, end)` of a statement, with the statement's call, position, label and nesting depth.
 
-    `operation` is the stretch of the outermost enclosing operation of the entry function, or NOWHERE.
+    `operation` is the index of the time span of the outermost enclosing operation of the entry function, or NOWHERE.
     """
 
     activation: int
@@ -51,7 +51,7 @@ class Stretch(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """An action on a variable in a stretch (time); `is_passed` marks an access by the call itself, not by its body."""
+    """An action of a statement on a variable; `is_passed` is True if a call itself acts, and not the called body."""
 
     stretch: int
     action: Action

@@ -1,8 +1,8 @@
 """The uses of a variable within the parts of a timeline, and lifetimes by usage.
 
-A step belongs to the lifetime if some path to the step, or the step itself, has used the variable, and some path from
-there uses it. Usually, a variable used in a loop is alive for the whole loop. But if each iteration writes the variable
-before reading it, and it is not used before or after the loop, its lifetime begins anew in each iteration.
+A time step belongs to the lifetime if, on some path, the variable is used in or before the step, and if some path from
+the step on uses it. A variable used in a loop is usually alive for the whole loop. But if each iteration writes the
+variable before reading it, and it is not used before or after the loop, its lifetime begins anew in each iteration.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WRITING_IN_PART: Set[Action] = _WRITING | {"update", "part"}
 
 
 class Use(NamedTuple):
-    """An action of a stretch (the time of a statement) on a variable or one of its aliases."""
+    """An action on a variable or one of its aliases, with the index, time and depth of the acting statement."""
 
     stretch: int
     start: int
@@ -39,12 +39,12 @@ class Use(NamedTuple):
 
     @property
     def is_about_scope(self) -> bool:
-        """True if the action only begins or ends the variable's scope, and so needs none of its bytes."""
+        """True for `alloc`, `free` and `end`, which only begin or end a scope and need no bytes of the variable."""
         return self.action in ("alloc", "free", "end")
 
 
 class BlockItem(NamedTuple):
-    """One use directly in a block (`part` is None), or all uses within one nested choice or loop (`part`)."""
+    """The uses of a variable in one item of a block: a single use, or all uses in the nested choice or loop `part`."""
 
     start: int
     end: int
@@ -53,7 +53,7 @@ class BlockItem(NamedTuple):
 
 
 def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -> list[Use]:
-    """Return the uses of a variable and its aliases in program order; `passed` includes actions of calls themselves.
+    """Return the uses of a variable and its aliases in program order; `passed` includes accesses by call statements.
 
     A write to an alias that is smaller than the variable counts as a write of some of its bytes.
     """
@@ -88,13 +88,13 @@ def uses_by_part(run: StatementBlock, uses: Sequence[Use]) -> Iterator[BlockItem
 
 
 def uses_in_run(run: StatementBlock, uses: Sequence[Use]) -> Sequence[Use]:
-    """Return those of the given uses that are inside a block, in the same order."""
+    """Return the given uses that are inside a block, in the same order."""
     low = bisect_left(uses, run.first, key=lambda use: use.stretch)
     return uses[low : bisect_left(uses, run.after, lo=low, key=lambda use: use.stretch)]
 
 
 def first_access(run: StatementBlock, uses: Sequence[Use], writing: Set[Action] = _WRITING) -> tuple[bool, bool]:
-    """Return whether a variable may be read before it is written, and whether every path through a block writes it.
+    """Return (may_read, surely_written): whether a path reads the variable before any write, and whether all write it.
 
     `writing` is the set of actions that count as writes.
     """
@@ -106,7 +106,7 @@ def first_access(run: StatementBlock, uses: Sequence[Use], writing: Set[Action] 
 
 
 def _first_access_of_item(item: BlockItem, writing: Set[Action]) -> tuple[bool, bool]:
-    """Return whether the variable may be read before it is written, and whether each path of the item writes it."""
+    """Return (may_read, surely_written), as defined by `first_access`, for one item of a block."""
     if item.part is None:
         action = item.uses[0].action
         return action in _READING - writing, action in writing
@@ -130,7 +130,7 @@ class Death:
 
 @dataclass
 class Lifetime:
-    """Half-open intervals in time order, merged if they touch, and all points at which the variable dies."""
+    """A variable's lifetime as half-open intervals in time order, and all points at which the variable dies."""
 
     intervals: list[tuple[int, int]] = field(default_factory=list)
     deaths: list[Death] = field(default_factory=list)
@@ -165,7 +165,7 @@ class _Walk:
     """
 
     def __init__(self, timeline: ProgramTimeline, uses: Sequence[Use], born_at: int) -> None:
-        """Start a walk for a variable with these uses, whose call begins at the time `born_at`."""
+        """Start a walk for a variable with the given uses; the call that owns the variable begins at step `born_at`."""
         self.timeline, self.uses, self.born_at = timeline, uses, born_at
         self.found = Lifetime()
 
@@ -213,7 +213,7 @@ class _Walk:
                 self._add_death("start-of", f"{choice.path}.{k}")
 
     def _walk_loop(self, loop: Loop, uses: Sequence[Use], before: bool, after: bool) -> None:
-        """Add the lifetime of the variable in a loop: all of the loop if a value may cross its iterations or ends."""
+        """Add the variable's lifetime in a loop: the whole loop if a value may cross its iterations, start or end."""
         if not (before or after or self._crosses_iterations(loop)):
             self.run(loop.body, uses, False, False)
             return

@@ -12,7 +12,7 @@ from memplan.extensions.networks.operations.statements import Call, Operation, R
 
 @dataclass(frozen=True)
 class Weight:
-    """A constant of a function; `traffic` is the number of bytes that one run of the program reads from it."""
+    """A constant of a function; `traffic` has the bytes that one run of the program reads from the constant."""
 
     id: str
     size: int
@@ -40,7 +40,7 @@ def weights_of(operations: Operations) -> list[Weight]:
 
 
 def _count_names(body: tuple[Statement, ...], names: Callable[[Statement], Iterable[str]]) -> Counter[str]:
-    """Return how often one run of a body names each item in its statements, with all branches counted."""
+    """Return how often one run of a body names each item, all branches included; `names` lists a statement's items."""
     counts: Counter[str] = Counter()
     for statement in body:
         counts.update(names(statement))
@@ -52,10 +52,10 @@ def _count_names(body: tuple[Statement, ...], names: Callable[[Statement], Itera
 
 
 def _read_names(statement: Statement) -> Iterable[str]:
-    """Return the buffers that an operation reads; none for other statements."""
+    """Return the names of the buffers that an operation reads; empty for other statements."""
     return statement.inputs if isinstance(statement, Operation) else ()
 
 
 def _called_names(statement: Statement) -> Iterable[str]:
-    """Return the function that a call statement calls; none for other statements."""
+    """Return the name of the function that a call statement calls; empty for other statements."""
     return (statement.call,) if isinstance(statement, Call) else ()

@@ -67,11 +67,12 @@ class PlannedPeak:
 
 
 def compare_readings(operations: Operations, reading: Reading, control: Control) -> tuple[PlannedPeak, ...]:
-    """Plan a program in each variant: lifetimes by usage or scope, temporaries nested or lifted, and per function.
+    """Plan a program in each variant of lifetimes, and with each function planned separately; return the peaks.
 
-    `reading` determines which inputs and outputs are planned. Each solve gets an equal share of the remaining time; a
-    variant without time is `unknown`. If a called function has persistent buffers, which belong to no single call, the
-    variant that plans each function separately is omitted. Raises OperationsError.
+    Lifetimes are by usage or scope, with nested or lifted temporaries. `reading` determines which inputs and outputs
+    are planned. Each solve gets an equal share of the remaining time; a variant without time is `unknown`. If a called
+    function has persistent buffers, which belong to no single call, the variant that plans each function separately is
+    omitted. Raises OperationsError.
     """
     timeline = expand(operations)
     reached = {operations.entry}
@@ -110,7 +111,7 @@ def compare_readings(operations: Operations, reading: Reading, control: Control)
 
 
 def _planned_peak(reading: Reading, planning: Planning, plan: Plan) -> PlannedPeak:
-    """Return the row of the answer for one variant and its plan."""
+    """Return the row of the answer for the variant with this reading (rule for lifetimes), planning and plan."""
     return PlannedPeak(reading.liveness, reading.temporaries, planning, plan.status, plan.peak, plan.lower_bound)
 
 
@@ -121,7 +122,7 @@ def _rebase_pools(problem: Problem) -> Problem:
 
 
 def _workspaces(problem: Problem, plan: Plan) -> Iterator[CallWorkspace]:
-    """Yield a planned function's workspace in each pool that it uses, with an alignment that fits all its buffers."""
+    """Yield the workspace of a planned function in each used pool: its bytes, and an alignment for all buffers."""
     table, placed = problem.buffers, plan.placements
     for pool in plan.pools:
         here = placed.pool == (placed.pool_names.index(pool.name) if pool.name in placed.pool_names else -1)

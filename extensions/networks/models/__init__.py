@@ -1,1 +1,1 @@
-"""Models with known operations: their graphs, the names in them, and their files with reordered operations."""
+"""Models with known operations: their graphs, their names for buffers and steps, and their reordered files."""

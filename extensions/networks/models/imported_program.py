@@ -1,4 +1,4 @@
-"""An imported program: its operations, and the problem of placing its buffers that follows from them."""
+"""Imported programs: the operations of a file, and the problem of placing their buffers, which follows from them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ImportedProgram(ImportedProblem):
         return tuple(f"{self.operations.entry}/{name}" for name in ends)
 
     def problem_in_place(self, spared: Sequence[str]) -> Problem:
-        """Return the problem in which operations overwrite inputs, except those in `spared`; raises OptionError."""
+        """Return the problem if operations overwrite inputs not in `spared`; raises OptionError for unknown names."""
         from memplan.extensions.networks.models.over_inputs import problem_in_place
 
         return problem_in_place(self, spared)

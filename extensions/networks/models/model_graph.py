@@ -21,7 +21,7 @@ from memplan.planner.systems import file_readers
 
 @dataclass(frozen=True)
 class ModelGraph:
-    """A graph of operations and its sources, None if absent: a program, an imported model, and the file's bytes."""
+    """A graph of operations with its sources, each None if absent: a program, an imported model, the file's bytes."""
 
     graph: OperationGraph
     program: ProgramGraph | None = None

@@ -81,7 +81,7 @@ def in_place_hint(problem: Problem, reader: Reader) -> str | None:
 
 
 def bounds_in_place(model: ImportedProblem, spared: Collection[str] = ()) -> tuple[int, int] | None:
-    """Return two lower bounds in bytes, without and with operations in place; None if the operations are unknown."""
+    """Return two lower bounds on the peak in bytes, without and with operations in place; None if they are unknown."""
     if not isinstance(model, ImportedProgram):
         return None
     try:

@@ -17,7 +17,7 @@ _STEPS_AT_MOST = 200_000
 
 
 def program_names(operations: Operations, problem: Problem, facts_of: ProgramFacts) -> ProgramNames:
-    """Return the names that a program gives to its problem; they are empty if the program has very many steps."""
+    """Return the names that a program gives to its problem; they are empty for more than `_STEPS_AT_MOST` steps."""
     steps = analyse(operations).steps
     if len(steps) > _STEPS_AT_MOST:
         return NO_NAMES
@@ -50,7 +50,7 @@ def _type_of(facts: TensorFacts | None) -> str:
 
 
 def _role_of(operations: Operations, name: str, facts: TensorFacts | None) -> str:
-    """Return the role of a buffer: the role in its facts or, without facts, input, output or temporary."""
+    """Return the role of a buffer of the entry: as its facts state or, without facts, input, output or temporary."""
     function = operations.functions[operations.entry]
     if facts is not None and facts.role is not None:
         return "temporary" if facts.role == "activation" else facts.role

@@ -1,4 +1,4 @@
-"""The reordering of operations in a model file: the new positions of operations, and the reordered file."""
+"""The reordering of a model file: the new order of its operations, and the file in this order."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class ReorderedFile:
 
 
 def orders_in_file(graph: OperationGraph) -> dict[Where, list[int]]:
-    """Return, for each list of operations in a file, its operations' positions in the order of the graph.
+    """Return, for each list of operations in a file, the list's present positions in the order of the graph.
 
-    If several operations of the graph run the same list, the order in the first of them counts.
+    If several operations of the graph run the same list, the first of these operations determines its order.
     """
     orders: dict[Where, dict[int, None]] = {}
     stack = [graph]
@@ -39,7 +39,7 @@ def orders_in_file(graph: OperationGraph) -> dict[Where, list[int]]:
 
 
 def write_reordered(data: bytes, name: str | None, graph: OperationGraph) -> ReorderedFile:
-    """Return a model file with its operations in the order of a graph, also inside regions.
+    """Return a model file whose operations, also inside regions, are in the order of a graph.
 
     The graph was read from this file and then reordered. Operations of the file that the graph lacks, such as views and
     constants, run directly before their first use. Raises OperationsError, or FormatError if the format fixes the

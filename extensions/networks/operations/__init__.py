@@ -1,1 +1,1 @@
-"""Programs and graphs of operations: values and statements, facts about them, checks of orders, and a builder."""
+"""Programs and graphs of operations: their data types, facts about them, checks of orders, and a builder."""

@@ -117,12 +117,12 @@ class ProgramBuilder:
     """A program under construction: its functions, and the fields `order`, `pools`, `objective` and `name`."""
 
     def __init__(self, **more: Any) -> None:
-        """Start a program without functions; `more` has further fields of the program."""
+        """Start a program without functions; `more` has other fields of the program, such as `order` and `pools`."""
         self._more = more
         self._functions: dict[str, FunctionBuilder] = {}
 
     def function(self, name: str) -> FunctionBuilder:
-        """Return the function with this name, which is created if it does not exist yet."""
+        """Return the function called `name`; create the function if it does not exist yet."""
         return self._functions.setdefault(name, FunctionBuilder(name))
 
     def operations(self) -> Operations:

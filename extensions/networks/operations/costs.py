@@ -26,7 +26,7 @@ def _operation_cost(graph: OperationGraph, v: int, row: GraphOperation) -> int:
         return row.cost
     if not row.inputs:
         return 0
-    made = sum(_element_number(graph, t) for t in graph.new_tensors[v])
+    made = sum(_element_count(graph, t) for t in graph.new_tensors[v])
     kind = row.kind or ""
     shapes = [_tensor_shape(graph, t) for t in row.inputs[:2]]
     result = _tensor_shape(graph, row.outputs[0]) if row.outputs else None
@@ -40,7 +40,7 @@ def _operation_cost(graph: OperationGraph, v: int, row: GraphOperation) -> int:
 
 
 def _filter_taps(kind: str, filter_shape: Sequence[int]) -> int:
-    """Return the filter elements per output element; the filter's first or last axis may be the output channels."""
+    """Return the number of filter elements used for one output element: its size divided by its output channels."""
     channels = filter_shape[-1] if "depthwise" in kind and filter_shape[0] == 1 else filter_shape[0]
     return prod(filter_shape) // max(1, channels)
 
@@ -50,7 +50,7 @@ def _tensor_shape(graph: OperationGraph, tensor: int) -> tuple[int, ...] | None:
     return graph.tensors[tensor].shape if graph.tensors else None
 
 
-def _element_number(graph: OperationGraph, tensor: int) -> int:
-    """Return the number of elements of a tensor or, without a shape, its bytes."""
+def _element_count(graph: OperationGraph, tensor: int) -> int:
+    """Return the number of elements of a tensor, or its size in bytes if its shape is unknown."""
     shape = _tensor_shape(graph, tensor)
     return graph.size[tensor] if shape is None else prod(shape)

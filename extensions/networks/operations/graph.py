@@ -175,7 +175,7 @@ class OperationGraph(Value):
 
     @cached_property
     def new_tensors(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation, the tensors whose bytes it adds because it is the first to write them."""
+        """For each operation, the tensors that it is the first to write, so that it adds their bytes."""
         maker = self.maker
         return tuple(
             tuple(tensor for tensor in row.outputs if maker[tensor] == position)
@@ -193,7 +193,7 @@ class OperationGraph(Value):
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation, the operations that must run earlier, ascending; not all transitive ones are listed.
+        """For each operation, its predecessors in ascending order; predecessors of predecessors may be omitted.
 
         An operation that writes a tensor again follows all readers of the tensor that precede it in the given order.
         """
@@ -212,12 +212,12 @@ class OperationGraph(Value):
         return tuple(predecessors)
 
     def _tensor_violations(self) -> Iterator[Break]:
-        """Yield the broken rules of kept, given and resident tensors, and of the number of facts about tensors."""
+        """Yield the broken rules of the lists `kept`, `given`, `resident` and `tensors`, each with its location."""
         for field in ("kept", "given", "resident"):
             named: tuple[int, ...] = getattr(self, field)
             for k, tensor in enumerate(named):
                 if tensor >= len(self.size):
-                    yield (field, k), _must_be_a_tensor(tensor, len(self.size))
+                    yield (field, k), _unknown_tensor_rule(tensor, len(self.size))
             for first, k in repeated_positions(named):
                 yield (field, k), duplicate_rule(str(named[k]), f"{field}[{first}]")
         if self.tensors and len(self.tensors) != len(self.size):
@@ -240,7 +240,7 @@ class OperationGraph(Value):
             for field, tensors in (("in", row.inputs), ("out", row.outputs)):
                 for k, tensor in enumerate(tensors):
                     if tensor >= len(self.size):
-                        yield (*where, field, k), _must_be_a_tensor(tensor, len(self.size))
+                        yield (*where, field, k), _unknown_tensor_rule(tensor, len(self.size))
             if row.work < 0:
                 # Live bytes must not fall, so negative work may cancel at most the bytes of an operation's new outputs.
                 made_here = {
@@ -262,8 +262,8 @@ class OperationGraph(Value):
                     yield (*where, "after", k), f"must name an earlier operation, got {earlier}"
 
 
-def _must_be_a_tensor(tensor: int, n_tensors: int) -> Sentence:
-    """Return the rule that a number must be the position of one of the `n_tensors` tensors, with the wrong number."""
+def _unknown_tensor_rule(tensor: int, n_tensors: int) -> Sentence:
+    """Return the broken rule that `tensor` must be the position of one of the `n_tensors` tensors."""
     rule = f"must be the position of one of the {n_tensors} tensors, got {tensor}"
     return add_way(rule, "positions count from 0")
 

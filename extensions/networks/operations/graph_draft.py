@@ -31,7 +31,7 @@ MAX_OPERATIONS = 1_000_000
 
 
 class DrawnProgram:
-    """The state that all graphs of a program share: facts, buffer uses by function, and graphs of called functions."""
+    """The state shared by all graphs of a program: the file's facts, buffer uses by function, and graphs of callees."""
 
     def __init__(self, operations: Operations, facts: ProgramFacts) -> None:
         """Prepare the graphs of a program; `facts` has the file's facts about its buffers and statements."""
@@ -42,12 +42,12 @@ class DrawnProgram:
         self.around: OperationFacts | None = None
 
     def facts_of(self, where: Location) -> OperationFacts | None:
-        """Return the file's facts about a statement; None if absent, or if they describe the enclosing operation."""
+        """Return the file's facts about a statement; None without facts or if they describe an enclosing operation."""
         facts = self.facts.operations.get(where)
         return None if facts is self.around else facts
 
     def groups(self, body: Sequence[Placed]) -> Iterator[list[Placed]]:
-        """Yield the statements of each operation: a single one, or adjacent ones that share their facts in the file."""
+        """Yield the statements of each operation to be drawn: a single one, or adjacent ones with the same facts."""
         group: list[Placed] = []
         before: OperationFacts | None = None
         for where, statement in body:
@@ -66,8 +66,8 @@ class DrawnProgram:
 class GraphDraft:
     """A graph under construction from the statements of a body; `number` maps buffers to tensor numbers.
 
-    Used buffers in `counted` count in this graph; all other used buffers are resident. Buffers in `given` exist before
-    the body runs, and buffers in `kept` are needed after it.
+    The graph counts the bytes of used buffers in `counted`; all other used buffers are resident. Buffers in `given`
+    exist before the body runs, and buffers in `kept` are needed after it.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class GraphDraft:
         given: set[str],
         kept: set[str],
     ) -> None:
-        """Start a graph of a function's statements, with one operation for each group of them."""
+        """Start the graph of a function's statements; each group of statements becomes one operation."""
         self.program, self.function, self.groups = program, function, groups
         self.counted, self.given, self.kept = counted, given, kept
         self.declared = program.operations.functions[function].declarations
@@ -97,11 +97,11 @@ class GraphDraft:
         self.drawing: Location = ()
 
     def number_of(self, root: str) -> int:
-        """Return the tensor number of a buffer, after adding a tensor for a buffer that has none."""
+        """Return the tensor number of a buffer; add a tensor first if the buffer has none."""
         return self.number.setdefault(root, len(self.number))
 
     def graph(self, name: str | None = None, state_of_calls: int = 0) -> OperationGraph:
-        """Return the graph, with `state_of_calls` bytes for the state of called functions; raises OperationsError."""
+        """Return the graph; `state_of_calls` is the size in bytes of the callees' state. Raises OperationsError."""
         rows = [self._operation(k, group) for k, group in enumerate(self.groups)]
         size = [self.declared[root].bytes for root in self.number]
         written = {tensor for row in rows for tensor in row.outputs}
@@ -171,7 +171,7 @@ class GraphDraft:
         return root in self.made or root in self.given or root not in self.counted
 
     def _counted_inside(self, k: int, statement: Statement | None, apart: set[str]) -> set[str]:
-        """Return the buffers that regions can count: new outputs, and inputs that no other operation reads.
+        """Return the buffers whose bytes regions may count: new outputs of operation k, and inputs that only it reads.
 
         Buffers in `apart`, which operation k alone uses, are excluded.
         """
@@ -195,7 +195,7 @@ class GraphDraft:
     def _regions(self, group: list[Placed], deep: set[str], exact: set[str]) -> tuple[tuple[Region, ...], int]:
         """Return the regions of an operation, and the largest of the regions' peaks in bytes.
 
-        The buffers in `deep` are used only inside the operation; those in `exact` are its inputs and outputs that the
+        `deep` has the buffers used only inside the operation; `exact` has the operation's inputs and outputs that the
         regions count.
         """
         where, statement = group[0]
@@ -218,7 +218,7 @@ class GraphDraft:
         return [((*where, *block, j), one) for j, one in enumerate(body)]
 
     def _region_ends(self, exact: set[str]) -> tuple[set[str], set[str]]:
-        """Split the buffers that a region counts into those that exist before the region, and those needed after it."""
+        """Split the buffers in `exact` into those that exist before a region and those that are needed after it."""
         ends = {root for root in exact if self._exists(root)}
         return ends, exact - ends
 
@@ -265,7 +265,7 @@ class GraphDraft:
         return Region(kind="call", graph=graph, outer=outer), peak_of(graph, range(len(graph.ops)))
 
     def _count_operations(self, n_operations: int) -> None:
-        """Add to the number of operations in all graphs; raises OperationsError if there are too many."""
+        """Add `n_operations` to the number of operations in all graphs; raises OperationsError above the limit."""
         self.n_operations += n_operations
         if self.n_operations > MAX_OPERATIONS:
             raise OperationsError(f"functions: must run at most {MAX_OPERATIONS} operations, calls included, got more")
@@ -302,7 +302,7 @@ class GraphDraft:
     def _fact_fields(
         self, k: int, group: list[Placed], facts: OperationFacts | None, makes: Sequence[str]
     ) -> dict[str, Any]:
-        """Return the fields of an operation except its tensors, its work and its regions."""
+        """Return fields of operation k from facts and effects: its name, kind, attributes, source and `after`."""
         statement = group[0][1]
         op = statement.op if isinstance(statement, Operation) else None
         self._count_operations(1)

@@ -1,4 +1,4 @@
-"""Facts in a file about the tensors and operations of a graph, which do not affect whether an order is valid."""
+"""Facts that a file states about the tensors and operations of a graph; no order depends on them."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class OperationFacts:
 
 @dataclass(frozen=True)
 class ProgramFacts:
-    """The facts about a program: about the entry's buffers by id, and about statements by their location in the body.
+    """The facts about a program: `tensors` by the entry's buffer ids, `operations` by the locations of statements.
 
     Adjacent statements with equal facts come from the same operation of the file.
     """

@@ -17,7 +17,7 @@ def replace_fields(graph: OperationGraph, **fields: Any) -> OperationGraph:
 
 
 def count_resident(graph: OperationGraph) -> OperationGraph:
-    """Return a graph that counts the bytes of resident tensors, for weights that are copied to the planned memory."""
+    """Return a graph in which the bytes of resident tensors count, as for weights copied to the planned memory."""
     if not graph.resident:
         return graph
     inputs = tuple(dict.fromkeys((*graph.given, *graph.resident)))
@@ -26,7 +26,7 @@ def count_resident(graph: OperationGraph) -> OperationGraph:
 
 
 def allow_overwriting(graph: OperationGraph, spared: Collection[int] = ()) -> OperationGraph:
-    """Return a graph in which element-wise operations may overwrite any input, and updates only their first input.
+    """Return a graph in which element-wise operations may overwrite any input, and updates the first input only.
 
     Output and input must have the same size in bytes and, if known, the same shape and element size. The operations'
     runtime must support overwriting. Tensors in `spared` are never overwritten, and are kept to the end.
@@ -42,7 +42,7 @@ def allow_overwriting(graph: OperationGraph, spared: Collection[int] = ()) -> Op
 
 
 def tensor_named(graph: OperationGraph, name: str) -> int:
-    """Return the number of the only tensor with a name or number; raises OptionError if there are none or several."""
+    """Return the number of the tensor with a name or number; raises OptionError unless exactly one tensor matches."""
     named = [k for k, facts in enumerate(graph.tensors) if facts.name == name]
     named = named or [k for k, facts in enumerate(graph.tensors) if facts.name == name.rpartition("/")[2]]
     number = name.removeprefix("tensor_")
@@ -63,7 +63,7 @@ def fix_alternatives(graph: OperationGraph, ways: Sequence[int]) -> OperationGra
         not 0 <= way <= len(row.alternatives) for way, row in zip(ways, graph.ops, strict=True)
     ):
         raise OperationsError(
-            "alternatives: must choose from 0 (the operation itself) to the number of alternatives for each operation"
+            "alternatives: must have a number for each operation, from 0 (itself) to the number of its alternatives"
         )
     return replace_fields(graph, ops=tuple(_choose_way(row, way) for row, way in zip(graph.ops, ways, strict=True)))
 
@@ -78,7 +78,7 @@ def _choose_way(row: GraphOperation, way: int) -> GraphOperation:
 
 
 def _overwriting_pairs(graph: OperationGraph, row: GraphOperation, apart: Collection[int]) -> Iterator[Pair]:
-    """Yield pairs of an operation's output and an input that it may overwrite, as listed or implied by the kind."""
+    """Yield (output, input) positions where the output may overwrite the input, by the operation's list or kind."""
     yield from (pair for pair in row.may_overwrite if row.inputs[pair[1]] not in apart)
     if row.kind not in OVERWRITING | UPDATING or len(row.outputs) != 1 or row.in_shapes or row.out_shapes:
         return

@@ -25,10 +25,10 @@ def overwritable_inputs(graph: OperationGraph, operation: int) -> dict[int, list
 
 
 def input_of_output(graph: OperationGraph, operation: int, before: Container[int]) -> dict[int, int]:
-    """Return a map from each output of an operation that overwrites an input to this input.
+    """Return which input each output overwrites, as a map from output to input, after the operations in `before`.
 
-    All other readers of the input must be in `before`, and each input is overwritten at most once. Of all such
-    assignments, the result is one that saves the most bytes.
+    All other readers of the input must be in `before`, and each input is overwritten at most once. Among all such maps,
+    the result saves the most bytes.
     """
     if not graph.ops[operation].may_overwrite:  # Nearly all operations overwrite nothing, so return early for them.
         return {}
@@ -45,7 +45,7 @@ def input_of_output(graph: OperationGraph, operation: int, before: Container[int
 
 
 def input_of_output_in_order(graph: OperationGraph, order: Iterable[int]) -> dict[int, int]:
-    """Return a map from each output that overwrites an input, if operations run in the given order, to this input."""
+    """Return which input each output overwrites, as a map from output to input, if operations run in this order."""
     targets: dict[int, int] = {}
     ran: set[int] = set()
     for operation in order:
@@ -55,23 +55,23 @@ def input_of_output_in_order(graph: OperationGraph, order: Iterable[int]) -> dic
 
 
 def match_rows(wanted: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Return a maximum matching of rows with tensors in their lists, as a map from tensors to row numbers.
+    """Return a maximum matching of rows and tensors, as a map from tensor to row; row k accepts `wanted[k]`.
 
     Earlier rows take precedence but may be assigned to another tensor later. If rows are in descending order of bytes,
     the matching saves the most bytes.
     """
     holder: dict[int, int] = {}
 
-    def take(k: int, tried: set[int]) -> bool:
+    def assign_row(k: int, tried: set[int]) -> bool:
         """Assign a tensor to row k, if necessary by reassigning other rows; return False if this is impossible."""
         for tensor in wanted[k]:
             if tensor not in tried:
                 tried.add(tensor)
-                if tensor not in holder or take(holder[tensor], tried):
+                if tensor not in holder or assign_row(holder[tensor], tried):
                     holder[tensor] = k
                     return True
         return False
 
     for k in range(len(wanted)):
-        take(k, set())
+        assign_row(k, set())
     return holder

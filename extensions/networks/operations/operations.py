@@ -83,7 +83,7 @@ class DeclaredBuffer(WireValue):
 
     @cached_property
     def bytes(self) -> int:
-        """The size in bytes, in which elements smaller than a byte are packed, except bools, which take a byte each."""
+        """The size in bytes; elements smaller than a byte are packed, except that a bool takes a whole byte."""
         if self.size is not None:
             return self.size
         return (prod(self.shape or ()) * (bits_of(self.dtype or "") or 0) + 7) // 8
@@ -104,8 +104,8 @@ class Function(WireValue):
     tuples: Annotated[dict[Name, SomeNames], WrapValidator(entries_in_parts)] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _require_existing_names(self) -> Function:
-        """Return the function with tuples replaced by their buffers; raise a validation error for a broken rule."""
+    def _expand_and_check_names(self) -> Function:
+        """Return the function with tuples replaced by their buffers; raise a validation error for any broken rule."""
         if self.tuples:
             fields = self._buffers_by_name
             names = (name for _, each in walk_statements(self.body, ()) for _, _, name in named_buffers(each))
@@ -151,7 +151,7 @@ class Function(WireValue):
 
     @cached_property
     def temporaries(self) -> tuple[str, ...]:
-        """The function's own buffers, which are all except parameters, results, constants and aliases."""
+        """The temporaries of the function: all its buffers except parameters, results, constants and aliases."""
         others = {*self.params, *self.results, *self.constants}
         return tuple(row.id for row in self.buffers if row.id not in others and row.alias_of is None)
 
@@ -224,7 +224,7 @@ class Operations(WireValue):
             for where, statement in walk_statements(function.body, ("functions", name, "body")):
                 if isinstance(statement, Call):
                     breaks += self._call_violations(where, function, statement)
-        breaks += [] if breaks else self._cycles()
+        breaks += [] if breaks else self._call_cycle()
         if breaks:
             raise_rules(*breaks[: MAX_SHOWN + 1])
         return self
@@ -271,8 +271,8 @@ class Operations(WireValue):
                     rule = f"must have the bytes that {excerpt(call.call)} needs for {excerpt(formal)} ({wanted.bytes})"
                     yield (*where, field, k), f"{rule}, got {caller.declarations[actual].bytes}"
 
-    def _cycles(self) -> list[Break]:
-        """Return the broken rule of a cycle of calls, if there is one; a planned program must not call itself."""
+    def _call_cycle(self) -> list[Break]:
+        """Return the broken rule of one cycle of calls, or an empty list; a program with a cycle cannot be planned."""
         called = {name: [callee for _, callee in self.calls(name)] for name in self.functions}
         try:
             TopologicalSorter(called).prepare()
@@ -287,7 +287,7 @@ class Operations(WireValue):
 
     @cached_property
     def callees(self) -> dict[str, tuple[str, ...]]:
-        """For each function, the functions that it calls, with repetition; callees come before their callers."""
+        """The functions that each function calls, once for each call; callees come before their callers in the map."""
         callees = {name: tuple(callee for _, callee in self.calls(name)) for name in self.functions}
         return {name: callees[name] for name in TopologicalSorter(callees).static_order()}
 

@@ -1,6 +1,6 @@
-"""The checks of an order, and of the state that proves a lower bound, which are computed from the graph alone.
+"""The checks of an order, and of the state that proves a lower bound, from the graph alone.
 
-This module shares no code with the searches for orders and plans.
+This module shares no code with the searches for orders and plans, so that no error of a search is repeated here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def peak_of(graph: OperationGraph, order: Sequence[int]) -> int:
 
 
 def live_bytes_by_operation(graph: OperationGraph, order: Sequence[int]) -> list[int]:
-    """Return the live bytes while each operation of an order runs; the order may be the beginning of a full one.
+    """Return the live bytes while each operation of an order runs; the order may omit operations at its end.
 
     Raises OperationsError if an operation does not exist, is repeated, or runs before its predecessors.
     """
@@ -94,7 +94,7 @@ def bytes_during(graph: OperationGraph, done: Collection[int], operation: int) -
 
 
 def bytes_needed(graph: OperationGraph, operation: int) -> int:
-    """Return the bytes of an operation's inputs, outputs and work, a lower bound on live bytes while it runs."""
+    """Return the bytes of an operation's inputs, outputs and work: a lower bound on the live bytes while it runs."""
     row = graph.ops[operation]
     own = sum(graph.working_bytes[tensor] for tensor in {*row.inputs, *row.outputs})
     return own + row.work - _bytes_saved(graph, operation, range(len(graph.ops)))
@@ -106,7 +106,7 @@ def _bytes_saved(graph: OperationGraph, operation: int, ran: Collection[int]) ->
 
 
 def move_count(order: Sequence[int]) -> int:
-    """Return the minimum number of operations whose moves turn the graph's given order into the order `order`.
+    """Return the minimum number of operations to move to turn the graph's given order into `order`.
 
     It is the number of operations minus the length of the longest ascending subsequence of the order.
     """

@@ -1,8 +1,8 @@
-"""The graph of a program's operations, in which the order of its statements can change.
+"""The graph of operations of a program, whose statements may then run in another order.
 
 Views are not operations, because a reader of a view reads the viewed buffer. Branches, loops and calls are operations
-with regions. A buffer counts from the first operation that uses it to the last, as in lifetimes by usage; the scopes
-of `alloc` and `free` are ignored.
+with regions. A buffer counts from the first operation that uses it to the last, as in lifetimes by usage; the scopes of
+`alloc` and `free` are ignored.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def program_graph(operations: Operations, facts: ProgramFacts | None = None) -> 
 
 
 def facts_of_names(operations: Operations) -> ProgramFacts:
-    """Return the facts in a program in JSON: names and types of buffers, and operations that may overwrite an input.
+    """Return facts about a program in JSON: its buffers' names and types, and the kinds of overwriting operations.
 
     An operation may overwrite an input if its name is a kind for which this is known, such as `relu` or `add`.
     """
@@ -96,7 +96,7 @@ def facts_of_names(operations: Operations) -> ProgramFacts:
 
 
 def remove_scopes(operations: Operations) -> Operations:
-    """Return a program without `alloc` and `free` statements, because these are valid for the given order only."""
+    """Return a program without `alloc` and `free` statements, because scopes are valid for the given order only."""
     functions = {
         name: function.model_copy(update={"body": _body_without_scopes(function.body)})
         for name, function in operations.functions.items()
@@ -105,7 +105,7 @@ def remove_scopes(operations: Operations) -> Operations:
 
 
 def _body_without_scopes(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """Return the statements, and the statements nested in them, without `alloc` and `free`."""
+    """Return the statements of a body without `alloc` and `free`, also inside nested statements."""
     statements: list[Statement] = []
     for row in body:
         if isinstance(row, Repetition):

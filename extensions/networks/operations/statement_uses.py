@@ -40,7 +40,7 @@ class FunctionUses:
     """The buffers that the statements of a program use, function by function."""
 
     def __init__(self, program: Operations) -> None:
-        """Find the buffers that each function of a program writes, and the buffer behind each of its views."""
+        """Find, for each function of a program, the buffers that it writes and the viewed buffer of each view."""
         self.program = program
         self.root = {
             name: {row.id: row.alias_of or row.id for row in function.buffers}
@@ -75,7 +75,7 @@ class FunctionUses:
         return uses
 
     def has_effects(self, body: Sequence[Placed]) -> bool:
-        """Return True if any of the statements, or of the statements nested in them, has effects."""
+        """Return True if any statement of a body, including nested ones, has effects such as printing."""
         return any(
             statement.call in self._with_effects if isinstance(statement, Call) else statement.has_effects
             for where, outer in body
@@ -108,7 +108,7 @@ class FunctionUses:
         ]
 
     def _first_access(self, function: str, body: Sequence[Statement], buffer: str) -> FirstAccess:
-        """Return whether a body may read a buffer before writing it, and whether it surely writes the buffer."""
+        """Return (may_read, surely_written): whether a body may read a buffer before a write, and surely writes it."""
         for statement in body:
             may_read, surely_written = self._first_access_in(function, statement, buffer)
             if may_read or surely_written:
@@ -116,7 +116,7 @@ class FunctionUses:
         return False, False
 
     def _first_access_in(self, function: str, statement: Statement, buffer: str) -> FirstAccess:
-        """Return whether a statement may read a buffer before writing it, and whether it surely writes the buffer."""
+        """Return (may_read, surely_written), as in `_first_access`, for one statement and its nested statements."""
         root, is_whole = self.root[function], self._is_whole[function]
         if isinstance(statement, Repetition):
             may_read, surely_written = self._first_access(function, statement.loop, buffer)

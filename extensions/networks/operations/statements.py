@@ -1,6 +1,7 @@
 """The statements in a function's body, in the wire format `operations`.
 
-Which of the fields `op`, `call`, `branches`, `loop`, `alloc` and `free` a statement has determines its kind.
+A statement has exactly one of the fields `op`, `call`, `branches`, `loop`, `alloc` and `free`, which determines its
+kind.
 """
 
 from __future__ import annotations

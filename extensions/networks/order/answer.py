@@ -1,4 +1,4 @@
-"""The answer of the question `order`, with its forms for printed lines, pages and JSON."""
+"""The answer of the question `order`: its fields in JSON, and its printed lines."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ class OrderAnswer(AnswerOfFile):
         placed: PlanAndProblem | None = None,
         **others: object,
     ) -> Self:
-        """Return the answer for an order of a graph, with the fields that follow from its peaks and from its plan."""
+        """Return the answer for an order of a graph, with the fields derived from its peaks and from its plan."""
         placed_peak = None if placed is None else placed.plan.peak
         facts = {
             "status": "optimal" if peak == lower_bound else "feasible",
@@ -223,7 +223,7 @@ class OrderAnswer(AnswerOfFile):
         )
 
     def answer_without_plan(self, within: int | None) -> Self:
-        """Return this order as the answer of a recomputation that could plan no program within the time limit."""
+        """Return this order as the answer of a recomputation for which no program could be planned in time."""
         cost = 0 if self.ordered is None else sum(costs_of(self.ordered))
         recomputed = Recomputed(extra_cost=0, cost=cost, is_within=within is None, points=())
         return self.model_copy(update={"recomputed": recomputed})

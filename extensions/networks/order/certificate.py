@@ -68,7 +68,7 @@ def certify_order(
 
 
 def _checked_certificate(graph: OperationGraph, least: int, lines: list[str]) -> BoundCertificate:
-    """Return the certificate with these lines if the checker accepts it, or else the reason why it is rejected."""
+    """Return the certificate with the given lines if the checker accepts it, else one that states the reason."""
     text = "\n".join([FORMAT, f"least {least}", *lines]) + "\n"
     try:
         _CHECKER.check(write_graph(graph).decode(), text.splitlines())
@@ -79,9 +79,9 @@ def _checked_certificate(graph: OperationGraph, least: int, lines: list[str]) ->
 
 
 def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> list[str] | None:
-    """Return a maximum flow from earlier to later operations, one line for each arc; None if the time is over.
+    """Return the lines that state a maximum flow for an operation, one for each arc; None if the time is over.
 
-    The nodes are operations, tensors, and one sink for all operations that cannot have run.
+    The nodes are operations, tensors, and one sink for `operation` and all operations that must run after it.
     """
     n = len(graph.ops)
     sink = n + len(graph.size)

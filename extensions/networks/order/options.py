@@ -86,7 +86,7 @@ class GraphOptions(SearchOptions):
             if not any(row.may_overwrite for row in found.ops):
                 raise OptionError.from_rule(
                     "in_place",
-                    "must be given only if an operation may write over an input, and none may here",
+                    "must be given only for a graph in which an operation may overwrite an input",
                     way="leave it out",
                 )
             return found
@@ -160,6 +160,6 @@ class OrderOptions(GraphOptions):
 
 
 def unaligned_graph(reader: Reader, data: bytes, name: str, _question: InputValues) -> OperationGraph:
-    """Return the graph in a file with unaligned sizes, which the search itself rounds up to the alignment."""
+    """Return the graph in a file with sizes that are not rounded up, because the search rounds them up itself."""
     reader.options = reader.options.model_copy(update={"alignment": None})
     return read_graph(reader, data, name)

@@ -56,11 +56,11 @@ def order_and_place(
     """
     inside = order_regions(graph, control)
 
-    def pose(order: Sequence[int]) -> Problem:
-        """Return the problem of placing the tensors of the graph if its operations run in an order."""
+    def problem_in_order(order: Sequence[int]) -> Problem:
+        """Return the problem of placing the graph's tensors if its operations run in this order."""
         return problem_of_order(inside.graph, order, alignment=alignment)
 
-    return order_and_plan(inside, pose, goal, control, on_order)
+    return order_and_plan(inside, problem_in_order, goal, control, on_order)
 
 
 def order_and_plan(
@@ -70,7 +70,7 @@ def order_and_plan(
     control: Control,
     on_order: Callable[[OrderAnswer], None] = lambda _: None,
 ) -> OrderAnswer:
-    """Find an order and a plan as `order_and_place` does; `pose` returns the problem of placing buffers in an order."""
+    """Find an order and a plan as `order_and_place` does; `pose` maps an order to the problem of its buffers."""
     began = time.monotonic()
     limit_s = control.remaining_s
     for_plans = (1 - _ORDER_SHARE) * limit_s
@@ -110,7 +110,7 @@ class _PlannedOrder(NamedTuple):
 
 @dataclass(eq=False)
 class PlannedOrders:
-    """The orders that were planned, with their plans; `own` is the order that the search for orders found.
+    """The planned orders of a graph, from which the best one is chosen; `own` is the order that the search found.
 
     `rest_s` is the remaining time, in seconds, of a search with counted work, and `least` the lowest peak of a plan.
     The planning ends at a peak of at most `enough`.
@@ -131,11 +131,11 @@ class PlannedOrders:
         self.peak = peak_of(self.graph, self.own)
 
     def best_order(self, goal: Goal) -> _PlannedOrder:
-        """Plan orders until the peak of a plan equals its live peak, or the time is over; return the best order."""
+        """Plan orders until a plan's peak equals the order's live peak, or the time is over; return the best order."""
         given_order = tuple(range(len(self.graph.ops)))
         is_near = self.own == given_order or self._is_late(_WITH_NEAREST)
         preferred = [] if is_near else nearby_orders(self.graph, self.own, self.peak, self.left.raised)
-        # Plans of the search's own order have no gaps more often than plans of random orders, so plan it first.
+        # The search's own order has a plan without gaps more often than random orders have, so plan this order first.
         self._plan_each([*preferred[:1], self.own, *([given_order] if goal == "placed" else ())])
         self._plan_each(self._random_orders(goal))
         for planned in sorted(self.planned, key=lambda planned: planned.quality)[:_LONG]:
@@ -156,7 +156,7 @@ class PlannedOrders:
         return self.rest_s if self.left.counts_work else max(0.0, self.left.deadline.remaining_s)
 
     def _is_late(self, plans: float) -> bool:
-        """Return True if the remaining time does not suffice to plan a large graph `plans` times."""
+        """Return True if the graph is large and the remaining time is too short to plan it `plans` times."""
         n = len(self.own)
         return n > LARGE and not self.left.counts_work and self._remaining_s < plans * n / _PLANNED_PER_S
 
@@ -207,7 +207,7 @@ class PlannedOrders:
         )
 
     def _random_orders(self, goal: Goal) -> Iterator[tuple[int, ...]]:
-        """Yield random orders of the lowest live peak and, if plans are the goal, some of slightly higher ones."""
+        """Yield random orders of the lowest live peak and, with the goal `placed`, some of slightly higher peaks."""
         n = _SEEDS if goal == "placed" else _SEEDS // 2
         for seed in range(1, n + 1):
             above = int(self.least) - 1 - self.peak if self.planned and goal == "placed" else 0

@@ -27,7 +27,7 @@ from memplan.solvers.search.control import Control
 
 @dataclass(frozen=True)
 class ReorderedFile:
-    """The answer for a better order of the operations in a file, with its plan and, if any, the reordered program.
+    """The best order found for the operations in a file, as an answer with a plan, and the reordered program, if any.
 
     `warnings` has the findings from reading the file.
     """
@@ -93,9 +93,9 @@ def reorder_program(
     """
     drawn = program_graph(remove_scopes(operations), facts)
 
-    def pose(order: Sequence[int]) -> Problem:
+    def problem_in_order(order: Sequence[int]) -> Problem:
         """Return the problem of placing the program's buffers if its operations run in an order."""
         return analyse(drawn.reorder(order)).problem
 
-    answer = order_and_plan(OrderedRegions(drawn.graph), pose, "placed", control)
+    answer = order_and_plan(OrderedRegions(drawn.graph), problem_in_order, "placed", control)
     return ReorderedFile(answer, drawn.reorder(answer.order))

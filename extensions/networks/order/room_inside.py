@@ -16,8 +16,8 @@ _SECONDS = 0.25
 def enlarge_workspaces_for_regions(graph: OperationGraph, *, alignment: int) -> OperationGraph:
     """Return a graph whose workspaces have room for all tensors that regions count.
 
-    The work of an operation is a number of bytes, some of which are in tensors that its regions read or write. So a
-    contiguous workspace of that size may be too small for the regions.
+    The `work` of an operation is a number of live bytes, without the tensors that its regions count. So the buffers
+    inside the regions may not fit into a contiguous workspace of that size.
     """
     if not any(row.regions for row in graph.ops):
         return graph

@@ -1,4 +1,4 @@
-"""The choice of alternatives: orders are found with the least work, then the cheapest alternatives that fit are chosen.
+"""The choice of alternatives: orders are found with those of least work, then cheaper ones that fit are chosen.
 
 The workspace of an operation counts only while the operation runs, so other alternatives cannot lower an order's peak.
 """
@@ -22,7 +22,7 @@ Ways = tuple[int, ...]
 
 
 def alternatives_of_least_work(graph: OperationGraph) -> Ways:
-    """Return the number of each operation's alternative with the least work; ties go to the least cost."""
+    """Return, for each operation, the number of its alternative with the least work; ties go to the least cost."""
     return _cheapest_ways(graph, [min(work for work, _ in row) for row in _work_and_cost(graph)])
 
 

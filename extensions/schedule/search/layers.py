@@ -40,7 +40,8 @@ _ROUNDING = 1e-12
 class LayerFront(NamedTuple):
     """The undominated tilings of an operation, by ascending bytes and descending costs.
 
-    A row of `tiles` has the rows, columns and channels of the tile, the loop order, and the operation's alternative.
+    A row of `tiles` has a tiling's rows, columns and channels per tile, its loop order, and the operation's
+    alternative.
     """
 
     bytes: Numbers
@@ -62,7 +63,7 @@ class LayerFront(NamedTuple):
 
 @dataclass(frozen=True)
 class _Axis:
-    """The tiles of an axis for each tile size, as kinds of equal tiles with a `count`; the first tile is its own kind.
+    """The tiles of an axis for each tile size; equal tiles are one kind with a `count`, the first tile its own kind.
 
     Each kind has the work of a tile (`work`), the length of its output (`made`), and the length that it needs of each
     operand (`factors`). `varies` is True for an operand if different tiles need different pieces of it.
@@ -107,7 +108,7 @@ def layer_step(graph: AccessGraph, v: int, tile: Sequence[int], retained: tuple[
 
 @dataclass(frozen=True)
 class LayerTilings:
-    """The tilings of a striped operation; tensors are whole in the fast memory (`fast`) or the last one (`far`)."""
+    """The tilings of a striped operation, with whole tensors in the fast memory (`fast`) or the last memory (`far`)."""
 
     graph: AccessGraph
     v: int
@@ -118,7 +119,7 @@ class LayerTilings:
 
     def front(self) -> LayerFront:
         """Return the tilings that are not dominated in bytes and cost."""
-        bytes_, traffic, bound, order, fits = (table.ravel() for table in self._tables())
+        bytes_, traffic, bound, order, fits = (table.ravel() for table in self._tiling_tables())
         by_bytes = np.lexsort((bound, bytes_))
         by_bytes = by_bytes[fits[by_bytes]]
         bytes_, traffic, bound, order = (table[by_bytes] for table in (bytes_, traffic, bound, order))
@@ -126,7 +127,7 @@ class LayerTilings:
         if self.objective == "traffic":
             cost = traffic + TIE * bound
         else:
-            cost = self._costs(bytes_, bound + scale * traffic, by_bytes, order, scale * traffic)
+            cost = self._tile_costs(bytes_, bound + scale * traffic, by_bytes, order, scale * traffic)
         front = _undominated_positions(bytes_, cost)
         sizes = [axis.sizes for axis in self._axes]
         where = np.unravel_index(
@@ -173,7 +174,7 @@ class LayerTilings:
 
     @cached_property
     def _links(self) -> list[tuple[Link, list[int], bool]]:
-        """Return each link, the operands that it loads, and True if it also stores the output.
+        """Return, for each link, the link, the operands that it loads, and True if it also stores the output.
 
         Operand 0 is the constants; the other operands are the tensors that are read from slower memories.
         """
@@ -185,10 +186,10 @@ class LayerTilings:
             links.append((self.target.links[1], far, self._is_written and row.outputs[0] in self.far))
         return links
 
-    def _tables(self) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers]:
-        """Return bytes, traffic, a lower bound on the time, and the loop order of each tiling, for both loop orders.
+    def _tiling_tables(self) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers]:
+        """Return five tables over all tilings and both loop orders: bytes, traffic, time bound, loop order, and fit.
 
-        The last returned table is True for tilings that fit in the second of three memories.
+        The time bound is a lower bound. The fit is True for tilings that fit in the second of three memories.
         """
         axes, target = self._axes, self.target
         work = _outer_product([axis.total(axis.work) for axis in axes])
@@ -203,7 +204,7 @@ class LayerTilings:
             largest = _outer_product([axis.max_over_tiles(axis.made) for axis in axes])
             slots = slots + copies * _round_up(largest, target.alignment)
             staged = staged + is_far * copies * _round_up(largest, middle)
-        loads = [[self._loads(operand, order) for operand in range(len(axes[0].factors))] for order in _ORDERS]
+        loads = [[self._load_tables(operand, order) for operand in range(len(axes[0].factors))] for order in _ORDERS]
         traffic, bounds = [np.zeros_like(visits)] * 2, [work, work]
         for link, operands, is_stored in self._links:
             for k, in_order in enumerate(loads):
@@ -224,8 +225,8 @@ class LayerTilings:
         bytes_ = np.broadcast_to(slots, shape)
         return bytes_, np.stack(traffic), np.stack(bounds), numbers, np.broadcast_to(fits, shape)
 
-    def _loads(self, operand: int, order: tuple[int, ...]) -> tuple[Numbers, Numbers]:
-        """Return, for each tiling, the loaded bytes of an operand and its number of loads in a loop order."""
+    def _load_tables(self, operand: int, order: tuple[int, ...]) -> tuple[Numbers, Numbers]:
+        """Return two tables over all tilings, for an operand in a loop order: its loaded bytes and number of loads."""
         axes = self._axes
         shape = tuple(len(axis.sizes) for axis in axes)
         bytes_, times = np.ones(shape, np.int64), np.ones(shape, np.int64)
@@ -241,8 +242,8 @@ class LayerTilings:
             inner = inner | varies
         return bytes_, times * (bytes_ > 0)
 
-    def _costs(self, bytes_: Numbers, bound: Numbers, numbers: Numbers, order: Numbers, added: Numbers) -> Numbers:
-        """For each tiling, in ascending order of bytes, return its time plus `added`, or infinity if dominated."""
+    def _tile_costs(self, bytes_: Numbers, bound: Numbers, numbers: Numbers, order: Numbers, added: Numbers) -> Numbers:
+        """Return, for tilings in ascending order of bytes, the time of each plus `added`, or infinity if dominated."""
         cost = np.full(len(bytes_), np.inf)
         is_left = np.ones(len(bytes_), np.bool_)
         while True:
@@ -263,13 +264,13 @@ class LayerTilings:
                     cost[some] = self._exact_times(numbers[some], _ORDERS[is_outside]) + added[some]
 
     def _exact_times(self, numbers: Numbers, order: tuple[int, ...]) -> Numbers:
-        """Return the exact times of the tilings with the given numbers, as sums over kinds of tiles."""
+        """Return the exact times, in one loop order, of the tilings with the given numbers."""
         axes = self._axes
         shape = tuple(len(axis.sizes) for axis in axes)
         where = np.unravel_index(numbers % np.prod(shape), shape)
 
-        def spread(tables: Iterable[Numbers]) -> Numbers:
-            """Return the products of the three axes' values, for each tiling and each combination of kinds of tiles."""
+        def axis_products(tables: Iterable[Numbers]) -> Numbers:
+            """Return, for each tiling and each combination of tile kinds, the product of the three axes' values."""
             first, second, third = (table[k] for table, k in zip(tables, where, strict=True))
             return first[:, :, None, None] * second[:, None, :, None] * third[:, None, None, :]
 
@@ -278,7 +279,7 @@ class LayerTilings:
             for k, axis in enumerate(axes)
         ]
         slow, middle, fast = (is_first[k] for k in order)
-        made, times = spread(axis.made for axis in axes), spread(axis.work for axis in axes)
+        made, times = axis_products(axis.made for axis in axes), axis_products(axis.work for axis in axes)
         for link, operands, is_stored in self._links:
             moved = made * is_stored
             for operand in operands:
@@ -286,13 +287,13 @@ class LayerTilings:
                 loads = slow & middle & fast
                 loads = loads | ~fast & varies[2] | fast & ~middle & (varies[1] | varies[2])
                 loads = loads | fast & middle & ~slow & (varies[0] | varies[1] | varies[2])
-                moved = moved + loads * spread(axis.factors[operand] for axis in axes)
+                moved = moved + loads * axis_products(axis.factors[operand] for axis in axes)
             times = np.maximum(times, link.time(moved))
-        return np.asarray((spread(axis.count for axis in axes) * times).sum(axis=(1, 2, 3)))
+        return np.asarray((axis_products(axis.count for axis in axes) * times).sum(axis=(1, 2, 3)))
 
 
 def second_room(graph: AccessGraph, v: int, elsewhere: frozenset[int], target: Target) -> int:
-    """Return the bytes of the second memory that an operation's tensors leave free; unlimited with two memories."""
+    """Return the bytes of the second memory that an operation's tensors leave free; MOST if there is no third one."""
     if not target.has_three:
         return MOST
     row = graph.operations[v]
@@ -337,7 +338,7 @@ def _undominated_positions(bytes_: Numbers, cost: Numbers) -> Numbers:
 
 
 def _axis_table(tables: Sequence[_Table]) -> _Axis:
-    """Return the table of an axis, which has, for each tile size, the first tile and then the other kinds of tiles."""
+    """Return an axis that has, for each tile size, the first tile and then the other tiles grouped into equal kinds."""
     rows = []
     for _, work, made, factors, _ in tables:
         kinds = list(zip(work, made, *factors, strict=True))
@@ -369,7 +370,7 @@ def tile_sizes(length: int) -> list[int]:
 
 
 def _even_sizes(length: int) -> list[int]:
-    """Return, for each number of tiles along an axis, the smallest tile size that gives this number."""
+    """Return the smallest tile size for each possible number of tiles along an axis of `length` elements."""
     return sorted({-(-length // parts) for parts in range(1, length + 1)})
 
 
@@ -379,7 +380,7 @@ def _spans(length: int, size: int) -> tuple[Span, ...]:
 
 
 def _outer_product(vectors: Iterable[Numbers]) -> Numbers:
-    """Return the products of three vectors' elements as a table with three axes."""
+    """Return the outer product of three vectors, as a table with three axes."""
     first, second, third = vectors
     return np.asarray(first[:, None, None] * second[:, None] * third)
 

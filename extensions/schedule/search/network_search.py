@@ -54,7 +54,7 @@ class NetworkRun(Run):
 
 @dataclass(frozen=True)
 class _SearchState:
-    """The minimum cost of a set of resident tensors after an operation, the last step, and the state before it."""
+    """A set of resident tensors after an operation: its minimum cost, the last step, and the previous state."""
 
     cost: float
     resident: frozenset[int]
@@ -64,7 +64,7 @@ class _SearchState:
 
 @dataclass
 class NetworkSearch:
-    """The search for the best steps of a network; `far` has the tensors and constants in the last of three memories.
+    """The search for the best steps of a network; `far` has the tensors and constants in the last memory.
 
     Simulated regions, and tilings of operations, are cached between calls.
     """
@@ -112,7 +112,7 @@ class NetworkSearch:
                 run = NetworkRun(tuple(figures), tuple(steps), tuple(slots), self.far, tuple(second or ()))
                 return None if second is None else run
             room -= room // 16
-        raise InvalidPlanError("capacity: must suffice to place all slots")
+        raise InvalidPlanError("capacity: must leave room to place all slots")
 
     def _place_second(self, figures: Sequence[StepFigures]) -> list[ScheduleSlot] | None:
         """Return the slots in the second of three memories with their offsets; None if they do not fit."""
@@ -123,23 +123,23 @@ class NetworkSearch:
     def choose_homes(self, capacity: int, is_over: Callable[[], bool]) -> None:
         """Choose the tensors and constants for the last of three memories; do nothing if there are two memories."""
 
-        def run(far: frozenset[int]) -> list[StepFigures]:
+        def best_figures(far: frozenset[int]) -> list[StepFigures]:
             """Return the figures of the best steps with the tensors in `far` in the last memory; empty if none fit."""
             self.far = far
             steps = self._best_steps(capacity, MOST_RETAINED, _STATES_FOR_HOMES, lambda: False)
             return [] if steps is None else run_network(self.graph, steps, self.target, far)[0]
 
-        def value(steps: Sequence[StepFigures]) -> float:
+        def total_objective(steps: Sequence[StepFigures]) -> float:
             """Return the total of the objective over the steps; infinite without steps."""
             return float(getattr(Run(steps), self.objective)) if steps else float("inf")
 
         if self.target.has_three:
-            self.far = homes(self.graph, self.target, run, value, is_over)
+            self.far = homes(self.graph, self.target, best_figures, total_objective, is_over)
 
     def add_regions(self, most: int, is_over: Callable[[], bool]) -> None:
         """Simulate regions of a cascade for up to `most` ranges of operations, the most promising ranges first.
 
-        Regions that were simulated before are kept, and their ranges count.
+        Regions from earlier calls are kept, and their ranges count towards `most`.
         """
         if self._ranges is None:
             self._ranges = self._fitting_ranges(is_over)
@@ -149,7 +149,7 @@ class NetworkSearch:
             self._n_run += 1
             for row in rows:
                 region = self._region_steps.region(row)
-                self._figures(region, frozenset(), ())
+                self._region_figures(region, frozenset(), ())
                 self.regions.setdefault(region.first_operation, []).append(region)
 
     @cached_property
@@ -157,7 +157,7 @@ class NetworkSearch:
         return RegionSteps(self.graph, CascadeOptions(alignment=self.target.alignment))
 
     def _fitting_ranges(self, is_over: Callable[[], bool]) -> Iterator[list[list[int]]]:
-        """Yield a few fitting regions for each range of operations, from the least work to the lowest peak.
+        """Yield a few table rows of fitting regions for each range of operations, from least work to lowest peak.
 
         The ranges come by rank: first, for each first operation, the range that saves the most bytes.
         """
@@ -177,7 +177,7 @@ class NetworkSearch:
             yield [rows[k] for k in picked]
 
     def _ranked_ranges(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the ranges whose constants fit, ranked among ranges with the same start by the bytes they save."""
+        """Return the ranges whose constants fit; each is ranked by saved bytes among ranges with the same start."""
         ranked, count = list[tuple[int, int, int, int]](), dict[int, int]()
         for first, end in sorted(ranges, key=lambda ends: (-self._saved_bytes(*ends), ends)):
             rows = self.graph.operations[first:end]
@@ -187,7 +187,7 @@ class NetworkSearch:
         return [(first, end) for _, _, first, end in sorted(ranked)]
 
     def _saved_bytes(self, first: int, end: int) -> int:
-        """Return the bytes of the tensors used only in a region of operations [first, end), which the region saves."""
+        """Return the bytes that a region of operations [first, end) saves: the tensors that are used only inside it."""
         rows = self.graph.operations[first:end]
         inside = [t for row in rows for t in row.outputs if self.graph.last_users[t] < end]
         return sum(self.graph.tensors[t].bytes for t in inside)
@@ -244,7 +244,7 @@ class NetworkSearch:
     def _step_within(
         self, first: int, region: CascadeRegion | None, state: frozenset[int], kept: tuple[int, ...], room: int
     ) -> tuple[float, Callable[[tuple[int, ...]], NetworkStep]] | None:
-        """Return the cost of a step in `room` bytes, and a function that builds the step; None if it does not fit."""
+        """Return the cost of a step in `room` bytes and a function that builds the step; None if none fits."""
         if region is None:
             front = self._front_of(first, state | frozenset(kept))
             k = front.best_tiling(room)
@@ -252,14 +252,14 @@ class NetworkSearch:
                 return None
             return float(front.cost[k]), lambda retained: layer_step(self.graph, first, front.tiles[k], retained)
         read = {read.tensor for row in self.graph.operations[first : region.end] for read in row.reads}
-        figures = self._figures(region, state & read, kept)
+        figures = self._region_figures(region, state & read, kept)
         if sum(size for kind, _, size in figures.buffers if kind not in ("resident", "retained")) > room:
             return None
         cost = figures.latency if self.objective == "latency" else float(figures.traffic)
         return cost, lambda retained: NetworkStep(region, retained)
 
-    def _figures(self, region: CascadeRegion, fast: frozenset[int], kept: tuple[int, ...]) -> StepFigures:
-        """Simulate a region with some inputs and outputs whole in the fast memory; return its figures."""
+    def _region_figures(self, region: CascadeRegion, fast: frozenset[int], kept: tuple[int, ...]) -> StepFigures:
+        """Simulate a region whose tensors in `fast` are whole in the fast memory; return its figures."""
         key = (id(region), fast, kept, self.far)
         if key not in self._runs:
             self._runs[key] = run_step(self.graph, NetworkStep(region, kept), fast, self.target, self.far)
@@ -269,8 +269,8 @@ class NetworkSearch:
         """Return the undominated tilings of operation v, which are computed once for equal operations."""
         graph, row = self.graph, self.graph.operations[v]
         fast &= {*row.outputs, *(read.tensor for read in row.reads)}
-        reads = [(read.windows, read.channels, self._shape(read.tensor), read.tensor in fast) for read in row.reads]
-        made = [(self._shape(t), t in fast) for t in row.outputs]
+        reads = [(read.windows, read.channels, self._facts_of(read.tensor), read.tensor in fast) for read in row.reads]
+        made = [(self._facts_of(t), t in fast) for t in row.outputs]
         items = (-1 - v, *row.outputs, *(read.tensor for read in row.reads))
         far = tuple(item in self.far for item in items)
         rate = self.target.engine.rate_of(row.kind)
@@ -283,7 +283,7 @@ class NetworkSearch:
             self._fronts[key, row.alternatives] = LayerFront.join(fronts)
         return self._fronts[key, row.alternatives]
 
-    def _shape(self, tensor: int) -> tuple[int, ...]:
-        """Return the facts of a tensor that equal operations share: rows, columns, pixel, channels and bytes."""
+    def _facts_of(self, tensor: int) -> tuple[int, ...]:
+        """Return the facts of a tensor that equal operations share: its rows, columns, pixel, channels and bytes."""
         row = self.graph.tensors[tensor]
         return row.rows, row.columns, row.pixel, row.channels, row.bytes

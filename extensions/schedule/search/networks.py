@@ -1,4 +1,4 @@
-"""Networks on a target: their operations, the best schedule, the Pareto front of peak, time and traffic, and bounds."""
+"""Networks on a target: the graph to schedule, the best schedule, the Pareto front, and lower bounds."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def network_of(graph: OperationGraph) -> AccessGraph:
 
 
 def _split_channels(graph: AccessGraph, row: AccessOperation) -> AccessOperation:
-    """Return a dense layer over all pixels as an operation that can be cut along channels; others stay unchanged."""
+    """Return a dense layer as an operation that can be cut along channels; other operations stay unchanged."""
     out = graph.tensors[row.outputs[0]] if row.outputs else None
     is_dense = row.role == "barrier" and row.kind == "fully_connected" and len(row.reads) == len(row.outputs) == 1
     if out is None or not is_dense or out.sizes != (1, 1) or not out.channels or row.work:
@@ -75,8 +75,8 @@ def schedule_network(
         """Return True if a share of the given time is used up, or if the call has ended."""
         return running.is_over or running.remaining_s < (1 - share) * given_s
 
-    def answer(best: NetworkRun, front: Sequence[NetworkRun]) -> ScheduleAnswer:
-        """Report the best schedule's objective, and return the answer with this schedule and the front."""
+    def report_answer(best: NetworkRun, front: Sequence[NetworkRun]) -> ScheduleAnswer:
+        """Report the best schedule's value of the objective; return the answer with this schedule and the front."""
         running.report({objective: round(float(getattr(best, objective)), 3)})
         return network_answer(access, best, front, bound, target, objective)
 
@@ -93,7 +93,7 @@ def schedule_network(
         is_better = not network_runs or getattr(schedule, goal) < min(getattr(one, goal) for one in network_runs)
         network_runs.append(schedule)
         if is_better and running.note is not None:
-            running.note(answer(schedule, ()))
+            running.note(report_answer(schedule, ()))
         if is_over(until):
             break
     if not network_runs:
@@ -107,7 +107,7 @@ def schedule_network(
             runs = (one.search_within(max(size, least), lambda: is_over(_FRONT)) for one in (search, other))
             network_runs += [one for one in runs if one is not None]
     best = min(network_runs, key=lambda one: (getattr(one, objective), one.latency, one.traffic, one.peak))
-    return answer(best, _undominated_runs(network_runs) if wants_front else ())
+    return report_answer(best, _undominated_runs(network_runs) if wants_front else ())
 
 
 def _memory_sentence(graph: AccessGraph, v: int) -> str:
@@ -169,7 +169,7 @@ def _transfers(run: NetworkRun, names: Sequence[str]) -> Iterator[ScheduleTransf
 
 
 def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int]:
-    """Return the maximum columns, rows and channels of a region's output that a step computes, or reads for a sum."""
+    """Return the largest (columns, rows, channels) of a region's output that a step computes, or reads for a sum."""
     last = region.end - 1
     if not graph.operations[last].outputs:
         return 1, 1, 1
@@ -189,7 +189,7 @@ def _undominated_runs(found: Sequence[NetworkRun]) -> list[NetworkRun]:
 
 
 def bound_of(graph: AccessGraph, target: Target, objective: Objective) -> float:
-    """Return a lower bound on all schedules: needed data is computed once, and inputs and constants are moved once."""
+    """Return a lower bound on the objective: needed data is computed once, inputs and constants are moved once."""
     work, moved = min_needs(graph, target)
     if objective == "latency":
         return max(work, float(target.link.time(moved)))
@@ -225,7 +225,7 @@ def min_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
 
 
 def _join_needs(one: tuple[Axis, ...] | None, other: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """Return the rows and columns that two readers need: the union if they agree on an axis, else the larger need."""
+    """Return the union of the rows and columns that two readers need if they agree on an axis, else the larger need."""
     if one is None:
         return other
     if any((mine == theirs).all() for mine, theirs in zip(one, other, strict=True)):

@@ -1,4 +1,4 @@
-"""Zero pads that only convolutions read: a convolution pads each tile itself, so such a pad needs no step.
+"""The merge of zero pads into the convolutions that read them, which pad each tile, so the pads need no step.
 
 The remaining operations are renumbered; `origins` has their numbers in the given network.
 """
@@ -29,13 +29,13 @@ def merge_pads(graph: AccessGraph, given: OperationGraph) -> AccessGraph:
 
 
 def renumber(region: CascadeRegion, number: Callable[[int], int]) -> CascadeRegion:
-    """Return a region in which the function `number` renumbers each operation."""
+    """Return a copy of a region in which operation v has the number `number(v)`."""
     ranges = {number(v): made for v, made in region.ranges.items()}
     return region.model_copy(update={"ops": tuple(map(number, region.ops)), "ranges": ranges})
 
 
 def _can_merge(graph: AccessGraph, given: OperationGraph, v: int) -> bool:
-    """Return True if operation v is a zero pad that only convolutions read, so that these can pad instead."""
+    """Return True if operation v is a zero pad that only convolutions read, which can pad their input themselves."""
     row, value = graph.operations[v], given.ops[v].attributes.get("value", 0)
     if row.kind != "pad" or row.role != "striped" or value not in (0, (0,)):
         return False
@@ -57,7 +57,7 @@ def _can_merge(graph: AccessGraph, given: OperationGraph, v: int) -> bool:
 
 
 def _read_unpadded(row: AccessOperation, padded: dict[int, Read]) -> AccessOperation:
-    """Return an operation that reads the inputs of pads instead of their outputs."""
+    """Return an operation that reads the inputs of the merged pads instead of the outputs of these pads."""
     return replace(
         row,
         reads=tuple(_read_through(read, padded[read.tensor]) if read.tensor in padded else read for read in row.reads),

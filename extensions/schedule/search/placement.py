@@ -47,11 +47,11 @@ def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
 def place_slots(
     rows: Sequence[Row], target: Target, time_limit_s: float, deterministic: bool, memory: int = 0
 ) -> list[ScheduleSlot] | None:
-    """Return all slots with offsets in a memory, or None if none are found; raises InvalidPlanError for a bad plan.
+    """Place all slots in a memory; return them with offsets, or None without a plan. Raises InvalidPlanError.
 
-    If each retained tensor is alive for only two steps, all slots fit if the live bytes do: retained tensors are placed
-    at alternating ends of the memory, and all others between. Tensors that stay longer may leave gaps that are too
-    small.
+    If each retained tensor is alive for only two steps, the slots fit whenever their live bytes fit, because retained
+    tensors are placed at alternating ends of the memory, and all others between them. Tensors that stay longer may
+    leave gaps that are too small.
     """
     problem = _slot_problem(rows, target.memories[memory])
     plan = solve(problem, time_limit_s=time_limit_s, deterministic=deterministic)
@@ -128,10 +128,10 @@ def homes(
     value: Callable[[Sequence[StepFigures]], float],
     is_over: Callable[[], bool],
 ) -> frozenset[int]:
-    """Return the contents of the last memory such that all others fit in the second one; `run` simulates a choice.
+    """Choose the items (tensors, constants) in the last memory, such that all others fit in the second one.
 
-    For a few tensors and constants, all choices are tried. If there are more, those with the fewest transferred bytes
-    per size leave the second memory when it is fullest, and return if there is room.
+    `run` simulates a choice, and `value` is its cost. For a few items, all choices are tried. If there are more, those
+    with the fewest transferred bytes per size leave the second memory when it is fullest, and return if there is room.
     """
     numbers, room = items_of(graph), target.memories[1].capacity or 0
     if len(numbers) <= MOST_EXHAUSTED:
@@ -158,7 +158,7 @@ def homes(
 
 
 def _evicted_items(rows: Sequence[Row], moved: dict[Item, int], room: int) -> list[Item]:
-    """Return the items that must leave the second memory, those with the fewest transferred bytes per size first."""
+    """Return the items that leave the second memory until it has room, fewest transferred bytes per size first."""
     rest, items = list(rows), list[Item]()
     while rest:
         alive = _live_bytes(rest)
@@ -180,7 +180,7 @@ def _evicted_items(rows: Sequence[Row], moved: dict[Item, int], room: int) -> li
 
 
 def _live_bytes(rows: Iterable[Row]) -> list[int]:
-    """Return the live bytes of slots in each step, as a list by step."""
+    """Return the total bytes of the live slots in each step, as a list by step."""
     rows = list(rows)
     change = [0] * (max((row[4] for row in rows), default=0) + 1)
     for _, _, size, start, end in rows:

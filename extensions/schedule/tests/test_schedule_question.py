@@ -104,8 +104,8 @@ def test_the_offsets_of_a_given_schedule_are_verified(change: dict[str, int], se
     [
         (
             None,
-            "target: is required, as a network does not describe the machine, such as"
-            " examples/schedules/gap8_like.json, which `memplan examples` writes",
+            "target: is required, as a network does not describe the machine; `memplan examples` writes"
+            " an example, examples/schedules/gap8_like.json",
         ),
         (
             "double_buffered.json",

@@ -1,4 +1,4 @@
-"""The memory planner of TVM's Relay, which counts the uses of each tensor and reuses storages that have none left.
+"""The memory planner of TVM's Relay, which counts the uses of each tensor and reuses storages without remaining uses.
 
 Source: apache/tvm v0.14, src/relay/backend/graph_plan_memory.cc (StorageAllocaInit, StorageAllocator), first in pull
 request 2120. Nothing is computed in place, so an operation's outputs get storages before those of its inputs are
@@ -64,7 +64,7 @@ class _Allocator:
     """Relay's two passes over a function: the first counts uses, the second assigns storages to each operation."""
 
     def __init__(self, function: Function, ops: list[Operation], match_range: int) -> None:
-        """Prepare the storages of a function; a reused storage is within a factor `match_range` in size."""
+        """Assign storages to a function's buffers; reused storages are within a factor `match_range` in size."""
         self.function = function
         self.root = {row.id: row.alias_of or row.id for row in function.buffers}
         self.uses: Counter[str] = Counter(function.results)
@@ -116,7 +116,7 @@ class _Allocator:
         root = self.root[name]
         row = self.function.declarations[root]
         sides = _texture_sides(row) if _is_texture(row) else (row.bytes, 1)
-        token = self._free_like(row).take(*sides) if may_take else None
+        token = self._reusable_storages(row).take(*sides) if may_take else None
         if token is None:
             token = Token(len(self.made), *sides)
             self.made.append(_Storage(token, row, may_take))
@@ -129,10 +129,10 @@ class _Allocator:
     def _release_if_unused(self, storage: _Storage) -> None:
         """Add a storage to the free storages if no uses of it remain."""
         if storage.ref_counter == 0:
-            self._free_like(storage.row).put(storage.token)
+            self._reusable_storages(storage.row).put(storage.token)
 
-    def _free_like(self, row: DeclaredBuffer) -> FreeTokens | FreeTextures:
-        """Return the free storages that suit a buffer: textures of its element type, or bytes, in its pools."""
+    def _reusable_storages(self, row: DeclaredBuffer) -> FreeTokens | FreeTextures:
+        """Return the free storages that a buffer may reuse: textures of its element type, or bytes, in its pools."""
         return self._textures[row.pools, row.dtype] if _is_texture(row) else self._free[row.pools]
 
 

@@ -119,10 +119,10 @@ def test_an_operation_whose_attributes_contradict_its_shapes_is_a_barrier_with_t
     assert "rows, its output shape has 8" in reason("conv2d", image, image, kernel=[10**9, 1])
     assert "rows, its output shape has 8" in reason("conv2d", image, image, kernel=[1, 1], pads=[-5, 0, 0, 0])
     assert "rows, its output shape has 8" in reason("conv2d_transpose", image, image, kernel=[2, 2], strides=[2, 2])
-    assert reason("max_pool2d", image, [1, 8, 8, 5], kernel=[1, 1]) == "computes 5 channels from 4"
-    assert reason("depth_to_space", image, [1, 16, 16, 2], block=2) == "block does not agree with its shapes"
-    assert reason("pad", image, image, pads=[0, 1, 0, 0] * 2) == "pads do not agree with its shapes"
-    assert reason("concat", image, [1, 8, 8, 5], axis=3) == "joins shapes that do not add up to its output shape"
+    assert reason("max_pool2d", image, [1, 8, 8, 5], kernel=[1, 1]) == "computes 5 channels from 4 input channels"
+    assert reason("depth_to_space", image, [1, 16, 16, 2], block=2) == "has a block size that does not match its shapes"
+    assert reason("pad", image, image, pads=[0, 1, 0, 0] * 2) == "has pads that do not match its shapes"
+    assert reason("concat", image, [1, 8, 8, 5], axis=3) == "joins inputs whose sizes do not add up to its output shape"
     beyond = "a slice beyond the last of its rows cannot be split, so it runs as a whole"
     assert reason("slice", image, image, starts=[1], axes=[1]) == beyond
     # A size that is rounded up is accepted: the last window then reaches beyond the border.

@@ -109,10 +109,11 @@ FOLLOWED, FOLLOW_STOPPED = 1, -1
 
 
 class Follow(NamedTuple):
-    """A search that changes a known order within a budget towards a second order; both are in the search direction.
+    """A search for an order near a preferred order, within a peak budget, by changes of a known order.
 
-    `live` bytes are alive before the first operation. near[v] is the position of operation v in the order to approach.
-    After `work` steps of search, the remaining operations run in the known order.
+    All orders are in the search direction. `live` bytes are alive before the first operation. near[v] is the position
+    of operation v in the preferred order. After `work` steps of search, the remaining operations run in the known
+    order.
     """
 
     live: int

@@ -1,4 +1,4 @@
-"""Lower bounds by minimum cuts: the fewest live bytes while a macro runs, over all states in which it may run."""
+"""Lower bounds by minimum cuts: the fewest live bytes, over all states, while a macro (merged operations) runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A lower bound: at least `bound` bytes are alive while `macro` runs, exactly `bound` if only `done` ran before."""
+    """A lower bound on the live bytes while `macro` runs; it is exact if only the macros in `done` have run before."""
 
     bound: int
     done: list[int]
@@ -51,7 +51,7 @@ class FlowArcs:
         self.backward = place[1::2]
 
     def network(self, gain: I64, price: I64, is_open: _Bools, flag: I64) -> Network:
-        """Return the flow network with the given gains and prices of its nodes, of which only open ones count."""
+        """Return the flow network with the given gains and prices of its nodes; only nodes with `is_open` count."""
         return Network(
             first=self._first,
             to=self._to,
@@ -68,7 +68,7 @@ class FlowArcs:
 class Cuts:
     """The minimum cuts of a part: the sets of macros, closed under predecessors, that leave the fewest bytes alive.
 
-    The bytes that a macro adds are its price; the bytes that it frees are its gain. A tensor is a gain once all its
+    The price of a macro is the bytes that it adds, its gain the bytes that it frees. A tensor is a gain once all its
     readers have run. Each set contains the predecessors of the running macro and excludes its successors. The members
     of the part are consecutive in the graph.
     """
@@ -88,7 +88,7 @@ class Cuts:
         self._arcs = FlowArcs(self.n + len(moves.size), arcs)
 
     def cut(self, macro: int, step: int) -> Cut | None:
-        """Return the minimum cut for a step of a macro; None if the flag was set, or if there are too many choices.
+        """Return the minimum cut for a step of a macro; None if the flag was set, or for too many overwritable inputs.
 
         If outputs may overwrite inputs, it is the lowest cut over all sets of inputs that this macro reads last.
         """
@@ -118,9 +118,9 @@ class Cuts:
         return self._moves.reader[self._moves.reader_first[tensor] : self._moves.reader_first[tensor + 1]]
 
     def _cut_after(self, macro: int, step: int, others: set[int]) -> Cut | None:
-        """Return the minimum cut over states in which all macros in `others` ran before `macro`; None if stopped.
+        """Return the minimum cut over the states in which all macros in `others` have run; None if the flag was set.
 
-        If a macro in `others` must run after `macro`, there is no such state, and the returned cut has the macro -1.
+        If a macro in `others` must run after `macro`, no such state exists, and the returned cut has the macro -1.
         """
         n, moves = self.n, self._moves
         base = self.part.members[0]
@@ -146,9 +146,9 @@ class Cuts:
         if close_cheaply(Reference(network)) != CUT:
             return None
         done = bought | ((network.level[:n] >= 0) & is_open[:n])
-        return Cut(self._bytes_beside(done, macro, step), np.flatnonzero(done).tolist(), macro)
+        return Cut(self._live_bytes_during(done, macro, step), np.flatnonzero(done).tolist(), macro)
 
-    def _bytes_beside(self, done: _Bools, macro: int, step: int) -> int:
+    def _live_bytes_during(self, done: _Bools, macro: int, step: int) -> int:
         """Return the live bytes while a step of a macro runs, if exactly the macros in `done` have run before."""
         moves = self._moves
         has_read = np.append(done, True)

@@ -1,9 +1,9 @@
 """Macros: groups of operations that some best order runs consecutively, merged before any search.
 
-A macro is a sequence of steps (hill, net): the live bytes while the step runs, and after it, relative to the bytes
-alive before it, without counting tensors whose last readers have run. If one reader of a tensor must run after all
-others, the step that frees the tensor is known, so a search counts readers only for other tensors. docs/order.md proves
-the rules.
+A macro is a sequence of steps (hill, net): how many more bytes are alive while the step runs, and after it, than before
+it. If the last reader of a tensor depends on the order, `net` does not subtract the tensor's bytes. If one reader must
+run after all others, the step that frees the tensor is known, so a search counts readers only for other tensors.
+docs/order.md proves the rules.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memplan.extensions.networks.order.search.overwriting import Overwriting, ov
 
 @dataclass(eq=False)
 class Macro:
-    """Consecutive operations as steps; in an order of macros, all of them run at the position of operation `anchor`.
+    """Consecutive operations as steps; in an order of macros, all of them run at the place of operation `anchor`.
 
     `frees` maps a tensor that another macro may read later to the last step that reads it. `over` has the outputs of a
     step that may overwrite such tensors; such a step has a single operation.
@@ -34,7 +34,8 @@ class Macro:
     def bounds(self, size: tuple[int, ...]) -> tuple[int, int, int, int]:
         """Return bounds on a macro's live bytes: (least peak, largest peak, least at the end, largest at the end).
 
-        All are relative to the live bytes before the macro; they depend on which inputs the macro reads last.
+        All are relative to the live bytes before the macro. They differ because the order of all macros determines
+        which inputs this macro reads last.
         """
         freed = [0] * len(self.net)
         for tensor, step in self.frees.items():
@@ -48,7 +49,7 @@ class Macro:
         return low_peak, high_peak, low, high
 
     def record_overwriting(self, tensor: int, is_free: bool) -> None:
-        """Record whether the last step that reads a tensor may overwrite that tensor."""
+        """Settle whether outputs may overwrite a tensor in the last step that reads it: they may if `is_free`."""
         step = self.frees[tensor]
         if step not in self.over:
             return
@@ -58,12 +59,12 @@ class Macro:
             self.over[step] = rows
 
     def record_last_reader(self, tensor: int, size: tuple[int, ...]) -> None:
-        """Record that no other macro reads a tensor after this one, so this macro frees the tensor."""
+        """Record that this macro is the last reader of a tensor in every order, so that it frees the tensor."""
         self.record_overwriting(tensor, True)
         self.net[self.frees.pop(tensor)] -= size[tensor]
 
     def compress(self) -> None:
-        """Merge each step that neither frees nor overwrites a tensor with the next step."""
+        """Merge each step with the next step, unless the step frees or overwrites a tensor."""
         splits = ({step + 1 for step in self.frees.values()} | self.over.keys() | {0}) - {len(self.net)}
         if len(splits) == len(self.net):
             return
@@ -80,7 +81,7 @@ class Macro:
         self.over = {renamed[step]: rows for step, rows in self.over.items()}
 
     def append(self, other: Macro, readers: dict[int, set[int]], size: tuple[int, ...], mine: int, its: int) -> None:
-        """Append another macro; `mine` and `its` are the numbers of the two macros in the sets of `readers`."""
+        """Append the macro `other`; in the sets of `readers`, `mine` and `its` are the numbers of the two macros."""
         shift = len(self.net)
         self.operations += other.operations
         self.hill += other.hill
@@ -125,7 +126,7 @@ class MacroGraph:
 
     @cached_property
     def after(self) -> list[list[int]]:
-        """For each macro, the macros that wait for it directly; it is the reverse of `before`."""
+        """For each macro, its direct successors, which wait for it; this list is the reverse of `before`."""
         return reversed_lists(self.before)
 
     @cached_property
@@ -139,12 +140,12 @@ class MacroGraph:
         return descendants
 
     def order_of(self, operations: Iterable[int]) -> list[int]:
-        """Return an order of macros whose peak is at most that of the given order of operations."""
+        """Convert an order of operations to an order of macros with the same or a lower peak."""
         position = {operation: k for k, operation in enumerate(operations)}
         return sorted(range(len(self.macros)), key=lambda v: position[self.macros[v].anchor])
 
     def operations_of(self, order: Iterable[int]) -> list[int]:
-        """Return the operations that an order of macros runs, in sequence."""
+        """Convert an order of macros to the order of the operations that they run."""
         return [operation for v in order for operation in self.macros[v].operations]
 
 
@@ -198,7 +199,7 @@ def single_macros(graph: OperationGraph) -> MacroGraph:
 
 
 def reduce_arcs(before: list[list[int]]) -> list[int]:
-    """Remove predecessors that other predecessors imply; return the ancestors of each position as bits of an integer.
+    """Remove predecessors that other predecessors imply; return each position's ancestors as the bits of an integer.
 
     Every list must contain only earlier positions.
     """
@@ -216,7 +217,7 @@ def reduce_arcs(before: list[list[int]]) -> list[int]:
 
 
 def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, ...]) -> None:
-    """Remove the readers of each tensor that can never be its last reader, because another reader must follow them."""
+    """Remove each reader of a tensor that another reader must follow, because it is never the tensor's last reader."""
     readers: dict[int, list[int]] = {}
     for v, macro in enumerate(macros):
         for tensor in macro.frees:
@@ -241,7 +242,7 @@ def settle_readers(macros: list[Macro], ancestors: list[int], size: tuple[int, .
 def _merge_macros(
     macros: list[Macro], before: list[list[int]], size: tuple[int, ...], joins: list[tuple[int, int]]
 ) -> tuple[list[Macro], list[list[int]]] | None:
-    """Merge macros in one pass over the graph; return the macros and their predecessors, or None without any merge.
+    """Merge macros in one pass over the graph; return the macros and their predecessors, or None if none was merged.
 
     The merges are appended to `joins`.
     """

@@ -1,4 +1,4 @@
-"""The search for orders near a preferred order, from which they differ by few moved operations."""
+"""The search for orders that differ from a preferred order by only a few moved operations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORK = 30_000_000
 
 
 def nearby_orders(graph: OperationGraph, order: Sequence[int], budget: int, flag: I64) -> list[tuple[int, ...]]:
-    """Return orders within a budget that need fewer moves than a known order, those with the fewest moves first.
+    """Return orders within a peak budget that need fewer moves than a known order, fewest moves first.
 
     They result from moving operations of the known order. The result is deterministic unless flag[0] is set.
     """
@@ -43,7 +43,7 @@ def nearby_orders(graph: OperationGraph, order: Sequence[int], budget: int, flag
 def _followed_order(
     part: OrderPart, order: tuple[int, ...], budget: int, is_forward: bool, flag: I64
 ) -> tuple[int, ...] | None:
-    """Return an order within a budget that approaches the part's own order, starting from `order`, or None."""
+    """Return an order within a budget, changed from `order` towards the part's own order; None if none is found."""
     n, towards = len(order), 1 if is_forward else -1
     query = Follow(
         live=part.first_live(is_forward),

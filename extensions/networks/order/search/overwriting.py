@@ -15,7 +15,7 @@ MOST_INPUTS = 10
 
 @dataclass(frozen=True)
 class Overwriting:
-    """Outputs of one operation that compete for inputs: each with its bytes and its inputs, the largest first.
+    """Outputs of one operation that compete for inputs: each output's bytes and possible inputs, the largest first.
 
     No operation reads a `free` input later. Whether another operation reads an `open` input later depends on the order.
     """
@@ -25,12 +25,12 @@ class Overwriting:
     free: frozenset[int] = frozenset()
 
     def decide(self, tensor: int, is_free: bool) -> Overwriting:
-        """Return the group with an open input decided: `is_free` means that no other operation reads it later."""
+        """Return the group with the open input `tensor` decided: if `is_free`, no other operation reads it later."""
         rest = tuple(one for one in self.open if one != tensor)
         return Overwriting(self.outputs, rest, self.free | {tensor} if is_free else self.free)
 
     def saved_bytes(self, free: Collection[int]) -> int:
-        """Return the maximum bytes saved by outputs that overwrite distinct inputs, those in `free` included."""
+        """Return the maximum bytes that outputs save by overwriting distinct inputs; inputs in `free` are free too."""
         usable = [[one for one in tensors if one in free or one in self.free] for _, tensors in self.outputs]
         return sum(self.outputs[k][0] for k in match_rows(usable).values())
 

@@ -72,7 +72,7 @@ class PartSearch:
         return [self.part.members[k] for k in order]
 
     def set_control(self, control: Control, goal: int = 0) -> None:
-        """Continue the search under another control, until the peak is at most `goal` bytes."""
+        """Replace the limits of time and work; from now on, the search ends at a peak of at most `goal` bytes."""
         self._control, self._goal = control, goal
 
     def random_order(self, budget: int, seed: int) -> list[int] | None:
@@ -89,11 +89,11 @@ class PartSearch:
         return self.members_within(budget) if self.peak <= budget else None
 
     def is_open(self, floor: int) -> bool:
-        """Return True if a lower peak may exist and is useful, because the best peak exceeds `floor` and the goal."""
+        """Return True if a lower peak is possible and useful: the best peak exceeds the bound, `floor` and the goal."""
         return max(self.bound, floor, self._goal) < self.peak
 
     def advance(self, floor: int) -> None:
-        """Run one round of the search, with its cheap steps first; each later round takes several times as long."""
+        """Run one round of the search for peaks above `floor`, cheap steps first; each later round takes longer."""
         n = len(self.part.members)
         if self._round == 0:
             self._raise_bound_by_cuts(floor)
@@ -166,7 +166,7 @@ class PartSearch:
         return True
 
     def _bisect(self, floor: int, node_limit: int, seed: int = 0) -> None:
-        """Search with budgets between the bound and the best peak; the kind of search that last succeeded is first."""
+        """Bisect the budget between bound and best peak; the kind of search that last succeeded is tried first."""
         low = max(self.bound, floor)
         has_moved = False
         while self._can_continue(floor) and low < self.peak:
@@ -184,13 +184,13 @@ class PartSearch:
                     return
 
     def _search_for_less(self, floor: int) -> None:
-        """Search repeatedly for any order whose peak is below the best one, until none is found."""
+        """Search repeatedly for an order with a peak below the best peak, until the search finds none."""
         for way in list(self._ways):
             while self._can_continue(floor) and self._search_within_budget(way, self.peak - 1, self._node_limit):
                 pass
 
     def _search_windows(self, floor: int) -> None:
-        """Lower the peak by better orders inside windows of the best order or, without progress, of an earlier one."""
+        """Lower the peak by reordering windows of the best order or, after no progress, of an earlier order."""
         is_better = self.peak < self._narrowed
         self._wide = self._wide or self.order
         start, seed = (self.order, 0) if is_better else (self._wide, self._round - 1)
@@ -203,7 +203,7 @@ class PartSearch:
 
 
 def _tree_way(part: OrderPart) -> Way | None:
-    """Return the kind of search that starts at the root if a part's macros form trees, else None."""
+    """Return the kind of search for a part whose macros form trees, which starts at the roots; None for other parts."""
     moves = part.forward.table
     if (moves.next_first[1:] - moves.next_first[:-1]).max(initial=0) <= 1:
         return Way(False, BY_VALLEY, 6)

@@ -19,7 +19,7 @@ _CODE_SEED = 20261121
 
 @dataclass(frozen=True, eq=False)
 class OrderPart:
-    """Consecutive macros that start from the state in which exactly the earlier macros have run.
+    """A part of a graph: consecutive macros that run after exactly the earlier macros of the graph.
 
     `members` are positions in the macro graph, in a valid order; the number of a macro in the part is its index in this
     list. `start` and `end` are the bytes alive before and after the part.
@@ -58,11 +58,11 @@ class OrderPart:
 
     @property
     def overwrites(self) -> bool:
-        """True if the order of macros determines which outputs may overwrite inputs."""
+        """True if the order of the macros determines whether an output may overwrite an input."""
         return len(self.forward.table.over) > 0
 
     def saved_bytes(self, step: int, left: Sequence[int] | Mapping[int, int]) -> int:
-        """Return the bytes of outputs that a step writes over inputs; `left` has each tensor's remaining readers."""
+        """Return the bytes that a step saves by overwriting inputs; `left` counts each tensor's remaining readers."""
         moves = self.forward.table
         total = 0
         for choice in range(int(moves.over_first[step]), int(moves.over_first[step + 1])):
@@ -109,7 +109,7 @@ def flatten_lists(lists: Iterable[Sequence[int]]) -> tuple[I64, I64]:
 
 
 def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], bool], start: int) -> OrderPart:
-    """Return a part of consecutive macros; `is_later` detects macros of later parts; `start` bytes are alive before."""
+    """Return the part with macros `members`; `is_later` finds macros of later parts, `start` bytes are alive before."""
     number = {v: k for k, v in enumerate(members)}
     before = [[number[u] for u in graph.before[v] if u in number] for v in members]
     after: list[list[int]] = [[number[w] for w in graph.after[v] if w in number] for v in members]
@@ -172,7 +172,7 @@ def part_of(graph: MacroGraph, members: list[int], is_later: Callable[[int], boo
 def _overwriting_columns(
     graph: MacroGraph, members: list[int], tensors: dict[int, int]
 ) -> tuple[I64, I64, I64, I64, I64]:
-    """Return the columns of `Moves` on overwriting; a tensor that a later part reads can never be overwritten."""
+    """Return the columns of `Moves` (a part's macros) on overwriting; tensors that later parts read are excluded."""
     counts: list[int] = []
     inputs: list[list[int]] = []
     tables: list[list[int]] = []

@@ -15,7 +15,7 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True)
 class OrderedRegions:
-    """A graph in which regions have the orders that were found; `orders` lists the changed orders.
+    """A graph whose regions are in the best orders found; `orders` lists the regions whose order has changed.
 
     With optimal orders of its regions, no operation's work would fall by more than `slack` bytes. A region that several
     operations run has a single order. `given` is the graph before its regions were ordered.
@@ -39,7 +39,7 @@ def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegi
     done: dict[int, tuple[OperationGraph, int]] = {}
     orders: list[RegionOrder] = []
 
-    def region(inner: OperationGraph, path: Path) -> tuple[OperationGraph, int]:
+    def ordered_region(inner: OperationGraph, path: Path) -> tuple[OperationGraph, int]:
         """Return a region's graph in the order that was found, and a lower bound on its peak."""
         if id(inner) not in done:
             inside = nested_regions(inner, path)
@@ -50,13 +50,13 @@ def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegi
         return done[id(inner)]
 
     def nested_regions(outer: OperationGraph, path: Path) -> OrderedRegions:
-        """Return a graph with ordered regions at all depths; `path` leads to the graph from the outermost one."""
+        """Return `outer` with its regions ordered at all depths; `path` leads to it from the outermost graph."""
         if not any(row.regions for row in outer.ops):
             return OrderedRegions(outer)
         rows: list[GraphOperation] = []
         slack = 0
         for v, row in enumerate(outer.ops):
-            orders = [region(each.graph, (*path, v, k)) for k, each in enumerate(row.regions)]
+            orders = [ordered_region(each.graph, (*path, v, k)) for k, each in enumerate(row.regions)]
             more = row.work - _work_of_regions(outer, row.regions, [_peak_of_given(each.graph) for each in row.regions])
             fewest = -sum(outer.working_bytes[tensor] for tensor in outer.new_tensors[v]) if row.regions else 0
             work = max(
@@ -84,7 +84,7 @@ def set_region_orders(graph: OperationGraph, orders: Iterable[RegionOrder]) -> O
     order_of_path = {each.path: each.order for each in orders}
 
     def order_of(inside: OrderedRegions, path: Path) -> tuple[Sequence[int], int]:
-        """Return the given order of the region at a path, or else its present order, and 0 as its lower bound."""
+        """Return the given order of the region at `path`, or else its present order; the lower bound is always 0."""
         return order_of_path.get(path, range(len(inside.graph.ops))), 0
 
     return order_inner_regions(graph, order_of).graph if order_of_path else graph
@@ -105,7 +105,7 @@ def _peak_of_given(graph: OperationGraph) -> int:
 
 
 def _work_of_regions(graph: OperationGraph, regions: Sequence[Region], peaks: Sequence[int]) -> int:
-    """Return an operation's work for the given peaks of its regions, minus the bytes of tensors that regions count.
+    """Return the largest of the given peaks of an operation's regions, minus the bytes of tensors that regions count.
 
     The result is negative if these tensors are not all alive at once.
     """

@@ -1,4 +1,4 @@
-"""Certificates by complete search for orders: the merges of operations, and a line for each remaining state.
+"""Certificates by complete search that no order has a lower peak: merges of operations, then a line per state.
 
 As docs/order.md defines them, states consist of macros (merged operations), forced segments, and interchangeable twins.
 They are enumerated with the steps of the checker in `checkers/searched.py`, which verifies each of them.
@@ -34,7 +34,7 @@ class SearchTooLargeError(Exception):
 def search_lines(
     graph: OperationGraph, least: int, operations: tuple[int, ...], direction: str, time_limit_s: float
 ) -> list[str]:
-    """Return the lines of a certificate that consecutive operations have no order with a peak below `least`.
+    """Return the lines of a certificate that the given consecutive operations have no order with a peak below `least`.
 
     Raises SearchTooLargeError if the certificate takes more time or more bytes than allowed.
     """
@@ -86,7 +86,7 @@ class _Search:
         states = self._states
         while states.at < len(states.waiting):
             if time.monotonic() > ends_at:
-                raise SearchTooLargeError(f"{len(states.waiting)} states were reached in the time, and more remain")
+                raise SearchTooLargeError(f"the search reached {len(states.waiting)} states in time, and more remain")
             state = states.next_state()
             if swaps := self._canonical_swaps(state):
                 self._add_lines("as", swaps)
@@ -101,7 +101,7 @@ class _Search:
         return self._found
 
     def _add_lines(self, word: str, numbers: list[int]) -> None:
-        """Add a line with the number of states branched since the last such line, and a line with `numbers`."""
+        """Add a line that counts the states branched since the last call, and a line of `word` and `numbers`."""
         for entry in [("all", [self._branched])] * bool(self._branched) + [(word, numbers)] * bool(numbers):
             self._found.append(" ".join([entry[0], *map(str, entry[1])]))
             self._bytes += len(self._found[-1]) + 1
@@ -110,7 +110,7 @@ class _Search:
             raise SearchTooLargeError(f"the certificate of its states takes more than {MOST_BYTES // 1_000_000} MB")
 
     def _canonical_swaps(self, state: int) -> list[int]:
-        """Return the swaps of twins, in order, that map a state to its canonical form, the lowest number reached."""
+        """Return, in order, the swaps of twins that turn a state into its canonical form, the lowest number reached."""
         used: list[int] = []
         before = -1
         while before != len(used):
@@ -123,7 +123,7 @@ class _Search:
         return used
 
     def _forced_macros(self, state: int) -> _Reached | None:
-        """Return the macros that can run next from a state without a loss, so that no branching is needed, or None."""
+        """Return macros that can run next without a loss and the state after them; None if the search must branch."""
         row: list[int] = []
         alive = self._states.alive[state]
         reached: _Reached | None = ([], state, alive)
@@ -135,7 +135,7 @@ class _Search:
         return (row, state, alive) if row else None
 
     def _segment(self, state: int, alive: int, head: int, base: int, depth: int, allowed: list[int]) -> _Reached | None:
-        """Return a sequence of macros that begins with `head` and ends with at most `base` live bytes, or None.
+        """Return macros that begin with `head` and end with at most `base` live bytes, and the state after; or None.
 
         Sequences nest at most `depth` deep, and the search tries at most `allowed[0]` macros.
         """

@@ -1,4 +1,4 @@
-"""The operation order with the lowest peak, by reductions and then a search of each part that matters."""
+"""The search for the operation order with the lowest peak: reductions, then a search of each part that matters."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def answer_for_given_order(graph: OperationGraph) -> OrderAnswer:
 
 
 def bound_unsearched(graph: OperationGraph) -> tuple[int, Witness]:
-    """Return the larger of two lower bounds (live bytes at the start, bytes of one operation), and its witness."""
+    """Return a lower bound on the peak without a search (bytes at the start or of one operation), and its witness."""
     before = bytes_after(graph, ())
     need, first = max(((bytes_needed(graph, v), -v) for v in range(len(graph.ops))), default=(0, 0))
     return (need, NeedWitness(-first)) if need > before else (before, StateWitness(()))
@@ -104,7 +104,7 @@ def order_with_control(graph: OperationGraph, control: Control) -> OrderAnswer:
 
 
 def order_regions(graph: OperationGraph, control: Control) -> OrderedRegions:
-    """Return the graph with ordered regions, whose search takes at most half of the time."""
+    """Order the regions of a graph in at most half of the time; return the graph with these orders."""
     rest_s = control.remaining_s / 2
 
     def order_of(region: OrderedRegions, _: tuple[int, ...]) -> tuple[Sequence[int], int]:
@@ -123,7 +123,7 @@ def order_regions(graph: OperationGraph, control: Control) -> OrderedRegions:
 
 
 class OrderSearch:
-    """The search of a graph whose regions are ordered, part by part; afterwards, it can also return other orders."""
+    """The search of a graph with ordered regions, part by part; afterwards, it can return further orders."""
 
     def __init__(self, inside: OrderedRegions, left: Control) -> None:
         """Reduce a graph with ordered regions to parts, before any search; `left` limits time and work."""
@@ -190,12 +190,12 @@ class OrderSearch:
 
     @property
     def bound_inside(self) -> int:
-        """The lower bound on the peak of this graph over all orders of its operations and of its regions."""
+        """The lower bound on the peak over all orders of the graph's operations and of its regions' operations."""
         return max(0, self.bound - self._inside.slack)
 
     @property
     def bound(self) -> int:
-        """The proved lower bound on the peak of all orders of the graph, with the present orders of its regions."""
+        """The proved lower bound on the peak over all orders of the graph whose regions keep their present orders."""
         return max(self._search_bound, self._unsearched[0])
 
     @property
@@ -224,7 +224,7 @@ class OrderSearch:
         return StateWitness(tuple(done))
 
     def set_control(self, left: Control, goal: int = 0) -> None:
-        """Continue the search under another control, until an order has a peak of at most `goal` bytes."""
+        """Replace the limits of time and work; from now on, the search ends at a peak of at most `goal` bytes."""
         self._left = left
         for search in self._searches:
             search.set_control(left, goal)

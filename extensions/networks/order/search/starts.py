@@ -13,13 +13,13 @@ LONGEST_HEAD = 8
 
 
 def breadth_first(graph: OperationGraph) -> list[int]:
-    """Return the order in which the operation whose predecessors ran earliest is always the next one."""
+    """Return the breadth-first order: the next operation is always the one whose predecessors ran earliest."""
     rank = [0] * len(graph.ops)
     return _order_by_key(graph, lambda v: tuple(sorted(rank[u] for u in graph.predecessors[v])), rank)
 
 
 def depth_first(graph: OperationGraph) -> list[int]:
-    """Return the depth-first order: before each operation, its missing predecessors run, the smallest first."""
+    """Return the depth-first order: an operation's missing predecessors run directly before it, the smallest first."""
     weight = [
         (sum(graph.working_bytes[tensor] for tensor in (*graph.new_tensors[v], *row.inputs)), v)
         for v, row in enumerate(graph.ops)
@@ -52,7 +52,7 @@ def order_with_heads_early(graph: OperationGraph) -> list[int]:
 
 
 def _order_by_key(graph: OperationGraph, key: Callable[[int], tuple[int, ...]], rank: list[int]) -> list[int]:
-    """Return the order that always runs the ready operation with the lowest key; `rank` receives the positions."""
+    """Return the order that always runs the ready operation of lowest key next; `rank` receives the positions."""
     waits, following = [len(row) for row in graph.predecessors], reversed_lists(graph.predecessors)
     ready = [(key(v), v) for v, count in enumerate(waits) if count == 0]
     heapify(ready)

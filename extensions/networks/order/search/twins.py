@@ -19,7 +19,7 @@ _Facts = tuple[Hashable, ...]
 
 
 def encode_twins(part: OrderPart) -> OrderPart:
-    """Return the part with equal state codes for those macros that correspond to each other in twin groups."""
+    """Return the part in which corresponding macros of twin groups have equal codes, so that their states are equal."""
     classes = twins_of(part)
     if not classes:
         return part
@@ -36,7 +36,7 @@ def encode_twins(part: OrderPart) -> OrderPart:
 
 
 def twins_of(part: OrderPart) -> list[list[list[int]]]:
-    """Return classes of lists of macros, where any two lists of a class may be swapped member by member."""
+    """Return classes of lists of macros; swapping two lists of a class, member by member, changes no peak."""
     groups = _connected_groups(part)
     looks = _MacroFacts(part)
     alike: dict[_Facts, list[list[int]]] = {}
@@ -117,7 +117,7 @@ class _MacroFacts:
         return hash((single, self._depth[v], *((hill, net, len(free)) for hill, net, free in self._steps[v])))
 
     def colours(self, members: list[int]) -> dict[int, int]:
-        """Return different colours for a group's macros, equal for corresponding macros of two groups if possible.
+        """Return a different colour for each macro of a group; corresponding macros of two groups have equal colours.
 
         If several macros of the group have the same colour, one of them is marked; `correspond` verifies this choice.
         """
@@ -153,7 +153,7 @@ class _MacroFacts:
                         break
 
     def correspond(self, model: list[int], members: list[int]) -> bool:
-        """Return True if two groups are equal, member by member, apart from the names of their macros."""
+        """Return True if the facts of two groups are equal, member by member, apart from the names of their macros."""
         theirs = {v: k for k, v in enumerate(model)}
         mine = {v: k for k, v in enumerate(members)}
         return all(self._facts(a, theirs) == self._facts(b, mine) for a, b in zip(model, members, strict=True))
@@ -170,7 +170,7 @@ class _MacroFacts:
     def _tensor_facts(self, tensor: int, name: dict[int, int]) -> _Facts:
         """Return a tensor's size and its readers in the group.
 
-        If other groups read the tensor as well, its number replaces the size, so that it equals only itself.
+        If other groups read the tensor as well, its number replaces its size, so that no other tensor has equal facts.
         """
         readers = self._readers[tensor]
         if any(reader not in name for reader, _ in readers):

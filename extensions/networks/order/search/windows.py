@@ -61,7 +61,7 @@ def search_depth_first(
 
 
 def _forward_order(order: I64, is_forward: bool) -> list[int]:
-    """Return an order that a search found as a list in forward direction."""
+    """Convert an order that a search found, forward or backward, to a list in forward direction."""
     operations: list[int] = order.tolist()
     return operations if is_forward else operations[::-1]
 

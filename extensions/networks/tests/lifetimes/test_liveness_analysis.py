@@ -148,7 +148,7 @@ def test_an_argument_meets_the_alignments_and_pools_of_caller_and_callee() -> No
 def test_two_buffers_with_the_same_expanded_name_are_refused() -> None:
     main = function(call("f"), op("-> 0:f/t"))
     main["buffers"] = [{"id": "0:f/t", "size": 1}]
-    with pytest.raises(OperationsError, match=r"main/0:f/t: must name a single buffer once"):
+    with pytest.raises(OperationsError, match=r"main/0:f/t: must name a single buffer after"):
         analyse(program(main, f=function(op("-> t"), t=1)))
 
 
@@ -205,20 +205,20 @@ def test_a_scope_extends_from_alloc_to_free(body: list[Statement], intervals: tu
 
 
 WRONG = [
-    ("a use before", [op("-> a"), ALLOC], "must be allocated where it is used, got main/0"),
-    ("a use behind", [ALLOC, FREE, op("-> a")], "must be allocated where it is used, got main/2"),
-    ("a second alloc", [ALLOC, ALLOC, op("-> a")], "must be free where it is allocated, got main/1"),
-    ("a second free", [ALLOC, op("-> a"), FREE, FREE], "must be allocated where it is freed, got main/3"),
-    ("a free without alloc", [FREE, op("-> a")], "must be allocated where it is freed, got main/0"),
+    ("a use before", [op("-> a"), ALLOC], "must be allocated when it is used, got main/0"),
+    ("a use behind", [ALLOC, FREE, op("-> a")], "must be allocated when it is used, got main/2"),
+    ("a second alloc", [ALLOC, ALLOC, op("-> a")], "must be free when it is allocated, got main/1"),
+    ("a second free", [ALLOC, op("-> a"), FREE, FREE], "must be allocated when it is freed, got main/3"),
+    ("a free without alloc", [FREE, op("-> a")], "must be allocated when it is freed, got main/0"),
     (
         "an alloc in one branch only",
         [choice([ALLOC], []), op("-> a")],
-        "must be allocated where it is used, got main/1",
+        "must be allocated when it is used, got main/1",
     ),
     (
         "a free in one branch only",
         [ALLOC, choice([FREE], []), op("-> a")],
-        "must be allocated where it is used, got main/2",
+        "must be allocated when it is used, got main/2",
     ),
     (
         "a free in the next iteration",
@@ -228,7 +228,7 @@ WRONG = [
     (
         "an end inside of an operation that needs it",
         [ALLOC, op("-> a", op(), FREE)],
-        "must be allocated where it is used, got main/1",
+        "must be allocated when it is used, got main/1",
     ),
 ]
 
