@@ -193,7 +193,7 @@ def _add_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
         size, _, offset = rest.partition("@")
         if not equals and len(ranges) > 1:
             raise OptionError(
-                f"reserve: must name its pool if there are several, as NAME=SIZE@OFFSET, got {excerpt(text)}"
+                f"reserve: must name a pool if there are several, as NAME=SIZE@OFFSET, got {excerpt(text)}"
             )
         if equals and name not in ranges:
             raise OptionError(f"reserve: must name a pool of the problem ({', '.join(ranges)}), got {excerpt(name)}")

@@ -353,7 +353,7 @@ def _pool_and_sizes(text: str, names: Sequence[str]) -> tuple[str, range]:
     if len(parts) != 3 or (equals and not name):
         raise OptionError(f"size: must be {_FORM}, got {excerpt(text)}")
     if not equals and len(names) > 1:
-        raise OptionError(f"size: must name its pool if there are several, as {_FORM}, got {excerpt(text)}")
+        raise OptionError(f"size: must name a pool if there are several, as {_FORM}, got {excerpt(text)}")
     if equals and name not in names:
         rule = f"must name a pool of the problem ({', '.join(names)}), got {excerpt(name)}"
         raise OptionError(f"size: {rule}, as in {names[0]}={sizes}")

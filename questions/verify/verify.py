@@ -230,7 +230,7 @@ def verdict_lines(found: Verdict) -> Iterator[str]:
     """Yield the text lines of the answer: violations and remedies, or peaks and claims, then the requested parts."""
     is_of_other = any(violation.message.startswith("problem_hash:") for violation in found.violations)
     if is_of_other:
-        way = "give the problem that it was made of"
+        way = "give the problem for which the plan was made"
         yield f"the plan is of another problem: its problem_hash is not that of this one; {way}"
     listed = found.violations[:_LISTED] if is_of_other else found.violations
     for violation in listed:
