@@ -63,9 +63,11 @@ def _report_directed_conflicts(problem: Problem) -> Iterator[Finding]:
     both = len(directed) - len(unique_values(turned[is_one_way]))
     if both and is_one_way.any():
         pair = problem.conflicts[int(is_one_way.argmax())]
-        once = f"but {excerpt(pair)} in one; it counts in both"
+        once = f"but {excerpt(pair)} in only one; each counts in both"
         yield Finding(
-            "asymmetric-conflicts", f"conflicts: {count_text(both // 2, 'pair')} in both directions, {once}", pair
+            "asymmetric-conflicts",
+            f"conflicts: {count_text(both // 2, 'pair')} listed in both directions, {once}",
+            pair,
         )
 
 

@@ -113,7 +113,7 @@ class _Study:
         return tuple(rows)
 
     def _open_worth(self, i: int) -> BufferWorth:
-        """Return the interval from 0 to the whole peak for buffer `i`, which was left out for lack of time."""
+        """Return the worth of buffer `i`, which was not examined in time: a gain from 0 to the whole peak."""
         self.left_out += 1
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
         return BufferWorth(id=name, size=size, gain_if_dropped=(0, self.peak), exact=False, by="open")

@@ -96,4 +96,4 @@ def test_verify_better_audits_a_fully_pinned_table_as_a_plan_with_a_warning(prob
     assert main(["verify", str(problem), "--better", "--format", "table"]) == 0
     told = capfd.readouterr()
     assert "peak 22 bytes; best 16, lower bound 16, gap 37.50%" in told.out.splitlines()
-    assert "all buffers are pinned: the offsets are taken as the plan" in told.err
+    assert "all buffers are pinned, so their offsets are read as the plan" in told.err

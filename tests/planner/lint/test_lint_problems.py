@@ -83,7 +83,7 @@ def test_lint_has_no_findings_for_usual_problems(value: Problem) -> None:
             problem(A, B, C, conflicts=[["a", "c"], ["c", "a"], ["b", "c"]]),
             Finding(
                 "asymmetric-conflicts",
-                'conflicts: 1 pair in both directions, but ["b", "c"] in one; it counts in both',
+                'conflicts: 1 pair listed in both directions, but ["b", "c"] in only one; each counts in both',
                 ("b", "c"),
             ),
         ),

@@ -66,7 +66,7 @@ def test_a_plan_from_a_warm_start_is_not_worse_than_the_start() -> None:
 
 
 def test_a_solver_function_of_the_caller_is_refused_outside_local_calls() -> None:
-    with pytest.raises(OptionError, match="solver: must be a solver of memplan on a service"):
+    with pytest.raises(OptionError, match="solver: must be one of memplan's solvers if a service plans"):
         plan(ROOMY, options=PlanOptions(solver="os:getpid"))
 
 
