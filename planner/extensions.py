@@ -26,10 +26,11 @@ _own: dict[str, Callable[[], Mapping[str, Any]]] = {}
 
 
 class OffsetKind(NamedTuple):
-    """A constraint kind that restricts each offset separately: its field's type, and the offsets that a value allows.
+    """A constraint kind of an extension that restricts the offset of each buffer separately.
 
-    `offsets` works as in `memplan.planner.model.constraints.kinds.ConstraintKind`. The modules of a kind and its
-    checker must not import `memplan.planner.model` at their top, because that package imports the kinds.
+    `type` is the type of its field in a buffer. The function `offsets` converts a value of this field to allowed
+    offsets, as in `memplan.planner.model.constraints.kinds.ConstraintKind`. The modules of a kind and its checker must
+    not import `memplan.planner.model` at their top, because that package imports the kinds.
     """
 
     type: Any
@@ -49,9 +50,10 @@ def import_object(where: str) -> Any:
 
 @cache
 def extensions(table: str) -> Mapping[str, Any]:
-    """Return a table's rows by name, from all extensions; memplan's own row replaces another row of equal name.
+    """Return a table's rows by name, from all extensions.
 
-    If a row of another distribution cannot be imported, it is left out with a warning.
+    memplan's own row replaces a row of the same name from another distribution. If such a row cannot be imported, it is
+    left out with a warning.
     """
     rows: dict[str, Any] = dict(_own[table]()) if table in _own else {}
     for name, where, whose in _entry_points().get(f"{_PREFIX}{table}", ()):

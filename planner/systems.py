@@ -65,7 +65,7 @@ class ReferencePlanner:
     other_names: str = ""
 
     def load(self) -> Any:
-        """Import the planner's function and return it."""
+        """Return the planner's function, imported from its module."""
         return import_object(self.where)
 
 

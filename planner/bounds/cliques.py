@@ -1,4 +1,4 @@
-"""Heavy cliques of conflicting buffers; with explicit conflicts or clearances, a clique can outweigh every live set."""
+"""The search for heavy cliques of conflicting buffers, which can need more bytes than any live set."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _JOINED_AT_MOST = 1_000
 
 
 def heavy_clique(instance: Instance) -> I64:
-    """Return the heaviest clique found, as ascending positions of buffers that conflict pairwise.
+    """Return the heaviest clique found: the positions, in ascending order, of buffers that conflict pairwise.
 
-    The weight is the sum of the sizes and of the clearances between the buffers. The result is exact for chordal
-    conflict graphs, such as those of lifetimes, and empty if there are too many conflicts to examine. The buffers are
-    visited by maximum cardinality search (Tarjan and Yannakakis, SIAM Journal on Computing 13, 1984). In a chordal
-    graph, each buffer forms a clique with its earlier neighbours, and every maximal clique arises in this way.
+    The weight of a clique is the sum of its buffers' sizes and of the clearances between them. The result is exact for
+    chordal conflict graphs, such as those of lifetimes. It is empty if there are too many conflicts to examine. The
+    buffers are visited by maximum cardinality search (Tarjan and Yannakakis, SIAM Journal on Computing 13, 1984). In a
+    chordal graph, each buffer forms a clique with its earlier neighbours, and every maximal clique arises in this way.
     """
     neighbours = _conflict_neighbours(instance)
     if neighbours is None:
@@ -51,9 +51,9 @@ def heavy_clique(instance: Instance) -> I64:
 def clearance_bytes(instance: Instance, clique: I64, step: int = 1) -> int:
     """Return a lower bound, in units, on the free space that clearances force between the buffers of a clique.
 
-    Each clearance is rounded down to a multiple of `step`. In the order of offsets, each buffer keeps its clearance to
-    the next one, so the sum is at least the weight of a minimum spanning tree (Prim, Bell System Technical Journal 36,
-    1957).
+    Each clearance is rounded down to a multiple of `step`. If the buffers are sorted by offset, the clearance of each
+    two successive buffers stays free. The sum of these clearances is therefore at least the weight of a minimum
+    spanning tree (Prim, Bell System Technical Journal 36, 1957).
     """
     position = np.full(len(instance), ABSENT)
     position[clique] = np.arange(len(clique))
@@ -79,8 +79,8 @@ def clearance_bytes(instance: Instance, clique: I64, step: int = 1) -> int:
 def _conflict_neighbours(instance: Instance) -> list[set[int]] | None:
     """Return, for each buffer, the set of buffers that conflict with it; None if there are too many conflicts.
 
-    If only the conflicts of overlapping lifetimes exceed the limit, the sets omit them and contain just the explicit
-    conflicts and the pairs with clearances.
+    The result is None if the explicit conflicts and the pairs with clearances alone exceed the limit. If only the
+    conflicts of overlapping lifetimes exceed it, the sets omit these.
     """
     if len(instance.conflict) + 2 * len(instance.clear_pairs) > _EDGES_AT_MOST:
         return None

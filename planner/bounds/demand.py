@@ -22,7 +22,7 @@ Spans = list[tuple[int, int]]
 class Demand(NamedTuple):
     """The demand of live sets as a sum of terms, stored in arrays of equal length.
 
-    Term r adds `size[r]` units of buffer `lifetime_buffer[r]` to the live sets from `start[r]` to `end[r]` (exclusive).
+    Term r adds `size[r]` units of buffer `lifetime_buffer[r]` to each live set from `start[r]` to `end[r]` (exclusive).
     """
 
     lifetime_buffer: I64
@@ -67,10 +67,10 @@ def _live_set_ranges(instance: Instance, i: int) -> Spans:
 
 
 def _counting_live_sets(instance: Instance, i: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of live sets to whose demand buffer `i` adds its bytes.
+    """Yield the half-open ranges of live sets in which the bytes of buffer `i` count.
 
-    Of two buffers that may share bytes, the smaller one adds none while the larger one is alive, so all counted buffers
-    use disjoint bytes.
+    While two buffers that may share bytes are both alive, only the larger one counts. So all buffers that count in a
+    live set use disjoint bytes.
     """
     partners = instance.share[instance.share_first[i] : instance.share_first[i + 1]].tolist()
     mine = (-int(instance.size[i]), i)
@@ -90,10 +90,10 @@ def _counting_live_sets(instance: Instance, i: int) -> Iterator[tuple[int, int]]
 def _rigid_group_terms(
     instance: Instance, members: list[int], alive: dict[int, Spans]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the demand terms (buffer, size, start, end) for the union of a rigid group's byte ranges.
+    """Yield the demand terms (buffer, size, start, end) for all bytes that a rigid group occupies.
 
-    The union is cut at the start and end of each member. Each piece counts once wherever a member that covers the piece
-    is alive; its term names one of these members.
+    The group's byte ranges are cut at the start and end of each member. Each piece counts once in every live set in
+    which a member that covers the piece is alive. The term names one of these members.
     """
     low = {i: int(instance.distance[i]) for i in members}
     high = {i: low[i] + int(instance.size[i]) for i in members}
@@ -112,12 +112,13 @@ def _rigid_group_terms(
 
 
 class Reserve:
-    """The reserved ranges of a pool, ascending and disjoint; each query takes logarithmic time in their number.
+    """The reserved ranges of a pool, ascending and disjoint.
 
-    Offsets are Python integers, which cannot overflow.
+    A query takes time logarithmic in the number of ranges. Offsets are Python integers, which cannot overflow.
     """
 
     def __init__(self, ranges: list[tuple[int, int]]) -> None:
+        """Store the start of each range, and the reserved and free bytes below each start."""
         self.lows = [low for low, _ in ranges]
         self.before = list(accumulate((high - low for low, high in ranges), initial=0))
         """The number of reserved bytes before each range, followed by the total."""

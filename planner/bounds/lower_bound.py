@@ -1,8 +1,9 @@
 """Lower bounds on the peak with their witnesses, and the live bytes over time.
 
 Buffers that are alive at the same time, or that conflict pairwise, use disjoint bytes of their allowed pools, unless
-they may share bytes (see `demand`). So the heaviest live set or clique bounds the peak. Aligned buffers occupy whole
-granules, which raises the bound; reserved ranges and pinned buffers raise the end offsets.
+they may share bytes (see `demand`). So the heaviest live set or clique bounds the peak. Three rules raise this bound:
+aligned buffers occupy whole granules (multiples of the alignment), reserved ranges shift buffers upwards, and a pinned
+buffer cannot end below its fixed end.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from memplan.planner.model.plan import ProofKind
 class Witness(NamedTuple):
     """The proof of a bound or of infeasibility: the positions of buffers that are alive together at a time.
 
-    With `kind` "clique", the buffers conflict pairwise and `time` is None. If the buffers do not fit, `missing` is the
+    If `kind` is "clique", the buffers conflict pairwise and `time` is None. If the buffers do not fit, `missing` is the
     number of units that `pool` lacks. For a proof by search, `by` names the solvers.
     """
 
@@ -36,7 +37,7 @@ class Witness(NamedTuple):
 class Bound(NamedTuple):
     """A lower bound: no assignment has a smaller `score`, or uses fewer than `total` units over all pools.
 
-    `nothing_fits` is the witness that no valid plan exists; None if a plan may exist.
+    `nothing_fits` is a witness that no valid plan exists; None without such a witness.
     """
 
     score: Score
@@ -63,7 +64,8 @@ def live_bytes(instance: Instance) -> list[tuple[int, int]]:
 def lower_bound(instance: Instance) -> Bound:
     """Return the best lower bound from live sets, cliques, alignments, reserved ranges and pinned buffers.
 
-    For each set of pools to which buffers are confined, the time is linear in the numbers of pools and lifetimes.
+    The time is linear in the numbers of pools and lifetimes, for each set of pools that is all that some buffers may
+    use.
     """
     demand = Demand.from_instance(instance)
     packings = [_LiveSetPacking(instance, demand, grid) for grid in _offset_grids(instance)]
@@ -101,14 +103,14 @@ def lower_bound(instance: Instance) -> Bound:
 
 
 def _min_cost(instance: Instance) -> float:
-    """Return the cost with each buffer in its cheapest allowed pool, rounded as in `objective.total_cost`."""
+    """Return the cost with each buffer in its cheapest allowed pool, rounded in the same way as `total_cost`."""
     prices = np.array([pool.cost for pool in instance.pools])
     cheapest = np.where(instance.allowed, prices[:, None], np.inf).min(axis=0, initial=np.inf)
     return cost_of((sum(instance.traffic[cheapest == price].tolist()), price) for price in sorted({*prices.tolist()}))
 
 
 class _OffsetGrid(NamedTuple):
-    """A grid of offsets: in every plan, each `kept` buffer in pool `q` has an offset shift[q] + k * granule."""
+    """A grid of offsets: if a buffer of the mask `kept` is in pool `q`, its offset is shift[q] + k * granule."""
 
     granule: int
     shift: list[int]
@@ -116,9 +118,10 @@ class _OffsetGrid(NamedTuple):
 
 
 def _offset_grids(instance: Instance) -> list[_OffsetGrid]:
-    """Return the grid of all offsets, and one coarser grid per common alignment.
+    """Return the grid of all offsets (granule 1), followed by one coarser grid per common alignment.
 
-    With rigid groups, only the grid of all offsets is valid, because whole granules of a group's members may overlap.
+    With rigid groups (buffers at fixed distances), the coarser grids are left out: group members may overlap once their
+    sizes are rounded up to whole granules.
     """
     everywhere = _OffsetGrid(1, [0] * len(instance.pools), np.ones(len(instance), dtype=np.bool_))
     if "relative" in instance.features or "alignment" not in instance.features:
@@ -131,7 +134,10 @@ def _offset_grids(instance: Instance) -> list[_OffsetGrid]:
 
 
 def _largest_congruent_grid(instance: Instance, step: int) -> _OffsetGrid:
-    """Return the grid of the largest set of buffers whose offsets are congruent modulo `step` within each pool."""
+    """Return the grid with granule `step` that keeps the most buffers.
+
+    The offsets of the kept buffers are congruent modulo `step` within each pool.
+    """
     allowed, remainder = instance.allowed, instance.lowest % step
     is_on_step = np.asarray((~allowed | (instance.alignment % step == 0)).all(axis=0))
     shifts = []
@@ -143,7 +149,7 @@ def _largest_congruent_grid(instance: Instance, step: int) -> _OffsetGrid:
 
 
 def _single_buffer_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
-    """Return, by pool, the greatest end that a single buffer forces, and the witness with that buffer.
+    """Return, for each pool, the greatest end that one buffer alone forces, with that buffer as the witness.
 
     A buffer that may use only this pool ends at or above its lowest offset plus its size. Pools without such a buffer
     are left out.
@@ -165,10 +171,10 @@ def _single_buffer_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
 
 @dataclass(eq=False, repr=False)
 class _PoolGroup:
-    """A set of pools to which some buffers are confined, and the heaviest live sets of these buffers.
+    """A set of pools, and the heaviest live sets of the buffers that may use only these pools.
 
-    `load`: the largest sum of a live set, in units. `free`: the free units in these pools, each counted up to the
-    pool's capacity or current limit.
+    `load`: the units of the heaviest live set. `free`: the free units in these pools, each counted up to the pool's
+    capacity or current limit.
     """
 
     pools: list[int]
@@ -181,6 +187,7 @@ class _LiveSetPacking:
     """The lower bound from live sets of the buffers on one grid of offsets, with sizes rounded up to whole granules."""
 
     def __init__(self, instance: Instance, demand: Demand, grid: _OffsetGrid) -> None:
+        """Round the sizes up to granules, and compute the free units and heaviest live sets for the sets of pools."""
         self.instance, self.demand, self.grid, self.granule = instance, demand, grid, grid.granule
         self.size, self.waste = demand.size, np.zeros_like(demand.size)
         if self.granule > 1:
@@ -193,7 +200,7 @@ class _LiveSetPacking:
             )
             for q, pool in enumerate(instance.pools)
         ]
-        self.free = [self._free_bytes(q, pool.capacity) for q, pool in enumerate(instance.pools)]
+        self.free = [self._free_units(q, pool.capacity) for q, pool in enumerate(instance.pools)]
         self.groups = [self._pool_group(pools) for pools in self._confining_pool_sets()]
         self.groups_of: list[list[_PoolGroup]] = [[] for _ in self.free]
         for group in self.groups:
@@ -202,7 +209,7 @@ class _LiveSetPacking:
         self.largest_load = max((group.load for group in self.groups), default=0)
 
     def _confining_pool_sets(self) -> list[list[int]]:
-        """Return the sets of pools to which some buffers are confined, and the set of all pools, as pool positions."""
+        """Return lists of pool positions: each set of pools that is all that some buffers may use, and all pools."""
         p = len(self.instance.pools)
         everything = list(range(p))
         # The bits of an int64 encode a set of pools, so at most 62 pools are supported.
@@ -233,15 +240,15 @@ class _LiveSetPacking:
         return _PoolGroup(pools, int(load.max()), live_sets, free)
 
     def _grid_distance(self, q: int, offset: int) -> int:
-        """Return the distance from the grid's first offset to its lowest offset in pool `q` at or above `offset`."""
+        """Return the distance in units from the grid's first offset to its lowest offset >= `offset` in pool `q`."""
         return max(0, -(-(offset - self.grid.shift[q]) // self.granule) * self.granule)
 
-    def _free_bytes(self, q: int, end: int) -> int:
-        """Return the number of free units below `end` in pool `q`, in whole granules."""
+    def _free_units(self, q: int, end: int) -> int:
+        """Return the number of free units below the offset `end` in pool `q`, in whole granules."""
         return self.reserves[q].free_below(self._grid_distance(q, end))
 
     def overflow(self) -> Witness | None:
-        """Return the witness of a live set that exceeds the pools to which it is confined; None if all of them fit."""
+        """Return the witness of a live set that exceeds the pools its buffers may use; None if all live sets fit."""
         for group in self.groups:
             if group.load > group.free:
                 when, rows = group.live_sets[0]
@@ -249,14 +256,14 @@ class _LiveSetPacking:
         return None
 
     def limit(self, q: int, end: int) -> None:
-        """Reduce the free units of pool `q` to those at offsets below `end`."""
-        less = self.free[q] - self._free_bytes(q, end)
+        """Reduce the free units of pool `q` to those below the offset `end`."""
+        less = self.free[q] - self._free_units(q, end)
         self.free[q] -= less
         for group in self.groups_of[q]:
             group.free -= less
 
     def min_end(self, q: int) -> tuple[int, Witness]:
-        """Return a lower bound on the end of pool `q` if other pools are filled to their limits, and its witness."""
+        """Return a lower bound on the end of pool `q` and its witness, with all other pools filled to their limits."""
         best, why = 0, Witness("empty")
         for group in self.groups_of[q]:
             for when, rows in group.live_sets:
@@ -271,12 +278,15 @@ class _LiveSetPacking:
         return tuple(sorted(set(self.demand.lifetime_buffer[rows].tolist())))
 
     def _least_end(self, q: int, size: I64, waste: I64, elsewhere: int = 0) -> int:
-        """Return a lower bound on the end of pool `q`, which contains all but `elsewhere` units of disjoint buffers."""
+        """Return a lower bound on the end of pool `q`, which holds all but `elsewhere` units of disjoint buffers.
+
+        `size` and `waste` have, for each buffer, the size rounded up to granules, and the units added by rounding.
+        """
         amount = sum(size.tolist()) - elsewhere
         return self.grid.shift[q] + self.reserves[q].reach(amount) - int(waste.max(initial=0)) if amount > 0 else 0
 
     def clique_end(self, clique: I64) -> tuple[int, Witness]:
-        """Return a lower bound on the end of the only pool, which holds all buffers of a clique, and the witness."""
+        """Return a lower bound on the end of the only pool, which holds all buffers of a clique, and its witness."""
         counted = clique[self.grid.kept[clique]]
         waste = -self.instance.size[counted] % self.granule
         extent = self.instance.size[counted] + waste

@@ -44,7 +44,7 @@ def sentence(problem: Problem, found: Explanation) -> str:
 
 
 def rule_text(rule: RuleMember, problem: Problem | None = None) -> str:
-    """Return a rule as a phrase; with `problem`, the phrase of a page rule (`no_cross`) includes the buffer's size."""
+    """Return a rule as a phrase; with `problem`, the phrase for a page rule (`no_cross`) includes the buffer's size."""
     if rule.rule == "reserved":
         value = rule.value if isinstance(rule.value, tuple) else (0, 0)
         return f"the reserved range of {value[1]:,} bytes at {value[0]:,} of pool {excerpt(rule.pool)}"
@@ -61,6 +61,6 @@ def rule_text(rule: RuleMember, problem: Problem | None = None) -> str:
 
 
 def _list_text(texts: list[str], count: int) -> str:
-    """Return the first entries of `texts`, joined by commas, and how many of the `count` entries are not shown."""
+    """Return the first entries of `texts`, joined by commas, and how many of all `count` entries are not shown."""
     shown_ones = ", ".join(texts[:_NAMED])
     return shown_ones + (f" and {count_text(count - _NAMED, 'other')}" if count > _NAMED else "")

@@ -45,15 +45,17 @@ _MOST_BITS = 4096
 
 
 class Option(NamedTuple):
-    """An option that an error sentence mentions, by its field in requests; each entrance writes it in its own syntax.
+    """An option that an error sentence mentions, by its field name in requests; each entrance writes its own syntax.
 
-    A `value` of None means the option itself; an empty `value` means the option with any value.
+    The CLI, for example, writes a flag. If `value` is None, the option itself is meant; if it is empty, the option with
+    any value.
     """
 
     field: str
     value: str | None = None
 
     def __str__(self) -> str:
+        """Return the option as text in the syntax of requests: its field, with the value if there is one."""
         return f"{self.field}={self.value}" if self.value else self.field
 
 
@@ -68,7 +70,7 @@ Sentence = str | tuple[str | Option, ...]
 
 
 def add_way(rule: Sentence, way: str | None) -> Sentence:
-    """Return a rule's sentence followed by its remedy, if there is one."""
+    """Return a rule's sentence, followed by its remedy `way` if there is one."""
     return (*([rule] if isinstance(rule, str) else rule), Way(way)) if way else rule
 
 
@@ -79,10 +81,11 @@ class MemplanError(Exception):
 class InputError(MemplanError):
     """The caller's input is wrong; `sentences` has one sentence per broken rule, in the syntax of requests.
 
-    The argument `way` is the remedy for all sentences without their own.
+    The argument `way` is the remedy for each sentence that has no remedy itself.
     """
 
     def __init__(self, *said: Sentence, way: str | None = None) -> None:
+        """Store the sentences, each with the remedy `way`; the exception's text is the sentences without remedies."""
         self.said = tuple(add_way(each, way) for each in said)
         super().__init__("\n".join(self.sentences))
 
@@ -97,14 +100,14 @@ class InputError(MemplanError):
         return list(dict.fromkeys(way for _, way in self.rules_with_ways(str) if way is not None))
 
     def rules_with_ways(self, option: Callable[[Option], str]) -> Iterator[tuple[str, str | None]]:
-        """Yield each sentence with its remedy, or None; the function `option` converts a sentence's options to text."""
+        """Yield each sentence with its remedy, or None; the function `option` converts the options in it to text."""
         for each in self.said:
             parts = (each,) if isinstance(each, str) else each
             texts = (option(part) if isinstance(part, Option) else part for part in parts if not isinstance(part, Way))
             yield "".join(texts), next((part for part in parts if isinstance(part, Way)), None)
 
     def sentences_in_syntax(self, option: Callable[[Option], str]) -> Iterator[str]:
-        """Yield each sentence; `option` converts its options to text.
+        """Yield each sentence as text; the function `option` converts the options in it to text.
 
         A sentence is followed by its remedy in brackets, unless an earlier sentence already ended with the same remedy.
         """
@@ -114,7 +117,10 @@ class InputError(MemplanError):
             ways.add(way)
 
     def prefix_place(self, place: str, write: Callable[[str], str] = str, beside: str = "") -> Self:
-        """Return the error with `place` before each sentence, except those that begin with the option `beside`."""
+        """Return the error with `place` put before each sentence, except those that begin with the option `beside`.
+
+        The function `write` converts the text parts of each changed sentence.
+        """
         option = Option(beside)
         return type(self)(
             *(each if each[:1] == (option,) else prefix_sentence(place, each, write) for each in self.said)
@@ -133,7 +139,7 @@ class InputError(MemplanError):
 
 
 def prefix_sentence(place: str, sentence: Sentence, write: Callable[[str], str] = str) -> Sentence:
-    """Return a sentence with `place` before it; `write` converts its text parts, but not its options and remedy."""
+    """Return a sentence with `place` before it; `write` converts its text parts, but not its options or remedy."""
     if isinstance(sentence, str):
         return place + write(sentence)
     return place, *(part if isinstance(part, Option | Way) else write(part) for part in sentence)
@@ -160,7 +166,7 @@ class OptionError(InputError):
 
     @classmethod
     def from_rule(cls, field: str, *rule: str | Option, way: str | None = None) -> Self:
-        """Return the error for an option that breaks a rule, with its remedy."""
+        """Return the error for an option that breaks a rule; `way` is the remedy."""
         return cls((Option(field), ": ", *rule), way=way)
 
 
@@ -227,17 +233,17 @@ OTHER_KIND = "another version wrote it, or it is of another kind: export it agai
 
 
 def unique_rule(got: str, first: str) -> Sentence:
-    """Return the error sentence for a repeated name `got` that the earlier object at `first` already has."""
-    return add_way(f"must be unique, got {got} again (first {first})", "give each a name of its own, or leave one out")
+    """Return the error sentence for a repeated name `got`, which the earlier object at the path `first` already has."""
+    return add_way(f"must be unique, got {got} again (first {first})", "give each a different name, or leave one out")
 
 
 def duplicate_rule(got: str, first: str) -> Sentence:
-    """Return the error sentence for a name `got` that its list contains twice, first at `first`."""
+    """Return the error sentence for a name `got` that occurs twice in a list, first at the path `first`."""
     return add_way(f"must be named once, got {got} again (first at {first})", ONE_OF_THEM)
 
 
 def buffer_name_rule(name: object, rule: str = "must be the id of a buffer") -> Sentence:
-    """Return the error sentence for a name that is not a buffer's id, or that breaks another `rule` on buffers."""
+    """Return the error sentence for a `name` that is not a buffer's id, or that breaks another `rule` on buffers."""
     return add_way(f"{rule}, got {excerpt(name)}", "name another one of the buffers, or leave it out")
 
 
@@ -296,7 +302,7 @@ def _value_sentence(rule: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def _list_hint(error: Mapping[str, Any]) -> str:
-    """Return a hint how to write the value as a list; empty if the value is itself an entry of a list."""
+    """Return a hint that shows the value written as a list; empty if the value is itself an entry of a list."""
     if error["loc"][-1:] in (("budgets",), ("capacity",)) and isinstance(error["input"], Mapping) and error["input"]:
         return f" (did you mean {[f'{name}={size}' for name, size in error['input'].items()]}?)".replace("'", '"')
     return "" if error["loc"] and isinstance(error["loc"][-1], int) else list_hint(error["input"])
@@ -351,7 +357,7 @@ _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def _object_way(error: Mapping[str, Any]) -> str | None:
-    """Return how to write the object, such as a row of a list, at an error's location; None if unknown."""
+    """Return a text that shows how to write the object or row at an error's location; None if unknown."""
     names = [step for step in error["loc"] if isinstance(step, str)]
     return object_way(names[-1] if names else "")
 
@@ -371,13 +377,16 @@ _WAYS: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
 
 
 def sentences(error: ValidationError, root: Location = (), fields: Collection[str] = ()) -> tuple[Sentence, ...]:
-    """Return the sentences for a pydantic error; `root` is put before each location, `fields` are all known fields."""
+    """Return the sentences for a pydantic error, each after the path of the wrong value.
+
+    `root` is put before each location. `fields` are the known fields of the outermost object.
+    """
     rows = ((path_of(entry["loc"]), text) for entry, text in _errors_with_sentences(error, fields, root))
     return tuple(prefix_sentence(f"{path}: ", text) if path else text for path, text in rows)
 
 
 def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> tuple[Sentence, ...]:
-    """Return the sentences for a pydantic error about options, each with the option's default or description."""
+    """Return the sentences for a pydantic error about options, each with the default or description of its option."""
     said = list[Sentence]()
     for entry, sentence in _errors_with_sentences(error):
         path, name = path_of(entry["loc"]), str(entry["loc"][0]) if entry["loc"] else ""
@@ -395,8 +404,8 @@ def sentences_of_options(error: ValidationError, options: Mapping[str, Any]) -> 
 def _default_or_purpose(about: Any, *, is_rule: bool) -> str:
     """Return an option's default in brackets, or its description if it has no default; empty if it has neither.
 
-    The description follows the advice to leave the option out, unless the option is required or `is_rule` is true: then
-    the broken rule is the option's own, and another value may be the remedy.
+    The description follows the advice to leave the option out. This advice is omitted if the option is required, or if
+    `is_rule` is true: then the value breaks a rule of this option, and another value may be the remedy.
     """
     default = about.get_default(call_default_factory=True)
     if default not in (None, (), {}, ...):
@@ -417,7 +426,7 @@ def _input_location(location: Location) -> tuple[int | str, ...]:
 def _errors_with_sentences(
     error: ValidationError, fields: Collection[str] = (), root: Location = ()
 ) -> Iterator[tuple[Mapping[str, Any], Sentence]]:
-    """Yield each error that pydantic found, together with the sentence of the broken rule."""
+    """Yield each pydantic error, at most MAX_SHOWN, and the sentence of its rule; `root` precedes its location."""
     faults = [each | {"loc": _input_location((*root, *each["loc"]))} for each in error.errors(include_url=False)]
     rows_with: dict[tuple[str, ...], int] = {}
     for entry in faults[:MAX_SHOWN]:

@@ -1,4 +1,4 @@
-"""Suggestions for unknown words: from a table of words that other tools use, or else the most similar known word."""
+"""Suggestions for unknown words, from a table of words that other tools use, or else the most similar known word."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3}
 def word_table(of: str) -> OtherWords:
     """Return a table of the file other_words.toml, such as the synonyms that other tools use for memplan's fields.
 
-    `of` is the name of a list, such as `buffers`, for the fields of its rows, or empty for the fields of a problem.
-    Further tables are `options` (flags), `values`, `attributes`, `required`, `examples` and `objects`.
+    `of` names the table. It may be a list such as `buffers`, for synonyms of the fields of its rows, or empty, for
+    those of a problem. Other tables are `options` (flags), `values`, `attributes`, `required`, `examples` and
+    `objects`.
     """
     from tomllib import loads
 
@@ -51,7 +52,7 @@ def did_you_mean(word: str, words: Iterable[str], others: OtherWords | None = No
 
 
 def register_fields(of: str, *models: Any) -> None:
-    """Register the fields of models, by their JSON names, as the known fields of rows of the list `of`."""
+    """Register the JSON names of the fields of `models` as the known fields of the rows of the list `of`."""
     fields = (field.alias or name for model in models for name, field in model.model_fields.items())
     KNOWN_FIELDS[of] = tuple(dict.fromkeys(fields))
 
@@ -95,7 +96,7 @@ def unknown_option(word: str, options: Collection[str]) -> str:
 
 
 def value_hint(location: Sequence[str | int], said: str) -> str:
-    """Return a hint in brackets about a field's valid values; empty if the sentence `said` already suggests one."""
+    """Return a hint in brackets about valid values of a field; empty if the sentence `said` already suggests one."""
     examples = word_table("examples")
     *of, field = ["", *(step for step in location if isinstance(step, str))]
     field = f"{of[-1]}.{field}" if of and f"{of[-1]}.{field}" in examples else field
@@ -109,7 +110,7 @@ def value_hint(location: Sequence[str | int], said: str) -> str:
 
 
 def object_way(name: str) -> str | None:
-    """Return how to write an object of the list or field `name` ("" for the whole file), as text; None if unknown."""
+    """Return a text that shows how to write an object of the list or field `name` ("" for the whole file), or None."""
     return word_table("objects").get(name)
 
 
@@ -129,7 +130,7 @@ def byte_count_hint(value: object) -> str:
 
 
 def list_hint(value: object, key: str = "name") -> str:
-    """Return a hint that writes a text or an object as a list; empty for any other value."""
+    """Return a hint that shows a text or an object written as a list; empty for any other value."""
     from json import dumps
 
     if isinstance(value, str):

@@ -37,7 +37,7 @@ def install_line(package: str) -> str:
 
 
 def missing_package_text(package: str, extra: str | None = None) -> str:
-    """Return the end of a sentence about a missing package, with the pip command that installs it.
+    """Return the end of an error sentence about a missing package, with the pip command that installs it.
 
     If `extra` is given, the command installs this extra of memplan.
     """

@@ -23,13 +23,14 @@ HOST = "host (64-bit, reference kernels)"
 
 @dataclass(frozen=True)
 class ModelArena:
-    """The arena, in bytes, that a runtime needs for a model: `head` for tensors and scratch, `tail` for lasting data.
+    """The arena that a model needs in a runtime, in bytes: `head` for tensors and scratch, `tail` for lasting data.
 
     `least`: the smallest arena in which the model starts. It may exceed head + tail, because the runtime needs up to
     `temporary` further bytes while it plans its tensors. `unknown`: the operators whose kernels may need an unknown
     number of bytes. `said`: the operators whose scratch bytes the user states. `target`: the processor for which the
-    numbers are valid; empty if that is the host (`is_host`), or if the numbers do not depend on a processor. `flash`:
-    the size of the model itself. `scratch`: the most bytes of the head that one kernel uses as scratch.
+    numbers are valid. It is empty if that is the host (`is_host`), or if the numbers do not depend on a processor.
+    `flash`: the size of the model itself. `scratch`: the maximum number of bytes of the head that one kernel uses as
+    scratch.
     """
 
     head: int
@@ -49,10 +50,11 @@ class ModelArena:
         return self.head + self.tail
 
     def is_smaller(self, other: ModelArena) -> bool:
-        """Return True if this arena uses fewer bytes than another one, and does not need more bytes to start."""
+        """Return True if this arena uses fewer bytes than `other` and needs at most as many bytes at the start."""
         return self.used < other.used and self.least <= other.least
 
     def __str__(self) -> str:
+        """Return the arena's size as text, with its head and tail, its processor, and the operators of unknown size."""
         more = f", {self.least:,} to start" if self.least > self.used else ""
         kernels = f"; without what kernels of {', '.join(self.unknown)} keep" if self.unknown else ""
         kernels += f"; kernels of {', '.join(self.said)} as is said" if self.said else ""
@@ -62,7 +64,7 @@ class ModelArena:
 
 
 class ArenaRules(Protocol):
-    """The interface of a module with the rules of a runtime's arena, which can also run an installed runtime."""
+    """The interface of a module with the rules of a runtime's arena; it can also run the runtime, if installed."""
 
     def arena_of(self, data: bytes, options: ModelOptions | None = None) -> ModelArena:
         """Return the arena of a model for the kernels and the processor that the options name."""
@@ -75,13 +77,12 @@ class ArenaRules(Protocol):
         """
 
     def runtime_verdict(self, data: bytes, options: ModelOptions | None = None) -> str:
-        """Run a model in its smallest arena by the installed runtime, and return the outcome as part of a sentence."""
+        """Run a model in its smallest arena by the installed runtime; return the outcome as part of a sentence."""
 
     def compare_forms(
         self, given: bytes, form: bytes, options: ModelOptions | None = None, limit_s: float = ...
     ) -> tuple[bool | None, str]:
-        """Return whether a rewritten form of a model computes the same as the original, and the runtime's outcome as
-        text.
+        """Return whether a rewritten model computes the same as the original, and the runtime's outcome as text.
 
         Each model runs in its smallest arena. The first value is None if `limit_s` seconds were too short to decide.
         """
@@ -94,5 +95,5 @@ def rules_of(data: bytes) -> ArenaRules | None:
 
 
 def scratch_flags(operators: Iterable[str], size: str) -> str:
-    """Return `--scratch` flags that set `size` for operators; a name with a space is not an operator and is skipped."""
+    """Return a flag `--scratch OPERATOR=SIZE` per operator, as shell text; names with a space are no operators."""
     return " ".join(f"--scratch {shlex.quote(f'{name}={size}')}" for name in operators if " " not in name)

@@ -17,9 +17,9 @@ _LONGEST = 100
 
 
 def identifiers(names: Iterable[int | str]) -> tuple[str, ...]:
-    """Return a unique identifier of letters, digits and underscores for each name; it may begin with a digit.
+    """Return a unique C identifier of letters, digits and underscores for each name; it may begin with a digit.
 
-    Valid names are unchanged. Of other names that would become equal, all but the first get numbers.
+    Valid names are unchanged. If several other names become equal, all but the first get numbers.
     """
     names = tuple(names)
     plain_names = [_FOREIGN.sub("_", str(name))[:_LONGEST] for name in names]

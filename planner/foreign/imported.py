@@ -1,7 +1,7 @@
-"""The results of readers, and the conversion of their unexpected exceptions into errors about the file.
+"""The results of file readers, and the wrapper for readers that reports unexpected exceptions as faults of memplan.
 
-If a reader fails on unexpected bytes, the fault is memplan's, and every entrance reports it as memplan's. Files with
-lifetimes only, such as compilers' dumps, have no operations.
+A reader must refuse wrong bytes with an error about the file. If another exception occurs, the fault is memplan's, and
+every entrance says so. Files with lifetimes only, such as compilers' dumps, have no operations.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ from memplan.planner.model.rows import MAX_BYTES
 
 
 class OpenSizesError(FormatError):
-    """Dimensions of a model have unknown sizes.
+    """The error for a model in which sizes of dimensions are unknown.
 
-    rule: a sentence that names these dimensions, without a remedy.
-    dims: for each name, an example of a size or of a whole shape; a negative length in a shape is unknown.
+    `rule` is a sentence that names these dimensions, without a remedy. `dims` has, for each of them by name, an example
+    of its size or of a whole shape. In a shape, a negative length is unknown.
     """
 
     def __init__(self, rule: str, dims: Mapping[str, Size]) -> None:
+        """Store the rule and the example sizes; the error's sentence proposes these sizes as options."""
         self.rule, self.dims = rule, dict(dims)
         them = "it" if len(self.dims) == 1 else "them"
         options = [Option("dims", f"{name}={size_text(size)}") for name, size in self.dims.items()][:MAX_SHOWN]
@@ -55,10 +56,10 @@ _PROPOSED = (1, 64, 512)
 def add_size_advice(
     error: OpenSizesError, options: ModelOptions, read: Callable[[ModelOptions], ImportedProblem]
 ) -> FormatError:
-    """Return an error about unknown sizes, with a proposal of sizes that make the model readable.
+    """Return an error about unknown sizes that proposes sizes with which the model can be read.
 
     `read` reads the model with given options. The proposal includes names that become required only once other names
-    have sizes. If no tried size works, the sentences are those of the reader's first refusal.
+    have sizes. If no tried size works, the error has the sentences of the reader's first refusal.
     """
     refusal: InputError | None = None
     for size in _PROPOSED:
@@ -82,7 +83,10 @@ def add_size_advice(
 
 @contextmanager
 def stranger_bytes() -> Iterator[None]:
-    """Turn a reader's unexpected exception in the block into ReaderFaultError; memplan's own errors pass unchanged."""
+    """Raise ReaderFaultError for an unexpected exception of a reader that runs inside the `with` block.
+
+    Errors of memplan itself pass unchanged. Too deep nesting and too little memory become FormatError.
+    """
     try:
         yield
     except MemplanError:
@@ -90,7 +94,7 @@ def stranger_bytes() -> Iterator[None]:
     except RecursionError as error:
         raise FormatError("must not be nested deeper than its reader can follow") from error
     except MemoryError as error:
-        raise FormatError("needs more memory for reading than the machine has") from error
+        raise FormatError("cannot be read, because the machine has too little memory") from error
     except ModuleNotFoundError:  # pass it on, since the caller reports which extra is missing
         raise
     except Exception as error:
@@ -101,7 +105,7 @@ def reader_fault(error: Exception) -> ReaderFaultError:
     """Return the error for a reader's unexpected exception; it names the exception and memplan's failing line."""
     reason = f" {excerpt(error.args[0])}" if isinstance(error, KeyError) and error.args else ""
     sentence = f"{type(error).__name__}{reason} at {place_of(error)}"
-    fault = ReaderFaultError(f"cannot be read, by a fault of memplan; please report {sentence}")
+    fault = ReaderFaultError(f"cannot be read because of a memplan fault; please report {sentence}")
     fault.__cause__ = error
     return fault
 
@@ -121,7 +125,7 @@ _NOTABLE_BYTES = 1024
 
 @dataclass(frozen=True, slots=True)
 class ViewFacts:
-    """Counts and bytes of a model's views: aliases, and views that are separate buffers."""
+    """The number and bytes of a model's views: of those that are aliases, and of those that are separate buffers."""
 
     aliases: int = 0
     alias_bytes: int = 0
@@ -136,7 +140,8 @@ _NO_VIEWS = ViewFacts()
 class ImportedProblem:
     """A problem that was read from a file, with facts about its origin.
 
-    source: the problem, or a function that builds it on first use; orders and cascades of a model never need it.
+    source: the problem, or a function that builds it on first use, because the orders and cascades of a model never
+    need the problem.
     own_peak, own_plan: the peak and offsets of the planner that wrote the file, if the file has them.
     own_problem: the problem of that plan, if its pools differ from those of `problem`.
     planner_peak: a function that returns the peak of the runtime's own planner; None unless that planner uses facts
@@ -221,11 +226,11 @@ def plan_of_offsets(problem: Problem, offsets: Mapping[int | str, int]) -> Plan 
 
 
 def constants_finding(sizes: Iterable[int], computing: str, others: str, *, is_all: bool = False) -> list[Finding]:
-    """Return at most one finding, in a list, about values that depend on constants alone and so are not in the plan.
+    """Return a list with at most one finding: about values that depend on constants alone and are not in the plan.
 
-    `computing` and `others` are phrases of its sentence: they name the runtimes that compute these values once before
-    the first run, and those that compute them in every run. If the program computes anything else (`is_all` is false),
-    fewer than 1,024 bytes are not reported.
+    `computing` and `others` are phrases for the finding's sentence. They name the runtimes that compute these values
+    once before the first run, and the runtimes that compute them in every run. If the program also computes other
+    values (`is_all` is false), fewer than 1,024 bytes are not reported.
     """
     sizes_ = list(sizes)
     if sum(sizes_) < (1 if is_all else _NOTABLE_BYTES):
@@ -257,7 +262,7 @@ def packed_bytes(what: str, elements: int, bits: int, alignment: int) -> int:
 
 
 def refuse_dims(options: ModelOptions, what: str) -> None:
-    """Raise OptionError if sizes of dimensions are given for models (`what`) whose dimensions have no names."""
+    """Raise OptionError if sizes are given for dimensions, because models of the kind `what` do not name them."""
     if options.dims:
         raise OptionError.from_rule(
             "dims", f"must not be given, as {what} name no dimensions, got {excerpt(next(iter(options.dims)))}"

@@ -36,9 +36,9 @@ class PlacedBuffer:
 
 @dataclass(frozen=True)
 class PlacedPool:
-    """A pool of a layout, with its C name and its used bytes (`extent`), counted from the pool's start.
+    """A pool of a layout, with its C name (`name`) and `extent`, the number of used bytes from the pool's start.
 
-    If the address of the pool's first byte is a multiple of `alignment`, then all alignment, page and bank rules hold
+    If the address of the pool's first byte is a multiple of `alignment`, all alignment, page and bank rules hold there
     as they do at address 0.
     """
 
@@ -54,13 +54,13 @@ class PlacedPool:
 
     @property
     def is_of_cpu(self) -> bool:
-        """True if C can allocate the pool, because its device is unset or the CPU, by name or by DLPack's number."""
+        """True if C can allocate the pool: its device is not given, or is the CPU (by name or by DLPack's number 1)."""
         device = self.pool.device
         return device in (None, 1) or str(device).lower().partition(":")[0] == "cpu"
 
     @property
     def exceeds_c_alignment(self) -> bool:
-        """True if the pool needs an alignment that C cannot express, because C knows only powers of two."""
+        """True if C cannot express the alignment: it is no power of two, or does not divide the base address."""
         return self.pool.base_address % self.alignment != 0 or self.alignment.bit_count() != 1
 
 
@@ -86,11 +86,11 @@ class VerifiedLayout:
         return tuple(pool for q, pool in enumerate(self.pools) if q in used)
 
     def split_into_regions(self) -> VerifiedLayout:
-        """Return the layout in which each pool with an address is split at its reserved ranges.
+        """Return the layout with each pool that has an address split at the pool's reserved ranges.
 
-        Each byte range between two reserved ranges becomes a separate pool whose offsets count from its start. The
-        first range in use keeps the pool's name, and further ranges are numbered. Raises FormatError if addresses of
-        two pools overlap.
+        Each byte range between two reserved ranges becomes a separate pool, and its offsets count from the start of the
+        range. The first range in use keeps the pool's name, and further ranges are numbered. Raises FormatError if the
+        addresses of two pools overlap.
         """
         pools: list[PlacedPool] = []
         moved = list(self.buffers)
@@ -129,12 +129,12 @@ class VerifiedLayout:
                 )
 
     def single_pool(self, target: str) -> PlacedPool:
-        """Return the pool that holds all buffers; raises FormatError if several pools hold buffers."""
+        """Return the only pool that holds buffers, or the first pool; raises FormatError if several pools hold some."""
         used = self.used_pools
         if len(used) > 1:
             names = ", ".join(excerpt(pool.pool.name) for pool in used)
             rule = f"plan: must have all buffers in one pool for {target}, got {names}; "
-            raise FormatError((rule, Option("to", "c"), " and ", Option("to", "ld"), " write several"))
+            raise FormatError((rule, Option("to", "c"), " and ", Option("to", "ld"), " write several pools"))
         return used[0] if used else self.pools[0]
 
 
@@ -183,7 +183,7 @@ def _unreserved_ranges(pool: Pool) -> tuple[tuple[int, int | None], ...]:
 
 
 def _part_of_pool(whole: PlacedPool, low: int, high: int | None, extent: int) -> PlacedPool:
-    """Return a pool's byte range from `low` to `high` as a pool of its own, of which `extent` bytes are used."""
+    """Return the byte range from `low` to `high` of a pool as a separate pool, of which `extent` bytes are used."""
     if low == 0 and high == whole.pool.size:
         return whole
     fields = {"size": None if high is None else high - low, "reserved": ()}

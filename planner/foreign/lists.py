@@ -22,10 +22,10 @@ def write_triples(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def write_executorch(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return a JSON file with (mem_id, mem_offset) of every buffer and the memories' sizes, as ExecuTorch numbers them.
+    """Return a JSON file with the (mem_id, mem_offset) of every buffer, and with the sizes of ExecuTorch's memories.
 
-    Memories count from 1, because 0 is for constants. Sizes are rounded up to each pool's alignment, as Cadence's
-    runtime requires.
+    Memories are numbered from 1, because ExecuTorch uses 0 for constants. Sizes are rounded up to each pool's
+    alignment, as Cadence's runtime requires.
     """
     sizes = [-(-pool.extent // pool.pool.alignment) * pool.pool.alignment for pool in layout.pools]
     specs = [
@@ -36,11 +36,11 @@ def write_executorch(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def write_mlf(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return the section `memory` of TVM's Model Library Format, version 7, as a complete `metadata.json`.
+    """Return a complete `metadata.json` with the section `memory` of TVM's Model Library Format, version 7.
 
-    A plan has neither operators nor constants, so inputs and outputs count as workspace, with one workspace per device.
-    A pool without a device is on the CPU; a device unknown to TVM becomes an extension. Beyond TVM's own fields, the
-    file has `pools`, and the pool and byte offset of each storage, as TVM's planner of pools writes them.
+    A plan has neither operators nor constants, so its inputs and outputs count as workspace, with one workspace per
+    device. A pool without a device is on the CPU; a device unknown to TVM becomes an extension. In addition to TVM's
+    own fields, the file has `pools`, and the pool and byte offset of each storage, as TVM's memory planner writes them.
     """
     devices = [_device_kind(pool.pool.device) for pool in layout.pools]
     main = [
@@ -79,7 +79,7 @@ def write_mlf(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _device_kind(device: int | str | None) -> int:
-    """Return DLPack's number of a device's kind; a device's name may end in its own number, as in `cuda:1`."""
+    """Return DLPack's number for the kind of a device; a device's name may end in a number, as in `cuda:1`."""
     if isinstance(device, int):
         return device
     return _CPU if device is None else _DEVICES.get(device.lower().partition(":")[0], _EXTENSION)

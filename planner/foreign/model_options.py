@@ -134,12 +134,12 @@ class ModelOptions(WireValue):
         return cast("dict[str, int]", self.dims)
 
     def is_set(self, name: str) -> bool:
-        """Return True if an option differs from its default, because generated clients also send defaults."""
+        """Return True if the option `name` differs from its default; clients may send defaults, so compare values."""
         default = ModelOptions.model_fields[name].get_default(call_default_factory=True)
         return bool(getattr(self, name) != default)
 
     def refuse_for_models(self) -> None:
-        """Raise OptionError if an option for models was given, although the file is not a model."""
+        """Raise OptionError for each option that applies only to models; called if the file is not a model."""
         if wrong := {name: getattr(self, name) for name in _FOR_MODELS if self.is_set(name)}:
             # file_readers() imports the modules of all systems, which is slow, so call it only for the error.
             rule = f"must be given only for models ({', '.join(file_readers())})"

@@ -1,4 +1,4 @@
-"""The names that a file gives to buffers and time steps: a program's names, or the names of models in JSON."""
+"""The names that a file gives to buffers and time steps: those of a program, or those of several models in JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names that programs give to a plan: of operations and loops over time, and of each buffer's role and type."""
+"""The names that a program gives to parts of a plan: to time ranges (operations, loops) and to each buffer's role."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""JSON accepted in place of a problem: operations in memplan's format, or several models that share pools.
+"""JSON documents that imply a problem: operations in memplan's format, or several models that share pools.
 
-An extension reads the operations; it is the row `read-operations` of the table `searches`.
+An extension reads the operations: it adds the row `read-operations` to the table `searches`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def read_operations(value: object) -> ImportedProblem:
 
 
 def poses_a_problem(value: object) -> bool:
-    """Return True for a JSON object that implies a problem: operations, or several models that share pools."""
+    """Return True if a JSON value implies a problem: it has operations, or several models that share pools."""
     return isinstance(value, dict) and "buffers" not in value and ("functions" in value or "models" in value)
 
 
 def problem_from(value: dict[str, Any]) -> tuple[Problem, ImportedProblem | None]:
-    """Return the problem of operations or of several models, and the imported operations or None. Raises InputError."""
+    """Return the problem of operations or of several models, and the operations or None; raises InputError."""
     if "functions" in value:
         program = read_operations(value)
         return program.problem, program
@@ -38,7 +38,7 @@ def problem_from(value: dict[str, Any]) -> tuple[Problem, ImportedProblem | None
 
 
 def application_from(value: dict[str, Any]) -> Application:
-    """Return several models that share pools as one application; a model may be operations. Raises InputError."""
+    """Return several models (problems or operations) that share pools as one application; raises InputError."""
     from memplan.planner.model.application import Application
 
     models = value["models"]

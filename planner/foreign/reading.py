@@ -1,7 +1,7 @@
-"""Reading of other systems' models and dumps: from a file's bytes to a problem, with one module per format.
+"""Reading of other systems' models and dumps: a file's bytes become a problem, with one module per format.
 
-No function opens a file. Some parsers are extras, so each is imported only by the function that needs it. Unreadable
-bytes raise InputError.
+No function opens a file. Some parsers are optional packages, so each is imported only by the function that needs it.
+Unreadable bytes raise InputError.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def read_model(data: bytes, name: str | None = None, options: ModelOptions | Non
 
 
 def refuse_foreign_options(format_name: str, options: ModelOptions) -> None:
-    """Raise OptionError if a given option is not one that the reader of this format accepts."""
+    """Raise OptionError for a given option that the reader of the format `format_name` does not accept."""
     readers = file_readers()
     for name in sorted(frozenset[str]().union(*(row.options for row in readers.values()))):
         if name in readers[format_name].options or not options.is_set(name):
@@ -111,7 +111,7 @@ def refuse_foreign_options(format_name: str, options: ModelOptions) -> None:
 
 
 def model_of_plan(data: bytes) -> str | None:
-    """Return the format of the model without which a plan's file cannot be read; None if it needs no model."""
+    """Return the format of the model that is needed to read a plan's file; None if the file needs no model."""
     kind = detect(data)
     return None if kind is None else file_readers()[kind].of
 
@@ -125,7 +125,7 @@ def read_plan_as(data: bytes, model: bytes, options: ModelOptions) -> ImportedPr
 
 
 def _add_idle_views(model: ImportedProblem, options: ModelOptions) -> ImportedProblem:
-    """Return the model, with a finding if the option `views` was given although the file has no views."""
+    """Return the model, with a finding added if the option `views` was given although the file has no views."""
     if not options.is_set("views") or model.views.apart or model.views.aliases:
         return model
     finding = Finding("no-effect", "views: the file has no views to keep apart, so the option has no effect", ())

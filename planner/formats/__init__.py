@@ -43,7 +43,7 @@ FORMATS: Mapping[str, Format] = {"json": memplan_json, "csv": minimalloc_csv}
 
 
 def is_own(data: bytes) -> bool:
-    """Return True if the bytes are certainly in a format of memplan itself."""
+    """Return True if the first bytes can occur only in a format of memplan itself."""
     return minimalloc_csv.is_own(data) or memplan_json.is_own(data)
 
 

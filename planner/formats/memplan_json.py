@@ -110,7 +110,7 @@ def _likely_mistake(text: str, error: str, word: str) -> str:
 
 
 def _key_count(value: dict[str, Any]) -> int:
-    """Return the number of keys in an object, in its nested objects (one level), and in the objects of their lists."""
+    """Return the number of keys in an object, in the objects that are its values, and in the objects in their lists."""
     parts = [value, *[part for part in value.values() if type(part) is dict]]
     lists = [rows for part in parts for rows in part.values() if type(rows) is list]
     return sum(map(len, parts)) + sum([sum(map(len, rows)) for rows in lists if set(map(type, rows)) == {dict}])
@@ -144,7 +144,7 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
 
 
 def write_problem(problem: Problem) -> bytes:
-    """Return the JSON of a problem without absent and default values; an `interval` is kept if it was given."""
+    """Return the JSON of a problem; absent and default values are omitted, but a stated `interval` is kept."""
     written = problem.model_dump_json(exclude_defaults=True)
     if "interval" in problem.model_fields_set:
         written = f'{{"interval":"{problem.interval}",{written[1:]}'
@@ -162,7 +162,7 @@ def read_plan(data: bytes, problem: Problem) -> Plan:
 
 
 def write_plan(plan: Plan, problem: Problem) -> bytes:
-    """Return the JSON of a plan; absent facts are null, except for a few fields that are omitted when empty."""
+    """Return the JSON of a plan; absent facts are null, and some fields are omitted if they are empty."""
     table = plan.placements
     pools = [f',"pool":{name},"offset":' for name in _json_names(table.pool_names)]
     rows = zip(_json_names(table.ids), map(pools.__getitem__, table.pool.tolist()), table.offset.tolist(), strict=True)
@@ -243,7 +243,7 @@ def refuse_unless_graph(value: object) -> None:
 
 
 def _refuse_other_kind(value: Mapping[str, Any], wanted: str) -> None:
-    """Raise FormatError if a JSON document's kind is known, and so not the kind that `wanted` describes."""
+    """Raise FormatError if a JSON document is a problem or of another known kind; `wanted` names the required kind."""
     is_problem = "buffers" in value
     kind = (
         "a problem, which has no operations and which `memplan plan FILE` reads"

@@ -87,8 +87,8 @@ def recognises(data: bytes) -> bool:
 def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
     """Return the problem in a CSV table.
 
-    Raises FormatError, or ProblemError with the line and column of each wrong cell. Without `interval`, the name of the
-    column of ends decides whether ends are inclusive.
+    Raises FormatError, or ProblemError with the line and column of each wrong cell. Without `interval`, the heading of
+    the column with the ends decides whether ends are inclusive.
     """
     if not page_table.NEW.isdisjoint(first_line(data)):
         return page_table.read_problem(data, interval)
@@ -113,7 +113,7 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
 
 
 def _exclusive_ends(sheet: Sheet) -> I64:
-    """Return exclusive ends for a table of inclusive ends; raises ProblemError for an end that cannot be raised."""
+    """Return the inclusive ends plus 1; raises ProblemError for an end before its start or without a successor."""
     start, last = sheet.numbers["start"], sheet.numbers["end"]
     breaks: list[Break] = [
         (i, "end", rule)
@@ -126,7 +126,7 @@ def _exclusive_ends(sheet: Sheet) -> I64:
 
 
 def _break_of_location(location: tuple[int | str, ...], rule: Sentence) -> Break:
-    """Return a broken rule at a cell (row, field), from the location in a pydantic error."""
+    """Return the broken `rule` with its cell (row, field), which is the location in a pydantic error."""
     row, field = location
     return int(row), str(field), rule
 
@@ -159,7 +159,7 @@ def read_plan(data: bytes, problem: Problem) -> Plan:
 
 
 def _ids_by_text(problem: Problem) -> dict[str, int | str]:
-    """Return a problem's ids by their text in a table; raises FormatError if two ids have the same text."""
+    """Return a problem's ids, keyed by their text; raises FormatError if two ids have the same text."""
     by_text = {str(name): name for name in problem.buffers.ids}
     if len(by_text) < len(problem.buffers):
         name = next(name for name in problem.buffers.ids if by_text[str(name)] != name)

@@ -163,7 +163,9 @@ _ARCHIVES: tuple[tuple[str, str, str], ...] = (
 def refuse_other_files(data: bytes, name: str | None = None) -> None:
     """Raise FormatError, with a remedy, for an empty file or a file of a known kind that memplan cannot read."""
     if not data.strip():
-        raise FormatError("must not be empty", way="is it cut short, or still to be written? Make or fetch it again")
+        raise FormatError(
+            "must not be empty", way="the file may be cut short or not yet written; make or fetch it again"
+        )
     kind = foreign_kind(data, name)
     if kind is not None:
         raise FormatError(f"must be a file that memplan reads, got {kind[0]}; {kind[1]}")
@@ -222,9 +224,9 @@ def begins_with_description(data: bytes) -> bool:
 
 
 def begins_with_nodes(data: bytes) -> bool:
-    """Return True if the bytes start with two messages that each begin with a name, as nodes of TensorFlow graphs do.
+    """Return True if the bytes start with two messages that each begin with a name, as nodes of a TensorFlow graph do.
 
-    An HloProto starts with only one such message.
+    The bytes of an HloProto start with only one message of this form.
     """
     if data[:1] != b"\n":
         return False

@@ -60,7 +60,7 @@ def _buffer_fields(sheet: Sheet, k: int, row: Mapping[str, Any]) -> Iterator[tup
         for gap in row.get("gaps", "").split():
             match = re.fullmatch(_GAP, gap)
             if match is None:
-                raise ProblemError(f"{sheet.cell(k, 'gaps')}: must be times such as 4-6 8-9, got {excerpt(gap)}")
+                raise ProblemError(f"{sheet.cell(k, 'gaps')}: must be time ranges such as 4-6 8-9, got {excerpt(gap)}")
             ends += [int(match[1]), int(match[2])]
         ends.append(_integer_or_text(row["upper"]))
         yield "lifetimes", [ends[at : at + 2] for at in range(0, len(ends), 2)]
@@ -68,7 +68,7 @@ def _buffer_fields(sheet: Sheet, k: int, row: Mapping[str, Any]) -> Iterator[tup
 
 
 def _integer_or_text(cell: str) -> int | str:
-    """Return a cell's integer, or its text if it is not an integer, which the problem's validation then refuses."""
+    """Return a cell as an integer, or else as text, which the validation of the problem then refuses."""
     return int(cell) if re.fullmatch(_INTEGER, cell.strip()) else cell[:MAX_SHOWN]
 
 

@@ -45,10 +45,10 @@ class Layout(NamedTuple):
     """The columns that a CSV table may have.
 
     fields: the field that each column name denotes.
-    required: the names of columns that must exist.
+    required: the names of the columns that must exist.
     texts: the fields that are read as text.
-    numbers: the fields that are read as integers, each with the value of an empty cell; None means that no cell may be
-    empty. If that value is ABSENT, no cell may contain the same number.
+    numbers: the fields that are read as integers, each with the value that an empty cell gets. If this value is None,
+    no cell may be empty. If it is ABSENT, no cell may contain that number itself.
     """
 
     fields: Mapping[str, str]
@@ -59,7 +59,10 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """The cells of a table by field, as lists of texts or arrays of numbers; `headings` has the fields' columns."""
+    """The cells of a table by field, as lists of texts or arrays of numbers.
+
+    `headings` has, by field, the name of the field's column in the file.
+    """
 
     data: bytes
     n_rows: int
@@ -69,16 +72,16 @@ class Sheet:
 
     @cached_property
     def lines(self) -> list[int]:
-        """The line number, from 1, on which each row ends; only errors need it, so it is read from the data again."""
+        """The number of the line, from 1, on which each row ends; read from the data again, as only errors need it."""
         reader, rows = _nonblank_rows(self.data)
         return list(islice((reader.line_num for _ in rows), 1, 1 + self.n_rows))
 
     def cell(self, row: int, field: str) -> str:
-        """Return the line and column of a cell as text for an error."""
+        """Return the line and column of a cell as text, to begin an error sentence."""
         return f"line {self.lines[row]}, column {self.headings[field]!r}"
 
     def sentences(self, breaks: Sequence[Break]) -> tuple[Sentence, ...]:
-        """Return the error sentences about wrong cells in file order, at most as many as one error carries."""
+        """Return the error sentences about wrong cells in file order, at most MAX_SHOWN and then "and more"."""
         columns = list(self.headings)
         in_order = sorted(breaks, key=lambda found: (found[0], columns.index(found[1])))
         lines = [prefix_sentence(f"{self.cell(row, field)}: ", rule) for row, field, rule in in_order[:MAX_SHOWN]]
@@ -156,7 +159,7 @@ def _ragged_row_sentence(data: bytes, width: int) -> str:
 
 
 def _validated_headings(first: list[list[str]], layout: Layout) -> dict[str, str]:
-    """Return the table's column names by field, in the table's order; raises FormatError for a wrong heading."""
+    """Return the column names by field; raises FormatError for an unknown, repeated or missing column."""
     columns: dict[str, str] = {}
     names = [cell.strip() for row in first for cell in row]
     for name in names:

@@ -1,4 +1,4 @@
-"""The complete check of a plan: by the verifier, and against the problem's hash, which the verifier ignores."""
+"""The complete check of a plan: the rules that the verifier checks, and the problem's hash, which it ignores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memplan.planner.verify.violation import Violation, false_claim
 
 
 def refuse_other_plan(problem: Problem, plan: Plan) -> None:
-    """Raise PlanError if a plan belongs to another problem: it places no buffer, or uses no pool, of this problem."""
+    """Raise PlanError if a plan belongs to another problem: it places no buffer, or uses no pool, of `problem`."""
     placed, pools = plan.placements.ids, {use.name: use for use in plan.pools}
     used = [plan.placements.pool_names[k] for k in sorted(set(plan.placements.pool.tolist()))]
     if used and problem.pool_index.keys().isdisjoint(used):
@@ -19,10 +19,10 @@ def refuse_other_plan(problem: Problem, plan: Plan) -> None:
         options = (Option("capacity", f"{name}={'SIZE' if size is None else size}") for name, size in sizes.items())
         rule = f"must use a pool of the problem ({', '.join(problem.pool_index)}), got {', '.join(used)}"
         advised = (part for each in options for part in (" ", each))
-        raise PlanError((f"plan: {rule}: give the option with which it was made,", *advised))
+        raise PlanError((f"plan: {rule}: give the option with which the plan was made,", *advised))
     if len(placed) and problem.buffers.ids and not problem.index.keys() & set(placed):
         difference = f"{excerpt(placed[0])}, where the problem has {excerpt(problem.buffers.ids[0])}"
-        way = "give the problem that it was made of, or plan this one"
+        way = "give the problem for which the plan was made, or plan this problem"
         raise PlanError(f"plan: must place buffers of this problem, got other buffers: {difference}; {way}")
 
 

@@ -72,7 +72,7 @@ def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 
 
 
 def _encode(part: npt.NDArray[np.generic]) -> bytes:
-    """Return the bytes by which an array is hashed: its type, shape and data."""
+    """Return the bytes that represent an array in the hash: its type, shape and data."""
     return f"{part.dtype.str}{part.shape}".encode() + part.tobytes()
 
 
@@ -99,9 +99,10 @@ def canonical_order(instance: Instance) -> I64:
 
 
 def _neighbour_sums(relation: Neighbours | Groups, values: U64) -> U64:
-    """Return, for each buffer, the sum modulo 2^64 of its neighbours' values, mixed with the weights of their pairs.
+    """Return, for each buffer, the sum of its neighbours' values modulo 2^64.
 
-    For groups, the neighbours are the other members of the buffer's group.
+    If pairs of neighbours have weights, each value is mixed with the weight of the pair before it is added. For groups,
+    the neighbours of a buffer are the other members of its group.
     """
     if isinstance(relation, Groups):
         total = np.zeros_like(values)
@@ -114,9 +115,9 @@ def _neighbour_sums(relation: Neighbours | Groups, values: U64) -> U64:
 def _refine_colours(ties: list[Neighbours | Groups], colour: U64) -> U64:
     """Refine colours by the neighbours' colours until only interchangeable buffers have equal colours.
 
-    If non-interchangeable buffers still have equal colours, one of them gets a new colour, and all are refined again.
-    Where the problem is symmetric in these buffers, any choice gives the same result (colour refinement with
-    individualization, as in nauty).
+    Buffers with equal colours may still not be interchangeable when the colours no longer change. Then one of them gets
+    a new colour, and all colours are refined again. Where the problem is symmetric in these buffers, the result does
+    not depend on the chosen buffer (colour refinement with individualization, as in nauty).
     """
     looks = sum(len(tie.name if isinstance(tie, Groups) else tie.neighbour) for tie in ties)
     rounds = max(4, _EXAMINED_AT_MOST // (len(colour) + looks))
@@ -138,8 +139,8 @@ def _refine_colours(ties: list[Neighbours | Groups], colour: U64) -> U64:
 def _ambiguous_buffer(ties: list[Neighbours | Groups], colour: U64) -> int | None:
     """Return a buffer that is not interchangeable with all buffers of its colour; None if all are interchangeable.
 
-    Buffers of one colour are interchangeable if they have the same neighbours of other colours, and if each is a
-    neighbour either of all others of its colour or of none.
+    Buffers of one colour are interchangeable under two conditions: they have the same neighbours of other colours, and
+    within the colour, either all pairs are neighbours or no pair is.
     """
     name = _mixed_colours(np.zeros(len(colour), dtype=np.uint64), np.arange(len(colour)))
     order = np.argsort(colour, kind="stable")
@@ -184,7 +185,7 @@ def _content_arrays(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.g
 
 
 def _plain_content(instance: Instance, order: I64) -> Iterator[bytes]:
-    """Yield the bytes of `_content_arrays` for a plain instance; most depend only on the number of buffers."""
+    """Yield the bytes of `_content_arrays` for a plain instance, from columns that are cached by number of buffers."""
     n = len(instance)
     head, zeros, ones, pins, after = _plain_columns(n) if n <= _FEW else _plain_columns.__wrapped__(n)
     rows = np.stack((instance.size, instance.alignment[0], instance.start, instance.end))[:, order]
@@ -196,7 +197,7 @@ def _plain_content(instance: Instance, order: I64) -> Iterator[bytes]:
 
 @lru_cache(maxsize=64)
 def _plain_columns(n: int) -> tuple[bytes, bytes, bytes, bytes, bytes]:
-    """Return encoded default columns for n buffers: the header, zeros, ones, pins, and the empty conflict lists."""
+    """Return the default columns for n buffers, encoded: the header, zeros, ones, absent pins, empty conflict lists."""
     zeros, ones = np.zeros(n, dtype="<i8"), np.ones(n, dtype="<i8")
     none = _encode(zeros)
     return f"<i8{zeros.shape}".encode(), none, _encode(ones), _encode(-ones), none + _encode(zeros[:0])
@@ -205,9 +206,10 @@ def _plain_columns(n: int) -> tuple[bytes, bytes, bytes, bytes, bytes]:
 def _encoded_capacities(instance: Instance) -> list[int]:
     """Return the capacity of each pool, in units, for the hash; -1 if no best plan reaches the pool's end.
 
-    A pool without a size ends at the end of the address space. This end is not a multiple of the unit, so it is hashed
-    only if plans can reach it. Above the last pinned buffer and the last forbidden or reserved range, buffers of any
-    plan can move down by a common multiple of all alignments, pages and banks into an empty range of twice that length.
+    A pool without a size ends at the end of the address space. Its end is not a multiple of the unit, so the hash
+    includes it only if plans can reach it. Consider the offsets above the last pinned buffer and the last forbidden or
+    reserved range. If an empty range there is twice as long as the common multiple of all alignments, pages and banks,
+    the buffers above it can move down by this multiple.
     """
     if all(pool.is_limited for pool in instance.pools):
         return [pool.capacity for pool in instance.pools]
@@ -260,7 +262,7 @@ def _encoded_word(word: str | tuple[str, ...]) -> npt.NDArray[np.uint8]:
 
 
 def _adjacency_columns(first: I64, neighbour: I64, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
-    """Yield each buffer's number of neighbours, then all neighbours; both arrays are in canonical order."""
+    """Yield two arrays in canonical order: each buffer's number of neighbours, and all neighbours, buffer by buffer."""
     rows, counts = _gather_rows(first, order)
     yield counts.astype("<i8")
     # Sorting pairs by two keys is much slower, so sort single numbers n * first + second.
@@ -269,7 +271,7 @@ def _adjacency_columns(first: I64, neighbour: I64, order: I64, rank: I64) -> Ite
 
 
 def _gather_rows(first: I64, order: I64) -> tuple[I64, I64]:
-    """Return the positions of the entries of lists `first[i]:first[i + 1]` in the given order, and the lengths."""
+    """Return the positions of the entries of the lists `first[i]:first[i + 1]`, for i in `order`, and the lengths."""
     counts = np.diff(first)[order]
     skipped = np.cumsum(counts) - counts
     return np.repeat(first[order] - skipped, counts) + np.arange(int(counts.sum())), counts

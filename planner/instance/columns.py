@@ -51,10 +51,10 @@ class Scale(Enum):
 
 
 class Column(NamedTuple):
-    """The declaration of a column.
+    """The declaration of a column: the axis and the meaning of its values, and their effect on plans.
 
-    counts: the feature with which the column affects the best plans.
-    along: the column with the starts of the lists (for LIST and LIFETIME) or with the pairs (for PAIR).
+    counts: the feature that an instance must have for the column to affect its best plans.
+    along: the name of the column with the starts of the lists (for LIST and LIFETIME) or with the pairs (for PAIR).
     free: the value for a buffer without requirements; in GROUPS, such a buffer is a separate group.
     """
 
@@ -82,10 +82,10 @@ def default_column(column: Column, n: int, pools: int) -> npt.NDArray[Any]:
 def common_unit(declared: Mapping[str, Column], values: Mapping[str, Any], more: Iterable[I64]) -> int:
     """Return the largest unit, in bytes, that divides all offsets of some best plan.
 
-    `more` has further numbers of bytes that the unit must divide. If buffers are moved down as far as possible, offsets
-    are sums of sizes, distances, clearances, ends of reserved ranges and lowest offsets, rounded up to alignments and
-    to borders of pages and banks. A number divides these offsets if it divides all summands, and divides each alignment
-    or is a multiple of it.
+    `more` has further numbers of bytes that the unit must divide. If buffers are moved down as far as possible, their
+    offsets are sums of sizes, distances, clearances, ends of reserved ranges and lowest offsets, rounded up to
+    alignments and to borders of pages and banks. A unit divides these offsets under two conditions: it divides all
+    summands, and each alignment is a multiple or a divisor of it.
     """
     counted = [(column.scale, values[name]) for name, column in declared.items() if column.counts != NEVER]
     parts = [column_values for scale, column_values in counted if scale is Scale.EXACT]

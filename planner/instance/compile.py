@@ -30,7 +30,7 @@ def compile_problem(problem: Problem, exact: I64 | None = None) -> Instance:
     """
     table = problem.buffers
     if (cells := len(table) * len(problem.pools)) > MOST_CELLS:
-        raise ProblemError(f"pools: must be at most {MOST_CELLS} times buffers, got {cells}")
+        raise ProblemError(f"pools: must have at most {MOST_CELLS} pairs of a pool and a buffer, got {cells}")
     family = families(problem)
     is_root = family == np.arange(len(table))
     source = np.flatnonzero((table.size > 0) & is_root)
@@ -99,9 +99,9 @@ def _compiled_pools(
 
 
 def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> PlacementTable:
-    """Return the placements, in bytes and in the problem's order, for an assignment of an instance's buffers.
+    """Return the placements for an assignment of an instance's buffers, in bytes and in the problem's order.
 
-    Aliases are placed inside their containing buffers. Zero-size buffers are placed where they raise no peak, if
+    Aliases are placed inside the buffers that contain them. Zero-size buffers are placed where they raise no peak, if
     possible.
     """
     table = problem.buffers
@@ -122,10 +122,11 @@ def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> Placem
 
 
 def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple[I64, I64]:
-    """Return (pool, offset) of zero-size buffers: the first pool whose peak does not rise, or else the lowest offset.
+    """Return the arrays (pool, offset) that place zero-size buffers.
 
-    A colocation group must stay in one pool. It gets the pool of its other buffers (`home`; ABSENT if none is placed),
-    or else the pool in which its highest end is lowest.
+    Each one is put into the first allowed pool whose peak it does not raise, or else into the pool where its offset is
+    lowest. A colocation group (buffers that must be in one pool) is put into the pool of its non-empty buffers (`home`;
+    ABSENT if none is placed), or else into the pool where its highest offset is lowest.
     """
     offset = places.lowest[:, empty]
     rank = np.where(offset <= used[:, None], 0, 1 + offset.astype(np.float64))
@@ -146,7 +147,10 @@ def _page_columns(problem: Problem, places: LegalPlaces) -> dict[str, I64]:
 
 
 def _barred_columns(number: I64, ranges: Sequence[Ranges], unit: int) -> dict[str, Any]:
-    """Return the columns `barred` and `barred_ranges` in units, with the distinct sets of ranges in ascending order."""
+    """Return the columns `barred` and `barred_ranges` in units, with the distinct sets of ranges in ascending order.
+
+    `number` is the column `barred` for the sets `ranges` in bytes.
+    """
     scaled = [merge_ranges((-(-low // unit), high // unit) for low, high in rows) for rows in ranges]
     kinds = sorted({scaled[k] for k in set(number.ravel().tolist()) - {ABSENT}} - {()})
     numbers = np.array([*(kinds.index(rows) if rows in kinds else ABSENT for rows in scaled), ABSENT])
@@ -191,10 +195,10 @@ def _merged_lifetimes(table: BufferTable, home: I64, n: int) -> tuple[I64, I64, 
 
 
 def _live_set_columns(lifetime_buffer: I64, start: I64, end: I64, n: int) -> tuple[I64, I64, I64, I64]:
-    """Return each buffer's first lifetime, each lifetime's first and end live set, and each live set's time.
+    """Return the columns `first`, `start`, `end` and `live_set_time` of an instance, in this order.
 
-    The lifetimes of the `n` buffers must be sorted by buffer. The arrays have n + 1, m, m, and as many entries as there
-    are live sets.
+    They have n + 1, m, m, and as many entries as there are live sets, for `n` buffers and m lifetimes. The lifetimes
+    must be sorted by buffer.
     """
     first = np.searchsorted(lifetime_buffer, np.arange(n + 1))
     return first, *live_sets(start, end)
@@ -203,8 +207,9 @@ def _live_set_columns(lifetime_buffer: I64, start: I64, end: I64, n: int) -> tup
 def live_sets(start: I64, end: I64) -> tuple[I64, I64, I64]:
     """Return each lifetime's first and end live set (half-open), and a time within each maximal live set.
 
-    With events sorted by time, ends before starts, a live set is a run of starts followed by an end. A start belongs to
-    the live set whose number is the count of live sets completed before it.
+    If the starts and ends of lifetimes are sorted by time, with ends first at equal times, each start that an end
+    follows completes a maximal live set. A lifetime starts in the live set that is numbered by the live sets completed
+    before.
     """
     m = len(start)
     order = np.argsort(np.concatenate((end, start)), kind="stable")

@@ -1,6 +1,6 @@
-"""The parts of an instance that best plans depend on: requirements of each buffer, and relations between buffers.
+"""The columns of an instance that affect its best plans: each buffer's requirements, and relations between buffers.
 
-They are the declared columns that matter for the instance's features, in the order of their declarations.
+A column belongs to them if its declaration names a feature of the instance. They follow the order of the declarations.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,15 +28,15 @@ def traffic_unit(instance: Instance) -> int:
 
 @cache
 def counting_columns(features: frozenset[str]) -> Mapping[str, Column]:
-    """Return the declarations of the columns that affect the best plans of instances with these features."""
+    """Return the declarations of the columns that affect best plans, for instances with the given features."""
     return {name: column for name, column in COLUMNS.items() if column.counts in {ALWAYS, *features}}
 
 
 @cache
 def _number_columns_by_axis(features: frozenset[str]) -> list[tuple[Axis, list[str]]]:
-    """Return runs of adjacent numeric columns that affect best plans and have one axis, each as (axis, names).
+    """Return the names of numeric columns that affect best plans, grouped into runs that share one axis.
 
-    The runs are in the order of the declarations; the column `allowed` is left out.
+    Each run is a pair (axis, names). Runs follow the order of the declarations; the column `allowed` is left out.
     """
     names = [
         (column.axis, name) for name, column in counting_columns(features).items() if column.holds is Holds.NUMBERS
@@ -46,7 +46,7 @@ def _number_columns_by_axis(features: frozenset[str]) -> list[tuple[Axis, list[s
 
 
 def requirement_columns(instance: Instance) -> Iterator[I64]:
-    """Yield the requirements of each buffer, except lifetimes, as arrays of n entries, one pool after another."""
+    """Yield the requirements of the buffers, except lifetimes, as arrays with one entry per buffer, pool by pool."""
     for axis, names in _number_columns_by_axis(instance.features):
         if axis is Axis.BUFFER:
             for name in names:
@@ -67,7 +67,7 @@ class Neighbours(NamedTuple):
 
     @property
     def has_others(self) -> Bool:
-        """(n,): True for each buffer that has a neighbour."""
+        """(n,): True for each buffer that has at least one neighbour."""
         return np.diff(self.first) > 0
 
 
@@ -78,7 +78,7 @@ class Groups(NamedTuple):
 
     @property
     def has_others(self) -> Bool:
-        """(n,): True for each buffer that shares its group with another buffer."""
+        """(n,): True for each buffer whose group has other members."""
         return np.bincount(self.name, minlength=len(self.name))[self.name] > 1
 
 

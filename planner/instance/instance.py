@@ -55,6 +55,7 @@ class PricedPairs:
     by_bank: Bool
 
     def __len__(self) -> int:
+        """Return the number of pairs."""
         return len(self.rows)
 
 
@@ -190,8 +191,8 @@ class Instance:
     def is_small_numbered(self) -> bool:
         """True if int64 cannot overflow, because all sizes, waste and fixed offsets together are below 2^61 units.
 
-        Waste is the number of units that alignments, pages, banks, clearances and distances in rigid groups may leave
-        free. Fixed offsets are those of lowest offsets and of reserved and barred ranges.
+        Waste is the space that alignments, pages, banks, clearances and distances in rigid groups may leave free. Fixed
+        offsets are lowest offsets and the ends of reserved and barred ranges.
         """
         waste = (
             self.alignment.max(axis=0, initial=1).sum(dtype=np.float64) if "alignment" in self.features else len(self)
@@ -203,7 +204,7 @@ class Instance:
 
     @cached_property
     def fixed_end(self) -> int:
-        """The offset, in units, above which no pin, lowest offset, barred range or reserved range has an effect."""
+        """The offset in units that is not exceeded by any pin, lowest offset, barred range or reserved range."""
         ranges = (*(pool.reserved for pool in self.pools), *self.barred_ranges, self.lowest)
         return max(int(rows.max(initial=0)) for rows in ranges)
 
@@ -213,7 +214,10 @@ class Instance:
         return [] if number == ABSENT else [(low, high) for low, high in self.barred_ranges[number].tolist()]
 
     def barred_in(self, q: int) -> tuple[I64, I64]:
-        """Return (first, ranges): ranges[first[i]:first[i + 1]] must not contain buffer i's offset in pool `q`."""
+        """Return (first, ranges) for pool `q`: the ranges that must not contain a buffer's offset, as lists.
+
+        The list of buffer `i` is ranges[first[i]:first[i + 1]].
+        """
         counts = np.zeros(len(self), dtype=np.int64)
         rows = [np.zeros((0, 2), dtype=np.int64)]
         for i in np.flatnonzero(self.barred[q] != ABSENT).tolist():
@@ -223,7 +227,7 @@ class Instance:
 
     @property
     def max_clearance(self) -> float:
-        """An upper bound, in units, on the free space that clearances cause in a plan: twice their sum."""
+        """Twice the sum of all clearances: an upper bound, in units, on the space that they leave free in a plan."""
         return 2 * float(self.clearance.sum(dtype=np.float64))
 
     def live_set_members(self, live_set: int) -> I64:
@@ -232,17 +236,18 @@ class Instance:
         return self.lifetime_buffer[alive]
 
     def loads(self, weight: npt.NDArray[np.generic] | None = None) -> npt.NDArray[np.generic]:
-        """Return, for each live set, the sum of its buffers' sizes in units, or of the buffers' `weight` if given.
+        """Return, for each live set, the sum of its buffers' sizes in units, or the sum of their `weight` if given.
 
-        The sums are int64 if that cannot overflow, else Python integers in an object array.
+        The sums are int64 if int64 cannot overflow, else Python integers in an object array.
         """
         values = np.asarray(self.size if weight is None else weight)
         return self.live_set_sums(self.start, self.end, values[self.lifetime_buffer])
 
     def live_set_sums(self, start: I64, end: I64, weight: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-        """Return, for each live set, the sum of the weights (k,) of all half-open ranges that contain it.
+        """Return, for each live set, the sum of the weights of all ranges that contain it.
 
-        Range r has the live sets `start[r]` to `end[r]`; the sums have the same type as those of `loads`.
+        Range r is half-open, from the live set `start[r]` to `end[r]`, and has the weight `weight[r]`. The sums have
+        the same type as those of `loads`.
         """
         kind = np.dtype(np.int64) if self.is_small_numbered else np.dtype(object)
         change = np.zeros(len(self.live_set_time) + 1, dtype=kind)

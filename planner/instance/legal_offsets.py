@@ -37,10 +37,10 @@ EVERYWHERE: Ranges = OffsetRule().intervals
 class LegalPlaces(NamedTuple):
     """The pools and offsets, in bytes, that each buffer of a problem may have; an alias counts with its root buffer.
 
-    `allowed`, `alignment`, `lowest`, `highest` and `pin` mean the same as in an instance; all but `pin` have the shape
-    (pools, buffers). So does `page`, the size of pages whose borders a buffer must not cross, or 0. barred[q, i] is the
-    index in `barred_ranges` of the ranges that must not contain the buffer's offset, or ABSENT. `colocation` has, for
-    each buffer, the first of the buffers that must be in one pool with it.
+    `allowed`, `alignment`, `lowest`, `highest` and `pin` mean the same as in an instance. `page` is the size of pages
+    whose borders a buffer must not cross, or 0. All of these but `pin` have the shape (pools, buffers). So does
+    `barred`: barred[q, i] is the index in `barred_ranges` of the ranges that must not contain the buffer's offset, or
+    ABSENT. `colocation` has, for each buffer, the first of the buffers that must be in one pool with it.
     """
 
     allowed: Bool
@@ -55,7 +55,7 @@ class LegalPlaces(NamedTuple):
     colocation: I64
 
     def restrict(self, kept: I64) -> Self:
-        """Return the columns of the `kept` buffers (ascending positions); groups still name the problem's positions."""
+        """Return the columns of the buffers `kept` (ascending positions); `colocation` has positions of the problem."""
         # Kernels require contiguous rows, so use `take`, because indexing would not return such rows.
         columns = [name for name in self._fields if name in COLUMNS and name != "barred_ranges"]
         return self._replace(**{name: getattr(self, name).take(kept, axis=-1) for name in columns})
@@ -117,10 +117,10 @@ def legal_places(problem: Problem) -> LegalPlaces:
 
 
 def _bound_buffers(problem: Problem) -> Mapping[int, tuple[int, int]]:
-    """Return (leader, distance above it in bytes) for each alias and each member of a rigid group.
+    """Return (leader, distance above it in bytes) for each alias and for each member of a rigid group.
 
-    The leader of a rigid group is its lowest member, also for that member itself. An alias has the leader of the buffer
-    that contains it.
+    The leader of a rigid group (buffers at fixed distances) is its lowest member; this member is its own leader. An
+    alias has the leader of the buffer that contains it.
     """
     bound = {int(i): (int(i), 0) for i in {root for root, _ in problem.roots.values()}} | dict(problem.rigid_leads)
     for i, (root, distance) in problem.roots.items():
@@ -213,7 +213,10 @@ def _fits_pages(size: int, page: int, address: int, step: int | None) -> bool:
 
 
 def _may_use_pool(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: Pool) -> Bool:
-    """Return True for each buffer that may use a pool by name, together with all buffers at a fixed distance."""
+    """Return True for each buffer that may use a pool according to the buffer's lists of pools.
+
+    The leader of buffers at fixed distances gets True only if all these buffers may use the pool.
+    """
     table = problem.buffers
     is_open = [not names or pool.name in names for names in table.pool_choices]
     may_use = np.array(is_open, dtype=np.bool_)[table.pool_choice]
@@ -227,11 +230,11 @@ def _may_use_pool(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: 
 def _congruences(
     problem: Problem, bound: Mapping[int, tuple[int, int]], steps: Sequence[tuple[int, OffsetRule]], pool: Pool
 ) -> tuple[I64, I64]:
-    """Return (alignment, residue), each (buffers,): the offsets that alignments and remainders allow in a pool.
+    """Return (alignment, residue), each (buffers,): in a pool, the offsets that alignments and remainders allow.
 
     The address base + o of a buffer at offset o must be a multiple of the buffer's and the pool's alignments, and o
-    must have the buffer's required remainder. A buffer's leader inherits these conditions, combined by the Chinese
-    remainder theorem.
+    must have the buffer's required remainder. The conditions of all buffers at fixed distances are combined at their
+    leader by the Chinese remainder theorem.
     """
     table = problem.buffers
     values, which = np.unique(table.alignment, return_inverse=True)

@@ -60,7 +60,7 @@ def rounded_down(exact: Fraction) -> float:
 
 
 def cost_mask(instance: Instance, pool: I64, offset: I64) -> Bool:
-    """Return the mask (k,) of the priced pairs that share bytes or, if the price is for banks, touch a common bank."""
+    """Return a mask (k,) of the priced pairs that incur their price: they share bytes or, if priced by bank, a bank."""
     priced = instance.priced_pairs
     if len(priced) == 0:
         return np.zeros(0, dtype=np.bool_)

@@ -32,7 +32,7 @@ def shared_pairs(problem: Problem, instance: Instance, placements: PlacementTabl
 
 
 def bank_clashes(problem: Problem, placements: PlacementTable) -> IdPairs:
-    """Return the pairs of weighted `bank` entries that touch a common bank, in the problem's order.
+    """Return the pairs of weighted `bank` entries whose buffers touch a common bank, in the problem's order.
 
     The placements must be in the order of the problem's buffers. An alias counts as the buffer that contains it.
     """
@@ -50,7 +50,7 @@ def bank_clashes(problem: Problem, placements: PlacementTable) -> IdPairs:
 
 
 def reused_pairs(problem: Problem, instance: Instance, placements: PlacementTable) -> tuple[Reused, ...]:
-    """Return the `reuse` pairs that share bytes in a plan, each with its cost and the implied order of use.
+    """Return the `reuse` pairs that share bytes in a plan, each with its cost and the order of use that it implies.
 
     The placements must be in the order of the problem's buffers. A pair in two entries is returned twice.
     """
@@ -88,7 +88,7 @@ def _live_set_ends(instance: Instance) -> list[int]:
 
 
 def _touched_banks(problem: Problem, placements: PlacementTable, rows: I64) -> tuple[Bool, U64, U64]:
-    """Return, for each buffer in `rows`: whether it touches a bank, its first bank, and its last bank."""
+    """Return three arrays for the buffers `rows`: whether each touches a bank, its first bank, and its last bank."""
     pools = [problem.pools[problem.pool_index[name]] for name in placements.pool_names]
     width = np.array([pool.bank_size or 0 for pool in pools], dtype=np.uint64)[placements.pool[rows]]
     base = np.array([pool.base_address for pool in pools], dtype=np.uint64)[placements.pool[rows]]

@@ -63,8 +63,12 @@ def _report_directed_conflicts(problem: Problem) -> Iterator[Finding]:
     both = len(directed) - len(unique_values(turned[is_one_way]))
     if both and is_one_way.any():
         pair = problem.conflicts[int(is_one_way.argmax())]
-        once = f"but {excerpt(pair)} only this way; it counts both ways"
-        yield Finding("asymmetric-conflicts", f"conflicts: {count_text(both // 2, 'pair')} both ways, {once}", pair)
+        once = f"but {excerpt(pair)} in only one; each counts in both"
+        yield Finding(
+            "asymmetric-conflicts",
+            f"conflicts: {count_text(both // 2, 'pair')} listed in both directions, {once}",
+            pair,
+        )
 
 
 def _report_self_conflicts(problem: Problem) -> Iterator[Finding]:
@@ -73,7 +77,7 @@ def _report_self_conflicts(problem: Problem) -> Iterator[Finding]:
     for k in np.flatnonzero(first == second).tolist():
         name = problem.conflicts[k][0]
         yield Finding(
-            "self-conflict", f"conflicts[{k}]: pairs {excerpt(name)} with itself, which says nothing", (name,)
+            "self-conflict", f"conflicts[{k}]: pairs {excerpt(name)} with itself, which has no effect", (name,)
         )
 
 
@@ -95,7 +99,7 @@ def _report_unconstrained_buffers(problem: Problem) -> Iterator[Finding]:
 
 
 def _report_oversized_buffers(problem: Problem) -> Iterator[Finding]:
-    """Report buffers that are larger than each allowed pool, counted from the pool's first aligned offset."""
+    """Report buffers that are larger than every allowed pool, or than the rest of it above the first aligned offset."""
     table, pools = problem.buffers, problem.pools
     kinds, kind = np.unique(np.stack((table.pool_choice, table.alignment)), axis=1, return_inverse=True)
     allowed = [[pools[problem.pool_index[name]] for name in names] or pools for names in table.pool_choices]
@@ -155,7 +159,7 @@ def _report_inclusive_ends(problem: Problem) -> Iterator[Finding]:
 
 
 def inclusive_end_findings(problem: Problem, data: bytes) -> Iterator[Finding]:
-    """Report that the lifetimes' ends are read as inclusive, because the CSV column is `end`, and what this costs.
+    """Report the effect on the peak if the lifetimes' ends are read as inclusive because the CSV column is `end`.
 
     The finding has the peak live bytes with inclusive and with exclusive ends. Nothing is reported if they are equal,
     or if exclusive ends would leave a buffer without a lifetime, because then the ends are certainly inclusive.
@@ -166,8 +170,9 @@ def inclusive_end_findings(problem: Problem, data: bytes) -> Iterator[Finding]:
     closed, half_open = (_peak_live_bytes(table, end) for end in (table.end, table.end - 1))
     if closed > half_open:
         message = (
-            f'lifetimes: the column "end" of a CSV is read as the last time of a lifetime: {closed:,} bytes are alive'
-            f' at once, {half_open:,} if it is the first time after; then name it "upper", or say --half-open'
+            f'lifetimes: the column "end" of a CSV file is read as the last time of each lifetime, so the peak is'
+            f' {closed:,} live bytes; if it is the first time after, the peak is {half_open:,}: name the column "upper"'
+            " or give --half-open"
         )
         yield Finding("closed-ends", message)
 
@@ -205,7 +210,7 @@ def _report_doubled_rows(problem: Problem) -> Iterator[Finding]:
         twins = tuple(table.ids[int(i)] for i in plain[order[k : k + 2]])
         some = f"{is_like_another.sum()} of {len(table)}"
         pair = f"{excerpt(twins[0])} and {excerpt(twins[1])}"
-        message = f"buffers: {some} are like another one in all but the id, such as {pair}"
+        message = f"buffers: {some} equal another buffer except for the id, such as {pair}"
         yield Finding("doubled-rows", message, twins)
 
 
@@ -257,7 +262,7 @@ def _report_no_bytes(problem: Problem) -> Iterator[Finding]:
     if not len(table):
         yield Finding("no-buffers", "buffers: there are none, so there is nothing to plan")
     elif not table.size.any():
-        yield Finding("no-bytes", f"buffers: none of the {len(table)} has bytes, so there is nothing to plan")
+        yield Finding("no-bytes", f"buffers: all {len(table)} have size 0, so there is nothing to plan")
 
 
 _RULES: tuple[tuple[str, Callable[[Problem], Iterator[Finding]]], ...] = (

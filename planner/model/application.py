@@ -58,8 +58,8 @@ class Application(Value):
     objective: Objective | None = None
 
     @model_validator(mode="after")
-    def _has_consistent_names(self) -> Application:
-        """Return the application; raises ValidationError if a name is unknown or fields contradict each other."""
+    def _check_names(self) -> Application:
+        """Raise ValidationError if a name is unknown or if fields contradict each other; return the application."""
         breaks: list[Break] = []
         groups: list[tuple[Location, tuple[str, ...]]] = [
             (("together", k), group) for k, group in enumerate(self.together)
@@ -117,7 +117,7 @@ class Application(Value):
         return problem_of(self)
 
     def plan_of(self, model: str, plan: Plan) -> Plan:
-        """Return one model's part of a joint plan, with the model's own buffer ids."""
+        """Return the placements of one model in a joint plan, as a plan with the model's original buffer ids."""
         ids = self.models[model].buffers.ids
         rows = [{**dict(plan.placement(qualified_name(model, own))), "id": own} for own in ids]
         return Plan.model_validate({"placements": rows})
@@ -180,7 +180,7 @@ def problem_of(application: Application) -> Problem:
 
 
 def _looks_inclusive(model: Problem) -> bool:
-    """Return True if a model's ends look inclusive, although the model does not state its `interval`."""
+    """Return True if a model does not state its `interval`, and the ends of its lifetimes look inclusive."""
     return "interval" not in model.model_fields_set and len(handovers_of(model.buffers.start, model.buffers.end)[0]) > 0
 
 
@@ -195,7 +195,7 @@ Stretch = tuple[int, int, int]
 
 
 def _model_ranges(models: Mapping[str, Problem]) -> tuple[dict[str, Stretch], int]:
-    """Return the models' consecutive time ranges in the joint problem, and the total length."""
+    """Return each model's range (joint start, own start, own end), one after the other, and the total length."""
     spans, at = dict[str, Stretch](), 0
     for name, model in models.items():
         start, end = (int(model.buffers.start.min()), int(model.buffers.end.max())) if len(model.buffers) else (0, 1)
@@ -240,7 +240,7 @@ def _concurrent_models(application: Application, before: Mapping[str, set[str]] 
 def _models_between(
     application: Application, each: Held, before: Mapping[str, set[str]] | None
 ) -> tuple[str, str, list[str]]:
-    """Return the model that makes a held buffer, the model that reads it, and all models that may run between them."""
+    """Return the model that makes a held buffer, the model that reads it, and the models that may run in between."""
     maker, reader = each.buffer.partition("/")[0], each.until.partition("/")[0]
     others = [name for name in application.models if name not in (maker, reader)]
     if each.through is not None:
@@ -257,7 +257,7 @@ def _joint_lifetimes(
     beside: Mapping[str, set[str]],
     before: Mapping[str, set[str]] | None,
 ) -> dict[str, list[tuple[int, int]]]:
-    """Return the lifetimes of each buffer in the joint problem's time."""
+    """Return, by qualified name, the lifetimes of each buffer in the joint problem's time steps."""
     models, all_spans = application.models, dict[str, list[tuple[int, int]]]()
     for name, model in models.items():
         shift = spans[name][0] - spans[name][1]
@@ -281,7 +281,7 @@ def _joint_lifetimes(
 def _concurrent_pairs(
     application: Application, beside: Mapping[str, set[str]], before: Mapping[str, set[str]] | None
 ) -> list[tuple[str, str]]:
-    """Return the pairs of buffers that may be alive together in a run, although their joint lifetimes are disjoint."""
+    """Return the pairs of buffers that may be alive together in a run although their joint lifetimes are disjoint."""
     own = {
         name: [
             qualified_name(name, i)

@@ -61,10 +61,10 @@ def freeze(values: Array) -> Array:
 class BufferTable(Columns[Buffer]):
     """Buffers as columns. Row `i` is alive in the time ranges `start[k]:end[k]` for `k` in `first[i]:first[i + 1]`.
 
-    `offset`, `traffic` and `hint` are ABSENT if not given. `pool_choice` indexes `pool_choices`, whose entry 0, the
-    empty tuple, allows any pool. `aliases` maps a row to (id of the buffer that contains it, bytes from that buffer's
-    start). Fields that few buffers have are in `rules`: it maps each of RARE_FIELDS to the rows that have the field,
-    with their values (numbers, tuples of names, or for objects the tuples of their fields).
+    `offset`, `traffic` and `hint` are ABSENT if not given. `pool_choice` is an index into `pool_choices`, whose entry
+    0, the empty tuple, allows any pool. `aliases` maps a row to (id of the buffer that contains it, bytes from that
+    buffer's start). `rules` has the fields that few buffers use: it maps each of RARE_FIELDS to the rows with this
+    field and their values. A value is a number, a tuple of names or, for an object, the tuple of its fields.
     """
 
     ids: tuple[int | str, ...]
@@ -100,7 +100,7 @@ class BufferTable(Columns[Buffer]):
     ) -> BufferTable:
         """Return the table of buffers with one lifetime each; `offset` is ABSENT for a buffer that is not pinned.
 
-        Raises pydantic.ValidationError with the same locations and sentences as the validation of rows.
+        Raises pydantic.ValidationError for a wrong value, with the same location and sentence as for a row.
         """
         ones, absent, first, choice = _defaults(len(ids))
         sizes, starts, ends = column(size), column(start), column(end)
@@ -158,7 +158,7 @@ class BufferTable(Columns[Buffer]):
 
 
 def _object_class(field: FieldInfo) -> type[Value] | None:
-    """Return the class of a field's values if they are objects with fields; None otherwise."""
+    """Return the class of a field's values if these are objects with fields; None otherwise."""
     kinds = (kind for kind in get_args(field.annotation) if isinstance(kind, type) and issubclass(kind, Value))
     return next(kinds, None)
 
@@ -174,6 +174,7 @@ class _Builder:
     """Collects rows into columns, chunk by chunk, so that not all rows must exist at the same time."""
 
     def __init__(self) -> None:
+        """Start with an empty table."""
         self.ids: list[int | str] = []
         self.numbers: list[tuple[int, int, int, int, int, int]] = []
         self.first: list[int] = [0]
@@ -261,18 +262,19 @@ def parse_buffers(value: object) -> BufferTable:
 
 
 def _defaults(n: int) -> tuple[I64, I64, I64, I64]:
-    """Return four columns for n buffers: ones, ABSENT, the column `first` (0 to n) for one lifetime each, and zeros."""
+    """Return `_default_columns(n)`, from a cache for small n."""
     return _default_columns(n) if n <= _FEW else _default_columns.__wrapped__(n)
 
 
 @lru_cache(maxsize=64)
 def _default_columns(n: int) -> tuple[I64, I64, I64, I64]:
+    """Return four columns for n buffers: ones, ABSENT, the column `first` for one lifetime each, and zeros."""
     ones, zeros = np.ones(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     return freeze(ones), freeze(np.full(n, ABSENT)), freeze(np.arange(n + 1)), freeze(zeros)
 
 
 def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64) -> None:
-    """Raise pydantic.ValidationError, with the sentences of Buffer, if values break a rule of Buffer."""
+    """Raise pydantic.ValidationError, with the sentences of Buffer, if a value in a column breaks a rule of Buffer."""
     breaks: list[Break] = []
     for name, values, lowest, least in (
         ("size", size, 0, 0),

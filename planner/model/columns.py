@@ -41,9 +41,9 @@ def repeated_positions(ids: Sequence[int | str]) -> list[tuple[int, int]]:
 
 
 class Columns(Sequence[Row]):
-    """A sequence of rows that are stored as a frozen dataclass of columns, one of which is `ids`.
+    """A sequence of rows that is stored as a frozen dataclass of columns; one column is `ids`.
 
-    A deep copy of a table is the table itself; a table restored from a pickle is read-only again.
+    A deep copy of a table is the table itself. A table restored from a pickle is read-only again.
     """
 
     ids: tuple[int | str, ...]
@@ -59,6 +59,7 @@ class Columns(Sequence[Row]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Row]: ...
     def __getitem__(self, index: int | slice | str) -> Row | Sequence[Row]:
+        """Return the row at a position, or the rows of a slice; raises TypeError for an id."""
         if isinstance(index, slice):
             return [self._row(i) for i in range(*index.indices(len(self)))]
         if isinstance(index, str):
@@ -72,6 +73,7 @@ class Columns(Sequence[Row]):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the table by its columns, with read-only mappings as dicts, because the mappings cannot be pickled."""
         columns = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         return _restored_table, (type(self), {name: _picklable_column(value) for name, value in columns.items()})
 
@@ -81,6 +83,7 @@ class Columns(Sequence[Row]):
     if not TYPE_CHECKING:  # hide __getattr__ from type checkers, for which it would make any name valid
 
         def __getattr__(self, name: str) -> Any:
+            """Raise AttributeError; for list methods such as `append`, the error states that rows are unchangeable."""
             if hasattr(list, name) and not name.startswith("_"):
                 way = "build another with [*rows, more]"
                 raise AttributeError(f"{name}: rows must not be changed, as values are frozen: {way}")
@@ -113,7 +116,7 @@ _FIELDS = ("id", "size", "start", "end")
 def plain_columns(rows: Sequence[Any]) -> tuple[tuple[Any, ...], ...] | None:
     """Return the columns id, size, start, end, and alignment if present, of plain JSON rows; None for other rows.
 
-    Rows are plain if all have exactly these fields, with ids and integers of the right types.
+    Rows are plain if all of them have exactly these fields, with ids and integers of the right types.
     """
     first = rows[0] if rows else None
     if not isinstance(first, dict) or set(map(type, rows)) != {dict} or set(map(len, rows)) != {len(first)}:

@@ -1,4 +1,4 @@
-"""The entries of a problem that name several buffers, for all constraint kinds: pairs, groups and objects."""
+"""The entries (pairs, groups and objects) of a problem that name several buffers, for all constraint kinds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def entry_ids(entry: Entry) -> tuple[Id, ...]:
 
 
 def forbids(entry: Entry) -> bool:
-    """Return True if an entry is a hard rule; False if breaking it only has a price."""
+    """Return True if an entry states a hard rule; False if a plan may break it at a price."""
     return not isinstance(entry, ReuseCost) and getattr(entry, "weight", None) is None
 
 
@@ -42,7 +42,7 @@ def restrict_entry(entry: Entry, kept: Container[Id]) -> Entry | None:
 
 
 def entries_among(problem: ProblemFields, kept: Container[Id]) -> dict[str, tuple[Entry, ...]]:
-    """Return all entries restricted to the buffers in `kept`, by field; entries with fewer than two are dropped."""
+    """Return all entries restricted to the buffers in `kept`, by field; entries left with one or none are omitted."""
     return {
         name: tuple(rest for entry in entries if (rest := restrict_entry(entry, kept)) is not None)
         for name, entries in entries_of(problem).items()

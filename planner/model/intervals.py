@@ -49,9 +49,9 @@ def handovers_of(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> tu
     """Return the suspicious handover times, which are empty unless they are frequent, and the number of birth times.
 
     A handover is a time t at which buffers are born although no older buffer is alive, and the last older buffer died
-    at t or t - 1. Handovers are rare, because an operation's inputs are alive together with its outputs. They are
-    frequent if inclusive ends are read as half-open: in about 110 problems from compilers, at most 2 of 153 birth times
-    are handovers; with inclusive ends, 1 in 20 up to all of them are, provided that the problem is sequential enough.
+    at t or t - 1. Handovers are rare, because an operation's inputs are alive together with its outputs. They become
+    frequent if inclusive ends are read as half-open. In about 110 problems from compilers, at most 2 of 153 birth times
+    are handovers. With inclusive ends, from 1 in 20 up to all of them are, if the problem is sequential enough.
     """
     order = np.argsort(start, kind="stable")
     born, dead = start[order], np.maximum.accumulate(end[order])
@@ -77,6 +77,7 @@ def is_time(value: object) -> bool:
 
 
 def _is_pair(value: object) -> bool:
+    """Return True for a list or tuple of two times."""
     return isinstance(value, (list, tuple)) and len(value) == 2 and all(map(is_time, value))
 
 

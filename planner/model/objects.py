@@ -34,8 +34,8 @@ class ObjectBuffer(Value):
     end: Time
 
     @model_validator(mode="after")
-    def _is_bytes_or_a_texture(self) -> "ObjectBuffer":
-        """Return the buffer; raises ValidationError unless it has a size or both sides, and ends after it starts."""
+    def _check_size_or_sides(self) -> "ObjectBuffer":
+        """Raise ValidationError unless the buffer has a size or both sides, and a lifetime; return the buffer."""
         breaks: list[Break] = []
         if (self.size is None) == (self.width is None) or (self.width is None) != (self.height is None):
             breaks.append((("size",), f"must be given, or else width and height, got size {self.size}"))
@@ -47,7 +47,7 @@ class ObjectBuffer(Value):
 
     @property
     def sides(self) -> tuple[int, int]:
-        """The width and height of a texture; for a buffer of bytes, its size and 1."""
+        """The width and height of a texture; for a buffer of bytes, the size in bytes and 1."""
         return (self.size or 0, 1) if self.width is None or self.height is None else (self.width, self.height)
 
 
@@ -74,13 +74,13 @@ class ObjectsProblem(Value):
 
     @model_validator(mode="before")
     @classmethod
-    def _lifetimes_become_half_open(cls, data: Any) -> Any:
+    def _convert_to_half_open(cls, data: Any) -> Any:
         """Return the fields with closed lifetimes converted to half-open ones."""
         return half_open(data) if isinstance(data, dict) and data.get("interval") == "closed" else data
 
     @model_validator(mode="after")
-    def _ids_are_unique(self) -> "ObjectsProblem":
-        """Return the problem; raises ValidationError if two buffers have the same id."""
+    def _check_unique_ids(self) -> "ObjectsProblem":
+        """Raise ValidationError if two buffers have the same id; return the problem."""
         breaks: list[Break] = []
         for first, i in repeated_positions([buffer.id for buffer in self.buffers]):
             rule = unique_rule(excerpt(self.buffers[i].id), f"at buffers[{first}]")
@@ -109,9 +109,13 @@ def objects_from_problem(problem: Problem) -> ObjectsProblem:
         root, distance = problem.roots.get(i, (i, 0))
         spans.setdefault(root, []).extend(table.intervals(i))
         if i in table.rules["relative"] or distance + int(table.size[i]) > int(table.size[root]):
-            raise ProblemError(f"buffers[{i}]: must not have a fixed distance to a buffer, which objects cannot keep")
+            raise ProblemError(
+                f"buffers[{i}]: must not have a fixed distance to another buffer, because objects have no offsets"
+            )
     if problem.conflicts or problem.may_share or problem.bank or problem.reuse:
-        raise ProblemError("conflicts, may_share, bank, reuse: must be empty: objects are shared by lifetimes alone")
+        raise ProblemError(
+            "conflicts, may_share, bank, reuse: must be empty, because only lifetimes limit the sharing of objects"
+        )
     step = max((pool.alignment for pool in problem.pools), default=1)
     rows = []
     for i, pairs in spans.items():
@@ -135,7 +139,7 @@ class SharedObject(Value):
 
     @property
     def amount(self) -> int:
-        """The size of an object: its bytes, or the texels of a texture."""
+        """The size of an object: its bytes or, for a texture, its number of texels."""
         return self.size if self.size is not None else (self.width or 0) * (self.height or 0)
 
 

@@ -1,6 +1,6 @@
-"""Validation of long lists and wide objects in parts, which stops once there are more errors than are shown.
+"""Validation of long lists and wide objects in parts; it stops once there are more errors than are shown.
 
-An error takes a kilobyte and some microseconds, but two bytes of a request body can cause one.
+A request body can contain an error in every two bytes, and each error takes a kilobyte and some microseconds.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _check_width(entries: Iterable[tuple[Any, Any]]) -> None:
 
 
 def drop_unknown_fields(value: Any, known: Mapping[str, FieldInfo]) -> Any:
-    """Return an object with only as many of its unknown fields as one error can show."""
+    """Return an object without most of its unknown fields: only as many are kept as one error can show."""
     if type(value) is not dict or len(value) <= _MOST_FIELDS:
         return value
     others = islice((name for name in value if name not in known), MAX_SHOWN + 1)

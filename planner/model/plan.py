@@ -329,7 +329,7 @@ class Plan(PlanValue):
         try:
             pandas = import_module("pandas")
         except ImportError as error:
-            raise OptionError("to_dataframe: needs pandas: pip install pandas; to_columns does without") from error
+            raise OptionError("to_dataframe: needs pandas (pip install pandas), unlike to_columns") from error
         return pandas.DataFrame(self.to_columns())
 
     def _repr_html_(self) -> str | None:
@@ -346,7 +346,7 @@ _DISPLAYS: "list[Callable[[Problem, object], str | None]]" = []
 
 
 def attach_problem(plan: P, problem: "Problem") -> P:
-    """Remember a plan's problem, so that `problem_of` finds it, and return the plan."""
+    """Store the problem of a plan, so that `problem_of` finds it, and return the plan."""
     if id(plan) not in _PROBLEMS:
         weakref.finalize(plan, _PROBLEMS.pop, id(plan), None).atexit = False
     _PROBLEMS[id(plan)] = problem
@@ -354,7 +354,7 @@ def attach_problem(plan: P, problem: "Problem") -> P:
 
 
 def show_with(display: "Callable[[Problem, object], str | None]") -> None:
-    """Set the function that renders a problem and its plan as HTML in notebooks."""
+    """Set the function that renders a problem and its plan as HTML in notebooks, or returns None if it cannot."""
     _DISPLAYS[:] = [display]
 
 

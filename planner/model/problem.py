@@ -73,8 +73,8 @@ class Problem(ProblemFields):
 
     @model_validator(mode="before")
     @classmethod
-    def _has_a_pool_and_half_open_lifetimes(cls, data: Any) -> Any:
-        """Return the fields with half-open lifetimes; an empty `pools` is dropped, so that the default pool applies."""
+    def _normalize_pools_and_lifetimes(cls, data: Any) -> Any:
+        """Return the fields with half-open lifetimes and without an empty `pools`, so that the default pool applies."""
         if not isinstance(data, Mapping):
             return data
         if "pools" in data and data["pools"] in ([], (), None):
@@ -82,7 +82,7 @@ class Problem(ProblemFields):
         return half_open(data) if data.get("interval") == "closed" else data
 
     def _check_parts(self) -> "Problem":
-        """Return the problem itself; raises ValidationError if its parts contradict each other."""
+        """Raise ValidationError if the fields of the problem contradict each other; return the problem."""
         named = (("buffers", "id", self.buffers.ids), ("pools", "name", [pool.name for pool in self.pools]))
         repeated: Iterator[Break] = (
             ((kind, i, key), unique_rule(excerpt(names[i]), f"at {kind}[{first}]"))
@@ -128,11 +128,11 @@ class Problem(ProblemFields):
             names = set(choices[int(self.buffers.pool_choice[i])] or self.pool_index)
             count = len(names.difference(self.buffers.rules["forbid_pools"].get(i, ())))
             if count > 1:
-                rule = f"must come with the only pool that its buffer allows, got {count} pools"
+                rule = f"must be given only if the buffer allows a single pool, got {count} pools"
                 yield ("buffers", i, "offset"), rule
 
     def _pools_at_one_address(self) -> Iterator[Break]:
-        """Yield a broken rule for each two pools of one device with common addresses that no reserved range covers."""
+        """Yield a broken rule for each two pools of one device whose unreserved addresses overlap."""
         spans = sorted(
             (pool.base_address, pool.base_address + (ADDRESS_SPACE if pool.size is None else pool.size), q)
             for q, pool in enumerate(self.pools)
@@ -169,9 +169,10 @@ def _has_address_0(pool: Pool) -> bool:
 
 
 def profile_of(problem: Problem, profile: Profile | None) -> Profile | None:
-    """Return the profile that applies to a problem: by default `balanced` for several pools and objective `peak`.
+    """Return the profile that applies to a problem.
 
-    It is None for a single pool, for which profiles do not differ, and by default for the other objectives.
+    It is None for a single pool, for which profiles do not differ. For several pools, the default is `balanced` with
+    the objective `peak`, and None with other objectives.
     """
     if len(problem.pools) < 2:
         return None
@@ -186,7 +187,8 @@ def replace_fields(problem: Problem, **fields: Any) -> Problem:
 def replace_profile(problem: Problem, profile: Profile | None) -> Problem:
     """Return the problem with a profile's objective: `peak` for `size`, `cost` for the others, unchanged for None.
 
-    If all pools have the same cost, moving a byte then costs 0 in the first pool, 1 in the second, and so on.
+    If the objective becomes `cost` and all pools have the same cost, the cost of moving one byte becomes 0 in the first
+    pool, 1 in the second, and so on.
     """
     if profile is None or (profile == "size" and problem.objective == "peak"):
         return problem

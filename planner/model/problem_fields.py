@@ -78,7 +78,7 @@ _PAIR = {"type": "array", "items": {"type": "string", "enum": ["peak", "cost"]},
 
 
 def _validated_objective(value: Any, _: ValidatorFunctionWrapHandler) -> Any:
-    """Return a valid objective; raises PydanticCustomError, with the most likely valid one, for any other value."""
+    """Return a valid objective; raises PydanticCustomError, with a suggestion, for any other value."""
     value = tuple_from_list(value)
     if value == PEAK_THEN_COST or (isinstance(value, str) and value in ("peak", "fit", "cost")):
         return value
@@ -204,7 +204,7 @@ class ProblemFields(Value):
         return {pool.name: i for i, pool in enumerate(self.pools)}
 
     def target(self, i: int) -> tuple[int, int]:
-        """Return the reference of `relative` buffer `i`: (a buffer that is not an alias, bytes above its start)."""
+        """Return the reference of the `relative` buffer `i`: (a buffer that is not an alias, bytes above its start)."""
         return target(self.buffers.rules["relative"][i], self.index, self.roots)
 
     def allowed_pools(self, i: int) -> tuple[int, ...]:
@@ -216,7 +216,7 @@ class ProblemFields(Value):
 
     @cached_property
     def roots(self) -> Mapping[int, tuple[int, int]]:
-        """For each alias, by position: (position of the outermost buffer that contains it, bytes from that start)."""
+        """For each alias, by position: (the outermost buffer that contains it, bytes above that buffer's start)."""
         roots: dict[int, tuple[int, int]] = {}
         for i in self.buffers.aliases:
             path = []
@@ -231,7 +231,7 @@ class ProblemFields(Value):
 
     @cached_property
     def rigid_leads(self) -> Mapping[int, tuple[int, int]]:
-        """For each buffer in a rigid group, by position: (the group's lowest buffer, bytes above that start)."""
+        """For each buffer in a rigid group, by position: (the group's lowest buffer, bytes above that one's start)."""
         return (
             rigid_groups(self.buffers.rules["relative"], self.index, self.roots)
             if self.buffers.rules["relative"]

@@ -111,6 +111,7 @@ class Value(WireValue):
     if not TYPE_CHECKING:  # type checkers must see pydantic's signatures instead, so hide these methods
 
         def __init__(self, /, *given: Any, **fields: Any) -> None:
+            """Validate the fields, which must be given by name; raise the class's `error` for broken rules."""
             if given:
                 kind, fields_of = type(self).__name__, type(self).model_fields.items()
                 needed = ", ".join(f"{name}=..." for name, field in fields_of if field.is_required())
@@ -122,6 +123,7 @@ class Value(WireValue):
                 self._validate_again(error, lambda fields: super(Value, self).__init__(**fields), fields)
 
         def __setattr__(self, name: str, value: Any) -> None:
+            """Raise the class's `error` for a field, because values are frozen; set any other attribute."""
             if name in type(self).model_fields:
                 way = "model_copy(update={...}) returns a changed copy"
                 raise self.error(f"{name}: must not be changed, as values are frozen: {way}")
@@ -148,7 +150,7 @@ class Value(WireValue):
 
     @classmethod
     def _validate_again(cls, error: ValidationError, validate: Callable[[Any], Any], value: Any) -> Any:
-        """Return the value, validated again with numpy integers converted to Python integers; raises an InputError."""
+        """Return the value, validated again with numpy integers as Python integers; raises the class's `error`."""
         if any(isinstance(fault["input"], np.integer) for fault in error.errors(include_url=False)):
             try:
                 return validate(_plain_integers(value))
@@ -160,6 +162,7 @@ class Value(WireValue):
         raise cls.error(*sentences(error, fields=names)) from error
 
     def __repr__(self) -> str:
+        """Return the class's name and the fields whose values differ from their defaults, in the form of a call."""
         fields = type(self).model_fields.items()
         values = {name: value for name, field in fields if (value := getattr(self, name)) != field.default}
         return f"{type(self).__name__}({', '.join(f'{name}={short_repr(value)}' for name, value in values.items())})"
@@ -203,8 +206,8 @@ class OffsetMod(Value):
     remainder: Bytes
 
     @model_validator(mode="after")
-    def _is_a_remainder(self) -> "OffsetMod":
-        """Return the rule; raises ValidationError if the remainder is not less than the modulus."""
+    def _check_remainder(self) -> "OffsetMod":
+        """Raise ValidationError unless the remainder is less than the modulus; return the rule."""
         if self.remainder >= self.modulus:
             raise_rules((("remainder",), f"must be less than modulus ({self.modulus}), got {self.remainder}"))
         return self
@@ -238,8 +241,8 @@ class Buffer(Value):
     forbid_pools: Annotated[tuple[Name, ...], WrapValidator(validate_in_parts)] = ()
 
     @model_validator(mode="after")
-    def _is_whole(self) -> "Buffer":
-        """Return the buffer; raises ValidationError if it breaks a rule that concerns this buffer alone."""
+    def _check_buffer_alone(self) -> "Buffer":
+        """Raise ValidationError if the buffer breaks a rule that concerns this buffer alone; return the buffer."""
         breaks = list(self._broken_rules())
         if breaks:
             raise_rules(*breaks)

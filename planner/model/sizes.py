@@ -57,7 +57,7 @@ Size = Annotated[Bytes, BeforeValidator(_parsed_bytes, json_schema_input_type=in
 
 
 def _size_hint(match: re.Match[str] | None, text: str) -> str:
-    """Return a hint at the size that was probably meant, such as with another unit; empty without a good guess."""
+    """Return a hint at the size that was probably meant, such as one with another unit; empty without a good guess."""
     if match is None:
         if number := byte_count_hint(text):
             return number
@@ -106,7 +106,7 @@ def set_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
 
 
 def _pool_fields(text: str, problem: Problem, count: int) -> tuple[str, dict[str, Any]]:
-    """Parse one of `count` texts `NAME=SIZE@ADDRESS` into a pool's name and fields; name and address are optional."""
+    """Parse a text `NAME=SIZE@ADDRESS`, one of `count`, into a pool's name and fields; only SIZE is required."""
     name, equals, rest = text.rpartition("=")
     size_text, at, address = rest.partition("@")
     name, size = named_size(f"{name}{equals}{size_text}", problem, count)
@@ -122,20 +122,18 @@ def _pool_fields(text: str, problem: Problem, count: int) -> tuple[str, dict[str
 
 
 def named_size(text: str, problem: Problem, count: int, option: str = "capacity") -> tuple[str, int | None]:
-    """Parse one of `count` texts `NAME=SIZE` into a pool's name and size; a size without a name is for the only pool.
+    """Parse a text `NAME=SIZE`, one of `count`, into a pool's name and size; the size is None for `unlimited`.
 
-    The size is None for `unlimited`. Raises OptionError.
+    A size without a name applies to the only pool. Raises OptionError.
     """
     name, equals, size = text.rpartition("=")
     if not equals:
         if count > 1 and len(problem.pools) == 1 and problem.pools != (Pool(),):
-            raise OptionError.from_rule(
-                option, f"must be given once for the one pool, got {excerpt(text)} among {count}"
-            )
+            raise OptionError.from_rule(option, f"must be given only once if there is one pool, got {count} values")
         if len(problem.pools) > 1 or count > 1:
             meant = f"{problem.pools[0].name}={text}" if len(problem.pools) > 1 else f"NAME={text}"
             raise OptionError.from_rule(
-                option, f"must name its pool if there are several, got {excerpt(text)} (did you mean {meant}?)"
+                option, f"must name a pool if there are several, got {excerpt(text)} (did you mean {meant}?)"
             )
         name = problem.pools[0].name
     elif not name:
@@ -150,7 +148,7 @@ _PART = r"(?a)([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(%?)"
 
 
 def share_of(text: str) -> float | None:
-    """Return the share, as a number, that a text such as 10% or 0.1 denotes; None for any other text."""
+    """Return the share that a text such as 10% or 0.1 denotes, as a number from 0; None for any other text."""
     match = re.fullmatch(_PART, text.strip())
     return None if match is None else float(match[1]) / (100 if match[2] else 1)
 
@@ -166,7 +164,7 @@ def rule_error(rule: str) -> PydanticCustomError:
 
 
 def _parsed_ratio(value: object) -> object:
-    """Return a limit such as +10% as a multiple (1.1) of the multiplications of layer-by-layer execution.
+    """Return the multiple that a limit such as +10% or 1.1 denotes, of the multiplications of layer-by-layer execution.
 
     Values other than texts are returned unchanged.
     """

@@ -33,12 +33,12 @@ def claims_without_placements(problem: Problem, plan: Plan) -> Iterator[Violatio
     for name, pairs in (("shared", plan.shared), ("bank_clashes", plan.bank_clashes), ("reused", plan.reused)):
         if pairs:
             yield false_claim(name, "empty where nothing is placed", pairs)
-    yield from _names_of_pools(problem, plan)
+    yield from _claims_of_pool_names(problem, plan)
     yield from claims_of_explanation(problem, plan)
 
 
 def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield a violation for each claim, including the status, that the placements contradict; None claims nothing."""
+    """Yield a violation for each claim of the plan, including its status, that contradicts the placements."""
     used = placed.pool_uses()
     peak = sum(used.values())
     if plan.status in ("infeasible", "unknown"):
@@ -98,9 +98,9 @@ def _claims_of_weights(plan: Plan, weighted: WeightedUse, used: dict[str, int]) 
 
 
 def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield a violation for each wrong list of shared or clashing pairs; the order of a list does not matter.
+    """Yield a violation for each wrong list of pairs that share an offset or touch a common bank.
 
-    An absent list claims nothing.
+    The order of a list does not matter, and an absent list claims nothing.
     """
     truths = {"shared": (plan.shared, pairs_that_share), "bank_clashes": (plan.bank_clashes, pairs_that_clash)}
     for name, (claim, truth) in truths.items():
@@ -111,9 +111,9 @@ def _claims_of_pairs(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Ite
 
 
 def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: float) -> Iterator[Violation]:
-    """Yield a violation unless the gap is value / bound - 1 of the first goal whose value exceeds its bound.
+    """Yield a violation unless the gap is value / bound - 1, for the first goal whose value exceeds its bound.
 
-    The gap between the peak and the sum of the bounds, which older versions wrote, is accepted as well.
+    Older versions wrote the gap between the peak and the sum of the pools' bounds, so this number is also accepted.
     """
     peak, bound = sum(used.values()), plan.lower_bound
     is_peak_alone = len(problem.pools) == 1 and plan.cost_lower_bound is None
@@ -152,7 +152,7 @@ def _goals_with_bounds(problem: Problem, plan: Plan, used: dict[str, int]) -> li
 
 def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iterator[Violation]:
     """Yield a violation for each false claim about pools: names, sizes, used bytes and bounds."""
-    yield from _names_of_pools(problem, plan)
+    yield from _claims_of_pool_names(problem, plan)
     for k, pool in enumerate(plan.pools):
         mine = used.get(pool.name)
         if mine is None:
@@ -167,7 +167,7 @@ def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iter
             yield false_claim(f"pools[{k}].lower_bound", f"{mine} where the status is optimal", pool.lower_bound)
 
 
-def _names_of_pools(problem: Problem, plan: Plan) -> Iterator[Violation]:
+def _claims_of_pool_names(problem: Problem, plan: Plan) -> Iterator[Violation]:
     """Yield a violation for each pool of a plan whose name or size differs from the problem's."""
     sizes = {pool.name: pool.size for pool in problem.pools}
     for first, k in repeated_positions([pool.name for pool in plan.pools]):
@@ -180,7 +180,7 @@ def _names_of_pools(problem: Problem, plan: Plan) -> Iterator[Violation]:
 
 
 def _total_cost(problem: Problem, placed: PlacedBuffers) -> float:
-    """Return a plan's cost: traffic times the cost of its pool, plus the prices of pairs that share bytes or a bank."""
+    """Return a plan's cost: traffic times the cost of its pool, plus the prices of pairs that share bytes or banks."""
     table = problem.buffers
     prices = np.array([pool.cost for pool in problem.pools])
     moved = np.where(table.traffic >= 0, table.traffic, table.size)
@@ -195,9 +195,10 @@ Times = list[tuple[int, int]]
 
 
 def costly_pairs(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id, Id], int]]:
-    """Return the `reuse` pairs that share bytes and are never alive together, with their costs, once per entry.
+    """Return the `reuse` pairs that incur their cost, with this cost: they share bytes and are never alive together.
 
-    A pair in explicit conflict costs nothing: if it shares bytes, that is reported as a violation of the conflict.
+    A pair in several entries is listed once for each. A pair in explicit conflict incurs no cost: if it shares bytes,
+    the verifier reports a violation of the conflict.
     """
     together = _sharing_pairs(problem, placed)
     times = _times_alive(problem, placed, {i for pair in together for i in pair})

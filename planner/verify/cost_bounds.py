@@ -34,16 +34,17 @@ _BEYOND = 1.001
 
 
 class CostRelaxation:
-    """The buffers of a problem with costs, as arrays for n buffers, p pools, r limited pools and m birth times.
+    """A problem with costs as arrays, for n buffers, p pools, r limited pools and m birth times (starts of lifetimes).
 
-    price: (p, n): the cost of each buffer in each pool, in units of 1 / `parts`.
-    allowed: (p, n): True where the buffer may be.
-    size: (n,): the bytes that each buffer occupies for itself.
-    pool, room: (r,): the position of each limited pool, and its bytes outside reserved ranges.
-    rows: (k, 3): a buffer, and the first and the exclusive last number of a range of birth times at which it is alive.
+    price: (p, n), the cost of each buffer in each pool, in units of 1 / `parts`.
+    allowed: (p, n), True where a buffer may be.
+    size: (n,), the bytes that a buffer does not share with other buffers.
+    pool, room: (r,), the position of each limited pool, and its bytes outside reserved ranges.
+    rows: (k, 3), a buffer, and the first and the exclusive last number of a range of birth times at which it is alive.
     """
 
     def __init__(self, problem: Problem) -> None:
+        """Compute the arrays of a problem: prices as integers, birth times, and the free bytes of limited pools."""
         table = problem.buffers
         costs = [Fraction(repr(float(pool.cost))) for pool in problem.pools]
         self.parts = lcm(*(cost.denominator for cost in costs))
@@ -66,7 +67,7 @@ class CostRelaxation:
                 self._alive_at[row].add(i)
 
     def bound(self, goal: float, is_over: Callable[[], bool]) -> Fraction:
-        """Return a lower bound on the cost of every plan; its search ends early above `goal`, or if time is over."""
+        """Return a lower bound on the cost of every plan; the search stops above `goal`, or if `is_over()` is true."""
         prices = np.where(self.allowed, self.price.astype(np.float64), np.inf)
         # Steps compare the excesses of several pools, so count bytes in parts of each pool's room.
         size, charge = self.size / self.room[:, None], np.zeros((len(self.room), self.n_births))
@@ -74,7 +75,7 @@ class CostRelaxation:
         target = max(goal * self.parts * _BEYOND, 1.0)
         for _ in range(_STEPS):
             total = prices.copy()
-            np.add.at(total, self.pool, self._charges(charge) * size)
+            np.add.at(total, self.pool, self._charges_by_buffer(charge) * size)
             home = total.argmin(axis=0)
             value = float(total.min(axis=0).sum() - charge.sum())
             stalled = 0 if value > best_value + 1e-7 * abs(best_value) else stalled + 1
@@ -85,7 +86,7 @@ class CostRelaxation:
             if stalled >= _PATIENCE:
                 charge, length, stalled, way = best, length * _SHORTER, 0, np.zeros_like(charge)
                 continue
-            excess = self._loads(np.where(home == self.pool[:, None], size, 0.0)) - 1.0
+            excess = self._loads_by_birth_time(np.where(home == self.pool[:, None], size, 0.0)) - 1.0
             excess[(charge <= 0) & (excess < 0)] = 0
             way = _KEPT * way + (1 - _KEPT) * excess
             if not (squares := float((way * way).sum())):
@@ -95,14 +96,17 @@ class CostRelaxation:
         charges = np.minimum(np.rint(best / self.room[:, None] * _PARTS), float(_LARGEST)).astype(np.int64)
         return self._exact_bound(charges, goal, is_over)
 
-    def _charges(self, charge: F64) -> F64:
-        """Return the sums (r, n) of the columns of `charge`, (r, m), for the birth times at which a buffer is alive."""
+    def _charges_by_buffer(self, charge: F64) -> F64:
+        """Return (r, n): for each limited pool and buffer, the sum of the charges at the birth times of the buffer.
+
+        The birth times of a buffer are those at which it is alive. `charge`, (r, m), has the charges.
+        """
         sums = np.concatenate((np.zeros((len(charge), 1)), np.cumsum(charge, axis=1)), axis=1)
         found = np.zeros((len(charge), self.price.shape[1]))
         np.add.at(found.T, self.rows[:, 0], (sums[:, self.rows[:, 2]] - sums[:, self.rows[:, 1]]).T)
         return found
 
-    def _loads(self, taken: F64) -> F64:
+    def _loads_by_birth_time(self, taken: F64) -> F64:
         """Return the sums (r, m) of the columns of `taken`, (r, n), of the buffers alive at each birth time."""
         change = np.zeros((self.n_births + 1, len(taken)))
         np.add.at(change, self.rows[:, 1], taken[:, self.rows[:, 0]].T)
@@ -110,7 +114,7 @@ class CostRelaxation:
         return np.asarray(np.cumsum(change, axis=0)[:-1].T)
 
     def _exact_bound(self, charge: I64, goal: float, is_over: Callable[[], bool]) -> Fraction:
-        """Return the lower bound on the cost that the integer charges `charge`, (r, m), prove; all arithmetic is exact.
+        """Return the lower bound on the cost that integer charges (r, m) prove; the arithmetic is exact.
 
         Charges count in units of 1 / (`parts` * _PARTS). The computation may end once the bound reaches `goal`.
         """
@@ -133,11 +137,12 @@ class CostRelaxation:
     def _bound_by_choices(self, charge: I64, above: I64, first: int, most: int, is_over: Callable[[], bool]) -> int:
         """Return a lower bound on the cost, at most about `most`, by listing choices of pools in order of birth times.
 
-        A choice assigns a pool to each buffer born so far. It costs at least `first`, plus the value in `above`, (p,
-        n), for each buffer and its pool, plus the charges of all room that stays free. Of choices that put all live
-        buffers into the same pools, only the cheapest is kept, and choices that cost `most` or more are dropped. If
-        there are too many choices, the most expensive ones are merged into one: it costs as much as the cheapest of
-        them, and its live buffers occupy nothing. If time is over, the bound holds for the birth times so far.
+        A choice assigns a pool to each buffer born so far. It costs at least the sum of three terms: `first`, the value
+        in `above`, (p, n), for each buffer and its pool, and the charges of all room that stays free. Of choices that
+        put all live buffers into the same pools, only the cheapest is kept. Choices that cost `most` or more are
+        dropped. If there are too many choices, the most expensive ones are merged into one, which costs as much as the
+        cheapest of them and whose live buffers occupy nothing. If time runs out, the bound covers only the birth times
+        examined so far.
         """
         begins, ends = _rows_of_buffers(self.rows, self.n_births)
         members, homes, value = list[int](), np.zeros((1, 0), dtype=np.uint8), np.array([first])
@@ -175,7 +180,7 @@ class CostRelaxation:
         return np.array([self.size[i] if i in alive else 0 for i in members], dtype=np.int64)
 
     def _smallest_possible_cost(self, value: Fraction) -> int:
-        """Return the least cost of a choice of pools that is at least `value`; both are in units of 1 / `parts`."""
+        """Return the smallest cost >= `value` that any choice of pools can have; both are in units of 1 / `parts`."""
         firsts, step = 0, 0
         for column, mine in zip(self.price.T, self.allowed.T, strict=True):
             own = column[mine].tolist()
@@ -185,7 +190,7 @@ class CostRelaxation:
 
 
 def _occupied_bytes(problem: Problem) -> I64:
-    """Return the bytes that each buffer occupies for itself: 0 for aliases and for buffers that may share bytes."""
+    """Return the bytes that each buffer surely does not share: 0 for aliases and for buffers that may share bytes."""
     table = problem.buffers
     tied = {problem.root_of(name) for pair in problem.may_share for name in pair} | set(problem.roots)
     tied |= {each for i in table.rules["relative"] for each in (i, problem.target(i)[0])}
@@ -207,9 +212,9 @@ def _crowded_births(start: I64, end: I64) -> I64:
 
 
 def _rows_of_buffers(rows: I64, n_births: int) -> tuple[list[list[int]], dict[int, int]]:
-    """Return, for each birth time, the buffers born then; and, by buffer, the number after its last birth time.
+    """Return, for each birth time, the buffers born then; and, for each buffer, the number after its last birth time.
 
-    A buffer's birth times are those at which it is alive, and it is born at the first of them.
+    `rows` has the birth times at which each buffer is alive; a buffer is born at the first of them.
     """
     begins, ends = [list[int]() for _ in range(n_births)], dict[int, int]()
     for i, low, high in rows.tolist():
@@ -230,7 +235,7 @@ def _cheapest_of_equals(homes: NDArray[np.uint8], value: I64) -> tuple[NDArray[n
 
 
 def _birth_ranges(problem: Problem, births: I64) -> Iterator[tuple[int, int, int]]:
-    """Yield (buffer, first, end): the birth times `births[first:end]` at which a buffer is alive, each once."""
+    """Yield (buffer, first, end): the disjoint ranges `births[first:end]` of birth times at which a buffer is alive."""
     first, table = problem.buffers.first.tolist(), problem.buffers
     for i in range(len(first) - 1):
         spans = zip(*(values[first[i] : first[i + 1]].tolist() for values in (table.start, table.end)), strict=True)
@@ -253,5 +258,5 @@ def _free_bytes(problem: Problem, q: int) -> int:
 
 
 def cost_bound(problem: Problem, goal: float, is_over: Callable[[], bool] = lambda: False) -> Fraction:
-    """Return a lower bound on the cost of every plan; after `is_over()`, the best bound so far."""
+    """Return a lower bound on the cost of every plan; the search ends above `goal`, or if `is_over()` is true."""
     return CostRelaxation(problem).bound(goal, is_over)

@@ -71,7 +71,7 @@ class _Lives(NamedTuple):
 
 
 def _mean_overlap_count(start: Numbers, end: Numbers) -> float:
-    """Return the mean number of ranges that contain a point between the first start and the last end."""
+    """Return the mean number of overlapping ranges at a point between the first start and the last end."""
     if len(start) == 0:
         return 0.0
     return float((end.astype(np.float64) - start).sum()) / (int(end.max()) - int(start.min()))
@@ -122,6 +122,7 @@ class _Layer:
     """
 
     def __init__(self, low: list[int], high: list[int]) -> None:
+        """Start with an empty layer; `low` and `high` have the start and end offset of every buffer."""
         self.low, self.high = low, high
         self.lows: list[int] = []
         self.apart: list[int] = []
@@ -146,13 +147,14 @@ class _Layer:
 
 
 class _LiveBuffers:
-    """The live buffers of one pool, each in the first layer where it shares no bytes with another buffer.
+    """The live buffers of one pool, in layers of buffers that share no bytes with each other.
 
-    In a valid plan, one layer holds all buffers, except members of rigid groups and `may_share` pairs, which may share
-    bytes.
+    Each buffer is in the first layer where it fits. In a valid plan, one layer holds all buffers, except members of
+    rigid groups and `may_share` pairs, which may share bytes.
     """
 
     def __init__(self, low: list[int], high: list[int]) -> None:
+        """Start without buffers; `low` and `high` have the start and end offset of every buffer."""
         self.low, self.high = low, high
         self.layers: list[_Layer] = []
         self.layer_of: dict[int, _Layer] = {}
@@ -180,6 +182,7 @@ class _SharingRights:
     """The pairs of buffers that may share bytes although both are alive."""
 
     def __init__(self, problem: Problem, placed: PlacedBuffers) -> None:
+        """Resolve the `may_share` pairs to root buffers, because an alias has the rights of its root buffer."""
         self.placed = placed
         self.pairs = {frozenset(placed.root_of(name) for name in pair) for pair in problem.may_share}
 

@@ -1,7 +1,8 @@
-"""The causes of a peak's growth: the buffers alive at the new peak, compared with the old problem.
+"""The causes of a peak's growth, found by comparing the buffers alive at the new peak with the old problem.
 
-Times of two problems are not comparable, because one additional operation shifts all later times, but buffers are, by
-their ids. The new peak is therefore compared with the old problem's time at which most of the same buffers were alive.
+Times of two problems are not comparable, because one additional operation shifts all later times. Buffers are
+comparable by their ids. The new peak is therefore compared with the old problem's time at which most of the same
+buffers were alive.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ class LiveSet:
 
 @dataclass(frozen=True)
 class PeakGrowth:
-    """The live set at the new peak, the live bytes at the corresponding old time, and the causes of the difference.
+    """The growth of a pool's peak: the live set at the new peak, the live bytes at a similar old time, and the causes.
 
-    The bytes of all `causes`, listed by decreasing bytes, add up to the difference.
+    The bytes of all `causes`, listed by decreasing bytes, add up to the difference of the live bytes.
     """
 
     now: LiveSet
@@ -99,7 +100,7 @@ class Occupancy:
         return sum(end - start for start, end in self.alive[name])
 
     def _live_bytes_by_time(self, names: Collection[Id]) -> dict[int, int]:
-        """Return the live bytes of the named buffers at every time at which a lifetime starts or ends, by time."""
+        """Return the live bytes of the named buffers at every start and end of a lifetime, keyed by time."""
         change: defaultdict[int, int] = defaultdict(int)
         for name, spans in self.alive.items():
             size = self.sizes[name] if name in names else 0
@@ -128,7 +129,7 @@ def occupancies(problem: Problem, plan: Plan) -> dict[str, Occupancy]:
 
 
 def peak_growth(now: Occupancy, then: Occupancy, elsewhere: Mapping[Id, int]) -> PeakGrowth:
-    """Return the growth of a pool's peak; `elsewhere` has the old sizes of buffers that were in other pools."""
+    """Return the growth of a pool's peak; `elsewhere` has the old sizes of buffers that were in other pools then."""
     peak = now.live_set
     time = then.similar_time(now, peak.buffers)
     before = frozenset(then.buffers_at(time))
@@ -152,7 +153,10 @@ def growths(now: Mapping[str, Occupancy], then: Mapping[str, Occupancy]) -> dict
 
 
 def _growth_cause(name: Id, now: Occupancy, then: Occupancy, was_there: bool, elsewhere: Mapping[Id, int]) -> Cause:
-    """Return the cause by which a buffer that is alive at the new peak contributes to the growth."""
+    """Return why a buffer alive at the new peak adds to the growth: it is new, larger, longer-lived, or moved here.
+
+    `was_there` is true if it was alive at the compared old time.
+    """
     size = now.sizes[name]
     if was_there:
         more = size - then.sizes[name]

@@ -69,7 +69,10 @@ class PlacedBuffers:
         return _followed_links(len(self.problem.buffers), self._positions_of(self.problem.buffers.aliases))
 
     def required_and_actual(self, i: int, j: int, distance: int) -> tuple[str, str] | None:
-        """Return, as texts, where buffer `i` must be (`distance` above `j`) and where it is; None if it is there."""
+        """Return two texts, the required place of buffer `i` and its actual place; None if they are equal.
+
+        The required place is `distance` bytes above the start of buffer `j`, in the same pool.
+        """
         if self.pool[i] < 0 or self.pool[j] < 0:
             return None
         wanted = int(self.offset[j]) + distance
@@ -84,7 +87,7 @@ class PlacedBuffers:
 
     @cached_property
     def group(self) -> tuple[I64, I64]:
-        """Two arrays: each buffer's rigid group, and its bytes above the group's reference point."""
+        """Two arrays: for each buffer, its rigid group, and its distance in bytes above the group's reference point."""
         root, above = self.root_distances
         named = self._positions_of(self.problem.buffers.rules["relative"])
         # A distance beyond int64 fits into no pool, so capping the distance changes no verdict.
@@ -101,14 +104,14 @@ class PlacedBuffers:
         return self.root[np.repeat(np.arange(len(table)), np.diff(table.first))]
 
     def _positions_of(self, ties: Mapping[int, tuple[int | str, int]]) -> dict[int, tuple[int, int]]:
-        """Return ties (id of another buffer, distance) with the id replaced by the buffer's position."""
+        """Return the ties (id of a buffer, distance) with each id replaced by the buffer's position."""
         return {i: (self.row[name], distance) for i, (name, distance) in ties.items()}
 
 
 def _followed_links(n: int, ties: Mapping[int, tuple[int, int]]) -> tuple[I64, I64]:
-    """Follow each buffer's chain of links (buffer, distance); return the ends of the chains and the total distances.
+    """Follow each buffer's chain of links (next buffer, distance); return the last buffer and the total distance.
 
-    All chains are followed together, and each step doubles the length that has been followed.
+    All chains are followed together. Each step doubles the followed length.
     """
     at, distance = np.arange(n), np.zeros(n, dtype=np.int64)
     if ties:

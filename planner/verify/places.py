@@ -92,7 +92,7 @@ def _comparable_pairs(
 ) -> tuple[I64, npt.NDArray[np.bool_], I64] | None:
     """Return three arrays: pairs that must be disjoint, a mask of those that may share an offset, and bank pairs.
 
-    The buffers of a bank pair must not touch a common bank. Each pair (i, j) is listed in both orders. The result is
+    A bank pair is a pair that must not touch a common bank. Each pair (i, j) is listed in both orders. The result is
     None if there are more than `most` pairs.
     """
     table, n = problem.buffers, len(problem.buffers)
@@ -136,13 +136,13 @@ def _unordered_pair_keys(i: I64, j: I64, n: int) -> I64:
 
 
 def _pair_keys(problem: Problem, placed: PlacedBuffers, names: Any) -> I64:
-    """Return the pair numbers of those named pairs whose buffers are in one pool and both have bytes."""
+    """Return the pair keys of those named pairs of different buffers that are in one pool and have bytes."""
     pairs = _pairs_in_one_pool(problem, placed, names)
     return _unordered_pair_keys(pairs[:, 0], pairs[:, 1], len(problem.buffers))
 
 
 def _pairs_in_one_pool(problem: Problem, placed: PlacedBuffers, names: Any) -> I64:
-    """Return the root buffers of those named pairs that are in one pool and both have bytes, (k, 2)."""
+    """Return (k, 2): the root buffers of those named pairs whose roots differ, are in one pool, and have bytes."""
     row, size = placed.row, problem.buffers.size
     pairs = placed.root[np.array([[row[a], row[b]] for a, b in names], dtype=np.int64).reshape(-1, 2)]
     pool = placed.pool[pairs]
@@ -151,9 +151,9 @@ def _pairs_in_one_pool(problem: Problem, placed: PlacedBuffers, names: Any) -> I
 
 
 def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I64, I64, I64]:
-    """Return, for each root buffer: the buffer below, the free bytes between both, and the next buffer above.
+    """Return, for each root buffer: the buffer below it, the free bytes between both, and the next buffer above it.
 
-    The buffer below is ON_RESERVED if a reserved range supports the buffer, and ABSENT at the bottom of the pool.
+    If a reserved range supports the buffer, the buffer below is ON_RESERVED; at the bottom of the pool, it is ABSENT.
     """
     n, end = len(problem.buffers), placed.end.astype(np.int64)
     under, over, top = np.full(n, ABSENT), np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
@@ -222,7 +222,7 @@ def _lowest_free_offset(grid: Congruence, border: Border, ranges: list[tuple[int
 
 
 def _fixed_mask(problem: Problem, placed: PlacedBuffers) -> npt.NDArray[np.bool_]:
-    """Return True for each root buffer that is pinned (perhaps by an alias) or tied by a fixed distance."""
+    """Return True for each root buffer that cannot move: it or an alias is pinned, or it is in a rigid group."""
     table = problem.buffers
     fixed = np.zeros(len(table), dtype=np.bool_)
     fixed[placed.root[np.flatnonzero(table.offset != ABSENT)]] = True

@@ -74,7 +74,7 @@ def claims_of_explanation(problem: Problem, plan: Plan) -> Iterator[Violation]:
 def _false_witnesses(
     problem: Problem, kind: ProofKind, time: int | None, placed: PlacedBuffers, named: I64, claim: str
 ) -> Iterator[Violation]:
-    """Yield a violation for each fault of a bound's witness, such as buffers that need not be disjoint."""
+    """Yield a violation for each fault in the witness of a bound, such as buffers that may share bytes."""
     ids, names = problem.buffers.ids, [problem.buffers.ids[i] for i in named.tolist()]
     if kind == "capacity":
         yield false_claim(f"{claim}.kind", "that of a bound", kind)
@@ -122,7 +122,7 @@ def _unseparated_pair(problem: Problem, placed: PlacedBuffers, named: I64) -> tu
 
 
 def _min_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: I64) -> int:
-    """Return a lower bound in bytes on the end of the only pool, which contains all buffers that a proof names."""
+    """Return a lower bound, in bytes, on the end of the only pool, from the disjoint buffers that a proof names."""
     size = problem.buffers.size
     if kind == "pinned":
         return _pinned_offsets(problem, placed, int(named[0]))[0] + int(size[named[0]])
@@ -219,7 +219,10 @@ def _congruences(problem: Problem, placed: PlacedBuffers, named: I64) -> set[Con
 
 
 def rules_of(problem: Problem, placed: PlacedBuffers, named: I64) -> dict[int, list[Congruence]]:
-    """Return, for each named buffer, all congruences of its offset, including those of buffers at a fixed distance."""
+    """Return all congruences (modulus, remainder) that the offset of each named buffer must obey.
+
+    The congruences of buffers at a fixed distance are included, shifted by this distance.
+    """
     table, (group, above) = problem.buffers, placed.group
     of_group = {int(group[i]): int(i) for i in named}
     rules: dict[int, list[Congruence]] = {int(i): [] for i in named}
@@ -234,7 +237,7 @@ def rules_of(problem: Problem, placed: PlacedBuffers, named: I64) -> dict[int, l
 
 
 def congruence(rules: Iterable[Congruence]) -> Congruence:
-    """Return the single congruence that is equivalent to several ones, which must not contradict each other."""
+    """Return the single congruence (modulus, remainder) equivalent to several ones, which must be consistent."""
     step, rest = 1, 0
     for modulus, remainder in rules:
         shared = gcd(step, modulus)
@@ -252,7 +255,7 @@ def _pinned_offsets(problem: Problem, placed: PlacedBuffers, i: int) -> list[int
 
 
 def _lowest_offset(problem: Problem, placed: PlacedBuffers, i: int) -> int:
-    """Return the lowest legal offset of buffer `i` at which no buffer at a fixed distance starts below 0."""
+    """Return the lowest legal offset of buffer `i`; no buffer at a fixed distance may then start below 0."""
     group, above = placed.group
     lowest = int(above[i]) - int(above[group == group[i]].min())
     step, rest = congruence(rules_of(problem, placed, np.array([i]))[i])

@@ -7,7 +7,7 @@ from memplan.planner.model.objects import ObjectsProblem, SharedObject, pools_pl
 
 
 def violations(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> Iterator[str]:
-    """Yield a sentence for each fault of shared objects: of the corresponding plan, of sides, and of kinds."""
+    """Yield a sentence for each fault of shared objects: a broken rule of the equivalent plan, of sides or kinds."""
     from memplan.planner.verify.verifier import verify
 
     yield from (each.message for each in verify(*pools_plan(problem, objects)))

@@ -20,7 +20,7 @@ PairRule = Callable[[Problem, PlacedBuffers], Iterator[Violation]]
 
 
 def relatives_lie_where_they_must(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield a violation for each `relative` buffer that is not at its required distance from the reference buffer."""
+    """Yield a violation for each `relative` buffer that is not at the required distance from its reference buffer."""
     ids = problem.buffers.ids
     for i, (name, distance) in problem.buffers.rules["relative"].items():
         if rule := placed.required_and_actual(i, placed.row[name], distance):
@@ -61,7 +61,7 @@ KEPT_FREE: Mapping[str, Callable[[Problem], Iterable[tuple[Id, Id, int]]]] = {}
 def pairs_kept_clear(
     problem: Problem, placed: PlacedBuffers, fields: Iterable[str] = KEPT_FREE
 ) -> Iterator[tuple[Id, Id, int, int, int]]:
-    """Yield (id, id, root, root, bytes) for each clearance between two non-empty buffers; roots are positions."""
+    """Yield (id, id, root, root, bytes): the bytes to keep free between two non-empty buffers with these roots."""
     for field in fields:
         for a, b, free in KEPT_FREE[field](problem):
             i, j = placed.root_of(a), placed.root_of(b)

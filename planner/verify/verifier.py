@@ -58,7 +58,7 @@ def verify(problem: Problem, plan: Plan) -> tuple[Violation, ...]:
 
 
 def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterator[Violation]:
-    """Yield the violations of each further plan, a wrong `distance` between plans, and wrong bounds on their costs.
+    """Yield the violations of all further plans, of the claimed `distance` between plans, and of their cost bounds.
 
     Plans are listed by cost, so the cost bound of a plan must hold for all later plans.
     """
@@ -78,7 +78,7 @@ def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterat
 
 
 def _costly_pairs(problem: Problem, plan: Plan) -> set[frozenset[int]]:
-    """Return the pairs, as positions of roots, that incur a cost in a plan; a weight of 0 costs nothing."""
+    """Return the pairs of root buffers, as positions, that a plan lists with a cost above 0."""
     weighted = (use.buffers for use in problem.bank if use.weight)
     may_pay = {frozenset(pair) for ids in weighted for pair in combinations(map(problem.root_of, ids), 2)}
     clashes = {frozenset(map(problem.root_of, pair)) for pair in plan.bank_clashes}
@@ -174,7 +174,7 @@ FIELD_RULES: Mapping[str, tuple[str, Callable[[Any, int, int, Pool], str | None]
 def _pool_rule_breaks(
     problem: Problem, pool: Pool, here: I64, placed: PlacedBuffers
 ) -> Iterator[tuple[str, npt.NDArray[np.bool_], str]]:
-    """Yield (name of a rule, mask of the buffers `here` that break it, sentence) for each rule of a pool."""
+    """Yield (name of a rule, mask of the buffers `here` that break it, sentence) for each rule on offsets in a pool."""
     table = problem.buffers
     offset, end = placed.offset[here], placed.end[here]
     if len(table.pool_choices) > 1:

@@ -1,4 +1,4 @@
-"""Violations, by which the verifier reports broken rules; each check defines the name of its rule."""
+"""Violations: broken rules that the verifier reports, each with the rule's name, which its check defines."""
 
 from dataclasses import dataclass
 

@@ -82,13 +82,13 @@ def certify(
 def certify_plan(
     problem: Problem, plan: Plan, file: str, time_limit_s: float, cancelled: threading.Event
 ) -> tuple[Plan, Certificate]:
-    """Return the plan with a reference to its certificate in `file`, and the certificate; empty if unproved."""
+    """Return the plan with a reference to the certificate in `file`, and the certificate; both empty if unproved."""
     certificate = certificate_of(problem, plan, time_limit_s=time_limit_s, cancelled=cancelled)
     return add_certificate(plan, certificate, file if certificate.text else None), certificate
 
 
 def veripb_files(problem: Problem, found: CertificateAnswer) -> tuple[str, str]:
-    """Return a certified claim as (OPB formula, VeriPB proof); raises OptionError if it cannot be translated."""
+    """Return (OPB formula, VeriPB proof) of a certified claim; raises OptionError if the proof has no translation."""
     try:
         formula, proof = _VERIPB.translate(write_problem(problem).decode(), found.text, found.buffers)
     except _VERIPB.NotCoveredError as error:

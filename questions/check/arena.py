@@ -54,15 +54,15 @@ class RuntimeArena(Answer):
 
 
 def failure_of_kernels(arena: RuntimeArena) -> list[Failure]:
-    """Return a failure if a model uses several pools and has kernels whose memory is unknown; else an empty list."""
-    message = f"of several pools, none holds {arena.runtime}'s arena alone; {_unknown_sentence(arena)}"
+    """Return a failure if some kernels' memory is unknown, for a model that uses several pools; else an empty list."""
+    message = f"no single pool holds the arena of {arena.runtime}; {_unknown_sentence(arena)}"
     return [Failure(rule="unknown-arena", pool=None, message=message)] if arena.unknown else []
 
 
 def _unknown_sentence(arena: RuntimeArena) -> str:
-    """Return a sentence about the operators whose memory is unknown, with the flags that would state it."""
+    """Return a sentence about the operators whose memory is unknown, with the flags that state this memory."""
     way = scratch_flags(arena.unknown, "SIZE")
-    return f"what kernels of {', '.join(arena.unknown)} ask for and keep is not known{way and f': {way} says it'}"
+    return f"the memory of the kernels of {', '.join(arena.unknown)} is unknown{way and f': state it with {way}'}"
 
 
 def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failure]:
@@ -91,7 +91,7 @@ def _read_arena(value: Any) -> RuntimeArena:
 
 
 def _arena_of_program(program: ImportedProblem, head: int, flash: int) -> RuntimeArena:
-    """Return the memory of an ExecuTorch program on a processor; each of its three parts is rounded up by itself."""
+    """Return the memory of an ExecuTorch program on a processor; each of its three parts is aligned separately."""
     parts = (head, program.kept, program.beside)
     return RuntimeArena(
         runtime="ExecuTorch",
@@ -117,8 +117,8 @@ def _arena_of_file(reader: Reader, values: InputValues) -> RuntimeArena | None:
     if imported is None or "plan" in values or (rules := rules_of(reader.data)) is None:
         return None
     if reader.options.dims:
-        what = "TFLite Micro's arena is not counted: the file keeps the sizes that it has"
-        reader.warnings.append(Finding("unknown-arena", f"{what}; export it with those of --dim"))
+        what = "TFLite Micro's arena is unknown, because --dim does not change the sizes in the file"
+        reader.warnings.append(Finding("unknown-arena", f"{what}; export the model with these sizes"))
         return None
     with suppress(InputError):
         return RuntimeArena.from_fields(rules.arena_of(reader.data, reader.options))

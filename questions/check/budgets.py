@@ -77,10 +77,10 @@ def limit_pools(problem: Problem, budgets: Mapping[str, int]) -> Problem:
 
 
 class PlanOne(Protocol):
-    """The type of a function that plans a problem within a share (0 to 1) of the remaining time."""
+    """A function that plans a problem within a share (0 to 1) of the remaining time."""
 
     def __call__(self, problem: Problem, /, *, share: float) -> Plan:
-        """Return a plan of the problem, made in this share of the remaining time."""
+        """Return a plan of the problem, made within the given share (0 to 1) of the remaining time."""
 
 
 def plan_within(problem: Problem, budgets: Mapping[str, int], plan_one: PlanOne) -> Plan:
@@ -104,7 +104,7 @@ def _is_over(plan: Plan, budgets: Mapping[str, int]) -> bool:
 
 
 def _plan_for_problem(plan: Plan, problem: Problem) -> Plan:
-    """Return a plan for smaller pools as a plan of the problem, without claims that hold only in those pools."""
+    """Return a plan for smaller pools as a plan of the problem, without the claims that its pools do not justify."""
     pools = tuple(
         use.model_copy(update={"size": pool.size, "lower_bound": None})
         for use, pool in zip(plan.pools, problem.pools, strict=True)

@@ -109,7 +109,7 @@ def check(
     if problem is not None:
         problem, budgets = read_budgets(options.budgets, problem)
     elif options.budgets or plan is None:
-        raise OptionError(f"problem: is required for {'budgets' if options.budgets else 'making a plan'}")
+        raise OptionError(f"problem: must be given if there {'are budgets' if options.budgets else 'is no plan'}")
     if baseline is None and baseline_problem is not None:
         way = "give both, or leave it out"
         raise OptionError.from_rule("baseline-problem", "must be given only with ", Option("baseline"), way=way)
@@ -152,7 +152,7 @@ def check(
 
 
 def _make_plan(problem: Problem, budgets: Mapping[str, int], chosen: PlanOptions, making: Control) -> Plan:
-    """Return a plan within the budgets, made without reporting progress."""
+    """Return a plan that meets the budgets if one is found, without progress reports from the search."""
     quiet = replace(making, report=ignore_report, note=None)
 
     def plan_in_share(problem: Problem, /, *, share: float) -> Plan:
@@ -163,7 +163,7 @@ def _make_plan(problem: Problem, budgets: Mapping[str, int], chosen: PlanOptions
 
 
 def _checked_baseline(found: Baseline, now: Problem | None, options: CheckOptions) -> Baseline:
-    """Return the baseline, checked against the current problem unless its differences were requested."""
+    """Return the baseline, validated unless differences were requested; raises OptionError if it shares no pool."""
     names = [] if now is None else [pool.name for pool in now.pools]
     if names and found.used and found.used.keys().isdisjoint(names):
         rule = f"must use a pool of the problem ({', '.join(names)}), got {', '.join(found.used)}"
@@ -188,7 +188,7 @@ def check_plan(
     baseline: Baseline | None,
     tolerance: Tolerance,
 ) -> Check:
-    """Return the check of a plan, assumed to be valid, against budgets and a baseline."""
+    """Return the result of checking a plan against budgets and a baseline; the plan is assumed to be valid."""
     pools: tuple[CheckedPool, ...] = ()
     failures: list[Failure] = []
     changes = None
@@ -278,7 +278,7 @@ _BEFORE = {"placements": [row | {"offset": 64 - row["offset"]} for row in EXAMPL
 
 
 def _refutation(values: InputValues, answer: Check) -> str | None:
-    """Return how the answer's plan violates the problem with the pools of the budgets; None if the plan is valid."""
+    """Return the first violation of the answer's plan, with budgets as pool sizes; None if the plan is valid."""
     problem = values.get("problem")
     pooled = read_budgets(values["options"].budgets, problem)[0] if isinstance(problem, Problem) else None
     return plan_refuted({**values, "problem": pooled}, answer)

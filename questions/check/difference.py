@@ -1,4 +1,4 @@
-"""The difference between two plans: buffers added, removed, changed and moved (with reasons), and peak growth."""
+"""The difference between two plans: buffers added, removed, changed or moved (with reasons), and peak growth."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_LINES = 50
 """The maximum number of moves listed as text; JSON lists all moves."""
 _MOST_CAUSES = 1000
 """The maximum number of causes listed for a pool's growth; the bytes of all further causes are summed up."""
-_NOT_REACHED = "the time was over before its old place was looked at"
+_NOT_REACHED = "the time was over before its old place was examined"
 Lifetimes = tuple[tuple[int, int], ...]
 Value = TypeVar("Value")
 
@@ -147,7 +147,7 @@ def _known_peak(plan: Plan, used: Mapping[str, int]) -> int | None:
 
 
 def _pool_uses(plan: Plan, problem: Problem | None) -> dict[str, int]:
-    """Return the bytes used by pool, computed from the placements, or as the plan claims if sizes are unknown."""
+    """Return the bytes used in each pool, from the placements, or from the plan's claims if sizes are unknown."""
     if problem is None or not len(plan.placements):
         return {pool.name: pool.used for pool in plan.pools if pool.used is not None}
     return PlacedBuffers.from_placements(problem, plan.placements).pool_uses()
@@ -162,7 +162,7 @@ def _can_move(problem: Problem | None, name: Id) -> bool:
 
 
 def _changed_values(old: Problem, new: Problem, of: Callable[[Problem, int], Value]) -> Iterator[dict[str, Any]]:
-    """Yield the id, old value and new value of each buffer in both problems whose value `of` changed."""
+    """Yield a row (id, `before`, `after`) for each buffer of both problems whose value `of` changed."""
     for i, name in enumerate(new.buffers.ids):
         j = old.index.get(name)
         if j is not None and (before := of(old, j)) != (after := of(new, i)):
@@ -170,10 +170,12 @@ def _changed_values(old: Problem, new: Problem, of: Callable[[Problem, int], Val
 
 
 def _size_of(problem: Problem, i: int) -> int:
+    """Return the size of buffer `i` in bytes."""
     return int(problem.buffers.size[i])
 
 
 def _lifetimes_of(problem: Problem, i: int) -> Lifetimes:
+    """Return the half-open lifetimes of buffer `i`."""
     return tuple(problem.buffers.intervals(i))
 
 
@@ -257,4 +259,5 @@ def lines_of_difference(found: Difference) -> Iterator[str]:
 
 
 def _intervals_text(intervals: tuple[tuple[int, int], ...]) -> str:
+    """Return half-open intervals as text, such as `0:4, 6:9`; `none` if there are none."""
     return ", ".join(f"{start}:{end}" for start, end in intervals) or "none"

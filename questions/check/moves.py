@@ -23,7 +23,7 @@ uses; `free`, the old place is free; `unknown`, the problem is unknown."""
 
 
 def _time_envelopes(problem: Problem) -> tuple[I64, I64]:
-    """Return, as arrays (n,), the first start and the last end of each buffer together with its aliases.
+    """Return two arrays (n,): the first start and the last end of each buffer together with its aliases.
 
     Both are unbounded for a buffer without lifetimes and for a buffer named in `conflicts`.
     """
@@ -43,6 +43,7 @@ class MoveReasons:
     """Explains moves: for each buffer, why the new plan does not keep its old pool and offset."""
 
     def __init__(self, problem: Problem, old: Plan, after: PlacementTable) -> None:
+        """Compute the old places, and arrays of the new placements for quick searches of overlapping buffers."""
         self.problem = problem
         self.old: OldPlaces = old_places(problem, old)
         self.now = PlacedBuffers.from_placements(problem, after)
@@ -79,9 +80,9 @@ class MoveReasons:
         return "free", "its old place is free"
 
     def _occupant(self, i: int, q: int, offset: int) -> Id | None:
-        """Return the buffer that now has bytes of buffer `i`'s old place while both are alive, or despite a conflict.
+        """Return the buffer that now collides with buffer `i` at its old place, at the earliest time; None if none.
 
-        Of several such buffers, it is the one that collides first; None if there is none.
+        Buffers collide if they may not share bytes: both are alive at one time, or they conflict explicitly.
         """
         high = offset + int(self.problem.buffers.size[i])
         is_near = (self.pool == q) & (self.low < high) & (self.high > offset)
@@ -97,7 +98,7 @@ class MoveReasons:
         return self.problem.buffers.ids[min(met)[1]] if met else None
 
     def _rule_message(self, i: int, q: int, offset: int) -> str | None:
-        """Return the violation message if buffer `i` at its old place would break a pair rule; None if it would not."""
+        """Return the message of the pair rule that buffer `i` would break at its old place; None if there is none."""
         pool, offsets = self.now.pool.copy(), self.now.offset.copy()
         pool[i], offsets[i] = q, offset
         there, name = PlacedBuffers(self.problem, pool, offsets), self.problem.buffers.ids[i]
@@ -114,5 +115,6 @@ class MoveReasons:
         return [int(begins[begins < is_over].min())] if (begins < is_over).any() else []
 
     def _lifetimes_of(self, i: int) -> tuple[I64, I64]:
+        """Return the start and end times of buffer `i`'s lifetimes, including its aliases."""
         rows = self.lives[self.first[i] : self.first[i + 1]]
         return self.problem.buffers.start[rows], self.problem.buffers.end[rows]

@@ -140,4 +140,5 @@ def cause_text(cause: Cause) -> str:
 
 
 def _list_text(named: list[str], count: int) -> str:
+    """Return the phrases joined by commas, with the number of further buffers if `count` is larger."""
     return ", ".join(named) + (f", and {count_text(count - len(named), 'other')}" if count > len(named) else "")

@@ -1,1 +1,1 @@
-"""The question `explain`: why a problem does not fit or what determines its peak, and which changes would help."""
+"""The question `explain`: why a problem does not fit its pools, or what decides its peak, and what would help."""

@@ -1,4 +1,4 @@
-"""The question `explain`: why a problem does not fit or what determines its peak, and which changes would help."""
+"""The function of the question `explain`: the reason why a problem does not fit, repairs, and what-if studies."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _answer_from_plan(problem: Problem, plan: Plan, explanation: Explanation | N
 
 
 def _timed_plan(problem: Problem, options: ExplainOptions, running: Control, kept_s: float, **more: Any) -> Plan:
-    """Return the plan that a solve finds in the remaining time, except the last `kept_s` seconds."""
+    """Return the plan of a solve in the remaining time; the last `kept_s` seconds of it are left for later steps."""
     limit_s, control = max(0.02, running.remaining_s - kept_s), running.solve_control(keeping_s=kept_s)
     return solve(problem, time_limit_s=limit_s, deterministic=options.deterministic, control=control, **more)
 
@@ -149,7 +149,9 @@ def _problem_to_fit(problem: Problem | None, graph: OperationGraph | None, capac
     """Return the given problem, or the problem of a graph in one pool of `capacity` bytes; raises InputError."""
     if problem is not None:
         if capacity is not None:
-            raise InputError("capacity: must be given only with a graph: a problem contains the sizes of its pools")
+            raise InputError(
+                "capacity: must be given only with a graph, because a problem contains the sizes of its pools"
+            )
         return problem
     if graph is None:
         raise InputError("problem or graph: one of them is required, got neither")

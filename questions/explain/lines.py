@@ -30,7 +30,7 @@ def lines_of_reason(reason: Explanation) -> Iterator[str]:
 
 
 def lines_of_repairs(found: Repairs) -> Iterator[str]:
-    """Yield one line per repair with its cost, repairs of operations first, or a line that no repair exists."""
+    """Yield a line per repair with its cost, repairs of operations first, or a line that no repair is known."""
     if found.of_operations is not None and found.of_operations.repairs:
         yield from _lines_of_operations(found.of_operations)
     for each in found.repairs:
@@ -44,7 +44,7 @@ def lines_of_repairs(found: Repairs) -> Iterator[str]:
 
 
 def _lines_of_operations(found: OrderRepairs) -> Iterator[str]:
-    """Yield one line per repair of operations, or a line that there is none, and one line per change not tried."""
+    """Yield a line per repair of operations, or a line that none is known, and a line per kind of change not tried."""
     for each in found.repairs:
         cost = f"{each.extra_cost:,} more to compute, {each.extra_traffic:,} bytes of traffic"
         yield f"repair       {_operations_repair_text(each)}: {cost}, peak {each.peak_after:,}"
@@ -90,7 +90,7 @@ def change_text(change: RepairChange) -> str:
 
 
 def lines_of_worth(found: WhatIf) -> Iterator[str]:
-    """Yield the text lines of a what-if study: buffers by the bytes that a change saves, then pools, pairs, rules."""
+    """Yield the lines of a what-if study: a table of buffers by bytes saved, then pools, pairs and rules."""
     size = "" if found.without_size is None else f" of a pool without end: {found.without_size:,} are too few"
     yield f"{found.status}: peak {found.peak or 0:,} bytes{size}"
     is_shrunk = any(row.gain_if_shrunk is not None for row in found.buffers)

@@ -95,6 +95,7 @@ class _Study:
     """A study of single changes to a problem and its plan, until a deadline."""
 
     def __init__(self, problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> None:
+        """Start the study of a problem and its plan; no change has been left out yet."""
         self.problem, self.plan, self.options, self.control = problem, plan, options, control
         self.peak = plan.peak or 0
         self.left_out = 0
@@ -112,7 +113,7 @@ class _Study:
         return tuple(rows)
 
     def _open_worth(self, i: int) -> BufferWorth:
-        """Return the worth, 0 to the whole peak, of a buffer that was not examined in time; count it as left out."""
+        """Return the worth of buffer `i`, which was not examined in time: a gain from 0 to the whole peak."""
         self.left_out += 1
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
         return BufferWorth(id=name, size=size, gain_if_dropped=(0, self.peak), exact=False, by="open")
@@ -190,11 +191,11 @@ class _Study:
         return _solve_for(changed, self.control, min(_CALL_S, self.control.remaining_s), self.plan)
 
     def pools(self) -> tuple[PoolWorth, ...]:
-        """Return, for each pool with a size, how far the peak or the cost falls if the pool is enlarged."""
+        """Return the gain in peak or cost from enlarging each pool that has a size."""
         return tuple(self._pool_worth(q) for q, pool in enumerate(self.problem.pools) if pool.size is not None)
 
     def _pool_worth(self, q: int) -> PoolWorth:
-        """Return the gain if pool `q` gets more bytes, as an interval from a plan of the larger problem."""
+        """Return the gain from `more` bytes in pool `q`, as an interval derived from a plan of the larger problem."""
         pool = self.problem.pools[q]
         has_cost = self.problem.objective == "cost"
         # A plan with an optimal peak gains nothing from more bytes, so plan nothing.
@@ -256,7 +257,7 @@ class _Study:
         return PairWorth(buffers=pair, cost=cost, gain_if_free=gain, loss_if_apart=loss, exact=is_exact)
 
     def rules(self) -> tuple[RuleCost, ...]:
-        """Return the gain from dropping each rule of a pool, or of a buffer that proves the lower bound."""
+        """Return the gain from dropping each rule of a pool, or of a buffer in the proof of the lower bound."""
         named = set(self.plan.proof.buffers) if self.plan.proof is not None else set()
         ids = self.problem.buffers.ids
         is_named = np.fromiter((not named or name in named for name in ids), dtype=np.bool_, count=len(ids))
@@ -277,6 +278,7 @@ class _SinglePool:
     """The live sets and the given plan, in bytes, of a problem with a single pool and independent sizes."""
 
     def __init__(self, instance: Instance, offset: I64, near: tuple[I64, I64]) -> None:
+        """Compute, in bytes, the sizes, offsets, ends and live bytes that all values of the study use."""
         self.instance, self.near, unit = instance, near, instance.unit
         self.row = {int(i): k for k, i in enumerate(instance.source)}
         self.size, self.offset, self.load = instance.size * unit, offset * unit, np.asarray(instance.loads()) * unit
@@ -298,7 +300,7 @@ class _SinglePool:
         return int((self.load - self._live_mask(k) * (self.size[k] - size)).max(initial=0))
 
     def end_with(self, i: int, size: int) -> int:
-        """Return the given plan's peak in bytes if buffer `i` had `size` bytes; size 0 removes the buffer."""
+        """Return the peak of the given plan in bytes if buffer `i` had `size` bytes; a size of 0 removes the buffer."""
         k = self.row[i]
         others = int(np.delete(self.end, k).max(initial=0))
         return max(others, int(self.offset[k]) + size) if size else others

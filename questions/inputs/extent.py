@@ -64,7 +64,7 @@ def extent_of(value: object, depth: int = 0) -> Extent:
 
 
 def _models_extent(models: dict[str, Extent], value: dict[str, Any]) -> Extent:
-    """Return the extent of models that share pools: their rows, and the buffer pairs of concurrent models."""
+    """Return the extent of an application: the rows of its models, and the buffer pairs of concurrent models."""
     counts = {name: each.n_buffers or each.n_expanded for name, each in models.items()}
     groups = [group for group in _list_in_field(value, "together") if isinstance(group, list)]
     groups += [list(counts)] if isinstance(value.get("after"), dict) else []

@@ -29,16 +29,16 @@ class Subject(NamedTuple):
 class Input(Generic[T]):
     """An input of a question, called `name` in bodies and in Python; `wire` is its type in the schema.
 
-    The readers raise InputError. `from_json` reads a value of a body. `from_file` reads a file's bytes and name, given
-    the earlier inputs, and returns None if the file lacks the input. `from_text` reads all values of the option that
-    may replace the file. `to_json` writes the value for a service. If the command gets no file for the input, `absent`
-    derives the value from other files; otherwise, an input that is not `required` may be omitted.
+    Readers, which raise InputError: `from_json` reads a value of a body. `from_file` reads a file's bytes and name,
+    given the earlier inputs, and returns None if the file lacks the input. `from_text` reads all values of the option
+    that may replace the file. `to_json` writes the value for a service. If the command gets no file for the input,
+    `absent` derives the value from other files; otherwise, an input that is not `required` may be omitted.
 
     The command has a flag for an input that is `named_by_flag`, else an argument. An input that `reads_last` is read
     after all others. `subject` returns the input's entry in lists of jobs. `extent` counts the rows of the JSON before
     it is read, and raises InputError for counts that are too large. `reading` is the class of options for reading the
     file, and `refuse` raises OptionError for options that do not fit the value. An input that `is_foreign` is another
-    system's file, which the question itself parses; a service does that in a child process.
+    system's file. The question itself parses this file, and a service does so in a child process.
     """
 
     name: str
@@ -69,9 +69,9 @@ def read_inputs(
 ) -> InputValues:
     """Return a question's inputs by name; raises InputError.
 
-    `read` reads an input from its given value, the earlier inputs and the reader. An input without a given value is
-    derived by its function `absent` from the files that were read before. If a file determines a plan's problem, this
-    problem replaces the input `problem`.
+    The function `read` returns an input, given its value in `given`, the earlier inputs and the reader. If `given` has
+    no value, the input's function `absent` derives it from the files that were read before. If a file determines a
+    plan's problem, this problem replaces the input `problem`.
     """
     values, reader = dict[str, Any](), reader or Reader()
     for each in sorted(inputs, key=lambda each: each.reads_last):

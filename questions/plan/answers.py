@@ -25,6 +25,7 @@ PLAN_EXITS = {0: "a plan was found", 1: "none fits"}
 
 @cache
 def _no_problem() -> Problem:
+    """Return an empty problem."""
     return Problem(buffers=())  # making it takes 2 ms, so cache it
 
 
@@ -44,7 +45,7 @@ def rows_without_pool(problem: Problem) -> list[dict[str, Any]]:
 
 
 def write_plan(plan: Plan) -> bytes:
-    """Return a plan as JSON, which does not depend on the format of its problem."""
+    """Return a plan as JSON; the format of its problem's file does not matter."""
     return memplan_json.write_plan(plan, _no_problem())
 
 
@@ -115,7 +116,7 @@ def cost_text(plan: Plan) -> str:
 
 
 def place_lines(plan: Plan) -> Iterator[str]:
-    """Yield a sentence about the placements kept from an old plan, if one was given."""
+    """Yield a line about the moved and kept buffers if an old plan was given, and a line about untried methods."""
     if (places := plan.kept) is not None:
         rule = "proved to be the fewest" if places.proved else f"at least {places.least_moves:,} must"
         if not places.proved and places.least_moves == (
@@ -129,7 +130,7 @@ def place_lines(plan: Plan) -> Iterator[str]:
 
 
 def further_plan_lines(others: Others) -> Iterator[str]:
-    """Yield a line for each plan after the first, and a line about whether more plans exist."""
+    """Yield a line for each plan after the first one, and a line that says whether more different plans exist."""
     for number, plan in enumerate(others.plans, start=2):
         yield f"plan {number}: {plan.status}, {cost_text(plan)}"
     pairs = count_text(others.distance, "pair")

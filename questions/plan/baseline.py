@@ -67,7 +67,7 @@ def baseline_of(plan: Plan | Baseline, problem: Problem | None) -> Baseline:
 
 
 def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None = None) -> Baseline:
-    """Return the baseline in a file: a plan, and its problem if the file has one, as tables do; raises InputError."""
+    """Return the baseline in a file: a plan, with its problem if the file has one (as tables do); raises InputError."""
     if (kind := importers.detect(data, name)) is not None:
         way = "`memplan check FILE --save-baseline baseline.json` writes a baseline from it"
         raise PlanError(f"must be a plan, alone or with its problem, got a model or dump ({kind}); {way}")
@@ -108,7 +108,7 @@ def read_baseline_field(value: object, name: str) -> Baseline:
 
 
 def baseline_problem(name: str, plan: str) -> Input[Problem]:
-    """Return the input for the problem of a plan, which is used if the plan's file or field has no problem."""
+    """Return the input for the problem of a plan that is given without one; `plan` describes that plan in the help."""
     return replace(
         PROBLEM,
         name=name,
@@ -124,17 +124,17 @@ def baseline_problem(name: str, plan: str) -> Input[Problem]:
 
 
 def checked_baseline(found: Baseline, now: Problem) -> Baseline:
-    """Return the validated baseline; a plan without a problem gets the problem `now` if it was made for that problem.
+    """Return the baseline after validation; a plan without a problem gets the problem `now` if made for it.
 
     A plan was made for a problem if it has the problem's hash and is valid for it. Raises PlanError if the plan is
-    invalid for the baseline's own problem, or if its pool uses are unknown.
+    invalid for the problem of the baseline, or if the bytes that it uses in each pool are unknown.
     """
     if found.problem is None and found.plan.problem_hash == problem_hash(now) and not verify(now, found.plan):
         return Baseline(found.plan, now)
     if found.problem is None and not found.used:
         raise PlanError("baseline: must contain the bytes used in each pool, or be given with its problem, got neither")
     if found.problem is not None and (violations := verify(found.problem, found.plan)):
-        raise PlanError(f"baseline: must be valid for its problem: {violations[0].rule}: {violations[0].message}")
+        raise PlanError(f"baseline: must be valid for its problem, got {violations[0].rule}: {violations[0].message}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Assignment of buffers to shared objects, such as textures, of minimum total size, with a proof or a gap."""
+"""The assignment of buffers to shared objects, such as textures, with a small total size and a proof or a gap."""
 
 import contextlib
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
     """
     rows = range(len(wanted.buffers))
     if len(rows) > _MOST_BUFFERS:
-        raise ProblemError(f"buffers: must be at most {_MOST_BUFFERS} for objects, got {len(rows)}")
+        raise ProblemError(f"buffers: must have at most {_MOST_BUFFERS} rows for shared objects, got {len(rows)}")
     lifetimes = [(each.start, each.end) for each in wanted.buffers]
     kinds, sides = [wanted.group(i) for i in rows], [wanted.sides(i) for i in rows]
     with running.search_control(_LOOKS_PER_S) as whole, running.child(_SWEEP).search_control(_LOOKS_PER_S) as sweep:
@@ -129,6 +129,7 @@ def _read_problem_file(reader: Reader, data: bytes, name: str, _question: InputV
 
 
 def _problem_json(problem: ObjectsProblem | Problem) -> Any:
+    """Return the problem as a JSON value for a request body."""
     if isinstance(problem, Problem):
         return problem_json(problem)
     return problem.model_dump(mode="json", exclude_none=True)

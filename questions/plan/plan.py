@@ -28,12 +28,14 @@ _PLANS_AND_DISTANCE = r"([0-9]+)@([0-9]+)"
 
 
 def _number_of_plans(value: object) -> object:
-    """Return the number of plans that a text spells; return any other value unchanged.
+    """Return the number that a text such as `5` spells; return any value that is not such a text unchanged.
 
     Raises an error for `PLANS@DISTANCE`, because the distance is a separate option.
     """
     if isinstance(value, str) and (pair := re.fullmatch(_PLANS_AND_DISTANCE, value)):
-        raise rule_error(f"must be a number, with distance as a separate option: plans {pair[1]}, distance {pair[2]}")
+        raise rule_error(
+            f"must be a number; give the distance as a separate option: plans {pair[1]}, distance {pair[2]}"
+        )
     return int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
 
 
@@ -63,13 +65,14 @@ class PlanOptions(SearchOptions, SolveOptions):
     @field_validator("profile", mode="before")
     @classmethod
     def _refuse_heaps(cls, value: object) -> object:
+        """Raise an error for a profile that is written `heaps:SIZE`, because heaps are a separate option."""
         if isinstance(value, str) and value.startswith(_HEAPS):
-            raise rule_error(f"must not be heaps, which are a separate option, as heaps=128MiB, got {excerpt(value)}")
+            raise rule_error(f"must not be heaps; give them as a separate option: heaps=128MiB, got {excerpt(value)}")
         return value
 
     @property
     def is_of_one_plan(self) -> bool:
-        """True if the answer is one plan in pools, which a single solve makes."""
+        """True if the answer is one plan in pools that a single solve makes."""
         return self.heaps is None and self.plans == 1 and self.explain_s == REASON_S
 
 

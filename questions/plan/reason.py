@@ -1,4 +1,4 @@
-"""The explanation that a plan gets if nothing fits, and checks of the solver that a plan's options name."""
+"""The reason that a plan gets if nothing fits, and checks of the solver that is named in the options."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def check_solver(problem: Problem, instance: Instance, solver: str) -> None:
 def refuse_own_planner(solver: str) -> None:
     """Raise OptionError if the solver is the caller's own code, which a service does not run."""
     if is_own_planner(solver):
-        raise OptionError(f"solver: must be a solver of memplan on a service, not your own code, got {excerpt(solver)}")
+        raise OptionError(
+            f"solver: must be one of memplan's solvers if a service plans, got the code {excerpt(solver)}"
+        )
 
 
 def add_reason(

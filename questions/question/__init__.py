@@ -27,7 +27,7 @@ A = TypeVar("A")
 
 
 def _list_options(names: tuple[str, ...]) -> Iterator[str | Option]:
-    """Yield the names of options with "or" between them."""
+    """Yield the names of options, separated by "or", as parts of an error sentence."""
     for k, name in enumerate(names):
         yield from (" or ",) * bool(k)
         yield Option(name)
@@ -61,7 +61,7 @@ class QuestionOptions(Value):
         return Deadline.from_limit(inf if self.counts_work else self.time_limit_s, started)
 
     def refuse_idle(self, given: Collection[str]) -> None:
-        """Raise OptionError for an option without effect; `given` are the names of the given inputs."""
+        """Raise OptionError for an option that needs another option or input and got none; `given` names the inputs."""
         for name, others in self.needs.items() if self.model_fields_set else ():
             if self._is_changed(name) and not any(other in given or self._is_changed(other) for other in others):
                 rule = ("must be given only with ", *_list_options(others), f", got {excerpt(getattr(self, name))}")
@@ -165,7 +165,7 @@ class Question(Generic[A]):
 
     @cached_property
     def options(self) -> type[QuestionOptions]:
-        """The class of the question's options, which is that of the default value of parameter `options`."""
+        """The class of the question's options: the class of the default of its function's parameter `options`."""
         return type(inspect.signature(self.function).parameters["options"].default)
 
     @cached_property
@@ -189,7 +189,7 @@ class Question(Generic[A]):
         return self.require_valid(values, options, self.function(**values, options=options, control=control))
 
     def require_valid(self, values: InputValues, options: QuestionOptions, answer: A) -> A:
-        """Return the answer after verifying it; a wrong answer is a fault of memplan and raises InvalidPlanError."""
+        """Return a verified answer; a wrong answer, which is a fault of memplan, raises InvalidPlanError."""
         is_own = isinstance(answer, self.answers)
         wrong = self.refutes({**values, "options": options}, answer) if is_own else f"gave {type(answer).__name__}"
         if wrong is not None:

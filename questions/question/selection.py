@@ -1,4 +1,4 @@
-"""Selection of an answer's fields: some named fields, or all fields except some."""
+"""Selection of fields of an answer: either the named fields, or all fields except the named ones."""
 
 from __future__ import annotations
 

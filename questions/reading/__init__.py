@@ -61,13 +61,13 @@ def refuse_files(files: Sequence[str], together: Sequence[str]) -> None:
         line = f"`memplan {join(['plan', *files, '--together', NONE])}`"
         raise OptionError(
             f"together: must be given for several files, got {', '.join(files)}: {line}, or"
-            " --together with the names of those that may run together; an application in JSON can express more. With"
-            " -o FOLDER/ and without --together each is planned by itself"
+            " --together with the models that may run at the same time; an application in JSON can state more. With"
+            " -o FOLDER/ and without --together, each file is planned separately"
         )
 
 
 def names_of(paths: Sequence[str]) -> list[str]:
-    """Return a unique name for each file: its name without folder and suffix, with a number if already used."""
+    """Return a unique name for each file: its name without folder and suffix, and a number if that name is taken."""
     names: list[str] = []
     for path in paths:
         stem = Path(path).stem
@@ -146,7 +146,7 @@ class Reader:
                 self.options.refuse_for_models()
         elif self.options.inclusive is not None:
             raise OptionError(
-                "inclusive, half-open: must be given only for problems, as a model's lifetimes are known: leave it out"
+                "inclusive, half-open: must be given only for a problem; a model's lifetimes are known: leave it out"
             )
         problem, self.imported = importers.read_problem(data, name, self.options, self.options.interval)
         if self.imported is not None:
@@ -167,7 +167,7 @@ class Reader:
         return found
 
     def _problem_read_plainly(self, data: bytes, name: str | None) -> Problem | None:
-        """Return the problem read without the plan's options if it has the plan's hash; else None."""
+        """Return the problem read without the options that the plan recorded, if it has the plan's hash; else None."""
         plain, self.plain = self.plain, None
         remembered, self.options = self.options, plain or self.options
         with suppress(InputError):  # Without the plan's options, the file may define no sizes, so ignore the error.
@@ -190,7 +190,7 @@ class Reader:
             return read_plan(data, problem, name, self.options)
         if importers.detect(self.data, self.name) != of:
             way = f"give that model: `memplan verify MODEL.{of} FILE`"
-            raise FormatError(f"must be a plan of the file before it, got one of a model of {of}; {way}")
+            raise FormatError(f"must be a plan of the given problem file, got a plan of a model of {of}; {way}")
         imported = importers.read_plan_as(data, self.data, self.options)
         self.problem_of_plan = adapt_problem(imported.problem, None, self.options)
         assert imported.own_plan is not None  # The reader accepts only files that contain a plan, so there is one.
@@ -219,13 +219,13 @@ class Reader:
             plan := plan_beside(memplan_json.parse(self.data) if memplan_json.recognises(self.data) else None)
         ) is None:
             plan, self.problem_of_plan = pins_as_plan(problem), remove_pins(problem)
-            message = "all buffers are pinned: the offsets are taken as the plan, and nothing as pinned"
+            message = "all buffers are pinned, so their offsets are read as the plan instead of as pins"
             self.warnings += [] if plan is None else [Finding("all-pinned", message, ())]
         if plan is not None:
             return plan
         peak = None if imported is None else imported.own_peak
-        note = "" if peak is None else f", only that its own plan takes {peak} bytes (see compare)"
-        rule = "plan: must be a separate file, or be inside the problem's file, which has no offsets"
+        note = "" if peak is None else f" but only the peak of its own plan, {peak} bytes (see compare)"
+        rule = "plan: must be a separate file, because the problem's file has no offsets"
         raise FormatError(f"{rule}{note}: `memplan plan --output plan.json` makes one")
 
 

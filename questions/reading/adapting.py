@@ -144,7 +144,7 @@ def _add_weights(problem: Problem, read: ImportedProblem | None, weights: Weight
     rows = [row | {"pools": [name for name in row.get("pools", names) if name in writable]} for row in _rows(problem)]
     if stuck := next((row for row in rows if not row["pools"]), None):
         raise OptionError(
-            f"weights: buffer {excerpt(stuck['id'])} must be allowed in a pool before the last ({names[-1]})"
+            f"weights: buffer {excerpt(stuck['id'])} must be allowed in a pool other than the last ({names[-1]})"
         )
     rows += [{**one, "pools": homes, "start": start, "end": end} for one in constants]
     changed = _replace_buffers(problem.model_copy(update={"pools": pools}), rows)
@@ -193,7 +193,7 @@ def _add_reserved(problem: Problem, texts: Sequence[str]) -> Problem:
         size, _, offset = rest.partition("@")
         if not equals and len(ranges) > 1:
             raise OptionError(
-                f"reserve: must name its pool if there are several, as NAME=SIZE@OFFSET, got {excerpt(text)}"
+                f"reserve: must name a pool if there are several, as NAME=SIZE@OFFSET, got {excerpt(text)}"
             )
         if equals and name not in ranges:
             raise OptionError(f"reserve: must name a pool of the problem ({', '.join(ranges)}), got {excerpt(name)}")
@@ -278,7 +278,7 @@ def _read_pinned_offset(problem: Problem, offset: str, text: str) -> int:
 
 
 def _find_row(option: str, name: str, rows: dict[str, Row]) -> Row:
-    """Return the row of a buffer named with or without its function; raises OptionError unless one row matches."""
+    """Return the row of the buffer `name`, with or without its function; raises OptionError unless one row matches."""
     matches = (
         [rows[name]] if name in rows else [row for row_name, row in rows.items() if row_name.partition("/")[2] == name]
     )
@@ -291,7 +291,7 @@ def _find_row(option: str, name: str, rows: dict[str, Row]) -> Row:
 
 
 def _refuse_second(option: str, row: Row, given: dict[int | str, str], text: str) -> None:
-    """Record that an option names this buffer; raises OptionError if the option named it before."""
+    """Record that an option names a buffer; raises OptionError if the same option already named it."""
     if row["id"] in given:
         rule = f"must be given once for each buffer, got {given[row['id']]} and {text}"
         raise OptionError.from_rule(option, f"{rule}, which are both for {excerpt(row['id'])}: leave one out")
@@ -318,4 +318,5 @@ def _rows(problem: Problem) -> list[Row]:
 
 
 def _replace_buffers(problem: Problem, rows: Any) -> Problem:
+    """Return the problem with these rows as its buffers, validated again."""
     return replace_fields(problem, buffers=list(rows))

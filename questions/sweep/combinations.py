@@ -66,7 +66,7 @@ SizeList = Annotated[tuple[Bytes, ...], Field(min_length=1, max_length=MOST_SIZE
 
 
 def _kind_of_sizes(value: object) -> str | None:
-    """Return the tag by which pydantic selects the type of sizes: a range or a list; None for any other value."""
+    """Return a name for the type of `value`, by which pydantic validates it: a range or a list of sizes; else None."""
     return (
         f"{TYPE_STEP}range"
         if isinstance(value, dict | SizeRange)
@@ -86,7 +86,7 @@ _SIZES: TypeAdapter[dict[str, SizeRange | tuple[int, ...]]] = TypeAdapter(Sizes)
 
 
 def _sizes_in_bytes(value: object) -> object:
-    """Return sizes such as `16`, `16,64` or a list of these in bytes; return any other value unchanged."""
+    """Convert sizes such as `16`, `"16,64"` or a list of these to a tuple of bytes; return other values unchanged."""
     values = [value] if isinstance(value, (int, str)) else value
     if not isinstance(values, (list, tuple)):
         return value
@@ -132,7 +132,7 @@ class SweepRow(Answer):
     reproducible: bool | None
 
     def problem_of(self, problem: Problem) -> Problem:
-        """Return the problem of this point, which is the swept problem with the point's sizes and changes."""
+        """Return the problem of this row: the swept problem with the row's sizes, alignment and changes."""
         changed = _change_problem(problem, self.alignment, self.changes)
         return changed.with_capacity(self.sizes) if self.sizes else changed
 
@@ -175,7 +175,7 @@ def sweep(
     noted_until = 0.0
 
     def note(found: Sequence[SweepPoint]) -> None:
-        """Report the points planned so far as an interim answer, unless reporting would take too much of the time."""
+        """Report the points planned so far as an interim answer, unless reports would take too much of the time."""
         nonlocal noted_until
         if running.note is not None and (began := time.monotonic()) >= noted_until:
             more = [_sweep_row(point, tuple(sizes), alignment, chosen) for point in found]
@@ -247,10 +247,12 @@ def _plan_rank(plan: Plan) -> tuple[bool, float, float]:
 
 
 def _is_over(running: Control) -> bool:
+    """Return True if the time is over or the sweep was cancelled."""
     return running.deadline.remaining_s <= 0 or running.cancelled.is_set()
 
 
 def _sweep_row(point: SweepPoint, pools: Sequence[str], alignment: int | None, changes: tuple[Change, ...]) -> SweepRow:
+    """Return the row for a planned point, with the size of each pool in `pools`, its alignment and its changes."""
     size = point.sizes[0] if len(pools) == 1 else None
     sizes = dict(zip(pools, point.sizes, strict=True))
     return SweepRow.from_fields(point.plan, size=size, sizes=sizes, alignment=alignment, changes=changes)
@@ -293,7 +295,7 @@ def _table_rows(points: Sequence[SweepRow]) -> Iterator[list[str]]:
 
 
 def _refuse_wrong_sweep(values: InputValues, options: SweepOptions) -> None:
-    """Raise InputError for too many combinations, unknown names, or an invalid first change of an axis."""
+    """Raise InputError for too many combinations, for unknown names, or if the first changes give no valid problem."""
     changes = values.get("changes", ())
     _combination_count(values.get("sizes", {}), changes, options)
     refuse_unknown(values["problem"], [change for axis in changes for change in axis])
@@ -301,6 +303,7 @@ def _refuse_wrong_sweep(values: InputValues, options: SweepOptions) -> None:
 
 
 def _printable_name(name: str) -> str:
+    """Return a name unchanged if it is printable, else as an excerpt with escapes."""
     return name if name.isprintable() else excerpt(name)
 
 
@@ -316,7 +319,7 @@ def _sizes_field(value: object) -> SizesOf:
     }
     for name, its in sizes.items():
         if not len(its):
-            raise OptionError(f"sizes.{name}: must not have a last size below the first")
+            raise OptionError(f"sizes.{name}: must have a last size of at least the first")
     if (count := prod(map(len, sizes.values()))) > MOST_SIZES:
         raise OptionError(f"sizes: must have at most {MOST_SIZES} combinations, got {count}")
     return sizes
@@ -353,7 +356,7 @@ def _pool_and_sizes(text: str, names: Sequence[str]) -> tuple[str, range]:
     if len(parts) != 3 or (equals and not name):
         raise OptionError(f"size: must be {_FORM}, got {excerpt(text)}")
     if not equals and len(names) > 1:
-        raise OptionError(f"size: must name its pool if there are several, as {_FORM}, got {excerpt(text)}")
+        raise OptionError(f"size: must name a pool if there are several, as {_FORM}, got {excerpt(text)}")
     if equals and name not in names:
         rule = f"must name a pool of the problem ({', '.join(names)}), got {excerpt(name)}"
         raise OptionError(f"size: {rule}, as in {names[0]}={sizes}")
@@ -377,7 +380,7 @@ def _size_range(first: str, last: str, step: str) -> range:
 
 
 def _sizes_extent(value: object) -> Extent:
-    """Return the extent of the sizes in a body; raises OptionError for more sizes than a sweep may have."""
+    """Return the extent of the sizes in a body; raises OptionError if a sweep may not have so many."""
     fields = value if isinstance(value, dict) else {}
     count = max((len(its) for its in fields.values() if isinstance(its, list)), default=0)
     for what, many in (("pools", len(fields)), ("sizes", count)):

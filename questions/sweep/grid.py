@@ -25,7 +25,7 @@ MOST_SIZES = 1000
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """A plan for one combination of pool sizes; `sizes` has the bytes of each swept pool, in the order of the pools."""
+    """The plan for one combination of pool sizes; `sizes` has the bytes of each swept pool, in their given order."""
 
     sizes: tuple[int, ...]
     plan: Plan
@@ -186,7 +186,7 @@ def _changes_extent(value: object) -> Extent:
     """Return the extent of the changes in a body; raises OptionError for more than MOST_COMBINATIONS changes."""
     count = sum(len(axis) for axis in value if isinstance(axis, list)) if isinstance(value, list) else 0
     if count > MOST_COMBINATIONS:
-        raise OptionError(f"changes: must be at most {MOST_COMBINATIONS}, got {count}")
+        raise OptionError(f"changes: must have at most {MOST_COMBINATIONS} entries, got {count}")
     return Extent(count)
 
 

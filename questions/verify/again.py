@@ -50,7 +50,7 @@ def solve_again(problem: Problem, plan: Plan, running: Control) -> Again | None:
     options.
     """
     if plan.kept is not None:
-        raise OptionError("again: must be given for a plan that keeps no places of another plan")
+        raise OptionError("again: must not be given for a plan that kept places of another plan")
     options = _recorded_options(plan)
     deadline = running.deadline
     if not options.deterministic:
@@ -104,7 +104,7 @@ def _comparable_plan(plan: Plan) -> Plan:
 
 
 def _compared_values(plan: Plan) -> tuple[Any, ...]:
-    """Return the values that equal answers have in common: peak, cost and, for a plan without a peak, the status."""
+    """Return the values that must agree in equal answers: peak, cost and, without a peak, the status."""
     return plan.peak, plan.cost, plan.peak is None and plan.status
 
 

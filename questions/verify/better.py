@@ -102,7 +102,7 @@ def compare_with_best(
 
 
 def _fewest_moves(problem: Problem, plan: Plan, better: Plan) -> FewestMoves | None:
-    """Return the moves that lead from a plan to the better one; None if no search for few moves was made."""
+    """Return the buffers that must move from a plan to a better one; None if no search for few moves was made."""
     places = better.kept
     if places is None:
         return None
@@ -156,5 +156,6 @@ def lines_beside_best(found: BesideBest) -> Iterator[str]:
 
 
 def _names_text(ids: tuple[int | str, ...]) -> str:
+    """Return the first ids as text, with the number of ids that are not shown."""
     more = f", and {len(ids) - MOST_NAMED:,} more" if len(ids) > MOST_NAMED else ""
     return ", ".join(excerpt(name) for name in ids[:MOST_NAMED]) + more

@@ -87,7 +87,7 @@ def pool_peaks(
 
 
 def _bound_conditions(problem: Problem, plan: Plan) -> list[str]:
-    """Return, by pool, the phrase that limits its bound to plans that are no worse in earlier goals; may be empty."""
+    """Return, for each pool, the phrase that limits its bound to some plans; empty if the bound is for all plans."""
     kind, names = kind_of(problem, plan), [excerpt(pool.name) for pool in problem.pools]
     conditions = []
     for q in range(len(names)):
@@ -166,7 +166,7 @@ def _pinned_prefix(tower: list[int], pinned: set[int]) -> list[int]:
 
 
 def _padding(problem: Problem, placed: PlacedBuffers, found: LowestPlaces, i: int) -> int:
-    """Return the idle bytes below buffer `i` if its or its pool's alignment causes them; 0 if it has another cause."""
+    """Return the idle bytes below buffer `i` if an alignment causes them; 0 if they have another cause."""
     own, pool = int(problem.buffers.alignment[i]), problem.pools[int(placed.pool[i])].alignment
     idle = int(found.idle[i])
     return idle if int(found.lowest[i]) == int(placed.offset[i]) and idle < lcm(own, pool) else 0
@@ -227,7 +227,7 @@ def _peak_sentence(peak: PoolPeak, pinned_at: int | None) -> str:
 
 
 def _names_text(names: Sequence[Id]) -> str:
-    """Return the first ids of buffers as text, with the number of further ids."""
+    """Return the first ids in `names` as text, with the number of ids that are not shown."""
     first_names = [excerpt(name) for name in names[:_NAMED]]
     if len(names) > _NAMED:
         first_names.append(f"{len(names) - _NAMED:,} others" if len(names) > _NAMED + 1 else "1 other")
@@ -250,7 +250,7 @@ class _Load:
 
     @classmethod
     def from_problem(cls, problem: Problem, placed: PlacedBuffers, rows: I64) -> _Load:
-        """Return the lifetimes of the buffers in the given rows, merged with the lifetimes of their aliases."""
+        """Return the load of the lifetimes `rows`; overlapping lifetimes of a buffer and its aliases are merged."""
         table = problem.buffers
         buffer, start, end = placed.lifetime_root[rows], table.start[rows], table.end[rows]
         if table.aliases:
@@ -265,7 +265,7 @@ class _Load:
         return cls(table.size, buffer, start, end)
 
     def _load_over_time(self, is_counted: np.ndarray | slice = slice(None)) -> tuple[I64, I64]:
-        """Return the times at which the live bytes of some lifetimes change, and the live bytes from each time on."""
+        """Return the times at which the live bytes of the counted lifetimes change, and the live bytes from then on."""
         times = np.concatenate((self.start[is_counted], self.end[is_counted]))
         size = self.size[self.buffer[is_counted]]
         if float(size.sum(dtype=np.float64)) >= 2**62:

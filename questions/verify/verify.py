@@ -146,7 +146,7 @@ def verify(
 
 
 def _drop_plan(part: A, options: VerifyOptions) -> A:
-    """Return a part of the answer, without its plan unless plans were requested."""
+    """Return a part of the answer, with its plan only if the option `with_plans` is given."""
     return part if options.with_plans else part.model_copy(update={"plan": None})
 
 
@@ -230,7 +230,7 @@ def verdict_lines(found: Verdict) -> Iterator[str]:
     """Yield the text lines of the answer: violations and remedies, or peaks and claims, then the requested parts."""
     is_of_other = any(violation.message.startswith("problem_hash:") for violation in found.violations)
     if is_of_other:
-        way = "give the problem that it was made of"
+        way = "give the problem for which the plan was made"
         yield f"the plan is of another problem: its problem_hash is not that of this one; {way}"
     listed = found.violations[:_LISTED] if is_of_other else found.violations
     for violation in listed:
@@ -287,7 +287,7 @@ def _certificate_file(reader: Reader, data: bytes, _name: str, _question: InputV
         return ProofText(data.decode(), problem, reader.options.interval)
     except ValueError:
         raise FormatError(
-            f"must be a certificate, a text, got {excerpt(data[:16])}; left out, the plan alone is checked"
+            f"must be the text of a certificate, got {excerpt(data[:16])}; without one, only the plan is checked"
         ) from None
 
 
@@ -305,7 +305,7 @@ CERTIFICATE = Input(
 
 
 def _exit_status(found: Verdict) -> int:
-    """Return a verdict's exit status: 3 if invalid, 6 if `again` was not done in time, else by its result."""
+    """Return the exit status of a verdict: 3 if the plan is invalid, 6 if `again` was not done, else by its result."""
     if not found.valid:
         return 3
     if "again" in found.not_done:

@@ -154,7 +154,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     is_partial = False
     note(answer(in_place))
     if running.is_over and isinstance(shared, ImportedProgram) and not shared.has_unknown_scratch:
-        late += ("the time was over before another order of its operations was looked at",)
+        late += ("the time was over before another order of its operations was examined",)
         return answer(in_place)
     reordered = None if shared.has_unknown_scratch else _reordered_plan(shared, time)
     return answer(in_place, reordered)

@@ -25,7 +25,7 @@ def test_compare_searches_no_order_after_the_time_limit_and_reports_this(monkeyp
     monkeypatch.setattr(comparing, "reorder_program", lambda *_: 1 // 0)
     found = compare(MODEL, control=Control(cancelled=over))
     assert found.memplan_reordered is None
-    assert found.warnings[-1] == "the time was over before another order of its operations was looked at"
+    assert found.warnings[-1] == "the time was over before another order of its operations was examined"
     assert whole.warnings == found.warnings[:-1]
 
 

@@ -145,7 +145,7 @@ def deploy(file: bytes, options: ConvertOptions, running: Control) -> Converted:
     refused, files = None, {"": best.data}
     if options.c_array and (unknown := best.arena.unknown):
         way = scratch_flags(unknown, "SIZE")
-        refused = f"what kernels of {', '.join(unknown)} ask for and keep is not known{way and f': {way} says it'}"
+        refused = f"the memory of the kernels of {', '.join(unknown)} is unknown{way and f': state it with {way}'}"
     elif options.c_array and not runs:
         chosen = host_options(form_options(file, best.data, options))
         refused = refusal_reason(best.data, arena_of(best.data, chosen).least, limit_s)

@@ -199,7 +199,7 @@ def test_the_printed_lines_list_objects_by_kind() -> None:
 def test_shared_objects_refuse_constraints_on_pairs(rules: dict[str, Any]) -> None:
     rows = [{"id": name, "size": 8, "start": k, "end": k + 1} for k, name in enumerate("ab")]
     assert objects(Problem(buffers=rows)).total == 8
-    with pytest.raises(ProblemError, match="objects are shared by lifetimes alone"):
+    with pytest.raises(ProblemError, match="only lifetimes limit the sharing of objects"):
         objects(Problem.model_validate({"buffers": rows, **rules}))
 
 

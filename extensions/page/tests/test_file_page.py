@@ -120,9 +120,7 @@ def test_the_problem_of_a_plan_is_released_with_the_plan() -> None:
 def test_to_dataframe_without_pandas_names_the_alternative() -> None:
     plan = solve(SHOWN)
     if find_spec("pandas") is None:
-        with pytest.raises(
-            OptionError, match="to_dataframe: needs pandas: pip install pandas; to_columns does without"
-        ):
+        with pytest.raises(OptionError, match=r"to_dataframe: needs pandas \(pip install pandas\), unlike to_columns"):
             plan.to_dataframe()
     else:
         assert list(plan.to_dataframe().columns) == ["id", "pool", "offset", "size", "start", "end"]

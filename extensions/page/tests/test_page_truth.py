@@ -272,7 +272,7 @@ def test_a_table_saved_by_the_page_is_read_as_the_same_problem_and_plan(show: An
 @pytest.mark.parametrize(
     ("cells", "sentence"),
     [
-        ("a,0,9,4,2~4,,", "line 2, column 'gaps': must be times such as 4-6 8-9, got \"2~4\""),
+        ("a,0,9,4,2~4,,", "line 2, column 'gaps': must be time ranges such as 4-6 8-9, got \"2~4\""),
         ("a,0,x,4,,,", "buffers[0].lifetimes"),
         ("a,0,9,4,,b,", "buffers[0].alias_of"),
         ('a,0,9,4,,,"[1]"', "line 2, column 'rest': must be an object, got "),

@@ -72,12 +72,12 @@ def test_a_corrupted_file_is_read_or_refused_with_a_message(name: str) -> None:
     assert {"read", "FormatError"} <= found
 
 
-FAULT = "cannot be read, by a fault of memplan; please report "
+FAULT = "cannot be read because of a memplan fault; please report "
 SENTENCES = {
     b"fault:key": FAULT + 'KeyError "nodes" at systems/tests/failing_reader.py:11',
     b"fault:deep": "must not be nested deeper than its reader can follow",
     b"fault:none": FAULT + "AttributeError at systems/tests/failing_reader.py:13",
-    b"fault:memory": "needs more memory for reading than the machine has",
+    b"fault:memory": "cannot be read, because the machine has too little memory",
 }
 
 
@@ -152,7 +152,9 @@ def test_a_too_large_product_of_pools_and_buffers_is_refused_before_columns_are_
     count = int(MOST_CELLS**0.5) + 1
     rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(count)]
     problem = Problem.model_validate({"buffers": rows, "pools": [{"name": f"p{k}"} for k in range(count)]})
-    with pytest.raises(ProblemError, match=rf"^pools: must be at most {MOST_CELLS} times buffers, got {count**2}$"):
+    with pytest.raises(
+        ProblemError, match=rf"^pools: must have at most {MOST_CELLS} pairs of a pool and a buffer, got {count**2}$"
+    ):
         compile_problem(problem)
 
 

@@ -45,7 +45,7 @@ def section_of(pool: PlacedPool, prefix: str) -> str:
 
 
 def section_name(prefix: str, what: str, section: str | None) -> str:
-    """Return the name of an array's linker section: the given `section`, or else a section for this array alone."""
+    """Return the given `section`, or else the name of a linker section that holds only the array `what`."""
     return section or f".bss.{prefix}_{what}"
 
 
@@ -61,6 +61,7 @@ _Static_assert(CHAR_BIT == 8, "bytes of 8 bits");
 
 
 def _header_text(layout: VerifiedLayout, prefix: str) -> str:
+    """Return the C macros of all used pools and of all buffers, as the text of a header."""
     pools = "".join(_pool_macros(pool, prefix) for pool in layout.used_pools)
     return pools + "".join(_buffer_macros(buffer, layout.pools[buffer.pool], prefix) for buffer in layout.buffers)
 

@@ -1,4 +1,4 @@
-"""Export to linker scripts: a memory region per pool at its base address, which holds the array of the C source.
+"""Export to linker scripts: one memory region per pool at its base address, to hold the pool's array of the C source.
 
 Sources: the manuals of GNU ld (MEMORY, output sections, INCLUDE) and of Arm's scatter files (execution regions,
 UNINIT).
@@ -72,7 +72,7 @@ def write_scatter(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _region_length(pool: PlacedPool) -> int:
-    """Return the bytes of a pool's memory region, at least 1: the pool's size, or its used bytes without a size."""
+    """Return the length of a pool's memory region in bytes, at least 1: the pool's size, or else its used bytes."""
     return max(pool.extent if pool.pool.size is None else pool.pool.size, 1)
 
 

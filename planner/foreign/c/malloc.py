@@ -1,4 +1,4 @@
-"""Export to C with malloc: macros of offsets, and one heap block per pool; a program can allocate several such sets."""
+"""Export to C with malloc: macros of offsets, and functions that allocate a set of heap blocks, one per pool."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from memplan.planner.foreign.layout import PlacedPool, VerifiedLayout
 
 
 def write_malloc_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return a C header and a C source by suffix.
+    """Return a C header and a C source, each by its suffix.
 
-    Raises FormatError for a pool of another device, or if `aligned_alloc` may return an address at which the pool's
-    plan is not valid.
+    Raises FormatError for a pool on another device than the CPU. Also raises it if the pool's plan is not valid at
+    every address that `aligned_alloc` may return.
     """
     layout.refuse_other_devices("malloc-c")
     prefix = prefix_of(stem)
     for pool in layout.used_pools:
         if pool.exceeds_c_alignment:
-            rule = "must be valid at any address that aligned_alloc returns: alignments must be powers of two"
-            name, base = excerpt(pool.pool.name), pool.pool.base_address
-            raise FormatError(
-                f"pool {name}: {rule} that divide base_address, got alignment {pool.alignment} and base_address {base}"
+            rule = (
+                "the alignment must be a power of two that divides base_address, since aligned_alloc picks the address"
             )
+            name, base = excerpt(pool.pool.name), pool.pool.base_address
+            raise FormatError(f"pool {name}: {rule}, got alignment {pool.alignment} and base_address {base}")
     text = f"/* {origin_sentence(layout.problem)} */\n"
     return {
         ".h": f"{text}{add_include_guard(_header_text(layout, prefix), prefix)}".encode(),
-        ".c": f"{text}{include_of(stem)}\n#include <stdlib.h>\n\n{_functions(layout.used_pools, prefix)}".encode(),
+        ".c": f"{text}{include_of(stem)}\n#include <stdlib.h>\n\n{_functions_text(layout.used_pools, prefix)}".encode(),
     }
 
 
@@ -65,7 +65,7 @@ def _header_text(layout: VerifiedLayout, prefix: str) -> str:
     return "\n".join(lines)
 
 
-def _functions(pools: Sequence[PlacedPool], prefix: str) -> str:
+def _functions_text(pools: Sequence[PlacedPool], prefix: str) -> str:
     """Return the text of the C functions that allocate and free all pools."""
     members = [f"pool_{pool.name}" for pool in pools] or ["none"]
     allocations = [

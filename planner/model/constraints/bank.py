@@ -40,8 +40,8 @@ def contradictions(problem: ProblemFields) -> Breaks:
 def columns(kept: KeptBuffers) -> dict[str, Any]:
     """Return the columns of `bank`: the lists `bank_with`, and the pairs `soft_pairs` with their `soft_weight`.
 
-    Pairs without effect are left out: pairs without a common pool that has banks, and weighted pairs that also have a
-    hard rule, or whose weight is 0 or not minimised.
+    Pairs without effect are left out. A pair has no effect if its buffers have no common pool with banks. A weighted
+    pair has no effect either if it also has a hard rule, if its weight is 0, or if weights are not minimised.
     """
     problem, n = kept.problem, max(len(kept), 1)
     has_banks = np.array([pool.bank_size is not None for pool in problem.pools])
@@ -62,9 +62,9 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 
 
 def _used_together(kept: KeptBuffers, uses: list[BankUse], allowed: Bool) -> tuple[I64, npt.NDArray[np.float64]]:
-    """Return pairs i < j of kept buffers that an entry names and that share an allowed pool, and each pair's weight.
+    """Return the pairs of kept buffers that an entry of `uses` names and that share an allowed pool, with weights.
 
-    A pair is coded as the number n * i + j. A pair in several entries is listed once for each entry.
+    The pair i < j is coded as the number n * i + j. A pair in several entries is listed once for each entry.
     """
     codes, weights = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
     for use in uses:
@@ -81,7 +81,7 @@ def _used_together(kept: KeptBuffers, uses: list[BankUse], allowed: Bool) -> tup
 def idle_bank_findings(problem: ProblemFields) -> Iterator[Finding]:
     """Report `bank` entries without effect, because no pool has banks or because weights are not minimised."""
     if all(pool.bank_size is None for pool in problem.pools):
-        yield Finding("idle-banks", "bank: asks nothing, since no pool has a bank_size")
+        yield Finding("idle-banks", "bank: has no effect, because no pool has a bank_size")
     elif not counts_cost(problem.objective) and any(use.weight for use in problem.bank):
         got = excerpt(problem.objective)
         yield Finding("idle-weights", f'bank: weights are minimised with objective "cost" only, got {got}')

@@ -32,7 +32,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return the lists `conflict`, without pairs inside a rigid group, because their bytes are always disjoint."""
+    """Return the lists `conflict`, without pairs inside a rigid group, because such pairs never share bytes."""
     pairs = kept.rows(kept.problem.conflicts)
     if len(pairs):
         anchor = relative.columns(kept)["anchor"]

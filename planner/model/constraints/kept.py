@@ -1,4 +1,4 @@
-"""The buffers that an instance keeps, in the form for constraint kinds, and checks that several kinds use."""
+"""The buffers of an instance in the form that constraint kinds read, and checks that several kinds use."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ NO_END = 2**63 - 1
 
 
 class OffsetRule(NamedTuple):
-    """The rule for a buffer's offset o in one pool, in bytes: o is in an interval, and o % step == remainder.
+    """The rule for a buffer's offset o in one pool, in bytes: o is in one of the intervals, and o % step == remainder.
 
-    The half-open `intervals` (low, high) are ascending and disjoint; without any, the buffer may not use the pool. If
-    `page` is not 0, no byte except the first may have an address that is a multiple of `page`.
+    The half-open `intervals` (low, high) are ascending and disjoint; if there are none, the buffer may not use the
+    pool. If `page` is not 0, no byte except the first may have an address that is a multiple of `page`.
     """
 
     intervals: tuple[tuple[int, int], ...] = ((0, NO_END),)
@@ -36,11 +36,11 @@ class OffsetRule(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptBuffers:
-    """The `n` buffers that an instance keeps, without aliases and zero-size buffers.
+    """The `n` kept buffers: those that an instance contains, without aliases and zero-size buffers.
 
     source: (n,), each kept buffer's position in the problem.
-    position, home: for each buffer of the problem, its number among the kept buffers, and the number of the kept buffer
-    that contains it; ABSENT if that is not kept.
+    position: for each buffer of the problem, its number among the kept buffers; ABSENT if it is not kept.
+    home: for each buffer of the problem, the number of the kept buffer that contains it; ABSENT if that is not kept.
     first, start, end: lifetimes are `start[k]:end[k]` for `k` in `first[i]:first[i + 1]`, in live sets.
     allowed: (pools, n), True where a buffer may use a pool.
     colocation: (n,), equal for buffers that must be in one pool.
@@ -73,7 +73,10 @@ class KeptBuffers:
 
 
 def adjacency(pairs: I64, n: int) -> tuple[I64, I64]:
-    """Return pairs as symmetric lists (first, neighbours); list i is neighbours[first[i]:first[i + 1]], ascending."""
+    """Return pairs (i, j) of `n` buffers as symmetric lists (first, neighbours).
+
+    List i is neighbours[first[i]:first[i + 1]], in ascending order.
+    """
     if len(pairs) == 0:
         return freeze(np.zeros(n + 1, dtype=np.int64)), column([])
     # Sort pairs as single numbers n * first + second, which is much faster than sorting rows of two numbers.
@@ -134,7 +137,7 @@ def cyclic_buffers(following: dict[int, int]) -> list[int]:
 
 
 def group_of(problem: ProblemFields, name: Id) -> int:
-    """Return the position of the lowest buffer in a buffer's rigid group; an alias counts as its root buffer."""
+    """Return the position of the lowest buffer in the rigid group of a buffer, or of the buffer that contains it."""
     i = problem.root_of(name)
     return problem.rigid_leads.get(i, (i, 0))[0]
 

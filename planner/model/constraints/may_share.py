@@ -72,7 +72,7 @@ def long_sharing_findings(problem: ProblemFields) -> Iterator[Finding]:
             if at < len(births) and births[at] < last:
                 message = (
                     f"may_share[{k}]: {excerpt((a, b))} are alive together in [{first}, {last}), which is more than "
-                    f"one step: others are born at {births[at]}"
+                    f"one step: other buffers are born at {births[at]}"
                 )
                 yield Finding("long-sharing", message, (a, b))
 

@@ -25,7 +25,7 @@ def unknown_names(problem: ProblemFields) -> Breaks:
 
 
 def contradictions(problem: ProblemFields) -> Breaks:
-    """Yield a broken rule for each zero-size buffer or reference buffer, and for each cycle of references."""
+    """Yield a broken rule for each `relative` buffer of size 0, reference buffer of size 0, and cycle of references."""
     size, relatives = problem.buffers.size, problem.buffers.rules["relative"]
     for i, (name, _) in relatives.items():
         if size[i] == 0:
@@ -37,7 +37,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return the columns `anchor` (the lowest buffer of the rigid group) and `distance` above it in bytes."""
+    """Return the columns `anchor` (the lowest buffer of each rigid group) and `distance` (bytes above the anchor)."""
     anchor, distance = np.arange(len(kept)), np.zeros(len(kept), dtype=np.int64)
     for i, (lead, above) in kept.problem.rigid_leads.items():
         # No pool is large enough for a distance beyond int64, so cap the distance.
@@ -63,5 +63,5 @@ def partial_overlap_findings(problem: ProblemFields) -> Iterator[Finding]:
         end = low + int(table.size[i])
         if low < high < end < high + int(table.size[j]) and any(common_times(table.intervals(i), table.intervals(j))):
             both = f"buffers {excerpt(table.ids[i])} and {excerpt(table.ids[j])}"
-            message = f"{both}: share {end - high} bytes while both are alive, which only a tie between them allows"
+            message = f"{both}: share {end - high} bytes while both are alive, which only their fixed distance allows"
             yield Finding("hidden-overlap", message, (table.ids[i], table.ids[j]))

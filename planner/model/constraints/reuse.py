@@ -103,5 +103,5 @@ def idle_price_findings(problem: ProblemFields) -> Iterator[Finding]:
         idle = [pair for pair in row.pairs if is_idle(pair)]
         if idle:
             named = f"{excerpt(idle[0])} and {len(idle) - 1} other pairs" if idle[1:] else excerpt(idle[0])
-            why = "conflict, are alive together or have no pool in common, and share no bytes"
+            why = "can never share bytes, because they conflict, are alive together or have no common pool"
             yield Finding("idle-prices", f"reuse[{k}]: {named} {why}", idle[0])

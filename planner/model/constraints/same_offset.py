@@ -1,7 +1,7 @@
 """`same_offset`: buffers of several pools at one offset, as for a multicast; `equal_use`: pools used up to one end.
 
-Both require pools that are alike, and buffers that each name one pool. All pools are then planned as a single one with
-a separate time range per pool, and buffers at one offset become one buffer that is alive in several ranges.
+Both require that the pools are alike, and that each buffer names one pool. All pools are then planned as a single pool,
+with a separate time range per pool. Buffers at one offset become one buffer that is alive in several ranges.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def contradictions(problem: ProblemFields) -> Breaks:
             if mine != first:
                 yield (
                     ("pools", q, field),
-                    f"must be that of the first pool ({excerpt(first)}) {_REASON}, got {excerpt(mine)}",
+                    f"must equal that of the first pool ({excerpt(first)}) {_REASON}, got {excerpt(mine)}",
                 )
     choices = [problem.allowed_pools(i) for i in range(len(problem.buffers))]
     roots = {i: root for i, (root, _) in problem.roots.items()}
     wrong = [i for i, pools in enumerate(choices) if len(pools) != 1 and i not in roots]
     for i in wrong:
-        yield ("buffers", i, "pools"), f"must leave one pool {_REASON}, got {len(choices[i])}"
+        yield ("buffers", i, "pools"), f"must allow exactly one pool {_REASON}, got {len(choices[i])}"
     if not wrong:
         yield from _breaks_between_pools(problem, lambda i: choices[roots.get(i, i)][0], choices)
 
@@ -49,18 +49,21 @@ def contradictions(problem: ProblemFields) -> Breaks:
 def _breaks_between_pools(
     problem: ProblemFields, pool_of: Callable[[int], int], choices: list[tuple[int, ...]]
 ) -> Breaks:
-    """Yield a broken rule for each constraint that ties buffers of several pools, and for wrong `same_offset` sets."""
+    """Yield a broken rule for each constraint between buffers of several pools and each wrong `same_offset` set."""
     table, names = problem.buffers, [excerpt(pool.name) for pool in problem.pools]
     for i in problem.roots:
         if pool_of(i) not in choices[i]:
-            yield ("buffers", i, "pools"), f"must have the pool of what it lies in ({names[pool_of(i)]}), got others"
+            yield (
+                ("buffers", i, "pools"),
+                f"must allow the pool of the buffer that contains this alias ({names[pool_of(i)]}), got others",
+            )
     for i in table.rules["relative"]:
         if pool_of(i) != pool_of(problem.target(i)[0]):
-            yield ("buffers", i, "relative"), f"must be to a buffer of its pool ({names[pool_of(i)]}) {_REASON}"
+            yield ("buffers", i, "relative"), f"must refer to a buffer of the same pool ({names[pool_of(i)]}) {_REASON}"
     for k, ids in enumerate(problem.together):
         for side, name in enumerate(ids):
             if pool_of(problem.index[name]) != pool_of(problem.index[ids[0]]):
-                yield ("together", k, side), f"must be of the pool of the first {_REASON}, got {excerpt(name)}"
+                yield ("together", k, side), f"must be in the pool of the first buffer {_REASON}, got {excerpt(name)}"
     seen: dict[int, int] = {}
     for k, ids in enumerate(problem.same_offset):
         pools: set[int] = set()
@@ -84,7 +87,10 @@ def _breaks_between_pools(
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return `offset_group` (the first kept buffer of each buffer's set) and `has_equal_use`."""
+    """Return the columns of both fields: `offset_group` and `has_equal_use`.
+
+    `offset_group` has, for each kept buffer, the first kept buffer of its set.
+    """
     group = np.arange(len(kept))
     for names in kept.problem.same_offset:
         members = kept.position[[kept.problem.index[name] for name in names]]

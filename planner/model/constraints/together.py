@@ -1,4 +1,4 @@
-"""`together`: buffers that must be in one pool; the members of a rigid group always are."""
+"""`together`: buffers that must be in one pool; the members of a rigid group must be in one pool in any case."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ def unknown_names(problem: ProblemFields) -> Breaks:
 
 
 def colocation_groups(problem: ProblemFields) -> I64:
-    """Return, for each buffer except aliases, the position of the first buffer that must be in one pool with it."""
+    """Return, for each buffer, the position of the first buffer that must be in one pool with it.
+
+    Aliases are not resolved: the group of an alias is the alias alone.
+    """
     leader = np.arange(len(problem.buffers))
 
     def find(i: int) -> int:
-        """Return the first buffer of the group of buffer `i`, and shorten the chain of leaders that leads to it."""
+        """Return the first buffer of buffer `i`'s group, and shorten the chain of leaders from `i` to it."""
         while leader[i] != i:
             leader[i] = leader[leader[i]]
             i = int(leader[i])

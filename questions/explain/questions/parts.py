@@ -1,4 +1,4 @@
-"""The rules of a problem that may be part of a reason, and subproblems with some of the buffers and rules."""
+"""The rules of a problem that can be part of a reason, and subproblems with only some buffers and rules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_OFFSETS = tuple(name for name in RARE_FIELDS if name not in ("relative", "fo
 
 @dataclass(frozen=True)
 class ProblemRule:
-    """A rule of a problem: `kind` is the name of its field, and the positions tell what the rule concerns.
+    """A rule of a problem: `kind` is the name of its field, and the positions identify the object that it restricts.
 
     `buffer` and `pool` are positions of a buffer or pool. `entry` is the position in a pool's reserved ranges, or in a
     field of the problem whose entries concern several buffers. A position that does not apply is ABSENT.
@@ -56,10 +56,10 @@ class ProblemRule:
 
 
 def rules_of(problem: Problem, kept: Bool) -> list[ProblemRule]:
-    """Return the rules that restrict the kept buffers (a mask (n,)), and the rules of the pools.
+    """Return the rules that restrict the buffers in the mask `kept`, and all rules of the pools.
 
-    A pinned buffer keeps its pool, because its offset refers to that pool. Its list of allowed pools is therefore a
-    rule that can be dropped only together with the pin.
+    A pinned buffer keeps its pool, because its offset refers to that pool. So the rule that lists its allowed pools can
+    be dropped only together with the pin.
     """
     return [*_pool_rules(problem), *_entry_rules(problem, kept), *_buffer_rules(problem, kept)]
 
@@ -75,7 +75,7 @@ def _pool_rules(problem: Problem) -> Iterator[ProblemRule]:
 
 
 def _entry_rules(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
-    """Yield a rule for each entry that forbids placements, except conflicts, which (like lifetimes) always stay."""
+    """Yield a rule for each entry that forbids placements of kept buffers, except conflicts, which always stay."""
     for field in _IN_ORDER:
         for k, entry in enumerate(getattr(problem, field)):
             # An entry with weights only adds costs, so dropping the entry cannot make a problem feasible.
@@ -164,7 +164,7 @@ def filter_rows(table: BufferTable, kept: Bool) -> BufferTable:
 
 
 def _remove_rules(table: BufferTable, rules: Mapping[str, list[ProblemRule]]) -> BufferTable:
-    """Return the buffer table without the given rules; a pinned buffer keeps its pools unless its pin is dropped."""
+    """Return the table without the given rules; the pools of a pinned buffer stay fixed unless its pin is dropped."""
     changed: dict[str, Any] = {}
     loose = {rule.buffer for rule in rules.get("offset", ())}
     rules = {
@@ -205,7 +205,7 @@ def _pools_without_rules(pools: tuple[Pool, ...], rules: Mapping[str, list[Probl
 
 
 def _kept_entries(problem: Problem, names: set[int | str], rules: Mapping[str, list[ProblemRule]]) -> dict[str, Any]:
-    """Return, by field, the entries that forbid placements and are not dropped, restricted to the named buffers."""
+    """Return, by field, the entries that forbid placements and are not in `rules`, restricted to the named buffers."""
     fields: dict[str, Any] = {}
     for name, entries in entries_of(problem).items():
         dropped = {rule.entry for rule in rules.get(name, ())}

@@ -81,7 +81,7 @@ class Queries:
         return "open"
 
     def complete_plan(self, problem: Problem, plan: Plan) -> Plan:
-        """Return a query's plan with the peak, lower bound and pools, which plans made by ejection lack."""
+        """Return a query's plan with its peak, bound and pools; a plan made by ejection is solved again to get them."""
         if plan.peak is not None:
             return plan
         return self._solve(problem, compile_problem(problem), self.call_limit_s, start=plan)

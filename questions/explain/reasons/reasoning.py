@@ -1,7 +1,7 @@
-"""The search for a reason in stages: a witness, a stretch of time, a core, and an irreducible subset of the core.
+"""The search for a reason in stages: a witness, a short range of time, a core, and an irreducible subset of it.
 
-Arithmetic proves that a live set larger than the pool is a reason. Otherwise, two bisections find a short stretch of
-time whose buffers do not fit. Then rules and buffers are dropped one by one while the rest stays proved infeasible.
+Arithmetic proves that a live set larger than the pool is a reason. Otherwise, two bisections find a short range of time
+whose buffers do not fit. Then rules and buffers are dropped one by one while the rest stays proved infeasible.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def reason_of(problem: Problem, plan: Plan, control: Control, *, is_quick: bool 
 
 
 def _reason_of_equal_pools(pools: EqualPools, first: Explanation, control: Control) -> Explanation:
-    """Return why pools with equal use are too small, found in one pool that represents all; reports no stages."""
+    """Return why pools with equal use are too small, from one pool that represents all; report no stages."""
     reasoning = Reasoning(pools.single_pool_problem, pools.witness(first), replace(control, report=ignore_report))
     reason = pools.explanation_for_pools(reasoning.explanation())
     turn = ""
@@ -89,6 +89,7 @@ class Reasoning:
     stretch: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
+        """Start the queries of the search, and keep all buffers."""
         share = 1.0 if self.control.counts_work else _CALL_SHARE
         self.queries = Queries(self.control, share * self.control.remaining_s, _MOST_CALLS)
         self.kept = np.ones(len(self.problem.buffers), dtype=np.bool_)
@@ -156,7 +157,7 @@ class Reasoning:
         return explanation.model_copy(update={"message": sentence(self.problem, explanation)})
 
     def _narrow_buffers(self) -> None:
-        """Keep only buffers that do not fit: those of the solver's witness, a lemma proof, or a short time."""
+        """Keep only buffers that do not fit: the solver's witness, those of a lemma proof, or a short time range."""
         if self.first.buffers:
             mine = self._body_mask({self.problem.index[name] for name in self.first.buffers})
             if self._is_infeasible(mine):
@@ -201,7 +202,7 @@ class Reasoning:
             return self._fit_answer(self.kept, everything.difference(left))
 
         def report(left: list[ProblemRule]) -> None:
-            """Record that all rules but these are dropped."""
+            """Store all rules except those in `left` as dropped."""
             self.dropped = tuple(everything.difference(left))
 
         # Usually no rule is needed, so first try to prove that with a single query without any rule.
@@ -213,14 +214,14 @@ class Reasoning:
         return rules
 
     def _drop_buffers(self, rules: list[ProblemRule]) -> list[int]:
-        """Drop the bodies that the infeasibility does not need, small areas first; return the needed bodies."""
+        """Drop the bodies (buffers at fixed distances) that the infeasibility does not need; return all others."""
         mine = np.flatnonzero(self.kept & (self.bodies == np.arange(len(self.bodies))))
         area = self._body_areas()
         # Small bodies are rarely needed, so try them first, because they can then be dropped in large chunks.
         items = mine[np.argsort(area[mine], kind="stable")].tolist()
 
         def report(left: list[int]) -> None:
-            """Keep only the buffers of these bodies, and report the core that they form."""
+            """Keep only the buffers of the bodies in `left`, and report them as the core."""
             self.kept = self._body_mask(set(left))
             self._report("core", self._current_explanation(irreducible=False, kind=self.kind, names=left, rules=rules))
 
@@ -271,13 +272,14 @@ class Reasoning:
         return self._body_mask(set(np.flatnonzero(some).tolist()))
 
     def _ids_by_size(self, positions: list[int]) -> tuple[int | str, ...]:
+        """Return the ids of the buffers at these positions, largest first."""
         size = self.problem.buffers.size
         return tuple(self.problem.buffers.ids[i] for i in sorted(positions, key=lambda i: -int(size[i])))
 
     def _current_explanation(
         self, irreducible: bool, kind: ReasonKind, names: list[int] | tuple[int | str, ...] = (), rules: Any = ()
     ) -> Explanation:
-        """Return the explanation as reduced so far; without `names`, with the buffers of the solver's explanation."""
+        """Return the explanation as reduced so far; without `names`, it has the buffers of the solver's explanation."""
         ids = self._ids_by_size(names) if isinstance(names, list) else names
         q = self._reported_pool()
         capacity = last_end(self.problem.pools[q])

@@ -31,7 +31,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A candidate change, the bodies that it affects, and the time spans in which it saves `saved` bytes."""
+    """A candidate: one change, the bodies that it affects, and the times in which it saves `saved` bytes."""
 
     change: RepairChange
     touched: frozenset[int]
@@ -50,6 +50,7 @@ class Candidates:
     def __init__(
         self, problem: Problem, kinds: Collection[ChangeKind] = KINDS, is_over: Callable[[], bool] = lambda: False
     ) -> None:
+        """List the candidate changes, the overfull times, and the bytes saved, until all are known or time is over."""
         self.problem = problem
         self.is_whole = True
         self._is_over = is_over
@@ -74,7 +75,7 @@ class Candidates:
         return {root: merge_spans(spans) for root, spans in spans_.items()}
 
     def _list_candidates(self) -> Iterator[Candidate]:
-        """Yield every single change that may help: first those of place and lifetime, then those of sharing bytes."""
+        """Yield all single changes that may help: changes of places and lifetimes, then pairs that share bytes."""
         plain = self._plain_buffers()
         for i in self._buffers_in_time(plain):
             yield from self._place_candidates(i)
@@ -103,7 +104,7 @@ class Candidates:
         return [i for i in range(len(body)) if counts[body[i]] == 1 and sizes[i] > 0]
 
     def _place_candidates(self, i: int) -> Iterator[Candidate]:
-        """Yield the changes of a buffer's place: without its pin, with a lower alignment, or in another memory."""
+        """Yield the changes of buffer `i` that remove its pin, lower its alignment, or move it to another memory."""
         table, me = self.problem.buffers, frozenset((i,))
         name, size, spans = table.ids[i], int(table.size[i]), tuple(self.spans[i])
         if "unpin" in self.kinds and table.offset[i] >= 0:
@@ -142,7 +143,7 @@ class Candidates:
             yield Candidate(change, me, ((start + 1, end - 1),), size)
 
     def _sharing_candidates(self, plain: list[int]) -> Iterator[Candidate]:
-        """Yield the changes that write a buffer over one that is at least as large and ends in its first step."""
+        """Yield the changes that write a buffer over another one, of at least its size, that ends in its first step."""
         table = self.problem.buffers
         ends: defaultdict[int, list[int]] = defaultdict(list)
         for i in plain:
@@ -189,7 +190,7 @@ class Candidates:
         return np.array([times[k] for k in chosen], dtype=np.int64), [excess[k] for k in chosen]
 
     def _saved_bytes(self) -> I64:
-        """Return the bytes that each candidate saves per overfull time (rows, candidates), without redundant rows."""
+        """Return the bytes that each candidate saves at each overfull time, and drop the redundant times."""
         saved = np.zeros((len(self.times), len(self.found)), dtype=np.int64)
         for c, candidate in enumerate(self.found):
             for start, end in candidate.gone:
@@ -202,7 +203,7 @@ class Candidates:
         return np.asarray(saved[keep])
 
     def _hardest_rows(self, saved: I64) -> list[int]:
-        """Return the positions of the rows with the largest excess among rows in which all candidates save the same."""
+        """Return, for each set of equal rows in `saved`, the position of the row with the largest excess."""
         best: dict[bytes, int] = {}
         for k in range(len(saved)):
             key = saved[k].tobytes()

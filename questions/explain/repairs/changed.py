@@ -1,4 +1,4 @@
-"""Problems after sets of changes, in which repairs are planned."""
+"""The problems that result from sets of changes; repairs are found by planning them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ class ChangedProblems:
     """The problems that result from applying sets of changes to one problem."""
 
     def __init__(self, problem: Problem) -> None:
+        """Store the fields of all buffers, and the ids that entries name."""
         self.problem = problem
         self.rows = {name: problem.buffers.fields(i) for i, name in enumerate(problem.buffers.ids)}
         # An entry that names an alias also binds its outer buffer, so a buffer in an entry must not become an alias.
@@ -52,13 +53,13 @@ class ChangedProblems:
         )
 
     def _kept_entries(self, names: set[int | str], pairs: list[Any]) -> dict[str, Any]:
-        """Return, by field, the entries restricted to the remaining buffers, with the given sharing pairs."""
+        """Return, by field, the entries restricted to the buffers `names`, with the `may_share` pairs in `pairs`."""
         fields = {"may_share": [pair for pair in pairs if names.issuperset(pair)]} if pairs else {}
         return {**entries_among(self.problem, names), **fields}
 
 
 def original_id(name: int | str, index: Any) -> int | str:
-    """Return the id of the original buffer from the id of a buffer that a change made."""
+    """Return the id of the original buffer for `name`, which may be the id of one half of a spilled buffer."""
     if name in index or not isinstance(name, str):
         return name
     for plain in (name.removesuffix(OUT), name.removesuffix(IN)):

@@ -33,9 +33,10 @@ def covers(candidates: Candidates, count: int, is_over: Callable[[], bool]) -> I
 
 
 class _CoverSearch:
-    """The search for covers; `most[row, k]` bounds the bytes that `k` candidates of distinct buffers save in a row."""
+    """The search for covers; `most[row, k]` is at least the bytes that k changes of distinct buffers save in a row."""
 
     def __init__(self, candidates: Candidates, count: int, is_over: Callable[[], bool]) -> None:
+        """Compute, for each row, the bytes that 0 to `count` candidates of distinct buffers can save at most."""
         self.candidates, self.saved, self.is_over = candidates, candidates.saved, is_over
         self.touching: defaultdict[int, list[int]] = defaultdict(list)
         for c, each in enumerate(candidates.found):
@@ -59,7 +60,7 @@ class _CoverSearch:
             yield from self.extend((*chosen, c), more, lacks - self.saved[:, c], left - 1)
 
     def _helpful_candidates(self, used: Touched, lacks: I64, left: int) -> list[int]:
-        """Return the candidates, best first, with which `left - 1` more may cover the row that has the least slack."""
+        """Return the candidates, best first, that can help to cover the tightest row with `left` candidates in all."""
         rows = np.flatnonzero(lacks > 0)
         if len(rows) == 0 or self.is_over():
             return []

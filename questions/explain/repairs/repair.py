@@ -67,6 +67,7 @@ class _Search:
     is_proved_below: bool = True
 
     def __post_init__(self) -> None:
+        """Start the queries, list the candidate changes, and prepare the changed problems."""
         self.queries = Queries(self.control, _CALL_S)
         self.candidates = Candidates(self.problem, self.options.kinds or KINDS, lambda: self.queries.is_over)
         self.is_cut_short = not self.candidates.is_whole
@@ -103,7 +104,7 @@ class _Search:
         return self.opens == 0 and not self.is_cut_short and self.plan.status == "infeasible"
 
     def _try_sets_of(self, count: int) -> None:
-        """Try all promising sets of `count` changes until enough repairs are found: in a quick pass, then a longer one.
+        """Try promising sets of `count` changes, first in a quick pass, then longer, until enough repairs are found.
 
         Sets of low cost alternate with sets that leave many bytes free.
         """
@@ -217,7 +218,7 @@ class _Search:
         return frozenset(explanation.buffers) if explanation.kind == "live-set" or explanation.calls else None
 
     def _candidates_of(self, names: frozenset[int | str] | None) -> frozenset[int]:
-        """Return the candidates that affect the named buffers of a changed problem; for None, all candidates."""
+        """Return the candidates that affect the named buffers of a changed problem; all if `names` is None."""
         if names is None:
             return frozenset(range(len(self.candidates.found)))
         index = self.problem.index

@@ -1,1 +1,1 @@
-"""Re-planning: old placements that are still legal, plans that keep many of them, and differences between plans."""
+"""Re-planning of changed problems: which old places are still legal, and plans that keep many of them."""

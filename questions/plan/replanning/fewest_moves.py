@@ -1,4 +1,4 @@
-"""Minimisation of moves with CP-SAT: a Boolean per old place, and the minimum total weight of abandoned places."""
+"""Minimisation of moves with CP-SAT: one Boolean per old place, and a minimum total weight of places given up."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def minimise_moves(
     flag: I64,
     free: I64 | None = None,
 ) -> FewestMoves:
-    """Find the placement that minimises the weight of buffers away from their homes (old places, or ABSENT).
+    """Return placements with the smallest weight of buffers away from `homes` (old places; ABSENT without one).
 
     Only the buffers `free` (by default all) may leave their places in `start`. No buffer may end above the capacity of
     its pool. All constraint kinds of instances are respected. Setting flag[0] ends the search.

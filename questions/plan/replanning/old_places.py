@@ -79,9 +79,9 @@ class OldPlaces:
 
 
 def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -> OldPlaces:
-    """Return the old places; with `has_hints`, a new buffer gets its hint, in its first allowed pool.
+    """Return the old places of a problem's buffers; without an old plan, hints serve as old places.
 
-    Without an old plan, the hints are the old places.
+    With `has_hints`, a buffer without an old place also gets its hint, in its first allowed pool.
     """
     placed = PlacedBuffers.from_placements(
         problem, Plan().placements if old is None else _usable_placements(problem, old.placements)
@@ -122,7 +122,7 @@ def _row_mask(n: int, rows: Mapping[int, str]) -> Bool:
 
 
 def _illegal_places(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
-    """Return, by buffer position, the violation message of each place that breaks a rule about single buffers."""
+    """Return, by buffer position, the violation message of each old place that breaks a rule about single buffers."""
     reasons: dict[int, str] = {}
     placed = PlacedBuffers(problem, pool, offset)
     for violation in check_places(problem, placed):
@@ -132,7 +132,7 @@ def _illegal_places(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
 
 
 def _colliding_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of buffers that cannot both stay, by lifetimes, conflicts, distances or pair rules."""
+    """Yield the pairs of buffers that cannot both keep their places, because they overlap or break a pair rule."""
     seen: set[tuple[int, int]] = set()
     broken = [no_two_share_bytes(problem, placed)]
     broken += [rule(problem, placed) for field, rule in PAIR_RULES.items() if getattr(problem, field)]
@@ -248,7 +248,7 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
 
 
 def _shared_weight(near: dict[int, set[int]], weight: I64) -> int:
-    """Return the weight that can be distributed over the pairs, a lower bound on the weight of every cover."""
+    """Return a weight that the colliding pairs can share without exceeding any buffer's: a bound on covers."""
     rest = {i: int(weight[i]) for i in near}
     total = 0
     for i in sorted(near, key=lambda i: (len(near[i]), i)):

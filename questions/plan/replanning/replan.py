@@ -123,6 +123,7 @@ class _Replan:
     not_tried: str | None = None
 
     def __post_init__(self) -> None:
+        """Compute the weights of moves, and start with the plan of the search for the best peak."""
         self.weights = self.old.weights(self.least)
         self.best, self.weight = self.base.plan.placements, self._move_weight(self.base.plan.placements)
         self.by = self.base.plan.solver or "base"
@@ -167,7 +168,7 @@ class _Replan:
         return int(self.weights[self.old.moved_mask(placements)].sum())
 
     def _offer(self, placements: PlacementTable, by: str) -> None:
-        """Keep valid placements as the best if they weigh less, or as much with fewer missed wishes."""
+        """Store valid placements as the best if they weigh less, or weigh the same and miss fewer wishes."""
         weight = self._move_weight(placements)
         is_better = (weight, self._missed_wishes(placements)) < (self.weight, self._missed_wishes(self.best))
         if is_better and not verify(self.question, Plan(placements=placements)):
@@ -178,7 +179,7 @@ class _Replan:
         return 0 if self.wished is self.old else int(self.wished.moved_mask(placements).sum())
 
     def _plan_with_pins(self, stays: Bool, places: OldPlaces) -> None:
-        """Search for any plan in which the given places are pinned, and offer its placements as the best."""
+        """Search for any plan in which the buffers `stays` have their old places, and offer its placements."""
         options = self.options.model_copy(update={"accept": "fit", "solver": "auto", "time_limit_s": _PINS_S})
         control = Control(NEVER if self.is_free else self._step_deadline(_PINS_S), self.control.cancelled)
         plan = OneSearch(pin_buffers(self.question, places, stays), options, control).finish().plan
@@ -266,7 +267,7 @@ class _Replan:
             self._minimise_by_engine(self._neighbourhood(k), min(_PINS_S, limit_s))
 
     def _minimise_by_engine(self, free: I64 | None, limit_s: float) -> None:
-        """Minimise moves with CP-SAT among the `free` buffers (None: all), and raise the bound if all are free."""
+        """Minimise moves of the buffers `free` (None: all) with CP-SAT; if all are free, raise the bound as well."""
         instance = self._instance
         weights = column(self.weights[instance.source])
         with polling_flag(lambda: self.is_over) as flag:
@@ -319,16 +320,13 @@ class _Replan:
 
     @property
     def _has_best_ends(self) -> bool:
-        """True if the ends to which pools may be filled are final: an optimal plan's, or the pools' own sizes."""
+        """True if the ends to which pools may be filled are final: of an optimal plan, or the sizes of the pools."""
         if self.options.accept == "fit" or self.problem.objective == "fit":
             return all(pool.size is not None for pool in self.problem.pools)
         return self.base.plan.status == "optimal"
 
     def _stop_reason(self, is_proved: bool) -> StopReason:
-        """Return why the re-plan ended.
-
-        If work is counted and the search for the best peak ended early, its reason is returned.
-        """
+        """Return why the re-plan ended; with counted work, an early end of the search for the best peak comes first."""
         early = self.base.stop_reason
         if self.options.deterministic and (early == "time_limit" or early == "cancelled"):
             return early
@@ -339,6 +337,6 @@ class _Replan:
         return "time_limit" if self.is_over else "work_limit"
 
     def _pool_numbers(self, pool: I64) -> I64:
-        """Return pools, given as indices into the best placements' names, as positions in the problem."""
+        """Return the positions in the problem of pools that are given as positions in the best placements' names."""
         names = [each.name for each in self.problem.pools]
         return column(np.array([names.index(name) for name in self.best.pool_names], dtype=np.int64)[pool])

@@ -51,7 +51,7 @@ def test_the_flag_baseline_problem_supplies_the_problem_of_a_baseline_plan(files
     assert main([*alone, *page]) == 2
     assert "page: must have the problem of" in capfd.readouterr().err
     assert main([*alone, "--budget", "8"]) == 2
-    assert "problem: is required for budgets" in capfd.readouterr().err
+    assert "problem: must be given if there are budgets" in capfd.readouterr().err
     its = ["--plan", plan, "--baseline", plan, "--baseline-problem", str(files / "old.csv")]
     assert main(["check", str(files / "old.csv"), *its, *page, "--format", "json", "-q"]) == 0
     assert json.loads(capfd.readouterr().out)["difference"]["growth"]["default"]["causes"] == []

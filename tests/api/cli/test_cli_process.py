@@ -46,7 +46,7 @@ def test_plan_reads_standard_input_and_writes_standard_output() -> None:
         (
             "$MEMPLAN plan - </dev/null",
             "",
-            "standard input: must not be empty (is it cut short, or still to be written? Make or fetch it again)",
+            "standard input: must not be empty (the file may be cut short or not yet written; make or fetch it again)",
         ),
         ("$MEMPLAN plan - >&-", "", "standard output: is closed"),
         ("$MEMPLAN plan -", "| sleep 0", "standard output: broken pipe"),

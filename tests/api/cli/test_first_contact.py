@@ -48,7 +48,7 @@ def test_2_a_warning_reports_if_inclusive_ends_raise_the_live_peak(capfd: Captur
     plan, said = run_plan(capfd, write_file("ends.csv", f"id,start,end,size\n{rows}"))
     assert plan["peak"] == 128
     assert "closed-ends: " in said
-    assert "128 bytes are alive at once, 64 if it is the first time after" in said
+    assert "128 live bytes; if it is the first time after, the peak is 64" in said
     once = write_file("once.csv", f"id,start,end,size\n{rows}c,4,4,1\n")
     apart = write_file("apart.csv", "id,start,end,size\na,0,2,64\nb,3,5,64\n")
     uppers = write_file("uppers.csv", f"id,lower,upper,size\n{rows}")

@@ -134,7 +134,9 @@ def test_a_call_without_an_answer_within_its_time_limit_gets_504() -> None:
 
 def test_an_internal_error_of_a_file_reader_is_reported_with_its_exception() -> None:
     answer = answer_to_failing(reader_fault(KeyError("shape")))
-    says = 'file: cannot be read, by a fault of memplan; please report KeyError "shape" at unknown; its log says where'
+    says = (
+        'file: cannot be read because of a memplan fault; please report KeyError "shape" at unknown; its log says where'
+    )
     assert (answer.status_code, answer.json()["detail"].rpartition(", at fault ")[0]) == (500, says)
 
 

@@ -65,7 +65,7 @@ def test_a_task_is_limited_by_its_deadline_or_by_its_own_time_limit(pool: ChildP
             works.read_in_fork,
             ("writes",),
             FaultError,
-            "file: cannot be read, by a fault of memplan; please report OSError at",
+            "file: cannot be read because of a memplan fault; please report OSError at",
         ),
     ],
 )

@@ -77,19 +77,19 @@ def test_lint_has_no_findings_for_usual_problems(value: Problem) -> None:
         (problem(), Finding("no-buffers", "buffers: there are none, so there is nothing to plan")),
         (
             problem(A | {"size": 0}, B | {"size": 0}),
-            Finding("no-bytes", "buffers: none of the 2 has bytes, so there is nothing to plan"),
+            Finding("no-bytes", "buffers: all 2 have size 0, so there is nothing to plan"),
         ),
         (
             problem(A, B, C, conflicts=[["a", "c"], ["c", "a"], ["b", "c"]]),
             Finding(
                 "asymmetric-conflicts",
-                'conflicts: 1 pair both ways, but ["b", "c"] only this way; it counts both ways',
+                'conflicts: 1 pair listed in both directions, but ["b", "c"] in only one; each counts in both',
                 ("b", "c"),
             ),
         ),
         (
             problem(A, conflicts=[["a", "a"]]),
-            Finding("self-conflict", 'conflicts[0]: pairs "a" with itself, which says nothing', ("a",)),
+            Finding("self-conflict", 'conflicts[0]: pairs "a" with itself, which has no effect', ("a",)),
         ),
         (
             problem(A, {"id": "d", "size": 4}),
@@ -160,7 +160,7 @@ def test_lint_has_no_findings_for_usual_problems(value: Problem) -> None:
             problem(C, *doubled_rows(8)),
             Finding(
                 "doubled-rows",
-                'buffers: 16 of 17 are like another one in all but the id, such as "0/0" and "0/1"',
+                'buffers: 16 of 17 equal another buffer except for the id, such as "0/0" and "0/1"',
                 ("0/0", "0/1"),
             ),
         ),
@@ -199,7 +199,7 @@ def test_lint_has_no_findings_for_usual_problems(value: Problem) -> None:
             Finding(
                 "long-sharing",
                 'may_share[0]: ["b", "a"] are alive together in [1, 6), which is more than one step: '
-                "others are born at 2",
+                "other buffers are born at 2",
                 ("b", "a"),
             ),
         ),
@@ -207,7 +207,7 @@ def test_lint_has_no_findings_for_usual_problems(value: Problem) -> None:
             problem(WIDE, view("v", 0, 5), view("w", 3, 5), C),
             Finding(
                 "hidden-overlap",
-                'buffers "v" and "w": share 2 bytes while both are alive, which only a tie between them allows',
+                'buffers "v" and "w": share 2 bytes while both are alive, which only their fixed distance allows',
                 ("v", "w"),
             ),
         ),
@@ -215,13 +215,13 @@ def test_lint_has_no_findings_for_usual_problems(value: Problem) -> None:
             problem(WIDE, TALL | {"relative": {"to": "a", "offset": 5}}, C),
             Finding(
                 "hidden-overlap",
-                'buffers "a" and "b": share 3 bytes while both are alive, which only a tie between them allows',
+                'buffers "a" and "b": share 3 bytes while both are alive, which only their fixed distance allows',
                 ("a", "b"),
             ),
         ),
         (
             problem(WIDE, TALL, bank=[{"buffers": ["a", "b"]}]),
-            Finding("idle-banks", "bank: asks nothing, since no pool has a bank_size"),
+            Finding("idle-banks", "bank: has no effect, because no pool has a bank_size"),
         ),
         (
             problem(WIDE, TALL, bank=[{"buffers": ["a", "b"], "weight": 1}], pools=BANKED),

@@ -134,7 +134,7 @@ def test_the_problem_of_a_baseline_counts_towards_the_request_limit() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("sweep", {"changes": [[{"a": 1}] * 10_001]}, "changes: must be at most 10000, got 10001"),
+        ("sweep", {"changes": [[{"a": 1}] * 10_001]}, "changes: must have at most 10000 entries, got 10001"),
         ("sweep", {"sizes": {f"p{k}": [1] for k in range(1_001)}}, "sizes: must have at most 1000 pools, got 1001"),
         ("sweep", {"sizes": {"a": [1] * 1_001}}, "sizes: must have at most 1000 sizes, got 1001"),
     ],

@@ -128,4 +128,4 @@ def test_hints_of_an_input_error_are_shown_as_exception_notes() -> None:
     with pytest.raises(InputError) as caught:
         Problem(buffers=[Buffer(id="a", size=1), Buffer(id="a", size=1)])
     assert str(caught.value) == 'buffers[1].id: must be unique, got "a" again (first at buffers[0])'
-    assert traceback.format_exception_only(caught.value)[-1] == "give each a name of its own, or leave one out\n"
+    assert traceback.format_exception_only(caught.value)[-1] == "give each a different name, or leave one out\n"

@@ -174,7 +174,7 @@ def test_reasons_of_moves_not_examined_in_time_are_reported_as_unknown() -> None
     asks = iter([False, True])
     found = difference_of(OLD, NEXT, lambda: next(asks, True))
     assert [(move.id, move.reason) for move in found.moved] == [("a", "taken"), ("b", "unknown")]
-    assert found.moved[1].why == "the time was over before its old place was looked at"
+    assert found.moved[1].why == "the time was over before its old place was examined"
 
 
 def test_check_records_an_interim_answer_and_reserves_time_for_the_final_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,8 +35,8 @@ def test_solve_is_an_alias_of_plan_with_keyword_options(problem: Problem) -> Non
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"profile": "heaps:128MiB"}, "profile: must not be heaps, which are a separate option, as heaps=128"),
-        ({"plans": "5@2"}, "plans: must be a number, with distance as a separate option: plans 5, distance 2"),
+        ({"profile": "heaps:128MiB"}, "profile: must not be heaps; give them as a separate option: heaps=128"),
+        ({"plans": "5@2"}, "plans: must be a number; give the distance as a separate option: plans 5, distance 2"),
     ],
 )
 def test_former_option_values_are_refused_and_the_error_names_the_replacement(options: Any, sentence: str) -> None:
@@ -66,7 +66,7 @@ def test_a_plan_from_a_warm_start_is_not_worse_than_the_start() -> None:
 
 
 def test_a_solver_function_of_the_caller_is_refused_outside_local_calls() -> None:
-    with pytest.raises(OptionError, match="solver: must be a solver of memplan on a service"):
+    with pytest.raises(OptionError, match="solver: must be one of memplan's solvers if a service plans"):
         plan(ROOMY, options=PlanOptions(solver="os:getpid"))
 
 

@@ -66,7 +66,7 @@ def test_verify_again_refuses_re_plans_and_invalid_recorded_options() -> None:
     with pytest.raises(PlanError, match=r"^plan.options.time_limit_s: must be "):
         verify_again(make_plan().model_copy(update={"options": {"time_limit_s": 0}}))
     kept = KeptPlaces(eps=0, least="buffers", stayed=3, moved=0, moved_bytes=0, least_moves=0, proved=True)
-    with pytest.raises(OptionError, match=r"^again: must be given for a plan that keeps no places of another plan"):
+    with pytest.raises(OptionError, match=r"^again: must not be given for a plan that kept places of another plan"):
         verify_again(make_plan().model_copy(update={"kept": kept}))
 
 

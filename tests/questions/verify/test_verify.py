@@ -189,6 +189,6 @@ def test_a_plan_of_another_problem_is_reported_before_its_violations() -> None:
     first, *others, last, _way = verdict_lines(verify(many, solve(ONE.model_copy(update={"pools": many.pools}))))
     assert (
         first == "the plan is of another problem: its problem_hash is not that of this one; "
-        "give the problem that it was made of"
+        "give the problem for which the plan was made"
     )
     assert (len(others), last.startswith("and "), last.endswith(" other violations")) == (5, True, True)

@@ -82,7 +82,7 @@ def test_verify_names_a_value_in_a_buffer_that_is_still_read(
     assert main(["verify", str(plan)]) == 2
     assert "must follow its model" in capsys.readouterr().err
     assert main(["verify", "examples/mobilenet_v2.csv", str(plan)]) == 2
-    assert "must be a plan of the file before it, got one of a model of onnx" in capsys.readouterr().err
+    assert "must be a plan of the given problem file, got a plan of a model of onnx" in capsys.readouterr().err
 
 
 def test_verify_names_bytes_in_a_buffer_sized_for_4_bit_elements() -> None:

@@ -148,7 +148,7 @@ def test_check_fails_for_a_model_with_an_unknown_arena(tmp_path: Path, capfd: Ca
         tmp_path, capfd, LATE, "check --budget 1MiB", "check --budget 1MiB --scratch CUSTOM=64"
     )
     assert (status, found["passed"], found["failures"][0]["rule"]) == (1, False, "unknown-arena")
-    assert "--scratch CUSTOM=SIZE says it" in found["failures"][0]["message"]
+    assert "state it with --scratch CUSTOM=SIZE" in found["failures"][0]["message"]
     assert (least, enough["passed"]) == (0, True)
     assert answers(tmp_path, capfd, LATE, "check --budget 4KiB")[0][1]["failures"][0]["rule"] == "over-budget"
     in_two = "check --pool a=1MiB --pool b=1MiB --budget a=1MiB"

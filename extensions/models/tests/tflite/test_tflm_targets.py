@@ -155,7 +155,9 @@ def test_convert_writes_no_c_array_if_the_runtime_refuses_the_arena_size(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.tflite"]
 
 
-@pytest.mark.parametrize(("data", "said"), [(CUSTOM, "--scratch CUSTOM=SIZE says it"), (MISSING, "has no kernel")])
+@pytest.mark.parametrize(
+    ("data", "said"), [(CUSTOM, "state it with --scratch CUSTOM=SIZE"), (MISSING, "has no kernel")]
+)
 def test_convert_writes_no_c_array_if_the_arena_size_is_not_known(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], data: bytes, said: str
 ) -> None:

@@ -195,7 +195,7 @@ def test_a_wrapper_with_storages_of_unknown_size_is_never_reported_as_valid() ->
     problem = reader.problem(wrapper(*seen))
     assert [row.id for row in problem.buffers] == ["buf1", "buf3"]
     assert any(unseen in warning.message for warning in reader.warnings)
-    with pytest.raises(FormatError, match=r"no fault is seen in its plan, but it cannot be called valid: .* buf2"):
+    with pytest.raises(FormatError, match=r"its plan has no known violation, but its validity is unknown: .* buf2"):
         reader.plan_inside(problem)
     wrong = wrapper(*lines, "buf4 = buf1  # reuse", "f(buf3, buf4)", "return (buf1, buf4)")
     again = Reader(ReadOptions())
