@@ -62,7 +62,10 @@ _OTHER_METHODS = {"job_result": "result get_result", "job_plan": "best_plan get_
 
 
 def _input_values(question: Question[Any], given: InputValues) -> InputValues:
-    """Return the inputs of a question, with JSON objects read; raises InputError for other wrong types."""
+    """Return a question's inputs after converting JSON objects to values.
+
+    Raises InputError for a path, for an input that the question does not have, and for a missing one.
+    """
     values = dict(given)
     rows = {row.name: row for row in question.inputs}
     for name, value in given.items():
@@ -86,6 +89,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     """
 
     def __init__(self, server: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
+        """Open no connection yet; requests to the URL `server` are retried for at most `patience_s` seconds."""
         headers = _JSON if key is None else {**_JSON, "Authorization": f"Bearer {key}"}
         self._http = httpx.AsyncClient(base_url=server, headers=headers)
         self._patience_s = patience_s
@@ -134,7 +138,10 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         return await self._send(read, "POST", question.path, content=content, limit_s=options.time_limit_s)
 
     async def proved(self, problem: Problem, plan: Plan, options: QuestionOptions = NO_OPTIONS) -> Plan:
-        """Return a plan after checking the proof of its claim: a lower bound, or else the service's certificate."""
+        """Return an optimal or infeasible plan after checking a proof of its claim.
+
+        The proof is a lower bound computed here or else a certificate from the service. Raises WrongAnswerError.
+        """
         if plan.status not in ("optimal", "infeasible"):
             raise WrongAnswerError(f"plan: must be optimal or infeasible to be proved, got {plan.status}")
         if verdicts.claim_checks(problem, plan, None, None).get("status") is not None:
@@ -210,7 +217,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
             filters["after"] = page.jobs[-1].id
 
     async def job_plan(self, job_id: str, problem: Problem) -> Plan | None:
-        """Return a job's best plan so far, or its final plan once it has ended; None if it has no plan."""
+        """Return a job's best plan so far, verified; after the job's end, it is the final plan. None without a plan."""
         return await self._fetch_if_found(self._plan_reader(problem), f"{_JOBS}/{job_id}/plan")
 
     async def job_result(self, job_id: str) -> Any:
@@ -239,7 +246,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
                         yield event
                         if event.kind == "finished":
                             return
-                raise AwayError("events: the stream ended before the job did")
+                raise AwayError("events: the stream of events ended before the job had ended")
             except (AwayError, BusyError) as error:
                 await _wait_before_retry(error, until)
 
@@ -351,7 +358,7 @@ async def _wait_before_retry(error: ServiceError, until: float) -> None:
 
 
 async def _stream_events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent]:
-    """Yield the complete server-sent events of a stream; `_open_response` converts errors of malformed events."""
+    """Yield the job events in the lines of a stream of server-sent events; callers handle errors of malformed ones."""
     fields: dict[str, str] = {}
     async for line in lines:
         name, _, value = line.partition(":")
@@ -364,7 +371,7 @@ async def _stream_events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent
 
 
 def _batch_result(line: bytes, problems: Sequence[Problem]) -> BatchResult:
-    """Return the result in a line of a batch's answer; `_open_response` converts errors of malformed lines."""
+    """Return the result that a line of a batch's answer contains; callers handle errors of malformed lines."""
     content = parse(line)
     index = int(content["index"])
     if "error" in content:

@@ -17,7 +17,7 @@ _WEIGHT = 0.25
 
 
 class ParseQueue:
-    """The parses of a server's large bodies, for one event loop; only one parse runs at a time.
+    """The queue of a server's large bodies, for one event loop: only one of them is parsed at a time.
 
     A body is refused on arrival if its turn is expected after its deadline, judged by the bytes ahead of it and the
     speed of recent parses.
@@ -30,7 +30,10 @@ class ParseQueue:
 
     @asynccontextmanager
     async def turn(self, n_bytes: int, deadline: Deadline) -> AsyncIterator[None]:
-        """Wait for this body's turn, so that the block can parse alone; raises NoTurnError and NotInTimeError."""
+        """Wait until no other large body is parsed, then let the block parse this one of `n_bytes` bytes.
+
+        Raises NoTurnError if the wait lasts beyond the deadline, and NotInTimeError if the deadline is already over.
+        """
         if deadline.remaining_s <= 0:
             raise NotInTimeError("body: must arrive completely within its time limit")
         wait_s = self._ahead_bytes * self._byte_s

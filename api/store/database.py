@@ -83,7 +83,10 @@ class Database:
             yield connection
 
     def use_reserve(self, work: Callable[[Connection], T]) -> T:
-        """Return the result of a transaction that frees space; a full disk's reserve is released. Raises StoreError."""
+        """Return the result of `work`, run in a transaction that frees space, even on a full disk. Raises StoreError.
+
+        On a full disk, the reserve (a file kept for this case) is deleted first, and restored afterwards.
+        """
         try:
             with self.writing() as connection:
                 return work(connection)
@@ -102,7 +105,7 @@ class Database:
         with self._translate_errors(), self._reader.connect() as connection:
             if self.disk is not None:
                 if (room := self.disk.room(connection)) < LEAST_ROOM:
-                    rule = f"must have room for {LEAST_ROOM} bytes of jobs"
+                    rule = f"must have at least {LEAST_ROOM} bytes free for jobs"
                     raise FullDiskError(f"database: its disk {rule}, got {room}")
             else:
                 try:
