@@ -308,7 +308,7 @@ def check_time_limit(options: QuestionOptions, settings: Settings) -> None:
 def _read_options(
     shape: BodyShape, parts: BodyParts, asked: Mapping[str, Sequence[str]]
 ) -> tuple[QuestionOptions, WireValue | None]:
-    """Return a request's options and its reading options (or None), from body and query (`asked`); raises OptionError."""
+    """Return a request's options and reading options (or None), from body and query (`asked`); raises OptionError."""
     asked = query_values((shape.options, *([] if shape.reading is None else [shape.reading])), parts.options, asked)
     if of_body := [name for name in asked if name in shape.inputs]:
         raise OptionError(*(f"{name}: must be in the body" for name in of_body))

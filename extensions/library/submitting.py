@@ -1,4 +1,4 @@
-"""Submissions of plans and certificates: programs in checkers/ check each one, which then gets one of four verdicts."""
+"""Submissions of plans and certificates to the library: independent checkers check each, and a verdict is returned."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CERTIFICATES = (b"memplan-lemmas/", b"memplan-order/")
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a submission: one word, a sentence, and the entry of the problem afterwards."""
+    """The verdict on a submission: `word` with its `reason` (a sentence), and the problem's entry after it."""
 
     word: Word
     reason: str
@@ -52,11 +52,14 @@ def submit(library: ProblemLibrary, entry: Entry, data: bytes, finder: Finder) -
 
 
 def _take_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
-    """Check a plan, and return (entry with this plan, or None if it is not better; sentence about its value)."""
+    """Check a plan; if it is better than the best known one, store it and return its entry, else None.
+
+    The second value returned is a sentence about the plan's value.
+    """
     value, floor = judge_plan(KINDS[entry.kind], problem, text, entry.limit)
     if entry.is_infeasible:
         raise InputError(
-            f"{entry.name}: must not have both a plan and a certificate that nothing fits; one checker is wrong"
+            f"{entry.name}: must not have a plan, because a certificate proves that nothing fits; one checker is wrong"
         )
     if entry.best is not None and value >= entry.best:
         return None, f"it has {value:,}, {entry.best:,} is known"
@@ -87,8 +90,8 @@ def _take_certificate(library: ProblemLibrary, entry: Entry, problem: str, text:
 
 
 def _refuse_beaten(entry: Entry, best: float, bound: float | None) -> None:
-    """Raise InputError if a plan is better than a certified lower bound: then one of the checkers must be wrong."""
+    """Raise InputError if the value `best` of a plan is below a certified bound, since then one checker is wrong."""
     if bound is None or best < bound:
         raise InputError(
-            f"{entry.name}: must not have a plan of {best:,} below a certified bound; one checker is wrong"
+            f"{entry.name}: must not have a plan of {best:,}, which is below a certified bound; one checker is wrong"
         )
