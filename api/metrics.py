@@ -47,6 +47,7 @@ class Metrics(Collector):
     """Counters, and gauges that are set when they are read; no label has values that callers choose."""
 
     def __init__(self) -> None:
+        """Create all counters and gauges in a new registry, with the value 0."""
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)

@@ -30,10 +30,7 @@ def flags_of(name: str) -> tuple[str, ...]:
 
 
 def flag_text(option: Option) -> str:
-    """Return an option as typed on a command line, such as `--target hvx`.
-
-    Without a value (None), return only the flag without its dashes, for the start of an error sentence.
-    """
+    """Return an option as typed, such as `--target hvx`; without a value, `target`, to begin an error sentence."""
     flag = flags_of(option.field)[0].partition("/")[0]
     if option.value is None:
         return flag.removeprefix("--")

@@ -232,6 +232,7 @@ class ProgressLine:
     """A terminal line, redrawn in place, with the elapsed time and the latest progress message."""
 
     def __init__(self, terminal: TextIO) -> None:
+        """Start the clock; nothing is drawn before the first message."""
         self.terminal = terminal
         self.latest: str | None = None
         self._began = time.monotonic()

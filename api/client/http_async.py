@@ -138,10 +138,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         return await self._send(read, "POST", question.path, content=content, limit_s=options.time_limit_s)
 
     async def proved(self, problem: Problem, plan: Plan, options: QuestionOptions = NO_OPTIONS) -> Plan:
-        """Return an optimal or infeasible plan after checking a proof of its claim.
-
-        The proof is a lower bound computed here or else a certificate from the service. Raises WrongAnswerError.
-        """
+        """Return a plan after proving its claim (optimal or infeasible) by a lower bound, or by a certificate."""
         if plan.status not in ("optimal", "infeasible"):
             raise WrongAnswerError(f"plan: must be optimal or infeasible to be proved, got {plan.status}")
         if verdicts.claim_checks(problem, plan, None, None).get("status") is not None:

@@ -22,10 +22,7 @@ _OBEYED = re.compile(rb"\\u|\xc2[\x80-\x9f]|\xe2\x80[\xa8-\xae]|\xe2\x81[\xa6-\x
 
 
 def escape_answer(data: bytes, asked: bytes) -> bytes:
-    """Return a JSON answer with the control characters of terminals escaped in all strings that `asked` lacks.
-
-    `asked` is the request's body; its strings come from the caller, so they may stay as they are.
-    """
+    """Return a JSON answer with terminal control characters escaped, except in strings of the request `asked`."""
     return data if _OBEYED.search(data) is None else to_json(_escape_strings(from_json(data), asked))
 
 

@@ -91,10 +91,7 @@ class Service:
 
     @classmethod
     async def stream(cls, request: Request) -> AsyncIterator[None]:
-        """Count a request among the open streams until its answer is sent; raises FullError above the maximum.
-
-        The routes that stream their answers have this function as a dependency.
-        """
+        """Count a request among the open streams until its answer is sent; raises FullError above the maximum."""
         with cls.find_service(request).streams.open(caller_of(request).key_id):
             yield
 

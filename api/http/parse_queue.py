@@ -24,16 +24,14 @@ class ParseQueue:
     """
 
     def __init__(self) -> None:
+        """Make an empty queue, with a guess of the seconds that parsing a byte takes."""
         self._lock = asyncio.Lock()
         self._ahead_bytes = 0
         self._byte_s = _FIRST_BYTE_S
 
     @asynccontextmanager
     async def turn(self, n_bytes: int, deadline: Deadline) -> AsyncIterator[None]:
-        """Wait until no other large body is parsed, then let the block parse this one of `n_bytes` bytes.
-
-        Raises NoTurnError if the wait lasts beyond the deadline, and NotInTimeError if the deadline is already over.
-        """
+        """Wait until the block may parse a body of `n_bytes` bytes, alone; raises NoTurnError or NotInTimeError."""
         if deadline.remaining_s <= 0:
             raise NotInTimeError("body: must arrive completely within its time limit")
         wait_s = self._ahead_bytes * self._byte_s

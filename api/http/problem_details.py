@@ -105,10 +105,7 @@ def add_error_answers(app: Starlette) -> None:
 
 
 def _input_error_status(error: InputError) -> int:
-    """Return the HTTP status of an input error.
-
-    400: unreadable format; 413: too large; 415: wrong media type; 504: not answered in time; 422: any other error.
-    """
+    """Return the HTTP status of an input error: by its class, 413 (too large), 415, 504 or 400, else 422."""
     if isinstance(error, TooLargeError):
         return 413
     if isinstance(error, MediaTypeError):

@@ -40,6 +40,7 @@ class JobRun:
     def __init__(
         self, job: Job, store: Store, pool: ChildPool, stopping: threading.Event, *, share_plans: bool = True
     ) -> None:
+        """Set the job, and start its clock; `stopping` is set when the worker stops."""
         self.job, self.cancelled = job, threading.Event()
         self._known_as = cache_name(job.problem_hash, None if share_plans else job.key_id)
         self._store, self._pool, self._stopping = store, pool, stopping

@@ -50,6 +50,7 @@ class JobWorkers:
     def __init__(
         self, store: Store, settings: Settings, pool: ChildPool, lease_s: float = _LEASE_S, renew_s: float = _RENEW_S
     ) -> None:
+        """Choose a random name as lease holder; a lease lasts `lease_s` and is renewed every `renew_s` seconds."""
         self.holder = secrets.token_hex(8)
         self._store, self._lease_s, self._renew_s = store, lease_s, renew_s
         self._poll_s, self._look_s, self._last_place_s = _POLL_S, _LOOK_S, _LAST_PLACE_S

@@ -188,10 +188,7 @@ class _Panel:
         return text_at(x, y, shorten(text, room), f'text-anchor="middle" font-size="10" {_INSIDE}{turned}')
 
     def _label_beside(self, box: _Box) -> tuple[str, tuple[float, float, float, float]]:
-        """Return a label for a box too small to contain one, and its left, top, right and bottom in pixels.
-
-        The label is centred on a wide box, and to the right or left of a narrow one.
-        """
+        """Return a label centred on a wide box or next to a narrow one, and its four edges in pixels."""
         label = shorten(str(self.problem.buffers.ids[box.row]), _LONGEST_LABEL)
         x, y = (self.x(box.start) + self.x(box.end)) / 2, (self.y(box.low) + self.y(box.high)) / 2 + 3
         anchor, width = "middle", _CHARACTER * len(label)

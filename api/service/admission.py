@@ -87,6 +87,7 @@ class AdmissionQueue:
     """
 
     def __init__(self, places: int, length: int, of_key: int | None = None) -> None:
+        """Make a queue with all slots free; without `of_key`, one key may occupy all slots."""
         self.places, self.length = places, length
         self._of_key = places if of_key is None else of_key
         self._held: list[Seat] = []

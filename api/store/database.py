@@ -46,6 +46,7 @@ class Database:
     """The connections to one database; thread-safe, with one transaction at a time per thread."""
 
     def __init__(self, engine: Engine) -> None:
+        """Use the connections of an SQLAlchemy engine; for SQLite, also prepare a lock of writers and the disk."""
         self.engine = engine
         self.is_sqlite = engine.dialect.name == "sqlite"
         # SQLite allows one writer and would poll to wait, so threads of this process wait for a lock instead.
@@ -83,10 +84,7 @@ class Database:
             yield connection
 
     def use_reserve(self, work: Callable[[Connection], T]) -> T:
-        """Return the result of `work`, run in a transaction that frees space, even on a full disk. Raises StoreError.
-
-        On a full disk, the reserve (a file kept for this case) is deleted first, and restored afterwards.
-        """
+        """Return the result of a transaction that frees space; on a full disk, it may use the reserve of disk space."""
         try:
             with self.writing() as connection:
                 return work(connection)

@@ -34,6 +34,7 @@ class Store:
     """Jobs, plans and keys in one database. All methods block, so an event loop calls them by `run_in_thread`."""
 
     def __init__(self, database: Database) -> None:
+        """Make the operations on each table of an open database."""
         self._database = database
         self._threads = CapacityLimiter(CONNECTIONS)
         self.jobs = Jobs(database)

@@ -32,10 +32,7 @@ class PlanSearch:
 def search(
     control: TaskControl, problem: Problem, options: SolveOptions, start: Plan | None, instance: Instance | None = None
 ) -> SolveResult:
-    """Search for a plan in a child process, by the options' profile if they have one, and return the result.
-
-    If nothing fits, the result explains why.
-    """
+    """Search for a plan by the options' profile, if any, and return the result, which explains why if nothing fits."""
     profile = options.profile_of(problem)
     if problem.equal_use:
         result = _search_equal_pools(problem, options, control, start)

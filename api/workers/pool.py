@@ -40,6 +40,7 @@ class ChildPool:
     def __init__(
         self, settings: Settings, on_loss: Callable[[], None] = lambda: None, faults: Faults | None = None
     ) -> None:
+        """Decide the memory of each child (by default, a share of the machine's), and remove leftover folders."""
         self._on_loss, self.faults = on_loss, faults or Faults()
         self.most_bytes = settings.worker_memory_bytes or int(
             _PART_OF_MEMORY * machine_memory() / max(1, settings.solves)
@@ -158,6 +159,7 @@ class _Call:
         noted: Callable[[], None],
         faults: Faults,
     ) -> None:
+        """Set the deadline of the task's answer; `outcome` then sends the task to the child."""
         self._child, self._task, self._report, self._note = child, task, report, noted
         self._faults = faults
         self._cancelled, self._is_short = cancelled, is_short
@@ -196,10 +198,7 @@ class _Call:
             raise self._loss_error() from None
 
     def _is_over(self) -> bool:
-        """Return True if the child must be killed because its time is over; this is polled while it runs.
-
-        After a cancellation, or if `is_short` is set, it first tells the child once to end early.
-        """
+        """Return True if the child must be killed, as its time is over; before, tell it once to end early if due."""
         now = time.monotonic()
         if self._stops_at is None and self._cancelled.is_set():
             self._stops_at = now + _CANCEL_S

@@ -65,10 +65,7 @@ def apply_function(_control: Control, function: Callable[..., Any], *given: Any)
 
 
 def error_report(error: Exception) -> tuple[str, list[Any]]:
-    """Return the message about an error to the parent process: its kind, `failed` or `fault`, and its contents.
-
-    A fault (an internal error) is described without its message, which may contain data of callers.
-    """
+    """Return an error as a message to the parent: `failed` with its sentences, or `fault` with its public facts."""
     if isinstance(error, MemoryError):
         error = TooMuchMemoryError()
     if is_fault(error):

@@ -16,10 +16,7 @@ _LARGE = 200_000
 def check(
     library: ProblemLibrary, wanted: Iterable[Entry], *, is_fast: bool = False
 ) -> Iterator[tuple[Entry, list[str]]]:
-    """Check the entries in `wanted`, and yield each with the sentences about its faults.
-
-    If `is_fast`, large certificates are not checked.
-    """
+    """Check entries, and yield each with the sentences about its faults; `is_fast` skips large certificates."""
     names: set[str] = set()
     for entry in wanted:
         faults = list(_faults_of_entry(library, entry, is_fast))
@@ -34,7 +31,7 @@ def version_fault(library: ProblemLibrary) -> str | None:
     version = library.version()
     if version is None or version.partition(" ")[2] == library.digest():
         return None
-    return f"{VERSION}: must have the hash of these problems ({library.digest()}) or a new version, got {version}"
+    return f"{VERSION}: {version} does not have the problems' hash {library.digest()}, so they need a new version"
 
 
 def _faults_of_entry(library: ProblemLibrary, entry: Entry, is_fast: bool) -> Iterator[str]:

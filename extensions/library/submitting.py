@@ -52,10 +52,7 @@ def submit(library: ProblemLibrary, entry: Entry, data: bytes, finder: Finder) -
 
 
 def _take_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
-    """Check a plan; if it is better than the best known one, store it and return its entry, else None.
-
-    The second value returned is a sentence about the plan's value.
-    """
+    """Check a plan, and store it if it is better; return its entry (else None) and a sentence about its value."""
     value, floor = judge_plan(KINDS[entry.kind], problem, text, entry.limit)
     if entry.is_infeasible:
         raise InputError(

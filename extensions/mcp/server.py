@@ -54,7 +54,7 @@ def mcp(folder: Path) -> None:
     Each question is a tool, and one more tool returns the schemas of their bodies. Files are named by their paths.
     """
     if not folder.is_dir():
-        raise OptionError(f"folder: must be an existing folder, got {excerpt(str(folder))} in {Path.cwd()}")
+        raise OptionError(f"folder: must be a folder, got {excerpt(str(folder))} in {Path.cwd()}")
     asyncio.run(_serve(folder.resolve()))
 
 

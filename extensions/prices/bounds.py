@@ -24,10 +24,7 @@ _WORK_PER_PAIR = 25
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Report rising lower bounds on the cost to `search`, computed by HiGHS.
-
-    Only pieces (independent parts of a pool) with too many priced pairs for the core's simplex method are used.
-    """
+    """Report rising lower bounds on the cost to `search`, found by HiGHS for pieces with very many priced pairs."""
     if len(instance.priced_pairs) <= MOST_PAIRS or not suits(instance):
         return
     costs = Costs.from_instance(instance)

@@ -150,10 +150,7 @@ class _PriceSearch:
         return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
 
     def _reduce(self) -> bool:
-        """Divide the pools into pieces, and place those that first fit can place at price 0.
-
-        Return False if a buffer does not fit into its pool at all.
-        """
+        """Divide the pools into pieces, and place those that first fit can; return False if a buffer cannot fit."""
         for pool in self.pools:
             if (pool.highest < pool.lowest).any():
                 return False

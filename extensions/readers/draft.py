@@ -135,10 +135,7 @@ class OperationsDraft:
         self._add(row | {"has_effects": True} if self._has_effects else row)
 
     def _stated_scratch(self, op: str, outputs: Sequence[str]) -> Iterator[str]:
-        """Declare the scratch memory that the options state for an operation, and yield its name, if there is any.
-
-        The options name either one of the operation's outputs or its operator.
-        """
+        """Declare and yield the scratch memory that the options state for an operation's output or its operator."""
         self._operator_names[op] = None
         stated = self.options.scratch
         if name := next((each for each in (*outputs, op) if each in stated), None):
@@ -155,7 +152,7 @@ class OperationsDraft:
             some = ", ".join(sorted(self._operator_names)[:MAX_LISTED]) or "none"
             raise OptionError.from_rule(
                 "scratch",
-                f"must name operators that run ({some}) or outputs of operations, got {excerpt(other)}",
+                f"must name operators that run ({some}), or outputs of operations, got {excerpt(other)}",
             )
 
     def view(self, op: str, source: str, result: str) -> None:

@@ -55,10 +55,7 @@ def is_folder(line: CommandLine) -> bool:
 
 
 def apply_budgets(line: CommandLine) -> CommandLine:
-    """Return one model's command line with the flags that its budgets file sets; unchanged without a budgets file.
-
-    Raises InputError for a wrong budgets file.
-    """
+    """Return one model's command line with the flags that its budgets file sets, if it has one; raises InputError."""
     tables = _read_tables(line, of_all=False)
     return line if tables is None else _model_line(line, line.given["problem"], tables)
 
@@ -151,10 +148,7 @@ def _lines_by_target(line: CommandLine) -> Iterator[CommandLine]:
 
 
 def check_folder(line: CommandLine) -> int:
-    """Check each model of a folder for each target, write the reports, and return the highest exit status.
-
-    Raises InputError for a wrong budgets file or flag.
-    """
+    """Check each model of a folder for each target, write the reports, and return the highest exit status."""
     arguments, checks, status = line.given, list[Check](), 0
     tables = _read_tables(line, of_all=True) or {}
     for name in ("save_plan", "save_baseline", "subject", *_FILES.values()):

@@ -78,10 +78,7 @@ def _can_find(package: str) -> bool:
 
 
 def _version_text(package: str) -> str:
-    """Return a package's name and version, such as `numpy 2.1.0`.
-
-    The version is `-` if the package is not installed; it is left out if it is unknown.
-    """
+    """Return a package's name and version, such as `numpy 2.1.0`; `numpy -` if it is not installed."""
     if not _can_find(package):
         return f"{package} -"
     try:

@@ -137,10 +137,7 @@ def _answer_text(question: Question[Any], content: bytes) -> str:
 
 
 async def _request_of(request: Request, job: Job) -> tuple[str, bytes]:
-    """Return the head and body of a job's request.
-
-    Raises GoneError if they were deleted to make room, and HTTPException (404) if the job itself is gone.
-    """
+    """Return the head and body of a job's request; raises GoneError if they were deleted, or HTTPException."""
     store = Service.find_service(request).store
     stored_request = await store.run_in_thread(partial(store.jobs.request, job.id))
     if stored_request is None:

@@ -38,6 +38,7 @@ class PlanCache:
     """Finds and keeps plans of problems, for one event loop; the task `tend` writes them to the store."""
 
     def __init__(self, store: Store | None, *, memory_bytes: int = _MEMORY_BYTES) -> None:
+        """Make a cache with an empty memory of at most `memory_bytes` bytes; None for no store."""
         self._store, self._memory_bytes = store, memory_bytes
         self._memory: OrderedDict[str, tuple[CachedPlan, float, int]] = OrderedDict()
         self._held_bytes = 0

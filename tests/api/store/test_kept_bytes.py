@@ -135,7 +135,7 @@ def test_a_key_at_its_byte_quota_is_refused_with_removable_jobs_and_other_keys_a
     assert refused.value.status == 429
     assert refused.value.headers == {"Retry-After": "60"}
     (way,) = refused.value.ways
-    assert way.startswith("DELETE /v1/jobs/ID?forget=true removes a job that has ended")
+    assert way.startswith("DELETE /v1/jobs/ID?forget=true removes an ended job with its request")
     assert (ended in way, [name in way for name in names if name != ended]) == (True, [False, False])
     submit("b")
     assert all(has_request(store, name) for name in names), "nothing was dropped for a job that was refused"
