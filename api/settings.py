@@ -25,7 +25,7 @@ _OF_KUBERNETES = (f"{PREFIX}SERVICE_", f"{PREFIX}PORT")
 """The prefixes of environment variables that Kubernetes sets for a service named memplan."""
 
 
-def _database_url(url: str) -> str:
+def _check_database_url(url: str) -> str:
     """Check a database URL, and return it unchanged; raises PydanticCustomError if it is invalid."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
@@ -43,7 +43,7 @@ def _database_url(url: str) -> str:
     return url
 
 
-def _secret_key(text: str) -> str:
+def _check_admin_key(text: str) -> str:
     """Check the administrator's key, and return it unchanged; raises PydanticCustomError for a short or blank one."""
     if len(text) < _LEAST_SECRET or not text.isascii() or not text.isprintable() or " " in text:
         raise PydanticCustomError("rule", f"must be at least {_LEAST_SECRET} visible ASCII characters")
@@ -65,7 +65,7 @@ class Settings(BaseSettings):
 
     # These settings determine where the service stores data.
     data_folder: Path = Field(default_factory=_users_data_folder)
-    database_url: Annotated[str, AfterValidator(_database_url)] | None = Field(default=None, repr=False)
+    database_url: Annotated[str, AfterValidator(_check_database_url)] | None = Field(default=None, repr=False)
 
     # These settings determine how many processes and searches run at once.
     workers: int = Field(default_factory=processors, ge=0)
@@ -90,7 +90,7 @@ class Settings(BaseSettings):
     # These settings determine which keys and hosts may use the service.
     require_keys: bool | None = None
     hosts: str | None = None
-    admin_key: Annotated[str, AfterValidator(_secret_key)] | None = Field(default=None, repr=False)
+    admin_key: Annotated[str, AfterValidator(_check_admin_key)] | None = Field(default=None, repr=False)
 
     # This setting determines how logs are written.
     log_format: Literal["text", "json"] = "text"

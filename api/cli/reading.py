@@ -89,7 +89,7 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
             return read_as(argument, lambda data: from_file(reader, data, argument, values))
         except FileError as error:
             if f"save_{each.name}" in given:
-                return _accept_saved_file(line, each, argument, error)
+                return _require_own_output(line, each, argument, error)
             if each.named_by_flag and not Path(argument).suffix and str(error).endswith(here := f" in {Path.cwd()}"):
                 rule = f"must be the path of a file, got {excerpt(argument)}, which does not exist{here} ({each.help})"
                 raise FileError(f"{flag_text(Option(each.name))}: {rule}") from None
@@ -102,7 +102,7 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
     return settled
 
 
-def _accept_saved_file(line: CommandLine, each: Input[Any], path: str, error: FileError) -> None:
+def _require_own_output(line: CommandLine, each: Input[Any], path: str, error: FileError) -> None:
     """Raise FileError for a missing input file, unless a flag such as --save-baseline makes this command write it."""
     saved = line.given[f"save_{each.name}"]
     if saved is not None and Path(saved).resolve() == Path(path).resolve() and not Path(path).exists():

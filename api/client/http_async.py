@@ -61,7 +61,7 @@ _OTHER_METHODS = {"job_result": "result get_result", "job_plan": "best_plan get_
 """For methods of the client, the names that other clients have for them."""
 
 
-def _input_values(question: Question[Any], given: InputValues) -> InputValues:
+def _convert_inputs(question: Question[Any], given: InputValues) -> InputValues:
     """Return a question's inputs after converting JSON objects to values.
 
     Raises InputError for a path, for an input that the question does not have, and for a missing one.
@@ -103,7 +103,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
 
     async def plan(self, problem: Problem, options: Options = NO_OPTIONS) -> Plan:
         """Return the verified plan of a problem, made by `POST /v1/plan`."""
-        problem = _input_values(_PLAN, {"problem": problem})["problem"]
+        problem = _convert_inputs(_PLAN, {"problem": problem})["problem"]
         content, limit_s = write_body(_PLAN, {"problem": problem}, options), options.time_limit_s
         read = self._plan_reader(problem, is_plain=options.heaps is None)
         return await self._send(read, "POST", _PLAN.path, content=content, limit_s=limit_s)
@@ -166,7 +166,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         async def call(*inputs: Any, options: QuestionOptions | None = None, **given: Any) -> Any:
             """Return the answer to the question; inputs are given by position or name, options by name or `options`."""
             named = {name: given.pop(name) for name in names if name in given}
-            values = _input_values(question, dict(zip(names, inputs, strict=False)) | named)
+            values = _convert_inputs(question, dict(zip(names, inputs, strict=False)) | named)
             return await self.answer(question, values, options or validate_options(question.options, given))
 
         return call
@@ -190,7 +190,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         names = [row.name for row in QUESTIONS[kind].inputs]
         if not isinstance(question, Mapping) or question.keys().isdisjoint(names):
             question = {names[0]: question}
-        asked = _input_values(QUESTIONS[kind], question)
+        asked = _convert_inputs(QUESTIONS[kind], question)
         content = write_body(QUESTIONS[kind], asked, options)
         params: dict[str, Any] = {"kind": kind, "priority": priority}
         if deadline_s is not None:

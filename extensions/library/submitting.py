@@ -37,7 +37,7 @@ def submit(library: ProblemLibrary, entry: Entry, data: bytes, finder: Finder) -
     try:
         text = data.decode()
         problem = library.problem(entry).read_bytes().decode()
-        take = _take_certificate if data.startswith(_CERTIFICATES) else _take_plan
+        take = _add_better_certificate if data.startswith(_CERTIFICATES) else _add_better_plan
         better, reason = take(library, entry, problem, text)
     except BrokenRuleError as error:
         return Verdict("refused", str(error), entry)
@@ -51,7 +51,7 @@ def submit(library: ProblemLibrary, entry: Entry, data: bytes, finder: Finder) -
     return Verdict("better, added", reason, better)
 
 
-def _take_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
+def _add_better_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
     """Check a plan, and store it if it is better; return its entry (else None) and a sentence about its value."""
     value, floor = judge_plan(KINDS[entry.kind], problem, text, entry.limit)
     if entry.is_infeasible:
@@ -61,14 +61,14 @@ def _take_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -
     if entry.best is not None and value >= entry.best:
         return None, f"it has {value:,}, {entry.best:,} is known"
     if entry.bound is not None:
-        _refuse_beaten(entry, value, entry.bound)
+        _require_bound_below_plan(entry, value, entry.bound)
     write_file(library.plan(entry), text.encode())
     before_text = "none was known" if entry.best is None else f"{entry.best:,} was known"
     bound = max((each for each in (entry.bound, floor) if each is not None), default=None)
     return entry.model_copy(update={"best": value, "bound": bound}), f"it has {value:,}, {before_text}"
 
 
-def _take_certificate(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
+def _add_better_certificate(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
     """Check a certificate, and return (entry with the certified bound, sentence about the bound).
 
     The entry is None if the bound does not improve on the entry's known bound.
@@ -81,12 +81,12 @@ def _take_certificate(library: ProblemLibrary, entry: Entry, problem: str, text:
     ):
         return None, f"{bound_text}: that is known"
     if entry.best is not None:
-        _refuse_beaten(entry, entry.best, bound)
+        _require_bound_below_plan(entry, entry.best, bound)
     write_file(library.proof(entry), text.encode())
     return entry.model_copy(update={"bound": bound, "is_infeasible": bound is None}), bound_text
 
 
-def _refuse_beaten(entry: Entry, best: float, bound: float | None) -> None:
+def _require_bound_below_plan(entry: Entry, best: float, bound: float | None) -> None:
     """Raise InputError if the value `best` of a plan is below a certified bound, since then one checker is wrong."""
     if bound is None or best < bound:
         raise InputError(

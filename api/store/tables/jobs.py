@@ -136,8 +136,8 @@ class Jobs:
         with self._database.writing() as connection:
             if (job := _repeated_job(connection, new)) is not None:
                 return job
-            self._check_open(connection, new, most, most_of_key)
-            self._check_bytes(connection, new, n_bytes, most_bytes, most_bytes_of_key)
+            self._require_free_job(connection, new, most, most_of_key)
+            self._require_free_bytes(connection, new, n_bytes, most_bytes, most_bytes_of_key)
             row = {column.name: getattr(new, column.name) for column in COLUMNS}
             if not insert_new(connection, schema.jobs, [row | {"bytes": n_bytes}], schema.jobs.c.id):
                 # Another server has stored an equal request since the look-up above, so return that job.
@@ -148,7 +148,7 @@ class Jobs:
             note_change(connection, "bytes", new.key_id, n_bytes)
             return new
 
-    def _check_open(self, connection: Connection, new: Job, most: int, most_of_key: int | None) -> None:
+    def _require_free_job(self, connection: Connection, new: Job, most: int, most_of_key: int | None) -> None:
         """Raise FullError if the limit on unfinished jobs, in total or for the key, is reached."""
         is_open = select(func.count()).select_from(schema.jobs).where(schema.jobs.c.state.in_(OPEN))
         of_key = is_open.where(schema.jobs.c.key_id == new.key_id)
@@ -164,7 +164,9 @@ class Jobs:
             said = "" if most_of_key is None else f" in total, and at most {most_of_key} of one key"
             raise FullError(f"jobs: must be at most {most} unfinished{said}, got one more")
 
-    def _check_bytes(self, connection: Connection, new: Job, n_bytes: int, most: int, most_of_key: int | None) -> None:
+    def _require_free_bytes(
+        self, connection: Connection, new: Job, n_bytes: int, most: int, most_of_key: int | None
+    ) -> None:
         """Raise FullError if storing a new job's `n_bytes` bytes would exceed a limit or the disk, unless room is made.
 
         To make room, the requests of ended jobs are deleted: first those of the job's own key, if it is at its quota
