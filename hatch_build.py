@@ -1,5 +1,7 @@
-"""The build backend, which is hatchling's, and its hook: the core is compiled when the package is built or installed,
-by a compiler of C++ that is there or is taken from a package."""
+"""The build backend: that of hatchling, with a hook that compiles the C++ core when the package is built or installed.
+
+It uses an installed C++ compiler, or else one from the package `ziglang`.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 ROOT = Path(__file__).parent
 _CORE = ROOT / "memplan" / "solvers" / "core"
 _COMPILER = "ziglang>=0.13"
-"""Compiles where the machine has no compiler of C++, and for other machines."""
+"""The package with the compiler for machines without a C++ compiler, and for building wheels for other machines."""
 TARGETS = {
     "x86_64-linux-gnu.2.17": "manylinux_2_17_x86_64",
     "aarch64-linux-gnu.2.17": "manylinux_2_17_aarch64",
@@ -31,23 +33,23 @@ TARGETS = {
     "aarch64-macos.11.0": "macosx_11_0_arm64",
     "x86_64-windows-gnu": "win_amd64",
 }
-"""What a wheel can be built for where MEMPLAN_TARGET names it, in the words of zig, and its platform's tag."""
+"""The targets for which wheels can be built, by their names in zig and in MEMPLAN_TARGET, with their wheel tags."""
 
 
 class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Compile the core into the wheel, or into the checkout that is installed as editable."""
+    """The hook that compiles the core into a wheel, or into the checkout for an editable installation."""
 
     def dependencies(self) -> list[str]:
-        """Return what compiling needs beside the project's own build requirements."""
+        """Return the packages that compiling requires in addition: a compiler, if none is installed."""
         return [] if self._compiling()["installed_compiler"]() else [_COMPILER]
 
     def _compiling(self) -> dict[str, Any]:
-        """Return what the program that compiles the core defines; it is run from its file, as nothing is installed."""
+        """Return the names defined by the core's build.py, which is run from its file because nothing is installed."""
         _make_links(ROOT / "memplan")
         return run_path(str(_CORE / "build.py"))
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile, and add the libraries to what is built; to a source archive, what compiling needs of memplan."""
+        """Compile the core and add its libraries to a wheel; to a source archive, add the sources instead."""
         if self.target_name == "sdist":
             _make_links(ROOT / "memplan")
             needed = [Path(__file__), *(file for file in _CORE.iterdir() if file.is_file())]
@@ -70,10 +72,10 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
 
 
 class ReadmeHook(MetadataHookInterface):
-    """Take README as an index shows it: links to files lead to those of the version."""
+    """The hook that sets the package's description: the README with links to the files of the released version."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Add the text to the metadata."""
+        """Set the field `readme` of the package's metadata."""
         home = f"{metadata['urls']['Source']}/blob/v{version()}/"
         text = Path(self.root, "README.md").read_text(encoding="utf-8")
         linked = re.sub(r"\]\((?![a-z]+:|#)([^)\s]+)\)", rf"]({home}\1)", text)
@@ -81,20 +83,20 @@ class ReadmeHook(MetadataHookInterface):
 
 
 def version() -> str:
-    """Return the version of the package, which is in a source archive in place of the link to it."""
+    """Return the package's version, read from `planner` in a checkout, or `memplan/planner` in a source archive."""
     found = next(ROOT.glob("planner/__init__.py"), ROOT / "memplan" / "planner" / "__init__.py")
     return str(run_path(str(found))["__version__"])
 
 
 def _make_links(package: Path) -> None:
-    """Make links of the files that hold their targets in a checkout without links, as Git makes them on Windows."""
+    """Replace text files that contain a link's target by links; Git writes such files on Windows instead of links."""
     for file in package.iterdir():
         target = package / file.read_text(encoding="utf-8") if file.is_file() and not file.suffix else None
         if target is None or not target.is_dir():
             continue
         file.unlink()
         if sys.platform == "win32":
-            # A junction needs no rights, as a link does.
+            # On Windows, links require special rights but junctions do not, so create a junction.
             import _winapi
 
             _winapi.CreateJunction(str(target.resolve()), str(file))
@@ -103,7 +105,7 @@ def _make_links(package: Path) -> None:
 
 
 def _platform() -> str:
-    """Return the platform's tag: libraries that link to libc's oldest functions alone run on any glibc since 2.17."""
+    """Return the wheel's platform tag; the core links only to old functions of libc, so any glibc since 2.17 suits."""
     if target := os.environ.get("MEMPLAN_TARGET"):
         if target not in TARGETS:
             raise ValueError(f"MEMPLAN_TARGET: must be one of {', '.join(TARGETS)}, got {target}")

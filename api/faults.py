@@ -41,9 +41,10 @@ class Fault(NamedTuple):
 
 
 class FaultError(MemplanError):
-    """The error that a caller gets for a fault; once the fault is logged, `kind` is its id in the log."""
+    """The error that a caller gets for a fault (an internal error); `kind` is its id in the log, empty until logged."""
 
     def __init__(self, fault: Fault, kind: str = "") -> None:
+        """Set the message for the caller, which names the id if there is one."""
         super().__init__(f"{fault.says}; its log says where, at fault {kind}" if kind else fault.says)
         self.fault, self.kind = fault, kind
 

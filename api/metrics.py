@@ -47,6 +47,7 @@ class Metrics(Collector):
     """Counters, and gauges that are set when they are read; no label has values that callers choose."""
 
     def __init__(self) -> None:
+        """Create all counters and gauges in a new registry, with the value 0."""
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)
@@ -89,7 +90,7 @@ class Metrics(Collector):
             self._gap.observe(plan.gap)
 
     def looked_up(self, result: Lookup) -> None:
-        """Count a problem's look-up in the cache, and remember for this task whether it was a hit."""
+        """Count a problem's look-up in the plan cache; store its result, such as `hit`, for the current request."""
         self._lookups(result).inc()
         LOOKUP.set("hit" if result == "hit" else "miss")
 
@@ -128,7 +129,10 @@ class Metrics(Collector):
             yield GaugeMetricFamily(name, says, value)
 
     def render(self, stored: JobCounts, now: Mapping[str, int]) -> bytes:
-        """Return all metrics in the text format of Prometheus; `now` has the gauges' values by their names in _NOW."""
+        """Return all metrics in the text format of Prometheus.
+
+        `stored` has the counts of jobs of all servers, and `now` the values of this server's gauges by name in `_NOW`.
+        """
         self._stored = stored
         for name, count in now.items():
             self._now[name].set(count)

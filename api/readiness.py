@@ -30,12 +30,13 @@ _TINY = Problem.model_validate(
 
 
 class Readiness:
-    """A server's readiness checks, which run again when the last result is a few seconds old.
+    """The readiness checks of a server; they run again when the last result is a few seconds old.
 
-    `checks` maps a sentence to each check. The sentence states what the server cannot do if the check fails.
+    `checks` has each check under a sentence that says what the server cannot do if the check fails.
     """
 
     def __init__(self, checks: Mapping[str, Check], patience_s: float = _PATIENCE_S) -> None:
+        """Store the checks, each of which may take `patience_s` seconds."""
         self.checks, self.patience_s = checks, patience_s
         self._lock = anyio.Lock()
         self._checked_at = -_KEPT_S
@@ -68,6 +69,7 @@ async def solves_a_tiny_problem() -> bool:
 
 
 def _solve_a_tiny_problem() -> bool:
+    """Return True if the search proves a plan of the tiny problem optimal within two seconds."""
     return solve(_TINY, time_limit_s=2.0).status == "optimal"
 
 

@@ -80,6 +80,7 @@ class _LaterError(RefusalError):
     """A refusal of a request that may be accepted after `retry_after_s` seconds."""
 
     def __init__(self, sentence: str, retry_after_s: float = 1.0, ways: tuple[str, ...] = ()) -> None:
+        """Set the reason, the seconds until a retry makes sense, and the remedies (`ways`)."""
         super().__init__(sentence)
         self.retry_after_s, self.ways = retry_after_s, ways
 
@@ -96,7 +97,7 @@ class FullError(_LaterError):
 
 
 class NoTurnError(FullError):
-    """No slot became free within the caller's time limit, or none is expected to."""
+    """No slot became free within the caller's time limit, or none is expected to become free in that time."""
 
 
 class UnavailableError(_LaterError):

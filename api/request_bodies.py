@@ -72,13 +72,13 @@ class BodyParts:
 
 @dataclass(frozen=True, eq=False)
 class BodyShape:
-    """The expected shape of a question's request bodies, computed once.
+    """The names that a request body of one question may contain, and the models of its options.
 
     question: the question of the request.
     inputs, required: the names of its inputs, and of its required inputs.
     own: the field names of the first input's JSON form, which may be the whole body.
     options: the model of the question's options.
-    unsaid: the options used for a body that has none.
+    unsaid: the options that apply if a body has none.
     reading: the model of the options for reading files; None if the question has no such options.
     known: the names of all options, including those for reading.
     """
@@ -93,11 +93,11 @@ class BodyShape:
     known: frozenset[str]
 
     def holds_first(self, name: str, value: object) -> bool:
-        """Return True if a field with an unknown name contains an object that looks like the first input."""
+        """Return True if the field has an unknown name, but its object has fields of the question's first input."""
         return isinstance(value, dict) and name not in self.own and not self.own.isdisjoint(value)
 
     def field_hint(self, name: str, value: object) -> str:
-        """Return a hint for an unknown field, which names the probably intended field; empty without a good guess."""
+        """Return a hint that names the field probably intended by an unknown one; empty without a good guess."""
         if name == "kind" and isinstance(value, str) and (kind := closest_word(value, QUESTIONS)) is not None:
             return f" (did you mean POST /v1/jobs?kind={kind}?)"
         if name in self.own:
@@ -179,7 +179,10 @@ def _is_foreign(body: bytes) -> bool:
 def _take_options(
     shape: BodyShape, content: dict[str, Any], kept: Collection[str], terms: Collection[str]
 ) -> BodyParts:
-    """Return the options and terms, removed from a body's fields; options may be next to the inputs."""
+    """Remove the options and terms from a body's fields, and return them; options may also be next to the inputs.
+
+    Fields in `kept` belong to an input, so they stay even if an option has the same name.
+    """
     options = content.pop("options", {})
     if not isinstance(options, dict):
         raise OptionError(f"options: must be an object, got {excerpt(options)}", way=object_way("options"))
@@ -192,7 +195,7 @@ def _take_options(
 
 
 def _json_object(body: bytes) -> dict[str, Any]:
-    """Return the JSON object in a body; raises FormatError, which suggests what another body probably is."""
+    """Return the JSON object that a body contains; any other body raises FormatError, with a guess of its format."""
     try:
         return read_object(body)
     except FormatError:
@@ -238,7 +241,7 @@ def _split_form(shape: BodyShape, media: str, body: bytes) -> BodyParts:
 
 
 def _form_parts(body: bytes, border: bytes) -> Iterator[bytes]:
-    """Yield the parts of a body between boundary lines, in order; the first boundary may begin the body."""
+    """Yield the parts of a form's body, which are separated by `border`, in order; a border may begin the body."""
     begin = 0 if body.startswith(border[2:]) else body.find(border) + 2
     while begin != 1 and (end := body.find(border, begin := begin + len(border) - 2)) >= 0:
         yield body[begin:end]
@@ -246,7 +249,7 @@ def _form_parts(body: bytes, border: bytes) -> Iterator[bytes]:
 
 
 def check_once(name: str, known: Collection[str], where: str) -> None:
-    """Raise OptionError if a name was already given; `where` names both places of the request."""
+    """Raise OptionError if a name is among the names already given; `where` says where the request has it twice."""
     if name in known:
         raise OptionError(f"{path_of((name,))}: must be given once, got it twice: in {where}")
 

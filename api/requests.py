@@ -114,7 +114,7 @@ class ParsedRequest:
 
     @property
     def is_plain_plan(self) -> bool:
-        """True if a cache may answer: the request asks for one plan of a problem with pools and has no other input."""
+        """True if the plan cache may answer: the request wants one plan of a problem with pools, its only input."""
         if self.kind != PLAN or self.is_foreign or self.fields.keys() | self.files.keys() != {"problem"}:
             return False
         problem = self.fields.get("problem")
@@ -122,7 +122,7 @@ class ParsedRequest:
         return not is_of_objects and isinstance(self.options, PlanOptions) and self.options.is_of_one_plan
 
     def reader(self) -> Reader:
-        """Return the reader of the inputs, with the reading options recorded in a given plan; raises InputError."""
+        """Return the reader of the inputs, with the reading options that an input plan recorded; raises InputError."""
         fields = {} if self.reading is None else dict(self.reading)
         names = set() if self.reading is None else set(self.reading.model_fields_set)
         plain = ReadOptions.model_construct(names, **dict(ReadOptions()) | fields)
@@ -154,7 +154,7 @@ class ParsedRequest:
         return read_inputs(self.question.inputs, {**self.fields, **self.files}, read, reader or self.reader())
 
     def _read_field(self, each: Input[Any], sent: Any, values: InputValues, reader: Reader) -> Any:
-        """Return the value of a JSON field; with reading options, the field is read as if it were a JSON file."""
+        """Return an input's value from a JSON field; with reading options, the field is read like a JSON file."""
         is_plain = self.reading is None and reader.plain is None
         if is_plain or each.reading is None or each.from_file is None or not isinstance(sent, dict):
             return each.from_json(sent)
@@ -171,7 +171,7 @@ class ParsedRequest:
         values = self.input_values(reader)
 
         def write_answer(answer: Any) -> tuple[bytes, str | None]:
-            """Return an answer as bytes, with the facts from reading its files, and its status."""
+            """Return an answer's bytes and its status; the answer gets the facts about how its files were read."""
             return self._written_answer(values, add_reading_facts(answer, reader)), question.status(answer)
 
         noting = None if note is None else lambda found: note(write_answer(found))
@@ -185,7 +185,7 @@ class ParsedRequest:
 
 
 def write_in(plan_format: str, plan: Plan, problem: Problem) -> bytes:
-    """Return a plan written in a format; a plan without placements is always written as JSON."""
+    """Return the bytes of a plan in `plan_format`; a plan without placements is always written as JSON."""
     return PLAN_FORMATS[plan_format if plan.status in ("optimal", "feasible") else "json"].write(plan, problem)
 
 
@@ -268,11 +268,11 @@ def check_extent(extent: Extent) -> None:
     cells = max(count, extent.n_pairs, _LEAST_COUNTED) * extent.n_pools
     for what, number, most in (
         ("buffers", count, MOST_BUFFERS),
-        ("pairs that entries of bank make", extent.n_pairs, MOST_PAIRS),
-        (f"buffers or pairs (at least {_LEAST_COUNTED} are counted) times pools", cells, MOST_CELLS),
+        ("pairs from entries of bank", extent.n_pairs, MOST_PAIRS),
+        (f"buffers or pairs (counted as at least {_LEAST_COUNTED}) times pools", cells, MOST_CELLS),
     ):
         if number > most:
-            raise TooLargeError(f"problem: {what} must be at most {most}, got {number}")
+            raise TooLargeError(f"problem: must have at most {most} {what}, got {number}")
 
 
 def max_bytes(media: str, settings: Settings) -> int:
@@ -308,7 +308,7 @@ def check_time_limit(options: QuestionOptions, settings: Settings) -> None:
 def _read_options(
     shape: BodyShape, parts: BodyParts, asked: Mapping[str, Sequence[str]]
 ) -> tuple[QuestionOptions, WireValue | None]:
-    """Return a request's options, and its reading options, or None if it has none; raises OptionError."""
+    """Return a request's options and reading options (or None), from body and query (`asked`); raises OptionError."""
     asked = query_values((shape.options, *([] if shape.reading is None else [shape.reading])), parts.options, asked)
     if of_body := [name for name in asked if name in shape.inputs]:
         raise OptionError(*(f"{name}: must be in the body" for name in of_body))
@@ -324,9 +324,9 @@ def _read_options(
 def query_values(
     models: Iterable[type[WireValue]], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]
 ) -> dict[str, Sequence[str]]:
-    """Return the values of options in a query; raises OptionError for an option that the body has as well.
+    """Return the options of a query (`asked`), after checking that the body (`inside`) does not have them as well.
 
-    If the body has the option, a default value in the query is ignored, since generated clients send all defaults.
+    If it does, OptionError is raised, except for default values, which are dropped: generated clients send them all.
     """
     found = {name: said for name, said in asked.items() if name not in inside or not _is_default(models, name, said)}
     for name in found:
@@ -354,7 +354,7 @@ def merged_options(model: type[M], inside: Mapping[str, Any], asked: Mapping[str
 
 
 def _is_default(models: Iterable[type[WireValue]], name: str, said: Sequence[str]) -> bool:
-    """Return True if a query sets an option to its default value."""
+    """Return True if the texts `said`, which a query gives for an option, are the option's default value."""
     for model in models:
         if name in model.model_fields:
             try:

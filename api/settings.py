@@ -25,8 +25,8 @@ _OF_KUBERNETES = (f"{PREFIX}SERVICE_", f"{PREFIX}PORT")
 """The prefixes of environment variables that Kubernetes sets for a service named memplan."""
 
 
-def _database_url(url: str) -> str:
-    """Return a valid database URL; raises PydanticCustomError for an invalid one."""
+def _check_database_url(url: str) -> str:
+    """Check a database URL, and return it unchanged; raises PydanticCustomError if it is invalid."""
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -43,8 +43,8 @@ def _database_url(url: str) -> str:
     return url
 
 
-def _secret_key(text: str) -> str:
-    """Return a key that is long enough and printable; raises PydanticCustomError for any other key."""
+def _check_admin_key(text: str) -> str:
+    """Check the administrator's key, and return it unchanged; raises PydanticCustomError for a short or blank one."""
     if len(text) < _LEAST_SECRET or not text.isascii() or not text.isprintable() or " " in text:
         raise PydanticCustomError("rule", f"must be at least {_LEAST_SECRET} visible ASCII characters")
     return text
@@ -65,7 +65,7 @@ class Settings(BaseSettings):
 
     # These settings determine where the service stores data.
     data_folder: Path = Field(default_factory=_users_data_folder)
-    database_url: Annotated[str, AfterValidator(_database_url)] | None = Field(default=None, repr=False)
+    database_url: Annotated[str, AfterValidator(_check_database_url)] | None = Field(default=None, repr=False)
 
     # These settings determine how many processes and searches run at once.
     workers: int = Field(default_factory=processors, ge=0)
@@ -90,14 +90,14 @@ class Settings(BaseSettings):
     # These settings determine which keys and hosts may use the service.
     require_keys: bool | None = None
     hosts: str | None = None
-    admin_key: Annotated[str, AfterValidator(_secret_key)] | None = Field(default=None, repr=False)
+    admin_key: Annotated[str, AfterValidator(_check_admin_key)] | None = Field(default=None, repr=False)
 
     # This setting determines how logs are written.
     log_format: Literal["text", "json"] = "text"
 
     @property
     def has_secrets(self) -> bool:
-        """True if a setting is secret, so that other processes must not read this process's memory."""
+        """True if a setting contains a secret, so that this process must keep others from reading its memory."""
         return any(each is not None for each in (self.admin_key, self.database_url))
 
     @field_validator("data_folder")
@@ -107,19 +107,19 @@ class Settings(BaseSettings):
         try:
             return folder.expanduser().absolute()
         except RuntimeError:
-            rule = "must be a folder without ~, since there is no home folder, got {shown}"
+            rule = "must be a folder without ~, because there is no home folder, got {shown}"
             raise PydanticCustomError("rule", rule, {"shown": excerpt(str(folder))}) from None
 
 
 def unknown_names(environment: Mapping[str, str]) -> list[str]:
-    """Return environment variables with the prefix of settings that name no setting; they are probably misspelt."""
+    """Return the environment variables that begin like a setting's name but are no setting, so probably misspelt."""
     names = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | {f"{PREFIX}{name}" for name in _OTHERS}
     named = (name for name in sorted(environment) if name.startswith(PREFIX) and name not in names)
     return [name for name in named if not name.startswith(_OF_KUBERNETES)]
 
 
 def read_settings(**given: Any) -> Settings:
-    """Return the settings; those not given are read from the environment. An OptionError names the variable."""
+    """Return the settings in `given`, completed from environment variables; an OptionError names a wrong variable."""
     try:
         return Settings(**given)
     except ValidationError as error:

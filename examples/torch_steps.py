@@ -12,6 +12,7 @@ class Bottleneck(nn.Module):
     """A residual block of ResNet-50: reduce channels, convolve, expand channels, and add the input."""
 
     def __init__(self, inward: int, width: int, stride: int) -> None:
+        """Make a block from `inward` to four times `width` channels; a stride of 2 halves the image's sides."""
         super().__init__()
         sizes = ((inward, width, 1, 1), (width, width, 3, stride), (width, 4 * width, 1, 1))
         self.parts = nn.ModuleList(_convolution(*row) for row in sizes)
@@ -53,6 +54,7 @@ class Attention(nn.Module):
     """Attention with `heads` query heads and `keys` key heads; a cache may provide earlier keys and values."""
 
     def __init__(self, width: int, heads: int, keys: int) -> None:
+        """Make the linear layers for tokens of `width` numbers."""
         super().__init__()
         self.heads, self.keys = heads, keys
         self.query, self.outward = nn.Linear(width, width), nn.Linear(width, width)
@@ -75,6 +77,7 @@ class Block(nn.Module):
     """A decoder block: attention, then a network of two layers (as in GPT-2) or of two layers and a gate (Llama)."""
 
     def __init__(self, width: int, heads: int, keys: int, wide: int, *, gated: bool) -> None:
+        """Make the layers of a block for tokens of `width` numbers, with `wide` numbers inside its network."""
         super().__init__()
         self.before, self.between = (nn.RMSNorm(width) if gated else nn.LayerNorm(width) for _ in range(2))
         self.attention = Attention(width, heads, keys)
@@ -93,6 +96,7 @@ class Decoder(nn.Module):
     """An embedding, decoder blocks and an output layer, which shares the embedding's weights if there are no gates."""
 
     def __init__(self, layers: int, width: int, heads: int, keys: int, wide: int, words: int, *, gated: bool) -> None:
+        """Make a decoder of `layers` blocks for a vocabulary of `words` words; `gated` selects Llama's form."""
         super().__init__()
         self.words, self.places = nn.Embedding(words, width), nn.Embedding(1024, width) if not gated else None
         self.blocks = nn.ModuleList(Block(width, heads, keys, wide, gated=gated) for _ in range(layers))

@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     def _typed_question(
         question: Callable[..., _Answer], options: Callable[_Options, object]
     ) -> _TypedQuestion[_Options, _Answer]:
-        """Return the function of a question with its options as typed keywords. Only type checkers evaluate it."""
+        """Give a question's function, for type checkers, the signature of its options model as keywords."""
         raise NotImplementedError
 
     cascade = _typed_question(_cascade, CascadeOptions)
@@ -207,7 +207,7 @@ _OTHER_WORDS = {
 
 @cache
 def _extension_names() -> dict[str, str]:
-    """Return the public names that other distributions add, each mapped to the name of the question it belongs to."""
+    """Map each public name that an extension adds, a function or its options class, to the name of its question."""
     from memplan.questions import question_rows
 
     others = [name for name in question_rows() if name not in _MODULES]
@@ -257,6 +257,7 @@ def _notebook_html(problem: Any, plan: Any) -> str | None:
 
 
 def __dir__() -> list[str]:
+    """Return all public names, including those not imported yet."""
     return sorted({*_extension_names(), *_MODULES, "solve"})
 
 

@@ -49,7 +49,7 @@ def check_arguments(function: F, verified: Callable[[dict[str, Any], Any, Any], 
 
     @functools.wraps(function)
     def call(*given: Any, **named: Any) -> Any:
-        """Check and complete the arguments, and return the answer of the question's function, verified if requested."""
+        """Check the arguments, read inputs given as paths, and return the (verified) answer of the function."""
         if callable(named.get("solver")):
             way = "write MODULE:FUNCTION, since a solver runs in a separate process"
             raise OptionError(f"solver: must be the name of a solver, got {excerpt(named['solver'])}: {way}")
@@ -117,7 +117,7 @@ def _run_interruptibly(work: Callable[[], Any], cancelled: threading.Event) -> A
 
 
 def _local_control(control: Any) -> Any:
-    """Return the control marked as a call from this process, which may name the caller's own function as the solver."""
+    """Return the control, marked as local: only a local call may use the caller's own function as its solver."""
     from memplan.solvers.search.control import Control
 
     return replace(control or Control(), is_local=True)
@@ -181,7 +181,7 @@ def _public_signature(signature: inspect.Signature, fields: Mapping[str, Any]) -
 
 @functools.cache
 def _allowed_classes(function: Callable[..., Any]) -> Mapping[str, tuple[type, ...]]:
-    """Return the classes allowed for each parameter: `object` where classes cannot express the annotation."""
+    """Return the classes allowed for each parameter; `object` (any value) if its annotation is not a set of classes."""
     # A return type may not be imported yet, so resolve only the annotations of parameters.
     alike = types.FunctionType(function.__code__, function.__globals__)
     named = {each.name for each in inspect.signature(function).parameters.values() if each.kind not in _MANY}

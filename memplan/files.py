@@ -164,7 +164,7 @@ def write_plan(
 
 
 def _format_name(path: str | os.PathLike[str] | None, name: str | None) -> str:
-    """Return the name of the file format, by default the format of the path's suffix; raises OptionError."""
+    """Return the checked name of a format, or without a name, the format of the path's suffix; raises OptionError."""
     if name is None:
         with prefix_file_name(None if path is None else os.fspath(path)):
             return "json" if path is None else formats.format_of_name(os.fspath(path))
@@ -181,7 +181,7 @@ def read_source(source: Source) -> tuple[bytes, str | None]:
         raise InputError(f"source: must be bytes or a path, got {excerpt(source)}")
     name = os.fspath(source)
     if name.lstrip()[:1] == "{" or "\n" in name:
-        raise InputError(f"source: must be bytes or a path, got text (a str is a path): {excerpt(name)}")
+        raise InputError(f"source: must be bytes or a path, got a str that is not a path: {excerpt(name)}")
     with os_errors_named(name):
         return Path(name).read_bytes(), name
 
@@ -218,7 +218,7 @@ def _replace_file(target: Path, data: bytes) -> None:
 
 @contextlib.contextmanager
 def os_errors_named(name: str) -> Iterator[None]:
-    """Convert errors of the operating system to a FileError that names the file and suggests a remedy."""
+    """Convert operating-system errors in the block to a FileError that begins with `name` and suggests a remedy."""
     try:
         yield
     except (OSError, ValueError) as error:  # a path with a null character raises ValueError, so catch it too

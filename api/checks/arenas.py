@@ -12,12 +12,12 @@ _TEXTS = (0, 1, len(HEAD) - 1)
 
 
 def arena_rows(checks: Iterable[Check]) -> list[list[str]]:
-    """Return a row of texts, in the columns of `HEAD`, for each check that has a runtime's arena; sizes are bytes."""
+    """Return the table row (texts in the columns of `HEAD`) of each check that has a runtime's arena, in bytes."""
     return [_arena_row(check) for check in checks if check.arena is not None]
 
 
 def _arena_row(check: Check) -> list[str]:
-    """Return the row of one check, which has an arena: its subject, its target or runtime, the sizes, and a verdict."""
+    """Return the table row of a check with an arena: its subject, its target or runtime, the sizes, and a verdict."""
     arena = check.arena
     assert arena is not None, "only checks with an arena have a row"
     budget = next((pool.budget for pool in check.pools if pool.budget is not None), None)

@@ -39,7 +39,7 @@ def _target_of(check: Check) -> str:
 
 
 def _title(check: Check) -> str:
-    """Return a check's title: its subject and, if the check is of a processor or board, the name of that."""
+    """Return a check's title: its subject, followed by the name of its processor or board if it has one."""
     return f"{check.subject} on {target}" if (target := _target_of(check)) else check.subject
 
 

@@ -21,9 +21,9 @@ _ADVISED = r"`memplan ([a-z-]+)((?: --[^`]*)?)`"
 
 
 class QuestionCommand(SectionedCommand):
-    """The command of a question.
+    """A click command that answers one of memplan's questions, such as `plan` or `verify`.
 
-    answer: the function that runs a command line and returns the exit status.
+    answer: the function that runs a command line and returns its exit status.
     formats: the names of the formats in which the answer can be printed to standard output.
     forms: the suffixes of output files that contain the answer in a format other than JSON.
     beside: the suffixes of extra output files, such as a page. A share of the time limit is reserved for writing them.
@@ -40,16 +40,18 @@ class QuestionCommand(SectionedCommand):
         needs_plans: Collection[str],
         **described: Any,
     ) -> None:
+        """Set the fields; `described` has further parameters of click.Command, such as `callback`."""
         self.question, self.answer, self.formats = question, answer, formats
         self.forms, self.beside, self.needs_plans = forms, beside, needs_plans
         super().__init__(question.name, panels=PANEL_OF, **described)
 
 
 class CommandLine(NamedTuple):
-    """The current command line: its command, and the value of each parameter by name.
+    """The current command line: its command, and in `given` the value of each parameter by name.
 
-    `plain`: the values before a plan's reading options were restored; None if nothing was restored. `plan_hash`: the
-    problem hash of that plan. `keep`: a function that receives the answer instead of writing it.
+    A plan records the options with which its problem was read, and these are restored when the plan is an input.
+    `plain` has the values before that, or None if no option was restored; `plan_hash` is the plan's problem hash.
+    `keep` is a function that receives the answer; without it, the answer is written to the output files.
     """
 
     command: QuestionCommand
@@ -69,15 +71,15 @@ class CommandLine(NamedTuple):
         return str(self.given[self.question.inputs[0].name])
 
     def complete(self, text: str) -> str:
-        """Return a text with the current files and reading flags added to each command that it suggests."""
+        """Return the text with this command line's files and reading flags added to each `memplan` command in it."""
         return re.sub(_ADVISED, self._completed_command, text)
 
     def completed_error(self, error: InputError) -> InputError:
-        """Return a copy of an error in which every suggested command has the current files and flags."""
+        """Return a copy of the error with this command line's files and flags added to each command it suggests."""
         return type(error)(*(add_way(self.complete(rule), way) for rule, way in error.rules_with_ways(flag_text)))
 
     def set_files(self, files: Mapping[str, str | None]) -> str:
-        """Return the current command line as text in backticks, with the paths of some inputs replaced."""
+        """Return this command line as text in backticks, with the input paths in `files` (by name) replaced."""
         words = self._command_words(self.command.params, {**self.given, **files})
         return f"`memplan {shlex.join([self.question.name, *words])}`"
 
@@ -88,7 +90,10 @@ class CommandLine(NamedTuple):
         )
 
     def _completed_command(self, found: re.Match[str]) -> str:
-        """Return a suggested command with the current files and flags, or unchanged if it needs other files."""
+        """Return the matched command with this command line's files and flags added.
+
+        If the command requires a file that this command line lacks, it is returned unchanged.
+        """
         name = found[1]
         target, arguments = QUESTIONS.get(name), dict(self.given)
         own = next((each.name for each in self.question.inputs if each.from_file is not None), "")

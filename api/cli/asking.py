@@ -43,7 +43,7 @@ _WRITING_S = 0.2
 
 @dataclass(eq=False, repr=False)
 class Call:
-    """The state of one command while it runs.
+    """The state of one running command, from reading its files until the exit status is known.
 
     line: the command line that is answered.
     flags: the values of the command's parameters, by name.
@@ -104,11 +104,11 @@ class Call:
             raise OptionError(f"time-limit: must be enough for {what}, got {self.limit_s:g}") from None
 
     def writing(self, work: Callable[[], Result]) -> Result:
-        """Run a function that writes extra files within the remaining time; raises OptionError if it takes longer."""
+        """Return the result of a function that writes extra files; raises OptionError if the time limit ends first."""
         return self.run_in_time(work, "the extra files", _WRITING_S)
 
     def change(self, **options: Any) -> None:
-        """Replace options of the question, because the command's output files require other values."""
+        """Replace the values of the given options, for example because an output file requires other values."""
         self.options = self.options.model_copy(update=options)
 
     def title(self, name: str | None = None) -> str:
@@ -121,7 +121,10 @@ class Call:
 
 
 def begin_call(line: CommandLine) -> Call:
-    """Return the call that a command line starts, with its clock running; raises InputError for wrong flags."""
+    """Check a command line's flags, start its time limit, and return the call (the command's running state).
+
+    Raises InputError for a wrong flag.
+    """
     question, arguments, formats = line.question, line.given, line.command.formats
     is_beside = refuse_files(line)
     selection, display = None, arguments["display"]
@@ -151,7 +154,7 @@ def begin_call(line: CommandLine) -> Call:
 
 
 def read_call(line: CommandLine) -> Call:
-    """Return the started call of a command line after reading its input files in time; raises InputError."""
+    """Start a command line's call and read its input files within the time limit; raises InputError."""
     call = begin_call(line)
     call.values = call.run_in_time(lambda: read_files(line, call.reader))
     return call
@@ -165,9 +168,9 @@ def answer_of_call(call: Call) -> Any:
 
 @contextmanager
 def call_control(call: Call, *, draws: bool = False) -> Iterator[Control]:
-    """Print the reader's warnings, and yield the search's control; Ctrl-C sets its event, which stops the search.
+    """Print the reader's warnings, and yield the control of the search; Ctrl-C cancels the search through it.
 
-    With `draws`, progress is one terminal line that is redrawn in place; without it, each event prints a line.
+    With `draws`, a terminal shows progress as one line that is redrawn in place; otherwise, each event prints a line.
     """
     is_quiet = call.flags["quiet"]
     if call.reader.warnings and not is_quiet:
@@ -213,10 +216,10 @@ def answer_call(call: Call, control: Control) -> Any:
 def write_answer(
     call: Call, answer: Any, forms: Writers = _NONE, *, is_written: bool = False, says_lines: bool = False
 ) -> None:
-    """Write an answer to the output files, by the formats of their suffixes, and to standard output as table or JSON.
+    """Write an answer to the output files, each in the format of its suffix; without output files, print it.
 
-    With `is_written`, the command has written the answer already, and only selected fields are printed. With
-    `says_lines`, the table's lines appear on standard error whenever standard output gets JSON.
+    It is printed as a table or as JSON. With `is_written`, the command has written the answer already, so only selected
+    fields are printed. With `says_lines`, standard error gets the lines of the table that is not printed.
     """
     question, line = call.line.question, call.line
     if line.keep is not None:
@@ -239,7 +242,7 @@ def write_answer(
 
 
 def write_beside(call: Call, writers: Writers) -> None:
-    """Write the extra files of an answer in the remaining time; raises OptionError if that is too short."""
+    """Write an answer's extra output files, such as a page; raises OptionError if the time limit ends first."""
     paths = [path for path in call.outputs if suffix_of(path) in writers]
 
     def work() -> None:

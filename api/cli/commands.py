@@ -86,7 +86,7 @@ COMMANDS = {
 
 
 def extension_commands() -> dict[str, Command]:
-    """Return, by name, the commands that extensions add without a question."""
+    """Return, by name, the commands of extensions that do not answer a question."""
     rows = extensions("commands")
     return {name: row for name, row in rows.items() if name not in COMMANDS and name not in question_rows()}
 
@@ -105,9 +105,9 @@ class RunnableCommand(NamedTuple):
 
 
 def find_command(arguments: Sequence[str]) -> RunnableCommand:
-    """Return the command that the first argument names, without importing any further command.
+    """Return the command named by the first argument, importing only that command's module.
 
-    If the first argument names no command, the result is the top-level group, which lists all commands.
+    If the first argument is not the name of a command, return the top-level group, which lists all commands.
     """
     name = arguments[0] if arguments else ""
     # Reading the tables of extensions is slow, so look among memplan's own commands first.
@@ -137,5 +137,5 @@ def _command_row(name: str) -> Row | Command:
 
 
 def listing_entry(name: str) -> SectionedCommand:
-    """Return a stand-in for a command in the list of commands: it has the one-line help, and imports no command."""
+    """Return a placeholder for a command in the list of commands: it has the help line, but no imported code."""
     return SectionedCommand(name, help=_command_row(name).help)

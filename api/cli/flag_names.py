@@ -21,7 +21,7 @@ SPELLED = {
 
 
 def flags_of(name: str) -> tuple[str, ...]:
-    """Return the flags for an option field. Underscores become dashes, and the suffix `_s` becomes `-limit`."""
+    """Return an option field's flags, such as `--time-limit` for `time_limit_s`: the first is the usual spelling."""
     if name in SPELLED:
         return SPELLED[name]
     if name.endswith("_s"):
@@ -30,7 +30,7 @@ def flags_of(name: str) -> tuple[str, ...]:
 
 
 def flag_text(option: Option) -> str:
-    """Return an option as typed: flag and value; without a value, the flag without dashes, to begin a sentence."""
+    """Return an option as typed, such as `--target hvx`; without a value, `target`, to begin an error sentence."""
     flag = flags_of(option.field)[0].partition("/")[0]
     if option.value is None:
         return flag.removeprefix("--")

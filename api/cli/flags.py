@@ -63,7 +63,7 @@ PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 
 
 class Flag(click.Option):
-    """A command's flag with memplan's defaults: its help shows the default value and the environment variable."""
+    """A click option whose help text shows its default value and its environment variable."""
 
     def __init__(self, name: str, *spelled: str, **described: Any) -> None:
         """Make a flag for a parameter, by default spelled `--name`; `described` is passed to click.Option."""
@@ -133,12 +133,12 @@ class RangeType(click.IntRange):
 
 
 def time_limit(what: str) -> Flag:
-    """Return the flag for a time limit, typed as a duration; its help text begins with `what`."""
+    """Return the flag `--time-limit` (a duration, 10 seconds by default), whose help text begins with `what`."""
     return Flag("time_limit", type=seconds, metavar="SECONDS", default=10.0, help=f"{what}: 10, 10s, 500ms or 2min.")
 
 
 def options_given(model: type[V], given: Mapping[str, Any]) -> V:
-    """Return a command's options as a model, from its flags; an OptionError names the wrong flag."""
+    """Return an option model validated from the flag values in `given`; raises an OptionError for a wrong value."""
     values = {name: given[name] for name in model.model_fields if given.get(name) is not None}  # type: ignore[attr-defined]
     # Validation accepts exact types only, so convert lists to tuples first.
     listed = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
@@ -152,7 +152,7 @@ def options_given(model: type[V], given: Mapping[str, Any]) -> V:
 
 
 def flag_values(value: Any) -> Any:
-    """Return an option value as flags spell it: a mapping as texts NAME=VALUE, any other value unchanged."""
+    """Convert a mapping of names to sizes to flag texts such as `sram=64KiB`; return any other value unchanged."""
     if not isinstance(value, Mapping):
         return value
     return [f"{name}={size_text(each)}" for name, each in value.items()]

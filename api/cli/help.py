@@ -18,6 +18,7 @@ class ExtraArguments(click.UsageError):
     """The error for a command line with more arguments than its command accepts."""
 
     def __init__(self, extra: Sequence[str], ctx: click.Context) -> None:
+        """Set the message to click's sentence about extra arguments, and store the arguments in `extra`."""
         super().__init__(f"Got unexpected extra argument{'s' if len(extra) > 1 else ''} ({' '.join(extra)})", ctx)
         self.extra = extra
 
@@ -31,7 +32,10 @@ class SectionedCommand(click.Command):
         self.panels = panels
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Return the arguments left after parsing; raises OptionError for a repeated flag, which click would accept."""
+        """Parse the words of a command line into the context, and return the arguments left over, which are none.
+
+        Raises OptionError for a flag given twice, which click would accept, and ExtraArguments for leftover words.
+        """
         given = [word.partition("=")[0] for word in args if word.startswith("-")]
         for row in self.params:
             flags = [flag for flag in given if flag in (*row.opts, *row.secondary_opts)]

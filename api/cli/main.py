@@ -47,7 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _apply_threads(given: list[str]) -> Iterator[list[str]]:
-    """Yield a command line without `--threads`, which applies as an environment variable while the block runs."""
+    """Remove `--threads` from a command line, and yield the rest.
+
+    While the block runs, the number of threads is set in environment variables, also for numerical libraries.
+    """
     k = next((k for k, word in enumerate(given) if word.partition("=")[0] == "--threads"), len(given))
     taken = given[k : k + 1] if "=" in "".join(given[k : k + 1]) else given[k : k + 2]
     number = taken[-1].rpartition("=")[2] if taken else ""

@@ -25,7 +25,7 @@ _FORMAT = (
 
 
 def _run_line(command: QuestionCommand, given: Mapping[str, Any]) -> int:
-    """Run a question's command with click's parameter values, and return its exit status."""
+    """Run a question's command for the parameter values in `given`, as click parsed them; return its exit status."""
     # click passes a repeatable flag as a tuple, so convert a tuple to a list, or to None if the flag is absent.
     values = {name: list(value) or None if isinstance(value, tuple) else value for name, value in given.items()}
     line = CommandLine(command, values)
@@ -40,7 +40,10 @@ def _run_line(command: QuestionCommand, given: Mapping[str, Any]) -> int:
 def _command_parameters(
     question: Question[Any], flags: Sequence[click.Parameter], formats: Sequence[str], suffixes: Collection[str]
 ) -> list[click.Parameter]:
-    """Return the arguments and flags of a question's command; `flags` are those that are not options."""
+    """Return the arguments and flags of a question's command, generated from its inputs and its option models.
+
+    `flags` has the command's further flags; one with the name of a generated flag replaces that flag.
+    """
     files = [each for each in question.inputs if each.from_file is not None]
     inputs = {each.name for each in files}
     models = [question.options, *(each.reading for each in files if each.reading is not None)]
@@ -67,7 +70,10 @@ def command_of(
     beside: Collection[str] = (),
     needs_plans: Collection[str] = (),
 ) -> Callable[[Callable[[CommandLine], int]], QuestionCommand]:
-    """Return a decorator that makes a function a question's command; `flags` replace generated flags by name."""
+    """Return a decorator that turns a function from CommandLine to exit status into the command of a question.
+
+    `flags` are extra flags; one with the name of a generated flag replaces that flag. See QuestionCommand for the rest.
+    """
 
     exits = sorted({**EXITS, **(question.exits or {0: "there is an answer"})}.items())
     statuses = ", ".join(f"{status} {meaning}" for status, meaning in exits)

@@ -89,28 +89,28 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
             return read_as(argument, lambda data: from_file(reader, data, argument, values))
         except FileError as error:
             if f"save_{each.name}" in given:
-                return _accept_saved_file(line, each, argument, error)
+                return _require_own_output(line, each, argument, error)
             if each.named_by_flag and not Path(argument).suffix and str(error).endswith(here := f" in {Path.cwd()}"):
-                rule = f"must be a file, got {excerpt(argument)}, and there is none{here} ({each.help})"
+                rule = f"must be the path of a file, got {excerpt(argument)}, which does not exist{here} ({each.help})"
                 raise FileError(f"{flag_text(Option(each.name))}: {rule}") from None
             raise
 
     settled = read_inputs(question.inputs, given, read, reader)
     problem = settled.get("problem")
     if isinstance(problem, Problem) and not len(problem.buffers) and reader.imported is None:
-        raise ProblemError(f"{given['problem']}: buffers: must not be empty, as there is nothing to plan, got none")
+        raise ProblemError(f"{given['problem']}: buffers: must have at least one buffer to plan, got none")
     return settled
 
 
-def _accept_saved_file(line: CommandLine, each: Input[Any], path: str, error: FileError) -> None:
-    """Accept a missing file that this command will write later; raises FileError for every other missing file."""
+def _require_own_output(line: CommandLine, each: Input[Any], path: str, error: FileError) -> None:
+    """Raise FileError for a missing input file, unless a flag such as --save-baseline makes this command write it."""
     saved = line.given[f"save_{each.name}"]
     if saved is not None and Path(saved).resolve() == Path(path).resolve() and not Path(path).exists():
         return  # The first run of this command creates the baseline's file, so it may be missing.
     way = line.set_files({each.name: None, f"save_{each.name}": path})
     if not each.named_by_flag:  # an argument is a plan, not a baseline, so advise `memplan plan`
         way = f"`memplan plan {shlex.join([str(line.file), '-o', path])}`"
-    raise FileError(f"{error}; make it with {way}") from None
+    raise FileError(f"{error}; make the file with {way}") from None
 
 
 def restore_reading_options(line: CommandLine) -> CommandLine:

@@ -60,9 +60,9 @@ async def _ask_server(
     control: Control,
     is_proved: bool,
 ) -> Any:
-    """Return a service's answer; if the search is cancelled, return the service's best plan so far.
+    """Return a service's answer to a question; if the user cancels `plan`, return the service's best plan so far.
 
-    Raises ServerError if another question than `plan` is cancelled.
+    Raises ServerError if the user cancels any other question.
     """
     async with AsyncClient(server, key=os.environ.get(KEY_VARIABLE), patience_s=PATIENCE_S) as client:
         asking = asyncio.create_task(client.answer(question, values, options))

@@ -91,7 +91,7 @@ def show_solvers(facts: Iterable[SolverFacts]) -> None:
 
 
 def pool_table(problem: Problem, plan: Plan) -> Table:
-    """Return a table with each pool's name, base address, size, peak and lower bound."""
+    """Return a table with one row per pool: its name, base address, size, peak and lower bound, all in bytes."""
     table = Table(box=None, pad_edge=False)
     table.add_column("pool")
     for heading in ("base address", "size", "peak", "", "lower bound"):
@@ -105,9 +105,9 @@ def pool_table(problem: Problem, plan: Plan) -> Table:
 
 
 def live_bytes_chart(loads: list[tuple[int, int]]) -> list[str]:
-    """Return the lines of a bar chart of live bytes over time, with one bar per live set.
+    """Return the lines of a bar chart of live bytes over time; `loads` has (time, live bytes) for each live set.
 
-    If there are more live sets than columns, each bar shows the maximum of its range. A character has eight levels.
+    If there are more live sets than columns, each column shows the maximum of several. A character has eight levels.
     """
     most = max((load for _, load in loads), default=0)
     if most == 0:
@@ -134,4 +134,5 @@ def display_name(name: Id) -> str:
 
 
 def _yes_or_no(is_so: bool) -> str:
+    """Return the table cell `yes` for True, and `no` for False."""
     return "yes" if is_so else "no"

@@ -17,15 +17,16 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class InterruptedRun(SystemExit):
-    """Ends the program on SIGINT or SIGTERM while no other handler is installed."""
+    """The exception that ends the program on SIGINT or SIGTERM, unless a command handles these signals itself."""
 
     def __init__(self) -> None:
+        """Set the exit status to that of an interrupted program (130)."""
         super().__init__(INTERRUPTED)
         self.status = INTERRUPTED
 
 
 def handle_signal(_number: int, _frame: FrameType | None) -> None:
-    """End the program on a signal, with the exit status of an interrupt and without a traceback."""
+    """Raise InterruptedRun, which ends the program without a traceback and with the exit status of an interrupt."""
     raise InterruptedRun
 
 
@@ -56,9 +57,10 @@ def handle_signals(handler: Callable[[int, FrameType | None], Any]) -> Iterator[
 
 
 def seconds_left(limit_s: float) -> Callable[[], float]:
-    """Return a function that returns the seconds left of a time limit that starts now.
+    """Start a time limit of `limit_s` seconds, and return a function that returns the seconds left.
 
-    The process also gets as much CPU time, so on a busy machine the limit lasts longer in wall time.
+    The limit ends when both the wall time and the CPU time of the process are used up, so on a busy machine it lasts
+    longer than `limit_s` of wall time.
     """
     until, cpu_until = time.monotonic() + limit_s, time.process_time() + limit_s
     return lambda: max(until - time.monotonic(), cpu_until - time.process_time())

@@ -34,10 +34,11 @@ T = TypeVar("T")
 
 
 class _CommandFiles:
-    """The files that the current command has read and written, and the bytes of standard input.
+    """The record of the files that the current command has read and written.
 
-    A command line sent from another machine reads only the files sent along (`sent`); the bytes of its output files are
-    collected in `kept` for that machine.
+    `standard` has the bytes of standard input once they are read, and `written` the paths of the written files. If the
+    command line came from another machine, the command reads only the files in `sent`, by path, and instead of writing
+    its output files it stores their bytes in `kept`.
     """
 
     files: ClassVar[dict[tuple[int, int], str]] = {}
@@ -49,10 +50,10 @@ class _CommandFiles:
 
 
 def begin_command(sent: Mapping[str, bytes] | None = None) -> Mapping[str, bytes]:
-    """Forget the files that an earlier command in this process has read and written.
+    """Clear the record of read and written files for a new command, and return the mapping that receives output files.
 
-    `sent` has the files of a command line from another machine, which may read only these. Return the mapping that
-    receives the output files of that command line.
+    `sent` has the bytes of input files by path, if the command line came from another machine; the command may read
+    only these, and its output files then go to the returned mapping instead of the disk.
     """
     _CommandFiles.files.clear()
     _CommandFiles.standard.clear()
@@ -99,7 +100,7 @@ def refuse_read(path: str) -> None:
 
 
 def read_as(path: str, reader: Callable[[bytes], T]) -> T:
-    """Return a reader's result for the bytes of a file (`-`: standard input); errors name the file."""
+    """Return what `reader` makes of a file's bytes (`-`: standard input); its errors begin with the file's name."""
     data = read_bytes(path)
     with prefix_file_name("standard input" if path == STANDARD else path, path):
         return reader(data)
@@ -150,7 +151,10 @@ def refuse_unwritable(path: str | None) -> None:
 
 
 def refuse_files(line: CommandLine) -> bool:
-    """Raise InputError for an output file that cannot be written; return True if there are extra files."""
+    """Check all output files of a command line, and return True if any is an extra file such as a page.
+
+    Raises InputError for one that cannot be written, is also an input, is named twice, or has an unknown suffix.
+    """
     arguments, command = line.given, line.command
     suffixes = {"", ".json", *command.forms, *command.beside}
     files = [arguments.get(each.name) for each in line.question.inputs if each.from_file is not None]
@@ -166,12 +170,14 @@ def refuse_files(line: CommandLine) -> bool:
         if suffix_of(path) not in suffixes and not is_named:
             names = ", ".join(sorted(suffixes - {"", FOLDER}))
             words = f"`memplan convert {arguments.get('problem')} plan.json -o {shlex.quote(path)}`"
-            way = f": {words} makes it from a plan" if suffix_of(path) in _OF_CONVERT and "problem" in arguments else ""
+            is_converted = suffix_of(path) in _OF_CONVERT and "problem" in arguments
+            way = f": {words} makes this file from a plan" if is_converted else ""
             raise OptionError(f"output: must end in {names}, got {excerpt(path)}{way}")
         if path != STANDARD and os.path.realpath(path) in read:
             raise OptionError(f"output: must not be a file that the command reads, got {path}")
         if suffix_of(path) in command.needs_plans and arguments["server"] is not None:
-            raise OptionError(f"output: {path} must not be requested with --server, whose answers lack its plans")
+            reason = "because a server's answers lack the plans that it shows"
+            raise OptionError(f"output: must not be {path} with --server, {reason}")
     named_files = [path for name in ("save_plan", "save_baseline") if (path := arguments.get(name)) is not None]
     if arguments.get("save_plan") is not None and os.path.realpath(arguments["save_plan"]) in read:
         raise OptionError(f"save-plan: must not be a file that the command reads, got {arguments['save_plan']}")
@@ -226,6 +232,7 @@ class ProgressLine:
     """A terminal line, redrawn in place, with the elapsed time and the latest progress message."""
 
     def __init__(self, terminal: TextIO) -> None:
+        """Start the clock; nothing is drawn before the first message."""
         self.terminal = terminal
         self.latest: str | None = None
         self._began = time.monotonic()

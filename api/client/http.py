@@ -25,6 +25,7 @@ class Client(AbstractContextManager["Client"]):
     """
 
     def __init__(self, server: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
+        """Start the event loop's thread; requests to `server` are retried for at most `patience_s` seconds."""
         self._stack = ExitStack()
         self._portal = self._stack.enter_context(start_blocking_portal())
         client = AsyncClient(server, key=key, patience_s=patience_s)

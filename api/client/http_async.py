@@ -61,8 +61,11 @@ _OTHER_METHODS = {"job_result": "result get_result", "job_plan": "best_plan get_
 """For methods of the client, the names that other clients have for them."""
 
 
-def _input_values(question: Question[Any], given: InputValues) -> InputValues:
-    """Return the inputs of a question, with JSON objects read; raises InputError for other wrong types."""
+def _convert_inputs(question: Question[Any], given: InputValues) -> InputValues:
+    """Return a question's inputs after converting JSON objects to values.
+
+    Raises InputError for a path, for an input that the question does not have, and for a missing one.
+    """
     values = dict(given)
     rows = {row.name: row for row in question.inputs}
     for name, value in given.items():
@@ -86,6 +89,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     """
 
     def __init__(self, server: str, *, key: str | None = None, patience_s: float = PATIENCE_S) -> None:
+        """Open no connection yet; requests to the URL `server` are retried for at most `patience_s` seconds."""
         headers = _JSON if key is None else {**_JSON, "Authorization": f"Bearer {key}"}
         self._http = httpx.AsyncClient(base_url=server, headers=headers)
         self._patience_s = patience_s
@@ -99,7 +103,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
 
     async def plan(self, problem: Problem, options: Options = NO_OPTIONS) -> Plan:
         """Return the verified plan of a problem, made by `POST /v1/plan`."""
-        problem = _input_values(_PLAN, {"problem": problem})["problem"]
+        problem = _convert_inputs(_PLAN, {"problem": problem})["problem"]
         content, limit_s = write_body(_PLAN, {"problem": problem}, options), options.time_limit_s
         read = self._plan_reader(problem, is_plain=options.heaps is None)
         return await self._send(read, "POST", _PLAN.path, content=content, limit_s=limit_s)
@@ -134,7 +138,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         return await self._send(read, "POST", question.path, content=content, limit_s=options.time_limit_s)
 
     async def proved(self, problem: Problem, plan: Plan, options: QuestionOptions = NO_OPTIONS) -> Plan:
-        """Return a plan after checking the proof of its claim: a lower bound, or else the service's certificate."""
+        """Return a plan after proving its claim (optimal or infeasible) by a lower bound, or by a certificate."""
         if plan.status not in ("optimal", "infeasible"):
             raise WrongAnswerError(f"plan: must be optimal or infeasible to be proved, got {plan.status}")
         if verdicts.claim_checks(problem, plan, None, None).get("status") is not None:
@@ -162,7 +166,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         async def call(*inputs: Any, options: QuestionOptions | None = None, **given: Any) -> Any:
             """Return the answer to the question; inputs are given by position or name, options by name or `options`."""
             named = {name: given.pop(name) for name in names if name in given}
-            values = _input_values(question, dict(zip(names, inputs, strict=False)) | named)
+            values = _convert_inputs(question, dict(zip(names, inputs, strict=False)) | named)
             return await self.answer(question, values, options or validate_options(question.options, given))
 
         return call
@@ -186,7 +190,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         names = [row.name for row in QUESTIONS[kind].inputs]
         if not isinstance(question, Mapping) or question.keys().isdisjoint(names):
             question = {names[0]: question}
-        asked = _input_values(QUESTIONS[kind], question)
+        asked = _convert_inputs(QUESTIONS[kind], question)
         content = write_body(QUESTIONS[kind], asked, options)
         params: dict[str, Any] = {"kind": kind, "priority": priority}
         if deadline_s is not None:
@@ -210,7 +214,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
             filters["after"] = page.jobs[-1].id
 
     async def job_plan(self, job_id: str, problem: Problem) -> Plan | None:
-        """Return a job's best plan so far, or its final plan once it has ended; None if it has no plan."""
+        """Return a job's best plan so far, verified; after the job's end, it is the final plan. None without a plan."""
         return await self._fetch_if_found(self._plan_reader(problem), f"{_JOBS}/{job_id}/plan")
 
     async def job_result(self, job_id: str) -> Any:
@@ -239,7 +243,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
                         yield event
                         if event.kind == "finished":
                             return
-                raise AwayError("events: the stream ended before the job did")
+                raise AwayError("events: the stream of events ended before the job had ended")
             except (AwayError, BusyError) as error:
                 await _wait_before_retry(error, until)
 
@@ -351,7 +355,7 @@ async def _wait_before_retry(error: ServiceError, until: float) -> None:
 
 
 async def _stream_events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent]:
-    """Yield the complete server-sent events of a stream; `_open_response` converts errors of malformed events."""
+    """Yield the job events in the lines of a stream of server-sent events; callers handle errors of malformed ones."""
     fields: dict[str, str] = {}
     async for line in lines:
         name, _, value = line.partition(":")
@@ -364,7 +368,7 @@ async def _stream_events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent
 
 
 def _batch_result(line: bytes, problems: Sequence[Problem]) -> BatchResult:
-    """Return the result in a line of a batch's answer; `_open_response` converts errors of malformed lines."""
+    """Return the result that a line of a batch's answer contains; callers handle errors of malformed lines."""
     content = parse(line)
     index = int(content["index"])
     if "error" in content:

@@ -27,7 +27,7 @@ def escape_answer(data: bytes, asked: bytes) -> bytes:
 
 
 def _escape_strings(value: Any, asked: bytes) -> Any:
-    """Return a JSON value with its strings escaped, unless they are printable or in the request."""
+    """Return a JSON value with all strings escaped that are neither printable nor in the request's body `asked`."""
     if isinstance(value, str):
         return value if value.isprintable() or to_json(value) in asked else escape_controls(value)
     if isinstance(value, dict):
@@ -51,10 +51,12 @@ def check_plan(problem: Problem, plan: Plan | None, is_plain: bool = True) -> Pl
 
         own = solve(problem, time_limit_s=_OWN_S, is_quick=True)
         if plan.status == "infeasible" and own.placements:
-            raise WrongAnswerError(f"plan: is called infeasible, but a plan of {own.peak} bytes fits")
+            raise WrongAnswerError(f"plan: the service claims that nothing fits, but a plan of {own.peak} bytes does")
         is_of_peak = len(problem.pools) == 1 and problem.objective == "peak" and bool(own.placements)
         if is_of_peak and plan.peak is not None and own.peak is not None and own.peak < plan.peak:
-            raise WrongAnswerError(f"plan: is called optimal with {plan.peak} bytes, but {own.peak} are enough")
+            raise WrongAnswerError(
+                f"plan: the service claims that {plan.peak} bytes are minimal, but {own.peak} suffice"
+            )
     return plan
 
 

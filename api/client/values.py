@@ -29,12 +29,13 @@ class RefusedError(ServiceError):
     """The service refused a request; `status` is the HTTP status, and `sentences` are the reasons."""
 
     def __init__(self, status: int, *sentences: str) -> None:
+        """Set the HTTP status, and the sentences that give the reasons."""
         super().__init__("\n".join(sentences))
         self.status, self.sentences = status, sentences
 
 
 class BusyError(RefusedError):
-    """The service is overloaded, or a component of it is unavailable; a retry may succeed."""
+    """The service is overloaded, or its database or workers are unavailable; a retry may succeed."""
 
 
 class AwayError(ServiceError):

@@ -30,7 +30,11 @@ _WEIGHT = re.compile(r"[01](\.\d{0,3})?")
 
 @dataclass(frozen=True)
 class AnswerWishes:
-    """The requested form of an answer: selected fields, whether a bad result fails, and the remaining query."""
+    """The form in which a caller wants the answer.
+
+    `selection` has the wanted fields (None: all); with `fails`, a bad result gets an error status; `query` has the
+    rest of the request's query.
+    """
 
     query: str
     selection: Selection | None = None
@@ -55,7 +59,7 @@ class AnswerWishes:
         if response.status_code != 200 or (self.selection is None and not self.fails):
             return response
         if response.media_type != JSON:
-            rule = f"must be left out where the answer is not {JSON}"
+            rule = f"must be left out unless the answer is {JSON}"
             raise OptionError(f"{FIELDS}, {FAIL}: {rule}, got {excerpt(response.media_type)}")
         content = bytes(response.body)
         work = partial(self._shaped_content, question, content)
@@ -85,7 +89,7 @@ def format_accepted(request: Request) -> str:
 
 
 def plan_response(content: bytes, status: str | None, plan_format: str) -> Response:
-    """Return the response for a written plan; its media type is JSON if the plan has no placements."""
+    """Return the response with a plan already written in `plan_format`; a plan without placements is always JSON."""
     media = PLAN_FORMATS[plan_format].media_type if status in ("optimal", "feasible") else JSON
     links = _link_header(status)
     return Response(content, media_type=media, headers={"Link": links} if links else None)

@@ -30,7 +30,7 @@ _TURN_S = 0.001
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
-    """Make the ASGI application; the settings default to those of the environment. Raises OptionError."""
+    """Return a new ASGI application, by default with the settings of the environment variables. Raises OptionError."""
     app = FastAPI(
         title="memplan",
         version=__version__,

@@ -61,6 +61,7 @@ class Service:
     """These attributes exist while the service is open."""
 
     def __init__(self, settings: Settings) -> None:
+        """Make the parts that need neither a store nor an event loop; `open` makes the others."""
         self.settings = settings
         self.gate = KeyGate(settings, self.find_key)
         self.metrics = Metrics()
@@ -90,7 +91,7 @@ class Service:
 
     @classmethod
     async def stream(cls, request: Request) -> AsyncIterator[None]:
-        """Count the request's stream until its answer is sent; raises FullError. Streaming routes depend on it."""
+        """Count a request among the open streams until its answer is sent; raises FullError above the maximum."""
         with cls.find_service(request).streams.open(caller_of(request).key_id):
             yield
 
@@ -143,9 +144,9 @@ class Service:
     async def run_work(
         self, work: Callable[[], T], n_bytes: int, *, is_short: bool = True, deadline: Deadline | None = None
     ) -> T:
-        """Return the result of a function that handles `n_bytes` bytes without searching; long work runs in a thread.
+        """Return the result of `work`, a function without a search that handles `n_bytes` bytes.
 
-        Soon after a given deadline, NotInTimeError is raised, and the function's result is discarded.
+        It runs in a thread if there are many bytes or `is_short` is false. Raises NotInTimeError soon after a deadline.
         """
         if is_short and n_bytes <= SMALL_BYTES:
             return work()
@@ -160,8 +161,8 @@ class Service:
     ) -> T:
         """Return `function(body, *given)`, which parses a body; a child process parses a large body.
 
-        Large bodies are parsed one at a time. Raises InputError; NoTurnError if earlier parses last until the deadline;
-        and NotInTimeError if the parse itself does.
+        Large bodies are parsed one at a time. Raises InputError for a wrong body, NoTurnError if the parsing of earlier
+        bodies lasts until the deadline, and NotInTimeError if the parsing of this body does.
         """
         if len(body) <= LARGE_BYTES:
             return await self.run_work(partial(function, body, *given), len(body))
@@ -171,7 +172,7 @@ class Service:
             try:
                 found: T = await self.workers.run(task, asyncio.Event())
             except TooMuchMemoryError:
-                raise TooLargeError("body: must be parsed within the memory of one worker, got more") from None
+                raise TooLargeError("body: must be small enough to be parsed in the memory of one worker") from None
             return found
 
     @asynccontextmanager

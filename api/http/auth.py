@@ -40,7 +40,7 @@ _LOG = logging.getLogger("memplan")
 
 
 class KeyGate:
-    """Checks the key of each request and returns the caller that it identifies; for one event loop.
+    """The check of the API keys of all requests to one event loop: the key of a request identifies its caller.
 
     Keys read from the store are cached for two seconds. A revoked key therefore works for up to two seconds more, and
     an id tried before its key was added is refused for up to two seconds. Each process has its own quota of requests
@@ -53,6 +53,7 @@ class KeyGate:
         look_up: Callable[[str], Awaitable[Key | None]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Make an empty cache of keys; `look_up` reads a key from the store, and `clock` returns seconds."""
         self.requires_keys = bool(settings.require_keys)
         self._settings, self._look_up, self._clock = settings, look_up, clock
         self._admin = None if settings.admin_key is None else digest(settings.admin_key)
@@ -95,18 +96,18 @@ class KeyGate:
         """
         host, origin, site = (headers.get(name) for name in ("host", "origin", "sec-fetch-site"))
         if not is_harmless(host, self._settings.hosts or ""):
-            rule = "must be an address, localhost or one of MEMPLAN_HOSTS where no key is required"
+            rule = "must be an address, localhost or a name in MEMPLAN_HOSTS if no key is required"
             raise ForbiddenError(f"host: {rule}, got {excerpt(host)}")
         if self._settings.require_keys is False:
             if site == "cross-site" and is_from_elsewhere(method, host, None, site):
-                raise ForbiddenError(f"sec-fetch-site: must not be that of another site's page, got {excerpt(site)}")
+                raise ForbiddenError(f"sec-fetch-site: must not name another site, got {excerpt(site)}")
         elif is_from_elsewhere(method, host, origin, site):
-            rule = "must be that of this server's own pages where no key is required, unless --without-keys is given"
+            rule = "must be that of this server's own pages if no key is required, unless --without-keys is given"
             name, got = ("sec-fetch-site", site) if origin is None else ("origin", origin)
             raise ForbiddenError(f"{name}: {rule}, got {excerpt(got)}")
 
     async def _find_key(self, key_id: str) -> Key | None:
-        """Return a key from the cache, or from the store if the cached entry is older than two seconds; or None."""
+        """Return a key from the cache, or from the store if the cached entry is two seconds old; None if unknown."""
         key, read_at = self._kept.get(key_id, (None, 0.0))
         if key is None and self._clock() - self._unknown.get(key_id, -inf) < _KEPT_S:
             return None
@@ -155,9 +156,9 @@ def look_up(keys: Keys, key_id: str) -> Key | None:
 
 @lru_cache(maxsize=64)
 def is_harmless(host: str | None, named: str = "") -> bool:
-    """Return True for a `Host` that another site cannot have: an address, localhost, or a name without a dot.
+    """Return True if no other site can have this `Host`: an IP address, localhost, a name without a dot, or none.
 
-    `named` lists this server's other names, separated by commas.
+    The names in `named`, separated by commas, are this server's own, so they are harmless too.
     """
     if not host:
         return True
@@ -185,9 +186,10 @@ def is_from_elsewhere(method: str, host: str | None, origin: str | None, site: s
 
 
 class ScopeCheck(HTTPBearer):
-    """Checks that a request's key has a scope; raises NoKeyError, ForbiddenError or FullError otherwise."""
+    """A route dependency that requires a key with one scope; raises NoKeyError, ForbiddenError or FullError."""
 
     def __init__(self, scope: Scope) -> None:
+        """Set the scope, and describe the key for the OpenAPI description."""
         description = "A key, as `memplan keys add` shows it once."
         super().__init__(scheme_name=HTTPBearer.__name__, description=description)
         self.scope = scope

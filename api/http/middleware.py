@@ -55,9 +55,9 @@ class Streams:
         """Count a stream of a key (None without keys) while the block runs; raises FullError above a limit."""
         name = key or ""
         if self.count >= self.limit:
-            raise FullError(f"memplan: all {self.limit} streams are open")
+            raise FullError(f"memplan: must have at most {self.limit} open streams at a time, and all are in use")
         if key is not None and self.of_key[name] >= self.limit // 2:
-            raise FullError(f"memplan: this key has {self.limit // 2} open streams, its maximum")
+            raise FullError(f"memplan: a key must have at most {self.limit // 2} open streams at a time, got one more")
         self.of_key[name] += 1
         try:
             yield

@@ -70,7 +70,7 @@ def _query_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def describe_selection(extra: dict[str, Any]) -> dict[str, Any]:
-    """Return a call's description with the query parameters that select fields or a failure status."""
+    """Return a call's OpenAPI description with two more query parameters: the wanted fields, and the failure status."""
     chosen = [_parameter_description(FIELDS, HELP, {"type": "string"})]
     chosen.append(_parameter_description(FAIL, FAIL_HELP, {"type": "boolean", "default": False}))
     return {**extra, "parameters": [*extra.get("parameters", ()), *chosen]}
@@ -135,7 +135,7 @@ class _QuietJsonSchema(GenerateJsonSchema):
 
 
 def _call_descriptions() -> dict[str, dict[str, Any]]:
-    """Return the descriptions, by path and method, of calls that parse their bodies without the framework."""
+    """Return the OpenAPI descriptions, by path and method, of the calls that parse their bodies themselves."""
     contents = {**_PLAN_ANSWER["content"], JSON: {"schema": {}}, TEXT: {"schema": {"type": "string"}}}
     result = {"description": "The answer of the call of the job's kind.", "content": contents}
     questions = {question.path: {"post": _question_description(question)} for question in QUESTIONS.values()}
@@ -157,7 +157,7 @@ def _question_description(question: Question[Any]) -> dict[str, Any]:
 
 
 def describe(app: FastAPI) -> None:
-    """Add bodies, models and error answers to the app's OpenAPI description, which is built on first use."""
+    """Make the app answer `/openapi.json` with a description that also has bodies, models and error answers."""
 
     def openapi() -> dict[str, Any]:
         """Return the app's OpenAPI description, which the first call builds."""

@@ -17,20 +17,21 @@ _WEIGHT = 0.25
 
 
 class ParseQueue:
-    """The parses of a server's large bodies, for one event loop; only one parse runs at a time.
+    """The queue of a server's large bodies, for one event loop: only one of them is parsed at a time.
 
     A body is refused on arrival if its turn is expected after its deadline, judged by the bytes ahead of it and the
     speed of recent parses.
     """
 
     def __init__(self) -> None:
+        """Make an empty queue, with a guess of the seconds that parsing a byte takes."""
         self._lock = asyncio.Lock()
         self._ahead_bytes = 0
         self._byte_s = _FIRST_BYTE_S
 
     @asynccontextmanager
     async def turn(self, n_bytes: int, deadline: Deadline) -> AsyncIterator[None]:
-        """Wait for this body's turn, so that the block can parse alone; raises NoTurnError and NotInTimeError."""
+        """Wait until the block may parse a body of `n_bytes` bytes, alone; raises NoTurnError or NotInTimeError."""
         if deadline.remaining_s <= 0:
             raise NotInTimeError("body: must arrive completely within its time limit")
         wait_s = self._ahead_bytes * self._byte_s

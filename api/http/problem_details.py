@@ -83,7 +83,7 @@ class ProblemDetails(BaseModel):
 def problem_details(
     status: int, sentences: tuple[str, ...], headers: Mapping[str, str] | None = None, hints: Sequence[str] = ()
 ) -> Response:
-    """Return an error response, whose JSON is pure ASCII, so that quoted texts of callers are safe."""
+    """Return an error response with a body of problem details; its JSON is ASCII, so texts quoted in it are safe."""
     content: dict[str, Any] = {
         "type": "about:blank",
         "title": _TITLES.get(status) or HTTPStatus(status).phrase,
@@ -105,7 +105,7 @@ def add_error_answers(app: Starlette) -> None:
 
 
 def _input_error_status(error: InputError) -> int:
-    """Return the HTTP status of an input error: 400 for an unreadable format, 413, 415, 504, else 422."""
+    """Return the HTTP status of an input error: by its class, 413 (too large), 415, 504 or 400, else 422."""
     if isinstance(error, TooLargeError):
         return 413
     if isinstance(error, MediaTypeError):
@@ -116,7 +116,7 @@ def _input_error_status(error: InputError) -> int:
 
 
 def error_answer(error: Exception) -> Response | None:
-    """Return the response to an error of the caller or server; None if callers must not see the error's text."""
+    """Return the response to an error whose text callers may see; None for any other error, an internal fault."""
     if isinstance(error, InputError):
         return problem_details(_input_error_status(error), error.sentences, hints=error.ways)
     if isinstance(error, FaultError):
@@ -147,7 +147,7 @@ def refusal_response(request: Request, error: Exception) -> Response:
 
 @cache
 def _field_names() -> frozenset[str]:
-    """Return the names of all fields and options, which are the only values of the metrics label `about`."""
+    """Return the names of all fields and options, to which the values of the metrics label `about` are limited."""
     own = (each.options.model_fields for each in QUESTIONS.values())
     return frozenset(chain(ReadOptions.model_fields, *own, *KNOWN_FIELDS.values(), ("body", "file", "content-type")))
 
@@ -173,7 +173,7 @@ async def _refuse_query(request: Request, error: Exception) -> Response:
 
 
 async def _answer_http_error(request: Request, error: Exception) -> Response:
-    """Return the response to an unknown path, method or job, with a suggestion of the intended one."""
+    """Return the response to an unknown path, method or job; it suggests the path or method probably meant."""
     assert isinstance(error, HTTPException)
     path: str = request.scope["path"]
     shown_path = path if path.isprintable() and len(path) <= _PATH_SHOWN else excerpt(path)

@@ -51,14 +51,14 @@ class HeldBytes:
 
 @dataclass
 class HeldShare:
-    """One request's share of the bytes of unanswered bodies."""
+    """One request's part of the bytes of unanswered bodies: `count` bytes within the total `whole`."""
 
     whole: HeldBytes
     key_id: str | None = None
     count: int = 0
 
     def take(self, count: int) -> None:
-        """Hold more bytes until the request is answered; raises FullError above the limit in total or per key."""
+        """Count more bytes as held until the request is answered; raises FullError above the total or key limit."""
         whole = self.whole
         is_over_half = self.key_id is not None and whole.of_key[self.key_id] + count > whole.most // 2
         if whole.held + count > whole.most or is_over_half:
@@ -84,7 +84,7 @@ class JsonGrowth:
     n_bytes: int = 0
 
     def add(self, text: bytes, most_bytes: int) -> None:
-        """Count a chunk of a body; raises TooLargeError above `most_bytes` of memory, or for too many objects."""
+        """Count a body's next chunk; raises TooLargeError for too many objects, or over `most_bytes` when parsed."""
         counts = _character_counts(text)
         self.n_openings += counts[0] + counts[1]
         self.n_bytes += len(text) + sum(count * size for count, (_, size) in zip(counts, _BYTES_OF, strict=True))
@@ -101,9 +101,9 @@ def _character_counts(text: bytes) -> list[int]:
 
 
 def media_type(request: Request, *known: str) -> str:
-    """Return the media type of a body, by default JSON; raises MediaTypeError.
+    """Return the media type of a request's body, by default JSON; raises MediaTypeError if it is not in `known`.
 
-    Without `known` types, a body may be any file; only curl's default form type is refused.
+    If `known` is empty, a body may be any file, and only curl's default form type is refused.
     """
     header = request.headers.get("content-type")
     if header is None or header == JSON:
@@ -122,11 +122,11 @@ def media_type(request: Request, *known: str) -> str:
 
 
 async def read_body(request: Request, limit: int, media: str = "") -> bytes:
-    """Return a request's body; raises TooLargeError if more than `limit` bytes are announced or arrive.
+    """Return the bytes of a request's body of at most `limit` bytes.
 
-    JSON is refused with TooLargeError as soon as its parsed value would need too much memory. If this process parses
-    the body, the value's memory counts as held. Raises TooSlowError if the body does not arrive in time, and FullError
-    if the server already holds too many bodies.
+    Raises TooLargeError for a longer body, and for JSON as soon as its parsed value would need too much memory. Raises
+    TooSlowError if the body does not arrive in time, and FullError if the server holds too many bytes of bodies; the
+    parsed value counts among them if this process parses the body.
     """
     announced = request.headers.get("content-length", "")
     stream, share, grown = request.stream(), request.state.body_share, JsonGrowth()

@@ -1,4 +1,4 @@
-"""Stopping of a server: running searches end as soon as the signal arrives; uvicorn itself only waits for answers."""
+"""The early end of a stopping server's searches, because uvicorn itself would wait until they end by themselves."""
 
 from __future__ import annotations
 

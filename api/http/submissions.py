@@ -1,4 +1,4 @@
-"""Submissions of jobs: a question's request and the terms of the job (priority, deadline)."""
+"""Reading of submitted jobs: each consists of a question's request and the job's terms (priority and deadline)."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from memplan.questions.plan.reason import check_solver, refuse_own_planner
 
 
 def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: Mapping[str, Any]) -> Job:
-    """Return a job from the query and body of `POST /v1/jobs`, but leave its `body` empty. Raises InputError.
+    """Return the job that the query and body of `POST /v1/jobs` submit, with its field `body` left empty.
 
-    The job's deadline counts from now. `said` has the job's fields `key_id` and `idempotency_key`.
+    The job's deadline counts from now. `said` has its fields `key_id` and `idempotency_key`. Raises InputError.
     """
     pairs = parse_qsl(query, keep_blank_values=True)
     own: dict[str, list[str]] = {}
@@ -65,7 +65,7 @@ def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: 
 
 
 def _job_subject(asked: ParsedRequest, body: bytes) -> Subject:
-    """Return the hash, name and size of a job's subject, after checking the inputs.
+    """Check a job's inputs, and return the hash, name and buffer count of its subject, such as its problem.
 
     A file of another system is not checked, because only a worker process parses it; its subject has the body's hash.
     """

@@ -22,6 +22,7 @@ class Following:
     """All followers of job events at one server and event loop; a single poll of the store serves all of them."""
 
     def __init__(self, store: Store) -> None:
+        """Use the events of a store; nobody follows a job yet, and `open` starts the poll."""
         self._store = store
         self._waiting: defaultdict[str, dict[asyncio.Event, int]] = defaultdict(dict)
         self._looking: asyncio.Task[None] | None = None

@@ -40,6 +40,7 @@ class JobRun:
     def __init__(
         self, job: Job, store: Store, pool: ChildPool, stopping: threading.Event, *, share_plans: bool = True
     ) -> None:
+        """Set the job, and start its clock; `stopping` is set when the worker stops."""
         self.job, self.cancelled = job, threading.Event()
         self._known_as = cache_name(job.problem_hash, None if share_plans else job.key_id)
         self._store, self._pool, self._stopping = store, pool, stopping
@@ -74,7 +75,7 @@ class JobRun:
         return self._release_job(_STOPPED, answer) if self._stopping.is_set() else self._write_end("cancelled", answer)
 
     def _work_answer(self) -> WorkAnswer:
-        """Return the answer that a child process finds for the job, and update the cached plan."""
+        """Return the answer that a child process finds for the job, after storing a better known plan, if any."""
         job, limit_s = self.job, self.job.time_limit_s
         plans, name = self._store.plans, self._known_as
         record = self._retry_write(lambda: plans.find(name)) if job.kind == PLAN else None
@@ -97,7 +98,7 @@ class JobRun:
         return state if is_written else None
 
     def _release_job(self, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> State | None:
-        """Return the unfinished job to the queue with its best answer so far; the result is None, as it did not end."""
+        """Return the unfinished job to the queue with its best answer so far; the result is None, not an end state."""
         if not self._is_lost:
             self._retry_write(lambda: self._store.leases.release(self.job, reason, best, counts=counts))
         return None

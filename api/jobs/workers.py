@@ -42,7 +42,7 @@ _LEASE_S, _RENEW_S, _SEE_S = 15.0, 2.0, SEEN_S / 3
 
 
 class JobWorkers:
-    """A process's job workers: they run at most `settings.workers` jobs of one key, and one job of another key.
+    """The job workers of a process: `settings.workers` slots for jobs, and one more that a single key cannot occupy.
 
     One thread claims jobs and renews leases; each running job has a thread that waits for its child process.
     """
@@ -50,6 +50,7 @@ class JobWorkers:
     def __init__(
         self, store: Store, settings: Settings, pool: ChildPool, lease_s: float = _LEASE_S, renew_s: float = _RENEW_S
     ) -> None:
+        """Choose a random name as lease holder; a lease lasts `lease_s` and is renewed every `renew_s` seconds."""
         self.holder = secrets.token_hex(8)
         self._store, self._lease_s, self._renew_s = store, lease_s, renew_s
         self._poll_s, self._look_s, self._last_place_s = _POLL_S, _LOOK_S, _LAST_PLACE_S
@@ -115,7 +116,7 @@ class JobWorkers:
 
     @property
     def _pause_s(self) -> float:
-        """The seconds until the next poll, unless a notification wakes the worker earlier."""
+        """The seconds until the next poll for jobs; a notification from the database ends this pause early."""
         if self._listening is None or not self._listening.hears:
             return self._poll_s
         if not self._runs and not self._is_unsure:
@@ -123,7 +124,7 @@ class JobWorkers:
         return self._last_place_s if self._places - len(self._runs) == 1 else min(self._renew_s, self._look_s)
 
     def _try_turn(self, turn: Callable[[], bool]) -> bool:
-        """Return the result of one step of the claiming thread; after an error, log it, wait, and return False."""
+        """Run one step of the claiming thread and return its result; after an error, log it, wait, and return False."""
         try:
             return turn()
         except StoreError as error:
@@ -180,9 +181,9 @@ class JobWorkers:
             self._wake.set()
 
     def _renew(self) -> bool:
-        """Renew the leases of running jobs, end the runs that lost theirs, and requeue jobs whose claim got no reply.
+        """Renew the leases of running jobs, and end the runs that lost theirs; jobs whose claim got no reply requeue.
 
-        Return True, the result of a step of the claiming thread that succeeded.
+        Return True, which means that the step succeeded.
         """
         runs = list(self._runs)
         held = self._store.leases.renew(self.holder, [run.job for run in runs], self._lease_s)
@@ -193,12 +194,12 @@ class JobWorkers:
         return True
 
     def _see(self) -> bool:
-        """Record a sign of life of this worker in the store."""
+        """Record in the store that this worker is alive; return True, which means that the step succeeded."""
         self._store.leases.record_sign_of_life(self.holder)
         return True
 
     def _cancel(self) -> bool:
-        """End the running jobs whose cancellation was requested."""
+        """End the running jobs whose cancellation was requested; return True, which means that the step succeeded."""
         if self._runs:
             asked = self._store.leases.cancelled_jobs(self.holder)
             for run in list(self._runs):

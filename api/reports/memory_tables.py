@@ -39,8 +39,8 @@ def memory_tables(problem: Problem, plan: Plan) -> str:
 def peak_over_time(problem: Problem) -> tuple[int, int] | None:
     """Return the peak live bytes and the first time at which they occur; None if a buffer has no lifetime.
 
-    Views share the bytes of their buffers, so each byte counts once, and the peak is at most the sum of the memories'
-    uses. It may be smaller than the use of a single memory that has holes, although Cadence's docstring denies that.
+    Bytes that views share count once, so the peak is at most the sum of the uses of all memories. The peak may be below
+    the use of a single memory with holes, although Cadence's docstring denies that.
     """
     table = problem.buffers
     has_no_time = (table.first[1:] == table.first[:-1]) & (table.size > 0)

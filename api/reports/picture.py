@@ -39,7 +39,10 @@ _BESIDE = 'fill="black" stroke="white" stroke-width="3" paint-order="stroke"'
 
 @dataclass(frozen=True)
 class _Box:
-    """One lifetime of a placed buffer: its row, its number among the buffer's lifetimes, its times and offsets."""
+    """The rectangle of one lifetime of a placed buffer: from `start` to `end`, and from `low` to `high` in bytes.
+
+    `row` is the buffer's position in the problem, and `lifetime` the lifetime's number within the buffer.
+    """
 
     row: int
     lifetime: int
@@ -91,13 +94,14 @@ def _boxes_by_pool(problem: Problem, plan: Plan, span: tuple[int, int]) -> list[
 
 
 class _Panel:
-    """The panel of one pool; `scale` is the number of pixels per byte."""
+    """The part of the picture that shows one pool; `scale` is the number of pixels per byte, set before drawing."""
 
     scale: float
 
     def __init__(
         self, problem: Problem, plan: Plan, pool: Pool, boxes: Sequence[_Box], live: LiveSet, span: tuple[int, int]
     ) -> None:
+        """Choose the panel's highest offset and the places of its legend, from the boxes and the bound of the pool."""
         self.problem, self.plan, self.pool, self.boxes, self.live, self.span = problem, plan, pool, boxes, live, span
         self.use = next((use for use in plan.pools if use.name == pool.name), None)
         self.bound = None if self.use is None else self.use.lower_bound
@@ -143,17 +147,19 @@ class _Panel:
         return "at the fullest time" if box.row in alive else "at other times"
 
     def _rectangle_element(self, start: int, low: int, end: int, high: int, style: str) -> str:
+        """Return the SVG rectangle for a range of times and a range of offsets."""
         x, y = self.x(start), self.y(high)
         return f'<rect x="{x}" y="{y}" width="{self.x(end) - x:.2f}" height="{self.y(low) - y:.2f}" {style}/>'
 
     def _tooltip_text(self, box: _Box) -> str:
+        """Return the text that a browser shows for a box: name, size, lifetime and offset of its buffer."""
         name, size = str(self.problem.buffers.ids[box.row]), int(self.problem.buffers.size[box.row])
         return _escape(f"{name}: {size:,} bytes, alive [{box.start}, {box.end}), offset {box.low:,}")
 
     def _label_elements(self) -> Iterator[str]:
-        """Yield the labels inside boxes with enough room, then labels beside the largest of the other boxes.
+        """Yield the labels that fit inside their boxes, then labels next to the largest of the other boxes.
 
-        A label beside a box is left out if it would cover another label beside a box, or a box that has a label inside.
+        A label next to its box is left out if it would cover another one, or a box that has its label inside.
         """
         areas = sorted(range(len(self.boxes)), key=lambda k: self.boxes[k].low - self.boxes[k].high)
         largest, taken = areas[:_LARGEST], list[tuple[float, float, float, float]]()
@@ -182,7 +188,7 @@ class _Panel:
         return text_at(x, y, shorten(text, room), f'text-anchor="middle" font-size="10" {_INSIDE}{turned}')
 
     def _label_beside(self, box: _Box) -> tuple[str, tuple[float, float, float, float]]:
-        """Return a label across a low box, or else beside its box, and its left, top, right and bottom."""
+        """Return a label centred on a wide box or next to a narrow one, and its four edges in pixels."""
         label = shorten(str(self.problem.buffers.ids[box.row]), _LONGEST_LABEL)
         x, y = (self.x(box.start) + self.x(box.end)) / 2, (self.y(box.low) + self.y(box.high)) / 2 + 3
         anchor, width = "middle", _CHARACTER * len(label)

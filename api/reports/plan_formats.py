@@ -21,13 +21,14 @@ class PlanFormat(NamedTuple):
 
 
 def write_plan(plan: Plan, problem: Problem, plan_format: str) -> bytes:
-    """Return a plan in one of the PLAN_FORMATS; as JSON if it lacks placements and the format requires them."""
+    """Return the bytes of a plan in one of the PLAN_FORMATS; JSON if the format needs placements and it has none."""
     if plan_format not in FORMATS and plan.status not in ("optimal", "feasible"):
         plan_format = "json"
     return PLAN_FORMATS[plan_format].write(plan, problem)
 
 
 def _tables_report(plan: Plan, problem: Problem) -> bytes:
+    """Return the two tables of Cadence's memory planning for a plan."""
     from memplan.api.reports.memory_tables import memory_tables
 
     return memory_tables(problem, plan).encode()
@@ -41,9 +42,9 @@ def _triples_report(plan: Plan, problem: Problem) -> bytes:
 def _exir_report(plan: Plan, problem: Problem) -> bytes:
     """Return a plan in ExecuTorch's terms: memories count from 1, and 0 is the memory of constants.
 
-    `bufsizes` has an entry for memory 0 and is rounded up to alignments, as the runtime requires. Unlike that,
-    `peak_memory_usages_per_memory` is not rounded and has no such entry, as in Cadence's code (not its docstring).
-    Specs that share bytes have the same `mem_obj_id` in their memory.
+    `bufsizes` starts with memory 0, and its sizes are rounded up to the alignments, as the runtime requires.
+    `peak_memory_usages_per_memory` starts with memory 1 and is not rounded, as in Cadence's code (but not in its
+    docstring). Specs that share bytes have the same `mem_obj_id` in their memory.
     """
     from memplan.api.reports.memory_tables import peak_over_time
 

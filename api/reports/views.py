@@ -45,6 +45,6 @@ class ChartAxis:
 
 
 def view(name: str) -> Callable[..., bytes]:
-    """Return the function that writes the view with this name."""
+    """Return the function that writes the HTML page of this name; it takes the values to display."""
     found: Callable[..., bytes] = import_object(extensions("views")[name])
     return found

@@ -36,13 +36,13 @@ Sort = tuple[str, int]
 
 @dataclass(eq=False)
 class Seat:
-    """A request for a slot, and the slot once it is granted; times are in seconds of the monotonic clock.
+    """A request that waits for a slot or occupies one; times are in seconds of the monotonic clock.
 
     caller: the id of the caller's key, which may not hold all slots.
     due: the deadline; infinite for a request that is never refused.
     sort: the question and the bit length of the body; None for a search for a plan.
     least_s: the seconds needed for a first answer, estimated on arrival from recent requests of the sort.
-    can_end: True if there is an answer before the end; if others wait, `is_short` is set to end it with that answer.
+    can_end: True if it may end early with its best answer so far; if other requests wait, `is_short` is set to end it.
     has_answer: True if the caller already has an answer, so that the request may not start in an overbooked slot.
     first_at: the time of the first answer.
     is_beyond: True if the request started in an overbooked slot.
@@ -71,7 +71,9 @@ class Seat:
 
 
 class AdmissionQueue:
-    """A server's slots, for one event loop: `places` in total, at most `of_key` per key; `length` requests may wait.
+    """The slots of a server for simultaneous work, and the requests that wait for them; for one event loop.
+
+    There are `places` slots, of which requests of one key may occupy `of_key`; at most `length` requests may wait.
 
     Requests start in the order in which they reach half of their time limits; requests of a key at its maximum are
     passed over. A request is refused on arrival if it would get no answer in time, judged by recent requests of its
@@ -85,6 +87,7 @@ class AdmissionQueue:
     """
 
     def __init__(self, places: int, length: int, of_key: int | None = None) -> None:
+        """Make a queue with all slots free; without `of_key`, one key may occupy all slots."""
         self.places, self.length = places, length
         self._of_key = places if of_key is None else of_key
         self._held: list[Seat] = []
@@ -151,7 +154,7 @@ class AdmissionQueue:
             self._schedule_attempt(wish)
 
     def release_slot(self, place: Seat, *, is_measured: bool = False) -> None:
-        """Release a slot, which the first waiting request of a key below its maximum gets; or withdraw a request.
+        """Release the slot of a request, and grant it to the next waiting request; withdraw a request without a slot.
 
         If `is_measured`, the request's duration is recorded for its sort.
         """
@@ -223,7 +226,7 @@ class AdmissionQueue:
         return not wish.is_light or self._is_below(MOST - 1, wish, [each for each in self._held if not each.is_beyond])
 
     def _is_below(self, times: int, wish: Seat, held: list[Seat]) -> bool:
-        """Return True if the slots held, in total and by the caller's key, are below `times` their maximum numbers."""
+        """Return True if fewer slots are held, in total and by the request's key, than `times` the maximum of each."""
         return len(held) < times * self.places and _caller_slot_count(held, wish.caller) < times * self._of_key
 
     def _is_over(self, wish: Seat) -> bool:
@@ -231,7 +234,7 @@ class AdmissionQueue:
         return time.monotonic() + wish.least_s > wish.due + _LATE_S
 
     def _grant_slot(self, wish: Seat) -> None:
-        """Grant a slot to a request, which starts now; a light request counts as an ordinary one after a while."""
+        """Grant a slot to a request, so that it starts; a light (short) request later counts as an ordinary one."""
         wish.began = time.monotonic()
         self._held.append(wish)
         if wish.is_light:
@@ -239,15 +242,15 @@ class AdmissionQueue:
         wish.is_decided.set()
 
     def _make_ordinary(self, place: Seat) -> None:
-        """Count a light request that is still running as an ordinary one, and grant the slot that this frees."""
+        """Count a light (short) request that still runs as an ordinary one, and grant its light slot to the next."""
         if place in self._held:
             place.is_light = False
             self._fill_slots()
 
     def _expected_wait(self, wish: Seat) -> tuple[float, bool, bool]:
-        """Return the expected wait in seconds, whether the request is late, and whether less urgent ones are.
+        """Return the expected wait in seconds, whether it makes the request late, and whether it makes later ones late.
 
-        All other waiting requests of the same lane (ordinary or light) are assumed to start in order of their turns.
+        The waiting requests of the same lane (ordinary or light) are assumed to start in the order of their turns.
         """
         now = time.monotonic()
         lane = [place for place in self._held if place.is_light == wish.is_light]
@@ -283,9 +286,9 @@ class AdmissionQueue:
         return now + more_s if is_over else began + least_s + _END_S
 
     def _recent_times(self, sort: Sort) -> tuple[float, float]:
-        """Return the expected seconds until the first and the last answer of a request, from recent ones of its sort.
+        """Return the expected seconds until a request's first and last answer, measured on recent requests of its sort.
 
-        Measurements fade with age, down to a half. Without any, the first time is the running mean over all requests.
+        Old measurements count less, down to a half. Without any, the first number is the mean over all requests.
         """
         if (measured := self._measured.get(sort)) is None:
             return self._usual_s, 0.0 if sort[1] <= _LIGHT_BITS else inf

@@ -50,6 +50,7 @@ class WorkService:
     """Answers a server's requests in child processes, so that the event loop only moves bytes."""
 
     def __init__(self, workers: Workers, queue: AdmissionQueue, cache: PlanCache, metrics: Metrics) -> None:
+        """Use the server's child processes, slots, plan cache and metrics; no large plan is being searched yet."""
         self._workers, self._queue, self._cache, self._metrics = workers, queue, cache, metrics
         self._running: dict[Hashable, _LargePlan] = {}
 
@@ -64,9 +65,9 @@ class WorkService:
     ) -> WorkAnswer:
         """Return the answer to a request (kind, head, body) by the deadline, or soon after `cancelled` is set.
 
-        With `can_end`, the answer may be the best so far if other requests wait. If the child process is lost, the work
-        is repeated once. Raises the question's errors, FullError if no slot is free, and NotInTimeError if the time is
-        too short.
+        With `can_end`, other waiting requests may end the work early, with the best answer so far. If the child process
+        dies, the work is repeated once. Raises the question's errors, FullError if no slot becomes free, and
+        NotInTimeError without an answer in time.
         """
         kind, _, body = request
         deadline = Deadline(deadline.began, max(deadline.at, deadline.began + _LEAST_S))
@@ -87,10 +88,10 @@ class WorkService:
         cancelled: asyncio.Event,
         key_id: str | None = None,
     ) -> WorkAnswer:
-        """Return the plan of a large problem, which a child process parses; the search starts from the known plan.
+        """Return the plan of a large problem, parsed and searched in a child process, starting from the known plan.
 
-        Equal simultaneous requests share one search and its answer. With an infinite deadline, the time limit counts
-        from the moment at which the request gets its slot.
+        Equal simultaneous requests share one search and its answer. With an infinite deadline, the time limit starts
+        when the request gets its slot.
         """
         name = *request, problem_hash, plan_format, deadline.at == inf
         if is_new := (running := self._running.get(name)) is None:
@@ -113,8 +114,7 @@ class WorkService:
         key_id: str | None,
         cancelled: asyncio.Event,
     ) -> tuple[WorkAnswer, Lookup]:
-        """Return the answer for a large problem, planned in a child process from the stored plan, and store a better
-        plan."""
+        """Plan a large problem in a child process, starting from the stored plan, and store a better plan."""
         record = await self._cache.read_stored(problem_hash)
         carry_s, limit_s = _CARRY_S * len(request[2]), options.time_limit_s
         due, what = deadline.bring_forward(carry_s), (*request, record, plan_format)
@@ -130,7 +130,7 @@ class WorkService:
     async def _run_task(self, task: Task, place: Seat, cancelled: asyncio.Event, **heard: Any) -> WorkAnswer:
         """Wait for a slot, and return the task's answer; a task whose child process is lost is run once more."""
         if not await self._queue.wait_for_slot(place, cancelled):
-            raise UnavailableError(f"{task.what}: was cancelled before it started")
+            raise UnavailableError(f"{task.what}: the request was cancelled before its work started")
         run = partial(self._workers.run, task, cancelled, place.is_short if place.can_end else None, **heard)
         try:
             try:
@@ -143,14 +143,15 @@ class WorkService:
 
 
 class _LargePlan:
-    """The search for a large plan, shared by all callers that request it meanwhile; it ends when none is left."""
+    """The running search for a large problem's plan, shared by equal requests; it ends early once all are cancelled."""
 
     def __init__(self, work: Callable[[asyncio.Event], Coroutine[Any, Any, tuple[WorkAnswer, Lookup]]]) -> None:
+        """Start `work` as a task; it gets an event that is set once no caller is left."""
         self._over, self._callers = asyncio.Event(), 0
         self.task = asyncio.create_task(work(self._over))
 
     async def answer(self, cancelled: asyncio.Event) -> tuple[WorkAnswer, Lookup]:
-        """Return the search's answer. After `cancelled` is set, the last remaining caller gets the best one so far."""
+        """Return the search's answer; once all callers have cancelled, it is the best plan so far."""
         self._callers += 1
         leaving = asyncio.create_task(cancelled.wait())
         try:
@@ -164,7 +165,7 @@ class _LargePlan:
 
 
 def parse_for_child(body: bytes, kind: str, head: str, terms: tuple[str, ...] = ()) -> tuple[ParsedRequest, str | None]:
-    """Return a parsed request without its inputs, for another process, and the problem's hash for a plain plan."""
+    """Parse a request in a child process; return it without its inputs, and its problem's hash for a plain plan."""
     asked = parse_request(kind, head, body, terms=terms)
     is_plain = asked.is_plain_plan
     return asked.drop_inputs(), CompiledProblem.from_problem(asked.input_values()["problem"]).hash if is_plain else None
@@ -207,7 +208,10 @@ def answer_request(
 def plan_apart(
     control: TaskControl, kind: str, head: str, body: bytes, record: StoredPlan | None, plan_format: str
 ) -> WorkAnswer:
-    """Return a plain plan in a format, searched in a child process from the cached plan; raises MemplanError."""
+    """Return the plan of a request without further inputs, written in `plan_format`; runs in a child process.
+
+    The search starts from the cached plan `record`. Raises MemplanError.
+    """
     request = parse_request(kind, head, body, terms=OF_A_LINE)
 
     def work_answer(plan: Plan, problem: Problem) -> WorkAnswer:
@@ -230,13 +234,14 @@ def _plan_answer(
     assert isinstance(options, Options)
 
     def work_answer(plan: Plan) -> WorkAnswer:
+        """Return a plan of this problem as an answer."""
         return write(plan, compiled.problem)
 
     def answer(result: SolveResult) -> WorkAnswer:
         """Return a result's verified plan as an answer; raises UnavailableError if it was cancelled without a plan."""
         plan = answer_of(result, compiled, options, control.deadline)
         if plan.stop_reason == "cancelled" and not plan.placements:
-            raise UnavailableError("plan: was cancelled before there was an answer")
+            raise UnavailableError("plan: the request was cancelled before there was an answer")
         return work_answer(plan)
 
     is_usual = options.is_usual and options.profile_of(compiled.problem) is None
@@ -259,14 +264,14 @@ def _plan_answer(
 
 
 def _reporting_control(control: TaskControl, written_answer: Callable[[Plan], WorkAnswer]) -> TaskControl:
-    """Return a control that reports the search's progress, and its best results as answers to the request."""
+    """Return the task's control, changed so that progress is reported as event data, and best plans as answers."""
 
     def report(said: Any) -> None:
         """Report the progress of a search or question as the facts of an event."""
         control.report(said.facts() | {"elapsed_s": said.elapsed_s} if isinstance(said, Progress) else said)
 
     def watch(best: Callable[[], SolveResult | None]) -> None:
-        """Watch a search's best result in the form of an answer."""
+        """Let the task's control watch a search's best result, converted to an answer."""
         control.watch(lambda: None if (best_now := best()) is None else written_answer(best_now.plan))
 
     return replace(control, report=report, watch=watch)
@@ -275,7 +280,7 @@ def _reporting_control(control: TaskControl, written_answer: Callable[[Plan], Wo
 def answered_apart(request: ParsedRequest, control: Control, n_bytes: int) -> WorkAnswer:
     """Return the answer to a parsed request; raises MemplanError.
 
-    A forked process reads a file of another system, whose reader may crash. This process answers any other request.
+    If its input is a file of another system, a forked process answers it, because that file's reader may crash.
     """
     if not request.is_foreign:
         return answer_question(request, control)

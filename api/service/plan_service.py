@@ -56,10 +56,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class PlanRequest:
-    """A caller's request for a plan, the deadline of its answer, and the caller's key.
+    """A caller's request for a plan: the problem, the options, the deadline of the answer, and the id of the key.
 
-    With an infinite deadline, a request waits for a slot as long as necessary, and its time limit starts with the slot.
-    Any other request gets a FullError if the admission queue is full or no slot becomes free in time.
+    With an infinite deadline, the request waits for a slot as long as necessary, and its time limit starts with the
+    slot. Any other request gets a FullError if the admission queue is full or no slot becomes free in time.
     """
 
     problem: CompiledProblem
@@ -76,11 +76,12 @@ class Searches(Protocol):
 
 
 class PlanService:
-    """Plans problems for all calls of a server; for one event loop."""
+    """The planner of a server, used by all its calls on one event loop: it combines plan cache, searches and slots."""
 
     def __init__(
         self, cache: PlanCache, workers: Searches, queue: AdmissionQueue, metrics: Metrics, quick_places: int
     ) -> None:
+        """Use the server's cache, child processes, slots and metrics, and threads for `quick_places` quick searches."""
         self._cache, self._workers, self._queue, self._metrics = cache, workers, queue, metrics
         self._places = CapacityLimiter(quick_places)
         self._running: dict[Hashable, asyncio.Event] = {}
@@ -104,7 +105,7 @@ class PlanService:
         return await self._run_brief(problem, partial(answer_of, result, problem, options, request.deadline))
 
     async def _cached_or_searched(self, request: PlanRequest, cancelled: asyncio.Event) -> SolveResult:
-        """Return the cached plan if it suffices; among equal requests, one searches while the others wait for it."""
+        """Return the cached plan if it suffices, else search; equal simultaneous requests wait for one search."""
         problem, options, quick = request.problem, request.options, None
         key = problem.cache_name, options.time_limit_s, options.accept, options.seed
         if problem.is_small and key not in self._running and self._cache.is_new(problem):
@@ -135,7 +136,7 @@ class PlanService:
         start: SolveResult | None,
         quick: OneSearch | None,
     ) -> SolveResult:
-        """Search from the cached plan on behalf of all simultaneous callers, and keep the result in the cache."""
+        """Search from the cached plan for all equal requests that wait, and keep the result in the cache."""
         self._metrics.looked_up("miss" if start is None else "started_from")
         self._running[key] = asyncio.Event()
         try:
@@ -189,7 +190,7 @@ class PlanService:
             return replace(best, stop_reason="time_limit")
 
     async def _add_quick_reason(self, request: PlanRequest, found: SolveResult | None) -> SolveResult | None:
-        """Return the result, with a quickly found explanation if a lower bound proves that no plan fits."""
+        """Return the result, with an explanation added if a lower bound proves that no plan fits and it is fast."""
         problem, lack = request.problem, None if found is None or found.bound is None else found.bound.nothing_fits
         # Only a child process explains proofs by search, so leave them to it.
         if found is None or lack is None or lack.by is not None:
@@ -203,9 +204,9 @@ class PlanService:
     async def _search_in_child(
         self, request: PlanRequest, cancelled: asyncio.Event, best: SolveResult | None, tried_s: float
     ) -> SolveResult:
-        """Wait for a slot and search in a child process; a request cancelled while it waits gets the best plan so far.
+        """Wait for a slot, and search in a child process; if cancelled while waiting, return the best result so far.
 
-        `tried_s`: the seconds of the search here. If that search found no plan, a child needs at least as much time.
+        `tried_s`: the seconds of the search in this process. If it found no plan, a child needs at least as much time.
         """
         options, deadline = request.options, request.deadline
         has_answer = best is not None and bool(best.plan.placements)
@@ -247,7 +248,7 @@ class PlanService:
         return replace(found, plan=again.plan, assignment=again.assignment, bound=again.bound)
 
     async def _find_cached(self, problem: CompiledProblem) -> tuple[CachedPlan | None, SolveResult | None]:
-        """Return the cached plan, and its result for this problem; (None, None) without a valid plan."""
+        """Return a problem's cached plan and this plan as a verified result; (None, None) without a valid plan."""
         if (cached := await self._cache.find(problem)) is None:
             return None, None
         if (result := await self._run_brief(problem, partial(result_of, cached, problem))) is None:
@@ -269,7 +270,7 @@ def _min_child_s(problem: CompiledProblem) -> float:
 def _is_enough(found: SolveResult) -> bool:
     """Return True if a child process could not improve the result.
 
-    A result without a plan is enough only if its reason is irreducible and a sufficient pool size is proved minimal.
+    An infeasible result is enough only if its explanation is irreducible and its sufficient pool size proved minimal.
     """
     if found.plan.status != "infeasible":
         return found.stop_reason != "time_limit"
@@ -278,7 +279,7 @@ def _is_enough(found: SolveResult) -> bool:
 
 
 async def _wait_for_search(ended: asyncio.Event, cancelled: asyncio.Event, deadline: Deadline) -> StopReason | None:
-    """Wait for another request's search; return None once it ends, or why the wait ended before the search."""
+    """Wait for another request's search; return None when it ends, else `cancelled` or `time_limit`."""
     waiting = {asyncio.create_task(event.wait()) for event in (ended, cancelled)}
     left_s = None if deadline.at == inf else max(0.0, deadline.remaining_s)
     try:
@@ -300,7 +301,7 @@ def answer_of(result: SolveResult, problem: CompiledProblem, options: Options, d
 
 
 def time_searched(result: SolveResult, options: SolveOptions) -> float:
-    """Return the seconds of search behind a result; the whole time limit if the work limit was reached."""
+    """Return how many seconds were searched for a result; the whole time limit if the work limit was reached."""
     return options.time_limit_s if result.stop_reason == "work_limit" else result.elapsed_s
 
 

@@ -11,10 +11,10 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 @dataclass(frozen=True)
 class Caller:
-    """The sender of a request and its scopes (`admin` includes all others); without an id if keys are not required.
+    """The sender of a request: the id and name of its key (None if keys are not required), its scopes and its quotas.
 
-    `max_jobs`: the maximum number of the key's unfinished jobs; None for the server's own limit. `max_kept_bytes`: the
-    maximum stored bytes of its jobs; None for a fraction of the limit for all jobs.
+    The scope `admin` includes all others. `max_jobs`: the maximum number of the key's unfinished jobs; None for the
+    server's own limit. `max_kept_bytes`: the maximum stored bytes of its jobs; None for a fraction of the total limit.
     """
 
     key_id: str | None

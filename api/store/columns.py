@@ -43,7 +43,7 @@ class CompressedBytes(TypeDecorator[bytes]):
 
 
 def pack(value: bytes) -> bytes:
-    """Return a value compressed for `packed_value` before its transaction begins, which stays short."""
+    """Return bytes compressed for `packed_value`; done before the transaction begins, so that it stays short."""
     return zlib.compress(value, _LEVEL)
 
 

@@ -46,6 +46,7 @@ class Database:
     """The connections to one database; thread-safe, with one transaction at a time per thread."""
 
     def __init__(self, engine: Engine) -> None:
+        """Use the connections of an SQLAlchemy engine; for SQLite, also prepare a lock of writers and the disk."""
         self.engine = engine
         self.is_sqlite = engine.dialect.name == "sqlite"
         # SQLite allows one writer and would poll to wait, so threads of this process wait for a lock instead.
@@ -83,7 +84,7 @@ class Database:
             yield connection
 
     def use_reserve(self, work: Callable[[Connection], T]) -> T:
-        """Return the result of a transaction that frees space; a full disk's reserve is released. Raises StoreError."""
+        """Return the result of a transaction that frees space; on a full disk, it may use the reserve of disk space."""
         try:
             with self.writing() as connection:
                 return work(connection)
@@ -102,7 +103,7 @@ class Database:
         with self._translate_errors(), self._reader.connect() as connection:
             if self.disk is not None:
                 if (room := self.disk.room(connection)) < LEAST_ROOM:
-                    rule = f"must have room for {LEAST_ROOM} bytes of jobs"
+                    rule = f"must have at least {LEAST_ROOM} bytes free for jobs"
                     raise FullDiskError(f"database: its disk {rule}, got {room}")
             else:
                 try:

@@ -20,15 +20,16 @@ class Disk:
     """The disk of an SQLite file, and the reserve: a file in its folder that is removed when the disk is full."""
 
     def __init__(self, file: Path) -> None:
+        """Set the paths of the SQLite file, its write-ahead log and the reserve."""
         self._file, self._log = file, file.with_name(f"{file.name}-wal")
         self._reserve = file.with_name(f"{file.name}-reserve")
 
     def capacity(self, connection: Connection) -> int:
-        """Return the bytes by which the database can still grow, in free pages of its file and on the disk."""
+        """Return the bytes that the database can still store: the free pages of its file, and the free disk space."""
         return self._free_bytes + self._free_pages(connection)
 
     def room(self, connection: Connection) -> int:
-        """Return the bytes that one transaction can add; each byte is written to the log, then to the file."""
+        """Return the bytes that one transaction can add; fewer than `capacity`, as each byte also goes to the log."""
         log = _file_size(self._log)
         low, high = sorted((self._free_pages(connection), log))
         return low + self._free_bytes if self._free_bytes <= high - low else (low + high + self._free_bytes) // 2
@@ -53,7 +54,7 @@ class Disk:
 
     @property
     def _free_bytes(self) -> int:
-        """The free bytes of the disk beyond LEAST_ROOM and the missing part of the reserve."""
+        """The free bytes of the disk, less LEAST_ROOM and the bytes by which the reserve is below its full size."""
         free = shutil.disk_usage(self._file.parent).free
         return max(0, free - LEAST_ROOM - max(0, RESERVE - _file_size(self._reserve)))
 

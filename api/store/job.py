@@ -41,14 +41,14 @@ def creation_time(job_id: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A job, from its submission to its end; the defaults are the values of a new job.
+    """A job as stored from its submission on; the defaults are the values of a new job.
 
-    Times are seconds since 1970. `time_limit_s` counts from the job's start; `late_s` is the time by which it missed
+    Times are seconds since 1970. `time_limit_s` counts from the job's start; `late_s` is by how many seconds it missed
     its deadline.
 
     idempotency_key: the key under which equal submissions become one job, prefixed with the id of the caller's API key.
     request_digest: the hash of the request, by which submissions are compared.
-    attempts, lapses, failures: how often it was started, its worker died, and its child process gave no answer.
+    attempts, lapses, failures: how often it was started, lost its worker, and got no answer from its child process.
     lease_holder, lease: the worker that runs it, and the number of its last claim; writes of older claims are refused.
     head, body: its request; set when the job is submitted or claimed.
     answer: its best answer so far; set when the job is claimed.

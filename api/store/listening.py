@@ -26,6 +26,7 @@ class NotificationThread:
     """
 
     def __init__(self, database: Database, wake: Callable[[], object]) -> None:
+        """Start the thread at once."""
         self.hears = False
         self._database, self._wake = database, wake
         self._closing = threading.Event()

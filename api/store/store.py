@@ -34,6 +34,7 @@ class Store:
     """Jobs, plans and keys in one database. All methods block, so an event loop calls them by `run_in_thread`."""
 
     def __init__(self, database: Database) -> None:
+        """Make the operations on each table of an open database."""
         self._database = database
         self._threads = CapacityLimiter(CONNECTIONS)
         self.jobs = Jobs(database)
@@ -46,8 +47,8 @@ class Store:
     def open(cls, url: str | None, data_folder: Path, patience_s: float = 0.0, connections: int = CONNECTIONS) -> Store:
         """Open the database at `url`, or by default the file in `data_folder`, and create or upgrade its tables.
 
-        For `patience_s` seconds, a database that accepts no connections is tried again. Raises OptionError for an
-        impossible database, and StoreError if it does not respond, or has tables of a later version or another program.
+        For `patience_s` seconds, connecting is tried again. Raises OptionError for a wrong `url` or folder, and
+        StoreError if the database does not respond, or has tables of a later version or of another program.
         """
         database, give_up = Database.open(url, data_folder, connections), time.monotonic() + patience_s
         while True:
@@ -91,7 +92,7 @@ class Store:
         return self._database.lacks_room
 
     def tidy(self) -> None:
-        """Refill the disk's reserve, which allows jobs to be removed; if the disk was full, check it again."""
+        """Restore the reserve (disk space for removing jobs from a full disk); if the disk was full, check it again."""
         if self._database.disk is not None:
             self._database.disk.keep_reserve()
         if self.lacks_room:

@@ -42,14 +42,14 @@ def write_changes(connection: Connection) -> None:
 
 
 def total(connection: Connection, kind: Kind, name: str | None) -> int:
-    """Return a total, including the changes that this transaction has collected."""
+    """Return the total of a kind for one name (None for jobs without a key), including this transaction's changes."""
     return totals(connection, kind, name or "").get(name or "", 0)
 
 
 def totals(connection: Connection, kind: Kind, name: str | None = None) -> dict[str, int]:
-    """Return the totals of a kind by name, largest first, including the changes collected so far.
+    """Return the totals of a kind by name, or only that of the given name, largest first.
 
-    If a name is given, only its total is returned.
+    The changes that this transaction has collected are included.
     """
     wanted = select(_ROWS.name, func.sum(_ROWS.value)).where(_ROWS.kind == kind).group_by(_ROWS.name)
     wanted = wanted if name is None else wanted.where(_ROWS.name == name)
@@ -61,7 +61,7 @@ def totals(connection: Connection, kind: Kind, name: str | None = None) -> dict[
 
 
 def recount(connection: Connection) -> None:
-    """Compute the totals of stored bytes from the jobs if there are none, as after the table was dropped."""
+    """Compute the totals of stored bytes from all jobs if the table has none, for example because it was dropped."""
     if connection.execute(select(_ROWS.name).where(_ROWS.kind == "bytes").limit(1)).first() is None:
         jobs = schema.jobs.c
         kept = select(literal("bytes"), func.coalesce(jobs.key_id, ""), literal(0), func.sum(jobs.bytes))

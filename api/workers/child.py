@@ -36,9 +36,10 @@ _REPORT_EVERY_S, _RESULT_EVERY_S = 0.25, 1.0
 
 
 class _Reporter:
-    """A thread that sends a task's reports several times a second, and its best result if one is watched."""
+    """A thread that sends the parent a task's progress several times a second, and its best result now and then."""
 
     def __init__(self, send: Callable[[str, Any], None]) -> None:
+        """Start the thread, which sends messages by `send(kind, value)`."""
         self._send = send
         self._reports: list[Any] = []
         self._best: Callable[[], Any] | None = None
@@ -46,11 +47,11 @@ class _Reporter:
         threading.Thread(target=self._send_periodically, daemon=True).start()
 
     def report(self, report: Any) -> None:
-        """Store a report, which is sent together with others."""
+        """Store a progress report, which the thread sends together with the other stored ones."""
         self._reports.append(report)
 
     def watch(self, best: Callable[[], Any]) -> None:
-        """Set the function that returns the best result so far."""
+        """Send the best result so far from now on; `best` is the function that returns it."""
         self._best = best
 
     def end(self) -> None:
@@ -100,7 +101,7 @@ class _Child:
             os.killpg(0, signal.SIGKILL)
 
     def work(self) -> None:
-        """Run tasks one after another until the process ends."""
+        """Run the tasks that `listen` receives, one after another, until the process ends."""
         while True:
             self._run_task(*self._tasks.get())
 

@@ -34,11 +34,11 @@ _PART = 1 << 16
 def run_forked(
     work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer], control: Control, count: int, what: str
 ) -> WorkAnswer:
-    """Return the result of work that reads a file of `count` bytes; a fork does it, and is killed at its limits.
+    """Run `work`, which reads a file of `count` bytes, in a fork of this process, and return its result.
 
-    The control's `note` receives interim answers; after a cancellation, the last one is the result. Raises FormatError,
-    also at the memory limit; TimeOverError; FaultError; and NotInTimeError if the work is cancelled before its first
-    answer.
+    The fork is killed at its limits of time and memory. The control's `note` receives interim answers; after a
+    cancellation, the last one is the result. Raises FormatError, also at the memory limit; TimeOverError; FaultError;
+    and NotInTimeError if the work is cancelled before its first answer.
     """
     reading, writing = os.pipe()
     if (pid := os.fork()) == 0:

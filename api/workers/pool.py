@@ -40,6 +40,7 @@ class ChildPool:
     def __init__(
         self, settings: Settings, on_loss: Callable[[], None] = lambda: None, faults: Faults | None = None
     ) -> None:
+        """Decide the memory of each child (by default, a share of the machine's), and remove leftover folders."""
         self._on_loss, self.faults = on_loss, faults or Faults()
         self.most_bytes = settings.worker_memory_bytes or int(
             _PART_OF_MEMORY * machine_memory() / max(1, settings.solves)
@@ -131,7 +132,7 @@ class ChildPool:
             self._return_child(child, is_well=False)
         if n_forks == _MOST_FORKS:
             raise UnavailableError(f"{what}: {n_forks} worker processes ended as soon as they were started")
-        raise UnavailableError(f"{what}: was cancelled before there was an answer")
+        raise UnavailableError(f"{what}: the request was cancelled before there was an answer")
 
     def _return_child(self, child: ForkedChild, is_well: bool) -> None:
         """Make a child idle if it can be reused; close it otherwise."""
@@ -146,7 +147,7 @@ class ChildPool:
 
 
 class _Call:
-    """One task's run in a child process, until its answer."""
+    """The run of one task in a child process, from sending the task until its answer or loss."""
 
     def __init__(
         self,
@@ -158,6 +159,7 @@ class _Call:
         noted: Callable[[], None],
         faults: Faults,
     ) -> None:
+        """Set the deadline of the task's answer; `outcome` then sends the task to the child."""
         self._child, self._task, self._report, self._note = child, task, report, noted
         self._faults = faults
         self._cancelled, self._is_short = cancelled, is_short
@@ -196,7 +198,7 @@ class _Call:
             raise self._loss_error() from None
 
     def _is_over(self) -> bool:
-        """Return True if the child must be killed; before that, request it once to end early as soon as that is due."""
+        """Return True if the child must be killed, as its time is over; before, tell it once to end early if due."""
         now = time.monotonic()
         if self._stops_at is None and self._cancelled.is_set():
             self._stops_at = now + _CANCEL_S
@@ -209,12 +211,12 @@ class _Call:
         return (self._stops_at is not None and now > self._stops_at) or self._due.remaining_s < -self._task.grace_s
 
     def _loss_error(self) -> errors.MemplanError:
-        """Return the error that explains why a lost child gave no answer."""
+        """Return the error that explains why a child ended without an answer: memory, cancellation, time or a crash."""
         what, status = self._task.what, self._child.wait()
         if self._child.stopped_by == "memory":
             return TooMuchMemoryError()
         if self._cancelled.is_set():
-            return UnavailableError(f"{what}: was cancelled before there was an answer")
+            return UnavailableError(f"{what}: the request was cancelled before there was an answer")
         if self._child.stopped_by == "over":
             return NotInTimeError(f"{what}: no answer arrived within its time limit")
         return LostWorkersError(f"memplan: a worker ended with status {status}")

@@ -17,14 +17,15 @@ class TooMuchMemoryError(InputError):
     """A request needs more memory than a child process may use."""
 
     def __init__(self, *sentences: str) -> None:
+        """Set the sentences, by default one about the memory of a worker."""
         super().__init__(*(sentences or ("memplan: must be answered within the memory of one worker, got more",)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskControl(Control):
-    """The control of a task in a child process.
+    """The control of a task in a child process, with one more function for reporting its best result.
 
-    watch: a function that receives a getter of the best result so far; any thread may call the getter for reports.
+    watch: a function that gets a function returning the best result so far, which other threads call for reports.
     """
 
     watch: Callable[[Callable[[], Any]], object] = ignore_report
@@ -52,7 +53,7 @@ class Task:
     is_large: bool = False
 
     def deadline_now(self) -> Deadline:
-        """Return the deadline of the answer for a child that starts now."""
+        """Return the deadline of the answer if a child process starts the task now."""
         return (
             self.deadline if self.limit_s is None else Deadline.from_limit(min(self.limit_s, self.deadline.remaining_s))
         )
@@ -64,7 +65,7 @@ def apply_function(_control: Control, function: Callable[..., Any], *given: Any)
 
 
 def error_report(error: Exception) -> tuple[str, list[Any]]:
-    """Return an error's class name and sentences with remedies, for the parent; of a fault, only the public part."""
+    """Return an error as a message to the parent: `failed` with its sentences, or `fault` with its public facts."""
     if isinstance(error, MemoryError):
         error = TooMuchMemoryError()
     if is_fault(error):

@@ -61,7 +61,7 @@ class Template:
             self._end_process()
 
     def _request_fork(self, number: int, *pipes: int) -> int:
-        """Send a number to the template and return its answer; raises EOFError if the template has died."""
+        """Send the template a number and the ends of pipes, and return its answer; raises EOFError if it has died."""
         with self._asking:
             try:
                 if self._line is None:
@@ -97,6 +97,7 @@ class ForkedChild(ChildProcess):
     """A child forked from a template; the template, its parent, reports its exit status."""
 
     def __init__(self, template: Template, made: ForkedProcess) -> None:
+        """Use the process that the template has forked."""
         super().__init__(made)
         self._template = template
 

@@ -42,7 +42,7 @@ class Workers:
         deadline, start = asked.deadline.bring_forward(carry_s), asked.start
 
         def hear(_reports: list[Any], best: SolveResult | None) -> None:
-            """Store the best plan so far, from which a repeated search starts."""
+            """Store the best plan so far, as the start of another search if this child dies."""
             nonlocal start
             start = start if best is None else best.plan
 
@@ -82,9 +82,10 @@ class Workers:
         hear: Callable[[list[Any], Any], None] | None = None,
         noted: Callable[[], None] | None = None,
     ) -> Any:
-        """Return the answer of a task, which a thread awaits from a child process; `cancelled` ends the task early.
+        """Run a task in a child process without blocking the event loop, and return its answer.
 
-        See `ChildPool.run`. `noted` is called at the first interim answer.
+        `cancelled` and `is_short` end the task early, `hear` gets its reports, and `noted` is called at its first
+        interim answer; errors are those of `ChildPool.run`.
         """
         loop, over = asyncio.get_running_loop(), threading.Event()
 
@@ -101,7 +102,7 @@ class Workers:
                     loop.call_soon_threadsafe(noted)
 
         async def forward() -> None:
-            """Set the thread's event `over` once `cancelled` is set."""
+            """Wait for the event loop's event `cancelled`, then set the event `over`, which threads can read."""
             await cancelled.wait()
             over.set()
 

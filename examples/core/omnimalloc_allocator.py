@@ -20,6 +20,7 @@ class MemplanAllocator(BaseAllocator):
     supports_pinned: ClassVar[bool] = True
 
     def __init__(self, timeout: float | None = None) -> None:
+        """Set the time limit in seconds; None for a deterministic search."""
         self._timeout = timeout
 
     def _allocate(self, allocations: tuple[Allocation, ...]) -> tuple[Allocation, ...]:

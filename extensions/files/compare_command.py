@@ -13,7 +13,7 @@ from memplan.extensions.files.compare.compare import QUESTION
 
 @command_of(QUESTION, files_argument("Further models, compared each by itself into -o FOLDER/."), ON)
 def compare(line: CommandLine) -> int:
-    """Run the command for one file, whose name is passed to the question, or for several files; return the status."""
+    """Compare one file, or several files independently, and return the exit status."""
     if has_several(line):
         return run_each(line)
     call = read_call(line)

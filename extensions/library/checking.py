@@ -16,7 +16,7 @@ _LARGE = 200_000
 def check(
     library: ProblemLibrary, wanted: Iterable[Entry], *, is_fast: bool = False
 ) -> Iterator[tuple[Entry, list[str]]]:
-    """Yield each entry together with the sentences about its faults. If `is_fast`, large certificates are skipped."""
+    """Check entries, and yield each with the sentences about its faults; `is_fast` skips large certificates."""
     names: set[str] = set()
     for entry in wanted:
         faults = list(_faults_of_entry(library, entry, is_fast))
@@ -31,7 +31,7 @@ def version_fault(library: ProblemLibrary) -> str | None:
     version = library.version()
     if version is None or version.partition(" ")[2] == library.digest():
         return None
-    return f"{VERSION}: {version} is not of these problems, which have {library.digest()}: they are another version"
+    return f"{VERSION}: {version} does not have the problems' hash {library.digest()}, so they need a new version"
 
 
 def _faults_of_entry(library: ProblemLibrary, entry: Entry, is_fast: bool) -> Iterator[str]:
@@ -40,7 +40,7 @@ def _faults_of_entry(library: ProblemLibrary, entry: Entry, is_fast: bool) -> It
     try:
         data = path.read_bytes()
         if fingerprint(entry.kind, data, path.name, entry.limit) != entry.fingerprint:
-            yield "its fingerprint is another one"
+            yield "the recorded fingerprint differs from that of the file"
         text, floor = data.decode(), None
         if entry.best is not None:
             plan = library.plan(entry).read_bytes().decode()

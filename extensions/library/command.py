@@ -216,6 +216,7 @@ def run(
 
 
 def _open_library(folder: Path) -> Any:
+    """Return the library in a folder; raises OptionError if the folder is not a library."""
     from memplan.extensions.library.entries import ProblemLibrary
 
     library = ProblemLibrary(folder)

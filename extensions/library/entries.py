@@ -125,8 +125,8 @@ class ProblemLibrary:
         if missing := [word for word in words if word not in stands_for]:
             kinds = ", ".join(self.kinds())
             raise OptionError(
-                f"problems: must be names, kinds ({kinds}), {BENCHMARK}, {', '.join(PARTS)} or one of these with "
-                f"/KIND, got {excerpt(missing[0])}"
+                f"problems: must be names, kinds ({kinds}) or groups ({BENCHMARK}, {', '.join(PARTS)}, also as "
+                f"GROUP/KIND), got {excerpt(missing[0])}"
             )
         names = set().union(*(stands_for[word] for word in words))
         return [entry for entry in everything if entry.name in names]
@@ -168,6 +168,7 @@ class ProblemLibrary:
         return self._path_of(entry, "proofs", "proof")
 
     def _path_of(self, entry: Entry, folder: str, ending: str) -> Path:
+        """Return the path of an entry's file in one of the folders of its kind, after unpacking the kind's archive."""
         _unpack_once(self.folder / entry.kind)
         return self.folder / entry.kind / folder / f"{entry.name}.{ending}"
 
@@ -182,7 +183,7 @@ class ProblemLibrary:
         return [kind for kind in self.kinds() if pack(self.folder / kind)]
 
     def put(self, entry: Entry) -> None:
-        """Add an entry to the table of its kind, or replace the entry of the same name, and pack the kind's files."""
+        """Write an entry to the table of its kind, replacing an entry of the same name, and pack the kind's files."""
         path = self.folder / entry.kind / INDEX
         rows = {each.name: each for each in self._read_entries(entry.kind)} if path.exists() else {}
         rows[entry.name] = entry

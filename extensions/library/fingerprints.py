@@ -48,6 +48,7 @@ class _Graph:
 
 
 def _hash(value: Any) -> str:
+    """Return the SHA-256 of a value's JSON with sorted keys, in hexadecimal digits."""
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 

@@ -49,6 +49,7 @@ class Kind:
 
 
 def _int_or_float(value: Any) -> float:
+    """Convert a fraction, or its text, to an int if it is whole, else to a float."""
     number = Fraction(value)
     return int(number) if number.denominator == 1 else float(number)
 
@@ -60,7 +61,7 @@ def _judge_peak(problem: str, text: str, limit: int | None) -> Worth:
 
 
 def _judge_fit(problem: str, text: str, limit: int | None) -> Worth:
-    """Return (0, 0) for a valid plan within the limit, because such a problem only asks for one."""
+    """Return (0, 0) for a valid plan within the limit, because all such plans are equally good."""
     _PLAN.check(problem, text, [(limit, None)] if limit is not None else None)
     return 0, 0
 
@@ -98,7 +99,7 @@ def _judge_objects(problem: str, text: str, limit: int | None) -> Worth:
 
 
 def _judge_symbolic(problem: str, text: str, limit: int | None) -> Worth:
-    """Return (proved ratio of the peak to the lower bound at all symbol values, 0)."""
+    """Return (ratio, 0): at all values of the symbols, the peak is proved to be at most ratio times the lower bound."""
     answer = json.loads(text)
     _VALUES.check(answer, json.loads(problem))
     return _int_or_float(str(answer["proof"]["ratio"])), 0
@@ -115,7 +116,7 @@ def _certified_packing(problem: str, text: str, limit: int | None) -> float | No
 
 
 def _certified_infeasibility(problem: str, text: str, limit: int | None) -> float | None:
-    """Check a certificate that nothing fits, and return None. Raises Refused for a certificate of another claim."""
+    """Check a certificate that nothing fits, and return None; a certificate of any other claim raises Refused."""
     if _certified_packing(problem, text, limit) is not None:
         raise _CHECK.Refused("the certificate must claim that no plan fits")
     return None
@@ -147,7 +148,10 @@ KINDS = {
 
 
 def judge_plan(kind: Kind, problem: str, text: str, limit: int | None) -> Worth:
-    """Return the Worth of a plan. Raises BrokenRuleError for an invalid plan, FormatError for an unreadable file."""
+    """Return the value of a plan, and a lower bound on the value if one is known.
+
+    Raises BrokenRuleError for an invalid plan, and FormatError for a file that its checker cannot read.
+    """
     if kind.judge is None:
         raise FormatError(
             f"kind: {kind.name} has no checker outside of memplan, so send the answer of `memplan {kind.name}`"
@@ -169,4 +173,4 @@ def _run_judge(run: Callable[[str, str, int | None], T], problem: str, text: str
     except REFUSALS as why:
         raise BrokenRuleError(str(why)) from why
     except WRONG as error:
-        raise FormatError(f"the file must be readable by its checker: {error}") from error
+        raise FormatError(f"file: must be readable by its checker: {error}") from error

@@ -1,4 +1,4 @@
-"""Runs any planner, given as a command line, on problems of the library; programs in checkers/ check its plans.
+"""Benchmark runs of any planner (a command line) on problems of the library; independent checkers check its plans.
 
 A run is solved if its plan is at least as good as the best known plan, or if the planner correctly reports that nothing
 fits. A valid but worse plan counts as a plan, not as solved.
@@ -56,18 +56,19 @@ class Planner:
         except (KeyError, IndexError, ValueError):
             names = ", ".join(f"{{{word}}}" for word in _WORDS)
             raise OptionError(
-                f"command: must have no other placeholders than {names}, got {excerpt(self.template)}"
+                f"command: must have only the placeholders {names}, got {excerpt(self.template)}"
             ) from None
 
 
 def _number_text(value: float | None) -> str:
+    """Return a number as text, without a fraction if it is whole; empty for None."""
     return "" if value is None else f"{value:g}" if value % 1 else str(int(value))
 
 
 def run(
     library: ProblemLibrary, wanted: Iterable[Entry], planner: Planner, limit_s: float, better: Path
 ) -> Iterator[Result]:
-    """Run a planner on each problem and yield its Result; plans that beat the best known are saved in `better`."""
+    """Run a planner on each problem and yield each run's Result; copy better plans than the best known to `better`."""
     for entry in wanted:
         load, started = round(os.getloadavg()[0], 2), datetime.now(UTC).isoformat(timespec="seconds")
         with tempfile.TemporaryDirectory() as folder:
@@ -119,7 +120,7 @@ def _measure_command(line: list[str], most_s: float) -> tuple[int | None, float,
         try:
             child = subprocess.Popen(line, stdout=words, stderr=words, stdin=subprocess.DEVNULL, start_new_session=True)
         except OSError as error:
-            raise OptionError(f"command: {line[0]}: {error.strerror}") from error
+            raise OptionError(f"command: must start, but {line[0]} failed: {error.strerror}") from error
         is_late = False
         while (done := os.wait4(child.pid, os.WNOHANG))[0] == 0:
             if time.monotonic() - begin > most_s and not is_late:

@@ -1,4 +1,4 @@
-"""Submissions of plans and certificates: programs in checkers/ check each one, which then gets one of four verdicts."""
+"""Submissions of plans and certificates to the library: independent checkers check each, and a verdict is returned."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CERTIFICATES = (b"memplan-lemmas/", b"memplan-order/")
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a submission: one word, a sentence, and the entry of the problem afterwards."""
+    """The verdict on a submission: `word` with its `reason` (a sentence), and the problem's entry after it."""
 
     word: Word
     reason: str
@@ -37,7 +37,7 @@ def submit(library: ProblemLibrary, entry: Entry, data: bytes, finder: Finder) -
     try:
         text = data.decode()
         problem = library.problem(entry).read_bytes().decode()
-        take = _take_certificate if data.startswith(_CERTIFICATES) else _take_plan
+        take = _add_better_certificate if data.startswith(_CERTIFICATES) else _add_better_plan
         better, reason = take(library, entry, problem, text)
     except BrokenRuleError as error:
         return Verdict("refused", str(error), entry)
@@ -51,24 +51,24 @@ def submit(library: ProblemLibrary, entry: Entry, data: bytes, finder: Finder) -
     return Verdict("better, added", reason, better)
 
 
-def _take_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
-    """Check a plan, and return (entry with this plan, or None if it is not better; sentence about its value)."""
+def _add_better_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
+    """Check a plan, and store it if it is better; return its entry (else None) and a sentence about its value."""
     value, floor = judge_plan(KINDS[entry.kind], problem, text, entry.limit)
     if entry.is_infeasible:
         raise InputError(
-            f"{entry.name}: must not have both a plan and a certificate that nothing fits; one checker is wrong"
+            f"{entry.name}: must not have a plan, because a certificate proves that nothing fits; one checker is wrong"
         )
     if entry.best is not None and value >= entry.best:
         return None, f"it has {value:,}, {entry.best:,} is known"
     if entry.bound is not None:
-        _refuse_beaten(entry, value, entry.bound)
+        _require_bound_below_plan(entry, value, entry.bound)
     write_file(library.plan(entry), text.encode())
     before_text = "none was known" if entry.best is None else f"{entry.best:,} was known"
     bound = max((each for each in (entry.bound, floor) if each is not None), default=None)
     return entry.model_copy(update={"best": value, "bound": bound}), f"it has {value:,}, {before_text}"
 
 
-def _take_certificate(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
+def _add_better_certificate(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
     """Check a certificate, and return (entry with the certified bound, sentence about the bound).
 
     The entry is None if the bound does not improve on the entry's known bound.
@@ -81,14 +81,14 @@ def _take_certificate(library: ProblemLibrary, entry: Entry, problem: str, text:
     ):
         return None, f"{bound_text}: that is known"
     if entry.best is not None:
-        _refuse_beaten(entry, entry.best, bound)
+        _require_bound_below_plan(entry, entry.best, bound)
     write_file(library.proof(entry), text.encode())
     return entry.model_copy(update={"bound": bound, "is_infeasible": bound is None}), bound_text
 
 
-def _refuse_beaten(entry: Entry, best: float, bound: float | None) -> None:
-    """Raise InputError if a plan is better than a certified lower bound: then one of the checkers must be wrong."""
+def _require_bound_below_plan(entry: Entry, best: float, bound: float | None) -> None:
+    """Raise InputError if the value `best` of a plan is below a certified bound, since then one checker is wrong."""
     if bound is None or best < bound:
         raise InputError(
-            f"{entry.name}: must not have a plan of {best:,} below a certified bound; one checker is wrong"
+            f"{entry.name}: must not have a plan of {best:,}, which is below a certified bound; one checker is wrong"
         )

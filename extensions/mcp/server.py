@@ -59,6 +59,7 @@ def mcp(folder: Path) -> None:
 
 
 async def _serve(folder: Path) -> None:
+    """Answer the requests on standard input until it ends; files are read only inside `folder`."""
     server: lowlevel.Server[Any] = lowlevel.Server(
         "memplan",
         version=__version__,
@@ -82,7 +83,7 @@ async def _list_tools(_context: Any, _page: Any) -> ListToolsResult:
 
 
 def schema_of(question: Question[Any]) -> dict[str, Any]:
-    """Return the JSON schema of a question's body. An input that may come from a file may also be that file's path."""
+    """Return the JSON schema of a question's body, in which an input may also be the path of a file."""
     schema = request_model(question).model_json_schema(schema_generator=QuietJsonSchema)
     for each in question.inputs:
         if each.from_file is not None:
@@ -127,7 +128,8 @@ async def _call_tool(folder: Path, _context: Any, asked: CallToolRequestParams) 
             schema = schema_of(QUESTIONS[name])
             return CallToolResult(content=[TextContent(text=to_json(schema).decode())], structured_content=schema)
         if (question := QUESTIONS.get(asked.name)) is None:
-            raise OptionError(f"tool: there is no {excerpt(asked.name)}{did_you_mean(asked.name, QUESTIONS)}")
+            hint = did_you_mean(asked.name, QUESTIONS)
+            raise OptionError(f"tool: must be a question or {_SCHEMA}, got {excerpt(asked.name)}{hint}")
         answer = await _answer(question, dict(asked.arguments or {}), folder)
     except (MemplanError, ReaderFaultError) as error:
         sentences = error.sentences if isinstance(error, InputError) else (str(error),)
@@ -170,10 +172,10 @@ def _read_inputs(question: Question[Any], given: Mapping[str, Any], folder: Path
 
 
 def _path_inside(folder: Path, name: str) -> str:
-    """Return the full path of a file. Raises InputError unless it is in `folder` and small enough."""
+    """Return the full path of the file `name`; raises InputError unless it is a small enough file in `folder`."""
     path = (folder / name.replace("\0", "\N{REPLACEMENT CHARACTER}")).resolve()
     if not path.is_relative_to(folder):
-        raise InputError(f"{excerpt(name)}: must be in {folder}; --folder of memplan mcp sets another")
+        raise InputError(f"{excerpt(name)}: must be in {folder}; `memplan mcp --folder` sets another folder")
     if path.exists() and not path.is_file():
         raise InputError(f"{excerpt(name)}: must be a file")
     if path.exists() and (count := path.stat().st_size) > _MOST_BYTES:

@@ -1,1 +1,1 @@
-"""The price of sharing bytes: pieces of a problem, exact search, annealing, and clique cuts that prove lower bounds."""
+"""Minimising the prices of pairs of buffers that share bytes: exact search, annealing, and lower bounds by cuts."""

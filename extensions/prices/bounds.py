@@ -24,7 +24,7 @@ _WORK_PER_PAIR = 25
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Report rising lower bounds on the cost to `search`, from pieces too large for the core's simplex method."""
+    """Report rising lower bounds on the cost to `search`, found by HiGHS for pieces with very many priced pairs."""
     if len(instance.priced_pairs) <= MOST_PAIRS or not suits(instance):
         return
     costs = Costs.from_instance(instance)
@@ -47,7 +47,7 @@ class _HighsProgram:
     """The linear program of a piece's cuts, which is solved again from its last basis after rows are added."""
 
     def __init__(self) -> None:
-        """Start without a program; the first call creates it."""
+        """Store that no linear program exists yet; the first call creates one."""
         self.highs: Any = None
         self.n_rows = 0
 

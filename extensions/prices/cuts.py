@@ -1,9 +1,10 @@
-"""Clique cuts: a lower bound on the price of a piece, with the multipliers that prove it.
+"""Clique cuts: lower bounds on the price of a piece (an independent part of a pool), proved by multipliers.
 
-Any two buffers of a clique must not meet, or have a price if they do. Pairs that meet must save the `excess`, which is
-the clique's bytes beyond the pool's size; each pair saves at most the bytes of its smaller buffer (Bonferroni). So the
-sum of min(smaller, excess) over the pairs that meet is at least the excess, also if both sides are divided and rounded
-up. The sum of these rows, each times a multiplier, is the bound.
+In a clique, any two buffers either must not meet (share bytes) or have a price if they do. If the clique has more bytes
+than the pool, pairs that meet must save this `excess`. A pair saves at most the bytes of its smaller buffer
+(Bonferroni), so over the pairs that meet, the sum of min(smaller, excess) is at least the excess. Dividing both sides
+by a number and rounding them up keeps this inequality valid. The bound is the sum of such inequalities, each times a
+multiplier.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class CutBound:
-    """A lower bound on the price, and the cuts that prove it with multipliers in units of 1 / `scale`."""
+    """A lower bound on a piece's price, and the cuts that prove it, each with its multiplier times `scale`."""
 
     bound: int
     multipliers: tuple[tuple[Cut, int], ...] = ()
@@ -46,7 +47,7 @@ class CutRows:
     """The cuts found for a piece so far, as the rows of a linear program whose columns are the priced pairs."""
 
     def __init__(self, piece: Piece) -> None:
-        """Start without rows for a piece; its pairs with a price are the columns."""
+        """Make a program without rows, whose columns are the priced pairs of the piece."""
         self.piece = piece
         i, j = piece.pairs.T
         self.price = piece.price[i, j]
@@ -58,7 +59,10 @@ class CutRows:
         self._seen: set[Cut] = set()
 
     def add(self, members: tuple[int, ...], meets: F64) -> bool:
-        """Add the strongest rows of a clique; return True if one of them is new, and violated by solution `meets`."""
+        """Add the rows of a clique that `meets` violates most, at most two; return True if a row was added.
+
+        `meets` has the fraction, from 0 to 1, by which each pair meets in the current solution.
+        """
         excess, pairs, saved = self.clique_savings(members)
         best: list[tuple[float, Cut, I64, int]] = []
         for divisor in {1, *saved.tolist()}:
@@ -75,7 +79,7 @@ class CutRows:
         return is_new
 
     def clique_savings(self, members: tuple[int, ...]) -> tuple[int, I64, I64]:
-        """Return a clique's excess bytes over the pool, the numbers of its pairs, and the bytes each can save."""
+        """Return a clique's units beyond the pool's size, the numbers of its priced pairs, and what each can save."""
         excess = int(self.piece.size[list(members)].sum()) - self.piece.capacity
         inside = self.number[np.ix_(members, members)]
         pairs = inside[np.triu_indices(len(members), 1)]
@@ -99,7 +103,7 @@ class CutRows:
         return level / np.array(least), meets
 
     def proof(self, level: F64) -> CutBound:
-        """Return the bound that the multipliers still prove after they are rounded down to integers."""
+        """Return the bound that the rows' multipliers in `level` prove once they are rounded down to integers."""
         whole = [max(0, int(value * _SCALE + 1e-3)) for value in level.tolist()]
         chosen = [(cut, row, times) for cut, row, times in zip(self.cuts, self.rows, whole, strict=True) if times]
         paid = np.zeros(len(self.price), dtype=object)
@@ -114,7 +118,7 @@ class CutRows:
 def cut_bounds(
     piece: Piece, seed: int, flag: I64, rounds: int, program: Callable[[CutRows], tuple[F64, F64]] | None = None
 ) -> Iterator[CutBound]:
-    """Yield rising lower bounds until several searches in a row find no new row.
+    """Yield rising lower bounds on a piece's price, until several searches for cliques in a row find no new cut.
 
     `program` solves the linear program of the rows found so far; by default, it is the core's simplex method.
     """

@@ -1,7 +1,7 @@
 """Pieces of an instance with prices: independent parts of a pool, reduced to the buffers that are hard to place.
 
-Buffers of different parts may overlap freely, so each part has the whole pool. If its neighbours cannot block all
-starts of a buffer, the buffer is removed from its part and placed last.
+Buffers of different parts may share bytes at no price, so each part may use the whole pool. A buffer is removed from
+its part, and placed last, if its neighbours can never block all of its possible starts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NO_END = 2**60
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """`n` buffers of one pool; one unit of the piece is `unit` units of the instance.
+    """A piece of an instance: `n` buffers of one pool; one unit of the piece is `unit` units of the instance.
 
     members: (n,), the buffers' positions in the instance.
     size, lowest, highest, step: (n,); a buffer may start at lowest + k * step, up to highest.
@@ -51,6 +51,7 @@ class Piece:
     unit: int = 1
 
     def __len__(self) -> int:
+        """Return the number of buffers."""
         return len(self.size)
 
     @cached_property
@@ -76,7 +77,7 @@ class Piece:
         return Piece(**own, **both, reserved=self.reserved, shift=self.shift, unit=self.unit)
 
     def coarsen(self) -> Piece:
-        """Return the piece in the coarsest unit for which a cheapest plan still exists."""
+        """Return the piece in larger units: the largest in which some cheapest plan has only whole offsets."""
         # After all buffers move down, offsets are sums of sizes, bounds, gaps and grids (see `common_unit`).
         grids = self.grid[self.grid > 1]
         unit = gcd(*(int(np.gcd.reduce(part.ravel(), initial=0)) for part in (self.size, self.lowest, self.reserved)))
@@ -157,7 +158,7 @@ class Piece:
         return None
 
     def peel(self) -> tuple[I64, list[int]]:
-        """Remove buffers that can be placed last; return the other buffers, ascending, and the removed ones."""
+        """Return the buffers to place first, ascending, and those that always find room later, in removal order."""
         wide = self.size[None, :] + 2 * self.gap + np.where(self.grid > 1, 2 * (self.grid - 1), 0)
         blocked = -(-(self.size[:, None] + wide - 1) // self.step[:, None]) * (self.price != 0)
         room = (self.highest - self.lowest) // self.step + 1
@@ -186,7 +187,7 @@ class Piece:
             yield np.flatnonzero(members)
 
     def cost_mask(self, at: Sequence[int] | I64) -> Bool:
-        """Return a mask of those priced pairs that meet in a plan."""
+        """Return a mask over the priced pairs: True for each pair that meets if the buffers start at `at`."""
         start = np.asarray(at)
         i, j = self.pairs.T
         grid = self.grid[i, j]
@@ -200,7 +201,10 @@ class Piece:
 
 
 def suits(instance: Instance) -> bool:
-    """Return True if pools can be pieces: one pool for each buffer, few buffers in a pool, one rule for a pair."""
+    """Return True if an instance can be divided into pieces.
+
+    Each buffer must have exactly one allowed pool, each pool few buffers, and each pair at most one kind of rule.
+    """
     counts = instance.allowed.sum(axis=1)
     if (instance.allowed.sum(axis=0) != 1).any() or counts.max(initial=0) > _MOST_BUFFERS:
         return False
@@ -210,14 +214,14 @@ def suits(instance: Instance) -> bool:
 
 
 def pools_of(instance: Instance, prices: Sequence[int]) -> list[Piece]:
-    """Return each pool with its buffers as a piece; `prices` has the price of each priced pair of the instance."""
+    """Return one piece per used pool with all its buffers; `prices` has the price of each of the priced pairs."""
     home = instance.allowed.argmax(axis=0)
     counts = np.bincount(home, minlength=len(instance.pools))
     return [_piece_of_pool(instance, q, np.flatnonzero(home == q), prices) for q in np.flatnonzero(counts).tolist()]
 
 
 def _has_double_pairs(instance: Instance) -> bool:
-    """Return True if a conflicting or priced pair may also have a bank constraint."""
+    """Return True if a pair of buffers may have both a price for sharing a bank and another price, or a conflict."""
     priced = instance.priced_pairs
     by_bank = {*map(tuple, priced.rows[priced.by_bank].tolist())}
     others = {*map(tuple, priced.rows[~priced.by_bank].tolist())}
@@ -226,7 +230,7 @@ def _has_double_pairs(instance: Instance) -> bool:
 
 
 def _piece_of_pool(instance: Instance, q: int, members: I64, prices: Sequence[int]) -> Piece:
-    """Return pool q with its buffers `members` as a piece; `prices` has the price of each priced pair."""
+    """Return the piece of pool q with the buffers `members`; `prices` has the price of each of the priced pairs."""
     pool, n = instance.pools[q], len(members)
     position = np.full(len(instance), -1)
     position[members] = np.arange(n)

@@ -1,4 +1,4 @@
-"""The certificates of prices: the cliques and multipliers of all pieces, as lines that checkers read."""
+"""The certificate of a lower bound on a price: lines with the cliques and multipliers of all pieces, for checkers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _ROUNDS = 400
 
 
 def price_lines(instance: Instance, price: int, control: Control) -> list[str] | None:
-    """Return the lines that prove a price, summed over the pieces; None if cliques do not prove it in time.
+    """Return the certificate's lines that prove a price, the sum over all pieces; None if no proof is found in time.
 
-    If a piece has less room than its pool (`is_narrow`), a checker may find that one of its cliques fits into the pool.
+    Checkers compare cliques with the whole pool, so they may refuse a proof for an instance that `is_narrow`.
     """
     if price == 0:  # A part without cliques proves a price of 0, so return a single one.
         return [f"scale {CutBound(0).scale}", "part"]
@@ -43,7 +43,7 @@ def price_lines(instance: Instance, price: int, control: Control) -> list[str] |
 
 
 def is_narrow(instance: Instance) -> bool:
-    """Return True if pins or limits leave a piece less than its whole pool, so that checkers may refuse its cliques."""
+    """Return True if pins or limits leave the buffers of a piece only a part of their pool."""
     for piece in hard_pieces(instance):
         pool = instance.pools[int(instance.allowed[:, piece.members[0]].argmax())]
         ends = (piece.highest + piece.size) * piece.unit

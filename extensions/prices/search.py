@@ -1,7 +1,7 @@
-"""The search for the least price of pairs: free buffers are placed first, then each hard piece is searched.
+"""The search for a plan with the least sum of prices: pieces that first fit can place without a price come first.
 
-Each hard piece gets some exact search, a walk (annealing) and bounds. Then it gets more of each, until its price is
-proved or the time is over. A deterministic search counts nodes, steps and pivots instead of time.
+Each other piece gets a short exact search, a random walk (annealing) and lower bounds, then longer ones, until its
+price is proved minimal or the time is over. A deterministic search counts its work instead of time.
 """
 
 from __future__ import annotations
@@ -85,13 +85,16 @@ class _OpenPiece:
         return self.price <= self.bound
 
     def take(self, at: Offsets | I64, price: int) -> None:
-        """Keep a plan if its price is below the best price."""
+        """Store the plan `at` if its price is below that of the stored plan."""
         if price < self.price:
             self.at, self.price = [int(start) for start in at], price
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Report plans and bounds until the least price is proved or time is over; skip unsuitable instances."""
+    """Report plans and lower bounds to `search` until the least price is proved or the time is over.
+
+    Does nothing for an instance without prices, or one that cannot be divided into pieces.
+    """
     if (price_search := _PriceSearch.from_instance(instance, search)) is not None and price_search.begin(_FEW_NODES):
         price_search.go_on()
 
@@ -103,10 +106,13 @@ def begin(instance: Instance, search: Search) -> None:
 
 
 class _PriceSearch:
-    """A search for the least price, with the offsets of placed buffers and the pieces that are still open."""
+    """The state of a search for the least price: the offsets of placed buffers, and the pieces still to be searched.
+
+    `peeled` has the buffers to place last, by part; `hard` has the pieces that first fit cannot place without a price.
+    """
 
     def __init__(self, instance: Instance, search: Search, costs: Costs, pools: list[Piece]) -> None:
-        """Prepare the search of an instance whose pools are the pieces in `pools`."""
+        """Store the instance and its pools as pieces; no buffer is placed yet."""
         self.instance, self.search, self.costs, self.pools = instance, search, costs, pools
         self.offset = np.zeros(len(instance), dtype=np.int64)
         self.peeled: list[tuple[Piece, list[int]]] = []
@@ -123,7 +129,7 @@ class _PriceSearch:
         return cls(instance, search, costs, pools_of(instance, costs.clash))
 
     def begin(self, most_nodes: int) -> bool:
-        """Place free buffers, and search each piece briefly; return False if nothing fits or a piece has no plan."""
+        """Search each piece briefly and report the result; return False if nothing fits or a piece has no plan yet."""
         is_sound = self._reduce() and all(self._begin_piece(one, most_nodes) for one in self.hard)
         if is_sound:
             self._offer()
@@ -144,7 +150,7 @@ class _PriceSearch:
         return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
 
     def _reduce(self) -> bool:
-        """Divide the pools into pieces, and place free buffers; return False if a buffer can never be placed."""
+        """Divide the pools into pieces, and place those that first fit can; return False if a buffer cannot fit."""
         for pool in self.pools:
             if (pool.highest < pool.lowest).any():
                 return False
@@ -186,7 +192,7 @@ class _PriceSearch:
         return offset
 
     def _begin_piece(self, one: _OpenPiece, most_nodes: int) -> bool:
-        """Search a piece exactly for a while, then by a walk; return False if nothing fits or no plan was found."""
+        """Search a piece exactly up to `most_nodes` nodes, then by a walk; return False if it has no plan."""
         self._search_exactly(one, most_nodes)
         if one.is_settled:
             return one.price < _NONE_ABOVE or self._claim_infeasible()
@@ -240,7 +246,7 @@ class _PriceSearch:
         return None if inner.best is None else (inner.best.offset // piece.unit).tolist()
 
     def _raise_bound(self, one: _OpenPiece) -> None:
-        """Raise the lower bound of a piece by clique cuts, if its linear program is small."""
+        """Raise the lower bound of a piece by clique cuts, unless the core's simplex method cannot hold its pairs."""
         if len(one.piece.pairs) > MOST_PAIRS:
             return
         for bound in cut_bounds(one.piece, self.search.seed, self.search.flag, _CUT_ROUNDS):
@@ -249,7 +255,7 @@ class _PriceSearch:
                 return
 
     def _finish(self, one: _OpenPiece) -> None:
-        """Search a piece exactly with a large limit on nodes."""
+        """Search a piece exactly again, with a limit so large that small pieces are finished."""
         self._search_exactly(one, _MANY_NODES)
 
     def _walk_on(self) -> None:
@@ -305,14 +311,14 @@ def _remove_prices(instance: Instance) -> Instance:
 
 
 def hard_pieces(instance: Instance) -> Iterator[Piece]:
-    """Yield the reduced pieces that first fit cannot place at price 0; only these pieces need certificates."""
+    """Yield the pieces that first fit cannot place at price 0; only their prices need a proof."""
     for pool in pools_of(instance, Costs.from_instance(instance).clash):
         for _, _, pieces in _reduced_parts(pool):
             yield from (piece for piece in pieces if piece.first_fit() is None)
 
 
 def _reduced_parts(pool: Piece) -> Iterator[tuple[Piece, list[int], list[Piece]]]:
-    """Yield the parts of a pool, each with the buffers removed from it and the pieces of its remaining buffers."""
+    """Yield each independent part of a pool, with its buffers to place last, and the pieces of its other buffers."""
     for chosen in pool.parts():
         part = pool.restrict(chosen).coarsen()
         is_left, gone = part.peel()

@@ -1,9 +1,9 @@
-"""A program under construction by a reader of models: values that are written once, views, branches and loops.
+"""A program that a reader of models builds step by step: values that are written once, views, branches and loops.
 
 A view (such as a reshape) shares the bytes of its source. It becomes an alias, which needs no operation, if this cannot
-change a result. The family of a tensor and its views must meet three conditions. No value is a constant, because
-constants are stored elsewhere. No value is persistent or carried by a loop, because it may be overwritten while a view
-of its old contents is still read. At most one value is an input or output of the program, as the caller owns these.
+change a result: then the family (a tensor and all its views) meets three conditions. No value of it is a constant,
+because constants are stored elsewhere. No value is persistent or carried by a loop, because it may be overwritten while
+a view of its old contents is still read. At most one value is an input or output of the program, as the caller owns it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Family:
 
 
 class OperationsDraft:
-    """The only function of a program under construction. Statements are added to the innermost open block.
+    """A program of one function, to which a reader adds statements; they go into the innermost open block.
 
     If the options state scratch memory for an operator, its operations get a temporary of that size. For a runtime with
     separate scratch memory, `plans_scratch` is False, and `largest_scratch` is the largest scratch of an operation.
@@ -76,6 +76,7 @@ class OperationsDraft:
         *,
         plans_scratch: bool = True,
     ) -> None:
+        """Make an empty program; `results` are the names of its outputs, and `alignment` is in bytes."""
         self.name, self.options, self.alignment = name, options, alignment
         self.largest_scratch = 0
         self._plans_scratch = plans_scratch
@@ -96,7 +97,7 @@ class OperationsDraft:
         self._operator_names: dict[str, None] = {}
 
     def declare(self, name: str, size: int, kind: Kind = "plain", pool: str | None = None) -> None:
-        """Declare a value of `size` bytes. If `pool` is None, the value may be in any pool."""
+        """Declare a value of `size` bytes, which must be in `pool`, or may be in any pool if that is None."""
         self._values[name] = _Value(size, kind, pool)
         self._families[name] = _Family([name], frozenset({kind}), name in self._is_result, len(self._values) - 1)
 
@@ -134,7 +135,7 @@ class OperationsDraft:
         self._add(row | {"has_effects": True} if self._has_effects else row)
 
     def _stated_scratch(self, op: str, outputs: Sequence[str]) -> Iterator[str]:
-        """Declare the scratch memory that the options state for one of an operation's outputs, or for its operator."""
+        """Declare and yield the scratch memory that the options state for an operation's output or its operator."""
         self._operator_names[op] = None
         stated = self.options.scratch
         if name := next((each for each in (*outputs, op) if each in stated), None):
@@ -151,7 +152,7 @@ class OperationsDraft:
             some = ", ".join(sorted(self._operator_names)[:MAX_LISTED]) or "none"
             raise OptionError.from_rule(
                 "scratch",
-                f"must be of operators that run ({some}), or of one operator by its output, got {excerpt(other)}",
+                f"must name operators that run ({some}), or outputs of operations, got {excerpt(other)}",
             )
 
     def view(self, op: str, source: str, result: str) -> None:
@@ -161,7 +162,10 @@ class OperationsDraft:
         self._join_tensors(op, source, result, self._separation_reason(source, result))
 
     def hand_out(self, op: str, source: str, result: str) -> None:
-        """Let the open branch write a result of its choice: in place if it made `source` only for it, or by a copy."""
+        """Let the open branch return `source` as the result of its choice.
+
+        If only this result needs `source`, both share their bytes; else `source` is copied.
+        """
         self._join_tensors(op, source, result, self._overwrite_obstacle(source, result))
 
     def begin_block(self) -> None:

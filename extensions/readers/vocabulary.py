@@ -28,7 +28,7 @@ _NEXT_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def types_by_number(names: str) -> dict[int, str]:
-    """Map the numbers 0, 1, ... to the element types in `names`, a text in a schema's order; `-` skips a number."""
+    """Map the numbers 0, 1, ... to the space-separated names of element types in `names`; `-` skips a number."""
     return {number: name for number, name in enumerate(names.split()) if name != "-"}
 
 

@@ -97,7 +97,7 @@ def test_an_unknown_field_of_an_answer_is_refused_with_the_list_of_fields(server
     answer = server.client.post("/v1/plan?fields=peak", json=PROBLEM, headers={"accept": "text/csv"})
     assert (answer.status_code, answer.json()["detail"]) == (
         422,
-        'fields, fail: must be left out where the answer is not application/json, got "text/csv"',
+        'fields, fail: must be left out unless the answer is application/json, got "text/csv"',
     )
     inside = server.client.post("/v1/check", json={"problem": PROBLEM, "options": {"fields": ["peak"]}})
     assert "belongs in the query, as ?fields=status,peak" in inside.json()["detail"]

@@ -40,7 +40,10 @@ def certify(line: CommandLine) -> int:
 
 
 def certified_plan(call: Call, answer: Plan) -> Plan:
-    """Write a plan's certificate to its output file; return the plan with facts about the certificate."""
+    """Write a plan's certificate to the command's output file, and return the plan with a reference to this file.
+
+    Without a proof there is no certificate: a message says why, and the plan has no reference.
+    """
     (path, *_) = (path for path in call.outputs if suffix_of(path) == CERTIFICATE)
     with graceful_interrupts() as cancelled:
         limit_s = max(0.01, min(call.options.time_limit_s, call.left_s()))

@@ -49,7 +49,7 @@ def check(line: CommandLine) -> int:
 
 
 def _adjust_options(call: Call) -> None:
-    """Set the options that the output files and the baseline of a check require."""
+    """Set the options of a check that follow from its flags: a page needs differences, a saved file needs the plan."""
     if call.files["baseline"] is not None and "baseline" not in call.values:
         call.say(f"{call.files['baseline']}: is made now, so that nothing is compared with it before the next check")
         call.change(tolerance=CheckOptions().tolerance)
@@ -57,7 +57,7 @@ def _adjust_options(call: Call) -> None:
     if call.flags["subject"] is None:
         call.change(subject=call.files["problem"])
     if call.has_output(PAGE):
-        _refuse_no_comparison(call)
+        _require_comparable_baseline(call)
         call.change(differences=True)
     if call.flags["save_baseline"] is not None and not call.flags["budgets"] and "baseline" not in call.values:
         call.change(budgets=(UNLIMITED,))  # a first baseline needs no budget, so allow any size
@@ -65,16 +65,20 @@ def _adjust_options(call: Call) -> None:
     call.change(with_plan=has_files or call.has_output(PAGE))
 
 
-def _refuse_no_comparison(call: Call) -> None:
-    """Raise OptionError if the page's baseline is missing, lacks its problem, or has an invalid plan."""
+def _require_comparable_baseline(call: Call) -> None:
+    """Raise OptionError unless the page can compare two plans.
+
+    It needs a baseline with a valid plan, and the problems of both the baseline and the new plan.
+    """
     baseline = call.values.get("baseline")
     if baseline is None:
         raise OptionError("page: must be given with a baseline, whose plan it compares with the new one")
     problem = call.values.get("baseline_problem", baseline.problem)
     if problem is None:
-        raise OptionError(f"page: must have the problem of {call.files['baseline']}: give --baseline-problem")
+        raise OptionError(f"page: must have the problem of {call.files['baseline']}: give it as --baseline-problem")
     if "problem" not in call.values:
-        raise OptionError(f"page: must have the problem of {call.files['problem']}: give it, and the plan as --plan")
+        rule = "its problem as input and the plan as --plan"
+        raise OptionError(f"page: must have the problem of {call.files['problem']}: give {rule}")
     if violations := verify(problem, baseline.plan):
         raise OptionError(f"page: {call.files['baseline']}: {violations[0].message}")
 

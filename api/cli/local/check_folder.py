@@ -43,9 +43,9 @@ Tables = Mapping[Path | None, Mapping[str, Any]]
 
 
 def is_folder(line: CommandLine) -> bool:
-    """Return True if the input is a folder of models, or one model for several targets or for a target with kernels.
+    """Return True if the command makes several checks: the input is a folder, or `--target` names more than one target.
 
-    Raises OptionError if a cluster is given for any other input.
+    A target with kernels (`TARGET/KERNELS`) counts as several. Raises OptionError for `--on` with a single check.
     """
     path, has_table = line.given["problem"], {",", "/"} & {*(line.given["target"] or "")}
     if path != STANDARD and (Path(path).is_dir() or (has_table and Path(path).is_file())):
@@ -55,7 +55,7 @@ def is_folder(line: CommandLine) -> bool:
 
 
 def apply_budgets(line: CommandLine) -> CommandLine:
-    """Return one model's command line, with the flags of the budgets file if one is given; raises InputError."""
+    """Return one model's command line with the flags that its budgets file sets, if it has one; raises InputError."""
     tables = _read_tables(line, of_all=False)
     return line if tables is None else _model_line(line, line.given["problem"], tables)
 
@@ -68,11 +68,11 @@ def _read_tables(line: CommandLine, *, of_all: bool) -> Tables | None:
 
 
 def _parse_tables(data: bytes, folder: Path, of_all: bool, given: Path) -> Tables:
-    """Return tables of flag values from a budgets file, which is TOML; raises InputError, one sentence per fault.
+    """Parse a budgets file, which is TOML, and return its tables as flag values for each model.
 
-    Names are relative to `folder`, the folder of the budgets file; hints also look for them in `given`, the folder that
-    is checked. Every named model must exist only if all models are checked (`of_all`), because a build that checks one
-    model may lack the other files.
+    The paths of models are relative to `folder`, the folder of the budgets file; hints also look for a missing model in
+    `given`, the folder that is checked. With `of_all`, all models are checked, so each named model must exist. A build
+    that checks one model may lack the other files. Raises InputError with one sentence per fault.
     """
     try:
         content = tomllib.loads(data.decode())
@@ -97,7 +97,10 @@ def _parse_tables(data: bytes, folder: Path, of_all: bool, given: Path) -> Table
 
 
 def _table_flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list[Sentence]) -> dict[str, Any]:
-    """Return a table of a budgets file as flag values, and append a sentence for each fault to `wrong`."""
+    """Convert one table of a budgets file to flag values, and append an error sentence for each fault to `wrong`.
+
+    `where` is the table's name in those sentences; paths in the table are relative to `folder`.
+    """
     flags: dict[str, Any] = {}
     for key, value in table.items():
         if key in _KEYS:
@@ -118,7 +121,7 @@ def _table_flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list
 
 
 def _flag_texts(value: Any) -> list[str]:
-    """Return the texts of a repeatable flag for a value; each entry of a table becomes `NAME=VALUE`."""
+    """Convert a TOML value to the texts of a repeatable flag; each entry of a table becomes `NAME=VALUE`."""
     if isinstance(value, dict):
         return [f"{name}={','.join(_flag_texts(each))}" for name, each in value.items()]
     return [
@@ -136,7 +139,7 @@ def _model_line(line: CommandLine, model: str, tables: Tables) -> CommandLine:
 
 
 def _lines_by_target(line: CommandLine) -> Iterator[CommandLine]:
-    """Yield a model's command line for each of its targets: TARGET or TARGET/KERNELS, separated by commas."""
+    """Yield one command line per target of `--target`, a list like `TARGET,TARGET/KERNELS`; one line without it."""
     texts = line.given["target"]
     for text in [None] if texts is None else texts.split(","):
         target, _, kernels = (text or "").partition("/")
@@ -145,7 +148,7 @@ def _lines_by_target(line: CommandLine) -> Iterator[CommandLine]:
 
 
 def check_folder(line: CommandLine) -> int:
-    """Check each model of a folder on each target, and return the highest exit status; raises InputError."""
+    """Check each model of a folder for each target, write the reports, and return the highest exit status."""
     arguments, checks, status = line.given, list[Check](), 0
     tables = _read_tables(line, of_all=True) or {}
     for name in ("save_plan", "save_baseline", "subject", *_FILES.values()):
@@ -159,7 +162,7 @@ def check_folder(line: CommandLine) -> int:
     is_table = not reports and wants_table(arguments["display"])
 
     def keep(one: CommandLine, answer: Check) -> None:
-        """Store the check of one model, and print its line: in the table, or else as a message."""
+        """Store one model's check and print its result line, to standard output for a table, else to standard error."""
         checks.append(answer)
         has_budget = any(pool.budget is not None for pool in answer.pools) or not answer.pools
         text = f"{answer.subject}: {'; '.join(check_lines(answer))}{'' if has_budget else '; without budget'}"
@@ -186,13 +189,16 @@ def check_folder(line: CommandLine) -> int:
 
 
 def _model_budgets(line: CommandLine, of_one: Mapping[str, Any]) -> Any:
-    """Return a model's budgets; `unlimited` if the budgets file limits only other models."""
+    """Return the budgets among a model's flag values; `unlimited` if the budgets file limits only other models."""
     is_of_others = line.given["budgets_file"] is not None and of_one["baseline"] is None
     return of_one["budgets"] or ([UNLIMITED] if is_of_others else of_one["budgets"])
 
 
 def _model_paths(folder: str, tables: Tables) -> list[str]:
-    """Return the paths of a folder's visible files that look like models or have a budget; for a file, its own path."""
+    """Return the sorted paths of a folder's model files, known by suffix or by a table in the budgets file.
+
+    Hidden files are left out. If `folder` is itself a file, return only its path. Raises OptionError if none is found.
+    """
     if Path(folder).is_file():
         return [folder]
     suffixes = tuple(suffix for reader in file_readers().values() for suffix in reader.suffixes)

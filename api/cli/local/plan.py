@@ -70,7 +70,7 @@ def plan(line: CommandLine) -> int:
     if isinstance(problem, ObjectsProblem) and call.has_output(*_BESIDE):
         raise OptionError(f"output: must be JSON for shared objects, got {', '.join(call.outputs)}")
     if call.has_output(FOLDER) and call.reader.application is None and call.flags["order"] != [_BEST]:
-        raise OptionError("output: must be a folder only for several files or with --order best")
+        raise OptionError("output: must be a file, because only several files or --order best give a folder")
     if server is not None and is_own_planner(solver):
         raise OptionError(f"server: must not be given with a planner of your own, got solver {solver}")
     if call.flags["prove"] and (server is None or isinstance(problem, ObjectsProblem)):
@@ -100,7 +100,10 @@ def plan(line: CommandLine) -> int:
 
 
 def _read_inputs_of(call: Call) -> Mapping[str, Any]:
-    """Return the inputs: one problem, or several models joined as one; empty if the operations are to be reordered."""
+    """Read the command's inputs: one problem, or several models joined as one problem.
+
+    With `--order best`, return no inputs and only store the file's bytes in the reader, for the search of an order.
+    """
     reader, given = call.reader, call.flags
     is_reordered = _BEST in (given["order"] or ())
     if is_reordered and given["more"]:
@@ -128,7 +131,7 @@ def _write_parts(call: Call, answer: Plan, path: str) -> None:
 
 
 def _show_plan(call: Call, answer: Plan) -> Plan:
-    """Write a plan to its output files and the terminal, and return it with facts about its certificate."""
+    """Write a plan to its output files and the terminal, and return it with a reference to its certificate, if any."""
     flags, problem = call.flags, call.values["problem"]
     is_quiet, display = flags["quiet"], flags["display"]
     if answer.heaps is not None:

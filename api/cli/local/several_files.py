@@ -16,7 +16,10 @@ from memplan.questions.reading import Reader, join_problems, names_of, refuse_fi
 
 
 def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the inputs; several files are joined into one application. Raises InputError."""
+    """Read the files of `memplan plan` as the models of one application, and return its joined problem as input.
+
+    If `--keep` is given, its plan is an input too. Raises InputError.
+    """
     together, paths = given["together"] or (), [given["problem"], *(given["more"] or ())]
     if len(paths) > 1 and Path(whole := " ".join(paths)).exists():
         raise FileError(f"{paths[0]}: no such file; did you mean `memplan {shlex.join(['plan', whole])}`?")
@@ -37,21 +40,24 @@ def files_argument(text: str) -> Argument:
 
 
 def refuse_on(line: CommandLine, what: str) -> None:
-    """Raise OptionError for `--on` with a single input; `what` names the inputs that a cluster accepts."""
+    """Raise OptionError if a command line with a single input has `--on`; `what` names the inputs it requires."""
     if line.given["on"] is not None:
-        raise OptionError(f"on: must be given with {what}, got {excerpt(line.file)} alone: leave it out")
+        raise OptionError(f"on: must be given with {what}, got {excerpt(line.file)} alone: leave out --on")
 
 
 def has_several(line: CommandLine) -> bool:
-    """Return True if several files are answered independently, into a folder; raises OptionError for other outputs."""
+    """Return True if the command line has several files and, as its output, a folder for their separate answers.
+
+    Raises OptionError if the command requires a folder for several files, and for `--on` in any other case.
+    """
     arguments, outputs = line.given, list[str](line.given["outputs"] or ())
     is_each = [suffix_of(path) for path in outputs] == [FOLDER] and not arguments.get("together")
     if arguments["more"] and is_each:
         return True
     refuse_on(line, "several files and -o FOLDER/")
     if arguments["more"] and "together" not in arguments:
-        way = f"as -o answers/, since {line.question.name} answers each file by itself"
-        raise OptionError(f"output: must be a folder for several files, {way}")
+        reason = f"because {line.question.name} answers each file separately"
+        raise OptionError(f"output: must be a folder for several files, such as -o answers/, {reason}")
     return False
 
 

@@ -39,7 +39,10 @@ def sweep(line: CommandLine) -> int:
 
 
 def _chart_page(call: Call, answer: Any) -> bytes:
-    """Return a sweep's page: a chart of cost or peak over the total of the swept sizes, with a plan per point."""
+    """Return a sweep's page as HTML bytes: a chart with one point per plan.
+
+    Its x-axis is the sum of the swept pool sizes; its y-axis is the cost if plans have costs, else the peak.
+    """
     from memplan.api.reports.views import ChartAxis, ChartPoint, view
 
     problem: Problem = call.values["problem"]

@@ -132,4 +132,5 @@ def _key_table(facts: list[dict[str, object]]) -> list[str]:
 
 
 def _time_text(seconds: float | None) -> str | None:
+    """Return a Unix time as UTC text such as `2024-05-01T12:00:00Z`; None for None."""
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

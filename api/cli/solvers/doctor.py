@@ -43,7 +43,7 @@ def doctor() -> None:
 
 
 def report() -> Iterator[str]:
-    """Yield the lines of the report on versions, compiled libraries and installed extras."""
+    """Yield the lines of `memplan doctor`: versions, compiled libraries, installed extras, and install commands."""
     yield f"memplan {__version__}, in {Path(__file__).parents[2]}"
     machine = f"{sys.platform}-{platform.machine()}"
     yield f"Python {platform.python_version()}, {machine}, {os.cpu_count()} cores, {sys.executable}"
@@ -78,7 +78,7 @@ def _can_find(package: str) -> bool:
 
 
 def _version_text(package: str) -> str:
-    """Return a package's name with its version; with `-` if it is not installed, alone if the version is unknown."""
+    """Return a package's name and version, such as `numpy 2.1.0`; `numpy -` if it is not installed."""
     if not _can_find(package):
         return f"{package} -"
     try:

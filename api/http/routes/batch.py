@@ -112,7 +112,7 @@ class _Batch:
         BODY.set(line)
         try:
             if cancelled.is_set():
-                raise UnavailableError("memplan: was cancelled before this submission started")
+                raise UnavailableError("memplan: the batch was cancelled before this submission started")
             if (written := await self._plan_large_line(line, about, cancelled)) is None:
                 compiled, options = await self.service.run_work(partial(self._read_submission, line, about), len(line))
                 wanted = PlanRequest(compiled, options, Deadline.from_limit(inf), self.key_id)
@@ -154,7 +154,7 @@ class _Batch:
         return CompiledProblem.from_problem(asked.input_values()["problem"], key), options
 
     def _check_options(self, asked: ParsedRequest, about: dict[str, Any]) -> Options:
-        """Return a submission's options, and note its id; raises InputError."""
+        """Return a submission's checked options, and store its id in `about`; raises InputError."""
         about["id"] = _submission_id(asked.terms.get("id"))
         options = asked.options
         assert isinstance(options, Options)
@@ -180,6 +180,6 @@ def _submission_id(name: object) -> str | int | None:
 
 
 def _result_line(about: dict[str, Any], kind: str, written: bytes) -> bytes:
-    """Return a submission's result line: the facts `about` it, and the plan or error, already written as JSON."""
+    """Return a submission's result line: its position and id (`about`), and its plan or error, given as JSON bytes."""
     head = json.dumps(about, separators=(",", ":")).encode()
     return head[:-1] + f',"{kind}":'.encode() + written.strip() + b"}\n"

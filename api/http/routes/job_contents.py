@@ -112,7 +112,7 @@ async def _plan_response(request: Request, job: Job, content: bytes) -> Response
 
 
 def _write_plan(body: bytes, head: str, content: bytes, plan_format: str) -> bytes:
-    """Return a job's plan in a format; a plan with inputs besides a problem stays JSON."""
+    """Return a job's plan, given as JSON (`content`), in `plan_format`; still JSON if its request has other inputs."""
     problem = _plain_problem(body, PLAN, head)
     return content if problem is None else write_in(plan_format, Plan.model_validate_json(content), problem)
 
@@ -137,7 +137,7 @@ def _answer_text(question: Question[Any], content: bytes) -> str:
 
 
 async def _request_of(request: Request, job: Job) -> tuple[str, bytes]:
-    """Return the head and body of a job's request; raises HTTPException, or GoneError if they were discarded."""
+    """Return the head and body of a job's request; raises GoneError if they were deleted, or HTTPException."""
     store = Service.find_service(request).store
     stored_request = await store.run_in_thread(partial(store.jobs.request, job.id))
     if stored_request is None:

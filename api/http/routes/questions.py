@@ -57,7 +57,7 @@ _SHORT_CELLS = 3_000
 
 @dataclass(frozen=True, eq=False)
 class _Call:
-    """A question's HTTP call whose body has been read, on its way to an answer.
+    """A question's HTTP call after its body was read and before its response is known.
 
     head, body: the request as it was sent.
     asked: the parsed request; its inputs are absent if a worker process answers.
@@ -145,7 +145,7 @@ class _Call:
 
 
 def _unknown_plan(what: str, limit_s: float, deadline: Deadline) -> Response:
-    """Return the response without a plan that says what was not done within the time limit."""
+    """Return the response with an `unknown` plan, whose explanation says that `what` within `limit_s` seconds."""
     plan = Plan(
         status="unknown",
         stop_reason="time_limit",
@@ -213,7 +213,10 @@ def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[
 
 
 async def _insert_old_plan(call: _Call, plan_format: str) -> _Call:
-    """Return the call with the hash in `keep` replaced by that plan of the caller's jobs; raises OptionError."""
+    """Return the call with the plan's hash in its input `keep` replaced by the plan itself, from the caller's jobs.
+
+    Raises OptionError if none of these jobs has a plan with this hash; a call without a hash is returned unchanged.
+    """
     keep = call.asked.fields["keep"]
     if not isinstance(keep, dict) or PLAN_HASH not in keep:
         return call

@@ -34,6 +34,7 @@ class Connection(HttpToolsProtocol):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
+        """Make a connection, and schedule the first check of whether a head has arrived."""
         super().__init__(config, server_state, app_state, _loop)
         self._is_in_head = self._is_read = False
         self._whole: RequestResponseCycle | None = None
@@ -73,7 +74,7 @@ class Connection(HttpToolsProtocol):
             self.loop.call_later(_REST_S, self._close_after, answered)
 
     def _close_after(self, answered: RequestResponseCycle | None) -> None:
-        """Close the connection if its latest answer is still `answered`, whose request has not arrived completely."""
+        """Close the connection if no request came after `answered`, and the body of `answered` is still incomplete."""
         if self.cycle is answered and answered is not self._whole:
             self._close()
 
@@ -90,12 +91,13 @@ class Connection(HttpToolsProtocol):
             self._schedule_head_check(timeout_s, None)
 
     def _schedule_head_check(self, timeout_s: float, before: int | None) -> None:
+        """Schedule `_check_head` in `timeout_s` seconds."""
         self.loop.call_later(timeout_s, self._check_head, timeout_s, before)
 
     def _check_head(self, timeout_s: float, before: int | None) -> None:
-        """Close a connection that has waited for the same head since the last check; else schedule another check.
+        """Close the connection if the head missing at the last check is still missing; else schedule another check.
 
-        `before` identifies the request that was last answered at that check; None if no head was awaited then.
+        `before` identifies the last request answered before that missing head; None if no head was missing.
         """
         if self not in self.connections:
             return
@@ -108,5 +110,6 @@ class Connection(HttpToolsProtocol):
             self._schedule_head_check(timeout_s, last)
 
     def _close(self) -> None:
+        """Close the connection at once, discarding unsent data."""
         if self.transport is not None:
             self.transport.abort()

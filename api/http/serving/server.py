@@ -119,8 +119,8 @@ def _check_store(settings: Settings) -> None:
     try:
         if settings.require_keys and settings.admin_key is None and not store.keys.is_any_valid():
             raise OptionError(
-                "keys: must not be empty if other machines can connect: "
-                "`memplan keys add NAME`, MEMPLAN_ADMIN_KEY, or --without-keys to let in every caller"
+                "keys: must not be empty if other machines can connect: add a key with `memplan keys add NAME`, "
+                "set MEMPLAN_ADMIN_KEY, or let in every caller with --without-keys"
             )
     finally:
         store.close()
@@ -138,7 +138,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         if isinstance(error, socket.gaierror):
-            rule = "host: must be an address or a name of this machine; --port sets the port"
+            rule = "host: must be an address or a name of this machine, without the port, which --port sets"
             raise OptionError(f"{rule}, got {excerpt(host)}") from error
         raise OptionError(f"port: cannot listen on {host}:{port}: {error.strerror}") from error
     # Without TCP_NODELAY, each answer waits 40 ms for an ACK, and asyncio sets it only on its own sockets.

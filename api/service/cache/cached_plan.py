@@ -1,4 +1,4 @@
-"""The best known plan of a canonical problem: its stored form, its comparison with others, and its translation.
+"""The best known plan of a problem in canonical form: how it is stored, compared and translated to a caller's problem.
 
 Buffers are numbered in canonical order, pools by position, and offsets count units, so a plan is valid for every
 problem with the same hash. The cache is not trusted: each caller's plan is verified, and bounds are recomputed from the
@@ -64,9 +64,9 @@ class CachedPlan:
 
     @classmethod
     def from_result(cls, compiled: CompiledProblem, result: SolveResult, searched_s: float) -> CachedPlan | None:
-        """Return a valid result of this process in canonical form.
+        """Convert a valid result that this process computed to canonical form.
 
-        The result is None without a plan, or if an offset is not a multiple of a unit and cannot be lowered to one.
+        Return None if it has no plan, or has an offset that is not a multiple of the unit and cannot be lowered to one.
         """
         plan, instance = result.plan, compiled.instance
         if plan.status in ("infeasible", "unknown"):
@@ -91,7 +91,7 @@ class CachedPlan:
 
     @property
     def unclaimed_plan(self) -> CachedPlan:
-        """The plan without claims; for a final plan, also without the seconds of its search."""
+        """The same placements without the claims (status, bounds) and, for a final plan, without its search time."""
         searched_s = 0.0 if self.is_final else self.searched_s
         return CachedPlan("feasible", self.pool, self.offset, self.used, solver=self.solver, searched_s=searched_s)
 
@@ -106,12 +106,12 @@ class CachedPlan:
         return len(self.pool) <= _SMALL
 
     def score(self, compiled: CompiledProblem) -> Score:
-        """Return the score of the plan in a problem's units; infinite if the plan belongs to another problem."""
+        """Return the plan's score for a problem, in the problem's units; infinite if the plan does not match it."""
         assignment = self.assignment(compiled)
         return (float("inf"),) if assignment is None else assignment.score
 
     def assignment(self, compiled: CompiledProblem) -> Assignment | None:
-        """Return the plan as an assignment of a problem's instance; None if its buffers or pools do not match."""
+        """Return the plan as an assignment, in the buffer order of a problem's instance; None if they do not match."""
         n, n_pools = len(compiled.instance), len(compiled.instance.pools)
         if not n == len(self.pool) == len(self.offset):
             return None
@@ -160,7 +160,7 @@ class CachedPlan:
 
 
 def units_of(compiled: CompiledProblem) -> tuple[int, int]:
-    """Return the bytes per unit and the traffic per unit in the instance of a problem."""
+    """Return the bytes and the traffic that one unit of the problem's instance stands for."""
     instance = compiled.instance
     return instance.unit, traffic_unit(instance) if instance.objective == "cost" else 1
 
@@ -174,7 +174,7 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
     known = known if known.units == units_of(compiled) else known.unclaimed_plan
     assignment = known.assignment(compiled)
     if assignment is None:
-        _LOG.error("a cached plan has other buffers or pools")
+        _LOG.error("a cached plan does not match the buffers or pools of its problem")
         return None
     least = assignment.score if known.status == "optimal" else known.bound
     if least > bound.score:
@@ -198,10 +198,10 @@ def empty_result(compiled: CompiledProblem, reason: StopReason = "cancelled") ->
 
 
 def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: CachedPlan) -> CachedPlan:
-    """Return the better of two plans: one that is proved optimal, else the one with the lower score or longer search.
+    """Return the better of two plans: a proved one first, then the one with the lower score, then the longer search.
 
-    Claims of `known` are ignored if this process proved those of `found` for other units. If both bounds are for the
-    same units, the returned plan carries the better bound.
+    If this process proved the bound of `found` for other units, the claims of `known` are ignored. If both bounds are
+    for the same units, the returned plan gets the better one.
     """
     if known is None:
         return found
@@ -220,7 +220,7 @@ def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: Cached
 
 
 def _assignment_of_plan(compiled: CompiledProblem, plan: Plan) -> Assignment | None:
-    """Return a plan as an assignment with its score; None if its placements do not match the instance."""
+    """Convert a plan's placements to an assignment with its score; None if they do not match the instance."""
     assignment = assignment_of(compiled.problem, compiled.instance, plan.placements)
     return (
         None

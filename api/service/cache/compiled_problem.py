@@ -1,4 +1,4 @@
-"""Problems with their instance, hash and canonical order, each computed once."""
+"""A problem together with what planning derives from it: its instance, hash and canonical order, each computed once."""
 
 from __future__ import annotations
 

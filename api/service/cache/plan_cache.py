@@ -38,6 +38,7 @@ class PlanCache:
     """Finds and keeps plans of problems, for one event loop; the task `tend` writes them to the store."""
 
     def __init__(self, store: Store | None, *, memory_bytes: int = _MEMORY_BYTES) -> None:
+        """Make a cache with an empty memory of at most `memory_bytes` bytes; None for no store."""
         self._store, self._memory_bytes = store, memory_bytes
         self._memory: OrderedDict[str, tuple[CachedPlan, float, int]] = OrderedDict()
         self._held_bytes = 0
@@ -80,12 +81,12 @@ class PlanCache:
         return await self._read_entry(problem_hash, with_claims=True)
 
     async def read_stored(self, problem_hash: str) -> StoredPlan | None:
-        """Return the store's entry for a problem that another process parses; None also if the store is unavailable."""
+        """Return the store's entry for a problem hash, in stored form; None without an entry or a working store."""
         await self.write()
         return await self._read_from_store(problem_hash)
 
     async def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
-        """Store a result of a search that started from `before`, unless that entry has been replaced since then."""
+        """Store the plan `found` by a search that started from the entry `before`, unless that entry has changed."""
         await self._try_store("written", lambda store: store.plans.replace(problem_hash, before, found))
         self._held_bytes -= self._memory.pop(problem_hash, (None, 0.0, 0))[2]
 
@@ -104,7 +105,7 @@ class PlanCache:
         return problem.cache_name not in self._memory and problem.cache_name not in self._wrong
 
     def forget(self, problem: CompiledProblem) -> None:
-        """Drop a wrong entry from memory, and let the next result replace it in the store."""
+        """Drop an invalid entry from memory, and mark it so that the problem's next plan replaces it in the store."""
         self._wrong.add(problem.cache_name)
         self._held_bytes -= self._memory.pop(problem.cache_name, (None, 0.0, 0))[2]
         self._unwritten.pop(problem.cache_name, None)
@@ -139,7 +140,7 @@ class PlanCache:
         return True
 
     async def _read_entry(self, problem_hash: str, *, with_claims: bool = False) -> CachedPlan | None:
-        """Return the store's plan for a problem hash; None without a plan or after it proved wrong."""
+        """Return the store's plan for a problem hash; None if there is none, or if it was found invalid."""
         if problem_hash in self._wrong:
             return None
         return CachedPlan.read(await self._read_from_store(problem_hash), with_claims=with_claims)
@@ -166,7 +167,10 @@ class PlanCache:
 def join_entries(
     problem: CompiledProblem, found: CachedPlan, is_wrong: bool, stored: StoredPlan | None
 ) -> StoredPlan | None:
-    """Return the entry that the store should have for a problem; None if its present entry should stay."""
+    """Return the entry to store for a problem, the better of `found` and `stored`; None if `stored` should stay.
+
+    With `is_wrong`, the stored entry is known to be invalid and is ignored.
+    """
     cached = None if is_wrong else CachedPlan.read(stored)
     is_proved = cached is not None and stored is not None and stored.status == "optimal"
     if cached is not None and is_proved and cached.score(problem) <= found.score(problem):

@@ -18,7 +18,7 @@ _ENTRY_BYTES = 600
 
 @dataclass(frozen=True, slots=True)
 class WrittenPlan:
-    """A plan's status, and its JSON split before and after the elapsed time."""
+    """A plan's status and its JSON in two parts, between which the elapsed time is inserted for each request."""
 
     before: bytes
     after: bytes
@@ -44,7 +44,7 @@ class WrittenPlans:
         return plan
 
     def keep(self, digest: bytes, content: bytes, status: str) -> None:
-        """Keep a proved plan in written form, unless it lacks its time; the least recently used plans are dropped."""
+        """Store a proved plan's JSON, unless it is large or has no elapsed time; the least recently used ones go."""
         before, _, rest = content.rpartition(_TIME)
         _, comma, after = rest.partition(b",")
         if not before or digest in self._plans or len(content) > self._most // 8:

@@ -36,7 +36,7 @@ def revision_of(connection: Connection) -> int | None:
         raise StoreError("database: must be empty or made by memplan, got tables of another program")
     if (revision := int(found)) > REVISION:
         raise StoreError(
-            f"database: has the tables of a later memplan, revision {revision}, but this one knows {REVISION}: "
+            f"database: has the tables of a later memplan (revision {revision}), but this memplan knows {REVISION}: "
             "start the later one, or restore the backup from before the upgrade"
         )
     return revision

@@ -53,7 +53,7 @@ class Events:
 
 
 def write_events(connection: Connection, job_id: str, last: int, *told: tuple[Kind, Mapping[str, Any]]) -> None:
-    """Write events of a job, numbered up to `last`; the job's row already reserves their numbers."""
+    """Write events (kind, data) of a job; the last one gets the number `last`, already set in the job's row."""
     now, first = time.time(), last - len(told) + 1
     rows: Sequence[Mapping[str, Any]] = [
         {"job_id": job_id, "seq": first + k, "kind": kind, "at": now, "data": dict(data)}
@@ -84,7 +84,7 @@ def change_state(
 
 
 def note_end(connection: Connection, state: State, key_id: str | None, more: int) -> None:
-    """Add an ended job to the totals: its final state, and the `more` bytes of its answer, which count for its key."""
+    """Add an ended job to the totals: one more job in the state, and `more` bytes (its answer's size) of its key."""
     note_change(connection, "ended", state, 1)
     note_change(connection, "bytes", key_id, more)
 
@@ -92,7 +92,7 @@ def note_end(connection: Connection, state: State, key_id: str | None, more: int
 def end_of(
     state: State, answer: WorkAnswer | None = None, error: str | None = None, late_s: float | None = None
 ) -> dict[str, Any]:
-    """Return the data of a job's last event: its final state, its answer's facts, its error and its lateness."""
+    """Return the data of a job's last event: its final state, its answer's facts, its error and its delay."""
     facts: dict[str, Any] = {"state": state, "meaning": MEANINGS[state]}
     if answer is not None:
         facts |= {"plan_status": answer.status, **(answer.facts or {})}

@@ -63,7 +63,7 @@ else:
 
 
 def matching(pattern: re.Pattern[str], rule: str) -> AfterValidator:
-    """Return a validator for an optional text that the whole pattern must match; `rule` is the error's text."""
+    """Return a pydantic validator that requires a text, if given, to match the whole pattern; `rule` is the error."""
 
     def check(text: str | None) -> str | None:
         """Return the text or None; raises PydanticCustomError for a text that the pattern does not match."""
@@ -108,9 +108,10 @@ class JobCounts:
 
 
 class Jobs:
-    """The table of jobs as callers use it; each method runs in one transaction."""
+    """The operations of callers on the table of jobs, such as submission and search; each is one transaction."""
 
     def __init__(self, database: Database) -> None:
+        """Make an object without cached counts of jobs."""
         self._database = database
         self._counted: dict[str, tuple[float, int]] = {}
         self._counts: tuple[float, JobCounts] | None = None
@@ -135,8 +136,8 @@ class Jobs:
         with self._database.writing() as connection:
             if (job := _repeated_job(connection, new)) is not None:
                 return job
-            self._check_open(connection, new, most, most_of_key)
-            self._check_bytes(connection, new, n_bytes, most_bytes, most_bytes_of_key)
+            self._require_free_job(connection, new, most, most_of_key)
+            self._require_free_bytes(connection, new, n_bytes, most_bytes, most_bytes_of_key)
             row = {column.name: getattr(new, column.name) for column in COLUMNS}
             if not insert_new(connection, schema.jobs, [row | {"bytes": n_bytes}], schema.jobs.c.id):
                 # Another server has stored an equal request since the look-up above, so return that job.
@@ -147,30 +148,35 @@ class Jobs:
             note_change(connection, "bytes", new.key_id, n_bytes)
             return new
 
-    def _check_open(self, connection: Connection, new: Job, most: int, most_of_key: int | None) -> None:
+    def _require_free_job(self, connection: Connection, new: Job, most: int, most_of_key: int | None) -> None:
         """Raise FullError if the limit on unfinished jobs, in total or for the key, is reached."""
         is_open = select(func.count()).select_from(schema.jobs).where(schema.jobs.c.state.in_(OPEN))
         of_key = is_open.where(schema.jobs.c.key_id == new.key_id)
 
         def counter(query: Any) -> Callable[[], int]:
+            """Return a function that runs a counting query and returns the count."""
             return lambda: int(connection.execute(query).scalar_one())
 
         is_full = self._is_full(connection, "jobs", counter(is_open), most)
         if not is_full and most_of_key is not None:
             is_full = self._is_full(connection, f"jobs of {new.key_id}", counter(of_key), most_of_key)
         if is_full:
-            said = "" if most_of_key is None else f"{most_of_key} of one key, and "
-            raise FullError(f"jobs: at most {said}{most}{' of all,' if said else ''} may wait or run at a time")
+            said = "" if most_of_key is None else f" in total, and at most {most_of_key} of one key"
+            raise FullError(f"jobs: must be at most {most} unfinished{said}, got one more")
 
-    def _check_bytes(self, connection: Connection, new: Job, n_bytes: int, most: int, most_of_key: int | None) -> None:
-        """Drop requests of ended jobs if too many bytes would be stored; raise FullError if that is not enough.
+    def _require_free_bytes(
+        self, connection: Connection, new: Job, n_bytes: int, most: int, most_of_key: int | None
+    ) -> None:
+        """Raise FullError if storing a new job's `n_bytes` bytes would exceed a limit or the disk, unless room is made.
 
-        A key at its quota loses requests of its jobs, from an hour after their end. If the limit for all keys is
-        reached or the disk is full, the keys with the most stored bytes lose requests.
+        To make room, the requests of ended jobs are deleted: first those of the job's own key, if it is at its quota
+        and the jobs ended over an hour ago. If the limit of all keys is reached or the disk is full, then those of the
+        keys with the most stored bytes.
         """
         disk, key_id = self._database.disk, new.key_id
 
         def total_bytes() -> int:
+            """Return the stored bytes of all keys."""
             return sum(totals(connection, "bytes").values())
 
         def is_full(name: str, count: Callable[[], int], most: int) -> bool:
@@ -182,8 +188,8 @@ class Jobs:
         if most_of_key is not None and is_full(f"bytes of {key_id}", of_key, most_of_key):
             _drop_requests(connection, key_id, of_key() + n_bytes - most_of_key, time.time() - _SPARED_S)
             if (kept := of_key()) + n_bytes > most_of_key:
-                rule = f"at most {most_of_key} bytes of requests and answers of this key may be kept"
-                raise _full_error(connection, key_id, f"{rule}, {kept} are, and this request has {n_bytes}")
+                rule = f"must keep at most {most_of_key} bytes of requests and answers of this key"
+                raise _full_error(connection, key_id, f"{rule}, got {n_bytes} more than the {kept} already kept")
         for _ in range(_ROUNDS):
             room = most if disk is None else disk.room(connection)
             if not (is_full("bytes", total_bytes, most) or room < n_bytes):
@@ -191,18 +197,17 @@ class Jobs:
             over = max(total_bytes() + n_bytes - most, n_bytes - room)
             if not any(_drop_requests(connection, name or None, over, inf) for name in totals(connection, "bytes")):
                 break
-        rule = f"at most {most} bytes of requests and answers of all keys may be kept"
-        rule = f"the disk of the database has room for {room} bytes more" if room < n_bytes else rule
-        raise _full_error(connection, key_id, f"{rule}, and this request has {n_bytes}")
+        rule = f"must keep at most {most} bytes of requests and answers of all keys"
+        rule = f"must fit the {room} free bytes of the database's disk" if room < n_bytes else rule
+        raise _full_error(connection, key_id, f"{rule}, got a request of {n_bytes}")
 
     def _is_full(
         self, connection: Connection, name: str, count: Callable[[], int], most: int, more: int = 1, near: int = _NEAR
     ) -> bool:
-        """Return True if `more` jobs or bytes would exceed the limit `most`.
+        """Return True if `more` jobs or bytes, added to those that exist, would exceed the limit `most`.
 
-        The stored count may be a second old, because counting is too slow for every request; near the limit, it is
-        recounted. Other servers add fewer than `near` between two counts, and near the limit a lock lets only one
-        transaction at a time count.
+        `name` identifies the count, which may be a second old, because counting is too slow for every request. Within
+        `near` of the limit it is recounted under a lock, so that several servers do not exceed the limit together.
         """
         now, (at, found) = time.monotonic(), self._counted.get(name, (-inf, 0))
         if now - at > _COUNT_S:
@@ -266,7 +271,7 @@ class Jobs:
             return connection.execute(wanted.limit(1)).scalar_one_or_none()
 
     def ask_to_cancel(self, job_id: str) -> Job | None:
-        """Cancel a waiting job, or request a running one to end early; return the job, or None if there is none."""
+        """Cancel a waiting job, or ask a running one to end early; return the job as it is then, or None if unknown."""
         rows = schema.jobs.c
 
         def cancel(connection: Connection) -> Job | None:
@@ -340,13 +345,13 @@ def _drop_requests(connection: Connection, key_id: str | None, needed: float, be
 
 
 def _full_error(connection: Connection, key_id: str | None, said: str) -> FullError:
-    """Return the error for a job refused for lack of space, which names jobs that its key may remove."""
+    """Return the error for a job refused for lack of space; its remedy names ended jobs of the key to remove."""
     rows = schema.jobs.c
     ended = select(rows.id, rows.bytes).where(rows.key_id == key_id, rows.finished_at.is_not(None), rows.bytes > 0)
     largest = connection.execute(ended.order_by(rows.bytes.desc()).limit(_SHOWN)).all()
-    way = "DELETE /v1/jobs/ID?forget=true removes a job that has ended, with all that is kept of it"
+    way = "DELETE /v1/jobs/ID?forget=true removes an ended job with its request and answer; the largest jobs"
     named = ", ".join(f"{row.id} with {row.bytes} bytes" for row in largest)
-    return FullError(f"jobs: {said}", _FULL_S, (f"{way}: {named or 'none has yet'}",))
+    return FullError(f"jobs: {said}", _FULL_S, (f"{way}: {named or 'none has ended yet'}",))
 
 
 def _find_job(connection: Connection, which: ColumnElement[bool]) -> Job | None:

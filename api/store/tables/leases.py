@@ -71,9 +71,9 @@ class Leases:
             return connection.execute(select(_JOBS.id).where(_JOBS.state == "queued").limit(1)).first() is not None
 
     def renew(self, holder: str, jobs: Collection[Job], lease_s: float) -> dict[str, int]:
-        """Extend a worker's leases on these jobs; return the claim numbers of the jobs whose leases are still valid.
+        """Extend a worker's leases on `jobs`; return the claim number of each job, by id, that it still holds.
 
-        Jobs that the worker claimed without learning of it return to the queue.
+        Other jobs leased to the worker return to the queue, because it never got the reply to its claim.
         """
         mine, here = (
             and_(_JOBS.lease_holder == holder, _JOBS.state == "running"),
@@ -199,10 +199,10 @@ def _claim_next(connection: Connection, holder: str, full: Sequence[str | None],
 
 
 def _next_key_condition(connection: Connection, full: Sequence[str | None]) -> ColumnElement[bool] | None:
-    """Return a condition that selects the jobs of the key whose job is next, outside `full`; None without such a key.
+    """Return a condition for the jobs of the key whose turn is next, except keys in `full`; None if none waits.
 
-    Usually, the first waiting job already has such a key. Otherwise, the index finds each waiting key in one step from
-    the previous key, and the key's first job in two more, however many jobs a full key has.
+    Usually, the first waiting job has such a key. If not, the index finds the first job of each waiting key in a few
+    steps, however many jobs a full key has.
     """
     waits = _JOBS.state == "queued"
     highest = select(func.max(_JOBS.priority)).where(waits)
@@ -234,7 +234,10 @@ def _next_key_condition(connection: Connection, full: Sequence[str | None]) -> C
 def _write_state(
     connection: Connection, job: Job, values: Mapping[str, Any], answer: WorkAnswer | None, events: int = 1
 ) -> int | None:
-    """Change a running job if its lease is valid; return the number of its last new event, or None for a lost lease."""
+    """Write new `values` and an answer of a running job, and reserve the numbers of its next events.
+
+    Return the last of these numbers, or None (writing nothing) if the lease is lost.
+    """
     packed, state = None if answer is None else pack(answer.content), values.get("state")
     more = ANSWER_BYTES if packed is None else literal(len(packed))
     if answer is not None:

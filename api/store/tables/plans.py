@@ -23,7 +23,7 @@ Change = Callable[[StoredPlan | None], StoredPlan | None]
 
 
 class Plans:
-    """The table of known plans; each method runs in one transaction unless its docstring says otherwise."""
+    """The operations on the table of known plans; each is one transaction, except for `evict`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -34,7 +34,7 @@ class Plans:
             return _find_plan(connection, problem_hash)
 
     def change(self, changes: Mapping[str, Change]) -> None:
-        """Replace known plans, given by problem hash, with the results of functions that take the known plan.
+        """Apply a function to the known plan (or None) of each problem hash, and store the plan that it returns.
 
         If a function returns None, the known plan stays. A function may be called twice.
         """
@@ -52,7 +52,7 @@ class Plans:
                     upsert_row(connection, schema.plans, _plan_row(better))
 
     def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
-        """Store a result of a search that started from `before`, unless that entry has been replaced since then."""
+        """Store the plan `found` by a search that started from the entry `before`, unless that entry has changed."""
         # The child process does not know the key's part of the plan's name, so set the whole name here.
         named = replace(found, hash=problem_hash)
         self.change({problem_hash: lambda now: named if now == before else None})
@@ -93,4 +93,5 @@ def _find_plan(connection: Connection, problem_hash: str, is_locked: bool = Fals
 
 
 def _plan_row(plan: StoredPlan) -> dict[str, object]:
+    """Return the table's row for a plan written now."""
     return asdict(plan) | {"updated_at": time.time()}

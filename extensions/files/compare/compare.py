@@ -106,7 +106,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
     format_name = detect(file, options.name)
     if format_name is None:
         kind = "JSON" if formats.detect(file, options.name) == "json" else "a table of lifetimes"
-        way = "of a problem, `memplan plan FILE` and POST /v1/plan make a plan"
+        way = "plan a problem with `memplan plan FILE` or POST /v1/plan"
         raise FormatError(f"must be a model file, got {kind}: {way}")
     running, is_large = control.begin(options), len(file) > _LARGE_BYTES
     shared = apart = read_model(file, options.name, options)
@@ -114,7 +114,7 @@ def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Co
         apart = read_model(file, options.name, options.model_copy(update={"views": "separate"}))
     if is_large and running.is_over:
         raise TimeOverError(
-            f"time_limit_s: must be enough to plan a model of {len(file):,} bytes, got only enough to read it"
+            f"time_limit_s: must be enough to plan a model of {len(file):,} bytes, got only enough to read the file"
         )
     time, is_partial = _SharedTime(running), True
     own: OwnPlan | None = None
@@ -206,6 +206,7 @@ def _solve_in_share(problem: Problem, time: _SharedTime, solver: str = "auto", s
 
 
 def _plan_figures(plan: Plan, problem: Problem) -> OurPlan:
+    """Return the peak, lower bound, status and number of buffers of a plan."""
     return OurPlan.from_fields(plan, buffers=len(problem.buffers))
 
 

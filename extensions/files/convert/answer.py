@@ -150,7 +150,7 @@ class Converted(Answer):
 
 
 def _no_fit_sentence(answer: Converted) -> str:
-    """Return the sentence that no form of the model fits, and by how many bytes the smallest form is too large."""
+    """Return the sentence that no form of the model fits; it says by how many bytes the smallest form is too large."""
     sentence, form = "no form that was found fits", answer.deployment
     if form is None or form.fit is None or answer.arena is None:
         return sentence
@@ -158,7 +158,10 @@ def _no_fit_sentence(answer: Converted) -> str:
 
 
 def alignment_notes(problem: Problem, plan: Plan, target: str) -> Iterator[ReaderWarning]:
-    """Yield a warning if no buffer has an alignment although the output is linked into programs that access words."""
+    """Yield a warning if the output is linked into a program, but an offset is not a multiple of a word (4 bytes).
+
+    There is no warning if any buffer or pool has an alignment.
+    """
     steps = {*problem.buffers.alignment.tolist(), *(pool.alignment for pool in problem.pools)}
     is_odd = (plan.placements.offset % _WORD != 0).any()
     if target in _IN_PROGRAMS and steps == {1} and is_odd:
@@ -177,7 +180,7 @@ def write(answer: Converted) -> bytes:
 
 
 def facts(answer: Converted) -> Iterator[str]:
-    """Yield the text lines about the input file and about the runtime's arena."""
+    """Yield the text lines about the input file, its problem, its own plan, and the runtime's arena."""
     if answer.deployment is not None:
         yield from _deployment_lines(answer, answer.deployment)
     elif answer.arena is not None and answer.given is not None:

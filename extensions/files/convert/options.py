@@ -66,7 +66,7 @@ class ConvertOptions(ReadOptions, ForeignOptions):
     )
 
     def refuse_for_programs(self, target: str) -> None:
-        """Raise OptionError for an option that applies only to problems if the target consists of operations."""
+        """Raise OptionError for a given option that only a problem can use, because the target has operations."""
         said = self.model_dump(mode="json", exclude_defaults=True) if self.model_fields_set else {}
         if wrong := [name for name in (*ProblemOptions.model_fields, "program") if name in said]:
             rule = f"must be left out for {target}, which has operations and no places of buffers"

@@ -1,4 +1,4 @@
-"""Reads a file to convert: the plan in it, its reader's warnings, its program, and its best form for a runtime."""
+"""The facts that `convert` reports about its input file, and the model's best form for its runtime."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_VIOLATIONS = 10
 
 
 def facts_of_source(file: bytes | Problem, problem: Problem, reader: Reader, target: str) -> Converted:
-    """Return an answer with the facts that every conversion reports about its input file."""
+    """Return an answer with the facts about the input file: its format, its own plan and peak, and warnings."""
     if isinstance(file, Problem):
         return Converted(to=target, format=None)
     imported, name = reader.imported, reader.name
@@ -64,7 +64,7 @@ def add_program(imported: ImportedProblem | None, found: Converted, target: str)
 
 
 def program_of(file: bytes | Problem, imported: ImportedProblem | None) -> dict[str, Any]:
-    """Return the fields of an answer about a program: its graph of operations, and its names, or None without names."""
+    """Return the fields `names` and `graph` of an answer about a file's program; `names` is None without names."""
     names = NO_NAMES if isinstance(file, Problem) else names_of_imported(file, imported)
     fields: dict[str, Any] = {"names": names if names.steps or names.models else None}
     if isinstance(imported, ImportedProgram):

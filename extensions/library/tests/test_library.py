@@ -105,7 +105,7 @@ def test_an_added_plan_with_a_certificate_is_proved_and_passes_the_check(library
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        ({"fingerprint": "0"}, "its fingerprint is another one"),
+        ({"fingerprint": "0"}, "the recorded fingerprint differs from that of the file"),
         ({"best": 7}, "its plan has 8, not 7"),
         ({"bound": 9}, "its bound has no certificate"),
         ({"is_infeasible": True}, "its bound has no certificate"),
@@ -202,7 +202,7 @@ def test_select_finds_problems_by_group_kind_and_name(library: ProblemLibrary) -
         ([], ["seven", "graph", "three"]),
     ):
         assert [entry.name for entry in library.select(words)] == names
-    with pytest.raises(OptionError, match="open or one of these with /KIND, got "):
+    with pytest.raises(OptionError, match=r"open, also as GROUP/KIND\), got "):
         library.select(["benchmark/fit"])
 
 

@@ -46,9 +46,9 @@ def test_every_question_is_a_tool_with_a_working_example_and_errors_are_reported
             assert planned.structured_content["peak"] == 1505280
             assert planned.content[0].text.startswith("optimal: peak 1,505,280 bytes")
             for name, given, sentence in (
-                ("plna", {}, 'tool: there is no "plna" (did you mean plan?)'),
+                ("plna", {}, 'tool: must be a question or schema, got "plna" (did you mean plan?)'),
                 ("plan", {"problem": "no.csv"}, f"{_EXAMPLES}/no.csv: no such file"),
-                ("plan", {"problem": "/etc/passwd"}, f'"/etc/passwd": must be in {_EXAMPLES}; --folder'),
+                ("plan", {"problem": "/etc/passwd"}, f'"/etc/passwd": must be in {_EXAMPLES}; `memplan mcp --folder`'),
                 ("plan", {"problem": "networks"}, '"networks": must be a file'),
                 ("plan", {"problem": "a\0b"}, f"{_EXAMPLES}/a\ufffdb: no such file"),
                 ("schema", {"question": "plna"}, "question: must be one of plan, "),

@@ -97,7 +97,7 @@ def test_a_table_of_the_budget_file_may_set_flags_and_a_baseline(folder: Path, c
 def test_the_first_check_writes_the_baseline_that_a_table_names(folder: Path, capfd: Captured) -> None:
     given = budgets(folder, '["models/a.tflite"]\nbaseline = "a.json"\n')
     assert main(["check", "models", "--budgets", given]) == 2
-    way = "make it with `memplan check models/a.tflite --save-baseline a.json`"
+    way = "make the file with `memplan check models/a.tflite --save-baseline a.json`"
     assert way in capfd.readouterr().err
     run_check(capfd, 0, "models/a.tflite", "--budgets", given, "--save-baseline", str(folder / "a.json"))
     _, said = run_check(capfd, 0, "models", "--budgets", given)

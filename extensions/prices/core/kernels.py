@@ -1,4 +1,4 @@
-"""The tables of the kernels that search pieces for the least price and for cheaper plans, written in C++ here."""
+"""The input and output tables of the C++ kernels in this folder, which search a piece for cheaper plans and bounds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEVER = -1
 
 
 class PieceTable(NamedTuple):
-    """A piece: `n` buffers of one pool, `r` reserved ranges, and `e` entries, two for each pair; offsets are in units.
+    """A piece (an independent part of a pool): `n` buffers, `r` reserved ranges, and `e` entries, two for each pair.
 
     Buffer v may start at lowest[v] + k * step[v], up to highest[v], the last start within the pool. The entries
     first[v]:first[v + 1] are its pairs. A pair meets if fewer than `gap` units are between its buffers or, if its
@@ -38,10 +38,10 @@ MOST_BUFFERS = 64
 
 
 class LeastPrice(NamedTuple):
-    """The input and output of the exact search for a plan cheaper than `upper`, for a piece with few buffers.
+    """The input and output of the exact search of a piece with few buffers for a plan cheaper than `upper`.
 
-    The kernel writes the starts of the best plan into `at`, and three numbers into `counts`: nodes, lower bound on the
-    price, and the best price or `upper`.
+    The kernel writes the buffers' starts in the best plan to `at`. It writes three numbers to `counts`: the search
+    nodes, a lower bound on the price, and the best price found (`upper` if none is lower).
     """
 
     upper: int
@@ -59,12 +59,12 @@ STOPPED = -2
 
 
 class Orders(NamedTuple):
-    """The input and output of a search for a plan cheaper than `upper`, by branching on the orders of `k` priced pairs.
+    """The input and output of a search for a plan cheaper than `upper`, which branches on the orders of priced pairs.
 
-    The search ends at a price of `least`. The set of pairs that meet must differ from the set known[q] in at least
-    distance[q] pairs. Buffer v must not be below buffer twin[v], unless that is -1. Each plan costs at least (base +
-    sum of the charges of pairs that meet) / scale. The kernel writes the best plan into `at`, and two numbers into
-    `counts`: nodes, and the best price or `upper`.
+    There are `k` such pairs. The search ends at a price of `least`. In the plan, the set of pairs that meet must differ
+    from each set known[q] in at least distance[q] pairs, and buffer v must not be below buffer twin[v]. Each plan costs
+    at least (base + sum of the charges of its pairs that meet) / scale. The kernel writes the best plan to `at`, and to
+    `counts` the number of nodes and the best price found (`upper` if none is lower).
     """
 
     known: Rows  # (m, k): known sets of pairs that meet, one set per row and one pair per column
@@ -87,10 +87,10 @@ least_orders = LIBRARY.kernel("least_orders", tables=2)
 
 
 class Walk(NamedTuple):
-    """A walk (annealing) at the temperature `heat`, in units of price, from plan `at` until the best price is `goal`.
+    """The input and output of a random walk (annealing) over plans of a piece at the temperature `heat`.
 
-    The kernel updates `at` and `best`, the best plan so far. `numbers` has the random state (not 0), and the prices of
-    these two plans.
+    The walk starts from the plan `at` and takes `steps` steps, unless the best price reaches `goal` before. The kernel
+    updates both plans, `at` and `best`, and in `numbers` the random state and the prices of both plans.
     """
 
     at: I64  # (n,): start of each buffer in the present plan
@@ -107,11 +107,10 @@ walk = LIBRARY.kernel("walk", tables=2)
 
 
 class Cliques(NamedTuple):
-    """A search for cliques of buffers that violate the current solution; `saved` has the units that each pair saves.
+    """The input and output of a search for cliques of buffers whose cuts the current fractional solution violates.
 
-    pair[u, v] is 0 if the two buffers may meet without a price, -1 if they must not meet, and else the number of their
-    pair plus 1. The kernel writes cliques of more than `least` excess units into `found`, each one preceded by its
-    size.
+    A clique is violated if the units that its pairs save (`saved`) are fewer than its excess over `capacity`, by more
+    than `least` units. The kernel writes such cliques to `found`, each preceded by its number of buffers.
     """
 
     size: I64  # (n,): size of each buffer, in units
@@ -126,11 +125,11 @@ class Cliques(NamedTuple):
 
 
 class Packing(NamedTuple):
-    """A linear program with `m` rows and `c` columns: maximise the gain while the cost of each row is within its price.
+    """A linear program with `m` rows and `c` columns: maximise the total gain of the columns within the rows' prices.
 
-    A row may exceed its price if the gain pays for the excess. The entries first[j]:first[j + 1] of column j are rows
-    and values. The kernel writes the column values of the solution into `level`, and the row values into `dual`;
-    `basis` is scratch space.
+    The value of a row may exceed its price; the excess is subtracted from the gain. The entries first[j]:first[j + 1]
+    in `row` and `value` are column j. The kernel writes the columns' values to `level`, and the rows' dual values
+    to `dual`; `basis` is scratch space.
     """
 
     price: F64  # (m,): price of each row

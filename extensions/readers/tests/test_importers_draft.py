@@ -128,5 +128,5 @@ def test_stated_scratch_is_alive_while_its_operation_runs_and_unknown_names_are_
     assert of_one == of_all[1:]
     assert scratch_rows(problem(Conv=0)) == []
     for name in ("Reshape", "Pool", "x"):
-        with pytest.raises(OptionError, match=rf"scratch: must be of operators that run \(Conv\), .* got \"{name}\""):
+        with pytest.raises(OptionError, match=rf"scratch: must name operators that run \(Conv\), .* got \"{name}\""):
             problem(**{name: 64})

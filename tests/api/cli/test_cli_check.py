@@ -95,7 +95,7 @@ def test_a_missing_baseline_is_an_error_unless_this_command_writes_it(
 ) -> None:
     gone, saved = str(tmp_path / "gone.json"), str(tmp_path / "memory.json")
     assert main(["check", file, "--baseline", gone]) == 2
-    assert f"make it with `memplan check {file} --save-baseline {gone}`" in capfd.readouterr().err
+    assert f"make the file with `memplan check {file} --save-baseline {gone}`" in capfd.readouterr().err
     assert main(["check", file, "--baseline", gone, "--save-baseline", saved]) == 2
     assert not Path(saved).exists()
 

@@ -132,8 +132,8 @@ def test_serve_refuses_without_keys_together_with_required_keys(settings: dict[s
 def test_a_server_that_others_can_reach_refuses_to_start_without_keys(capfd: Captured) -> None:
     assert main(["serve", "--host", "0.0.0.0", "--port", "0"]) == 2
     assert capfd.readouterr().err.splitlines()[-1] == (
-        "memplan: error: keys: must not be empty if other machines can connect: "
-        "`memplan keys add NAME`, MEMPLAN_ADMIN_KEY, or --without-keys to let in every caller"
+        "memplan: error: keys: must not be empty if other machines can connect: add a key with `memplan keys add NAME`,"
+        " set MEMPLAN_ADMIN_KEY, or let in every caller with --without-keys"
     )
 
 

@@ -119,8 +119,8 @@ def test_compressed_and_oversized_answers_are_refused(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (plan_of(status="optimal", lower_bound=10_000), "but 64 are enough"),
-        (plan_of(status="infeasible", peak=None, placements=[]), "a plan of 64 bytes fits"),
+        (plan_of(status="optimal", lower_bound=10_000), "64 suffice"),
+        (plan_of(status="infeasible", peak=None, placements=[]), "but a plan of 64 bytes does"),
         (plan_of(peak=64), "plan: is not valid for this problem"),
     ],
 )

@@ -69,7 +69,7 @@ def test_a_chunked_body_is_refused_above_the_size_limit(server: RunningServer) -
 def test_a_problem_with_too_many_pools_is_refused(server: RunningServer) -> None:
     pools = [{"name": f"p{q}"} for q in range(4_001)]
     answer = server.client.post("/v1/verify", json={"problem": {"buffers": [], "pools": pools}, "plan": {}})
-    rule = "buffers or pairs (at least 5000 are counted) times pools must be at most 20000000"
+    rule = "must have at most 20000000 buffers or pairs (counted as at least 5000) times pools"
     assert (answer.status_code, answer.json()["errors"]) == (413, [f"problem: {rule}, got 20005000"])
 
 

@@ -255,7 +255,7 @@ def test_a_job_above_the_limit_of_open_jobs_is_refused() -> None:
         submit(server, hard_request())
         answer = server.client.post("/v1/jobs", json=PROBLEM_EXAMPLE)
         assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
-        assert answer.json()["detail"] == "jobs: at most 2 may wait or run at a time"
+        assert answer.json()["detail"] == "jobs: must be at most 2 unfinished, got one more"
         server.client.delete(first["links"]["self"])
         wait_for_end(server, first)
         submit(server)

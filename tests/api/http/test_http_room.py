@@ -34,8 +34,8 @@ def test_a_key_above_its_byte_quota_is_refused_and_the_error_lists_removable_job
     mine, other = (key_for(separate_server, name, "plan", "read", max_kept_bytes=5000) for name in ("full", "other"))
     jobs = [submit(separate_server, mine) for _ in range(2)]
     refused = submit(separate_server, mine, 429)
-    assert refused["detail"].startswith("jobs: at most 5000 bytes of requests and answers of this key may be kept, ")
-    assert refused["hints"][0].endswith("with all that is kept of it: none has yet")
+    assert refused["detail"].startswith("jobs: must keep at most 5000 bytes of requests and answers of this key, ")
+    assert refused["hints"][0].endswith("the largest jobs: none has ended yet")
     submit(separate_server, other)
     url = jobs[0]["links"]["self"]
     assert separate_server.client.delete(url, headers=mine).json()["state"] == "cancelled"

@@ -44,7 +44,7 @@ def test_memory_of_request_bodies_is_limited_in_total_and_to_half_for_one_key() 
 def test_open_event_streams_count_against_the_stream_limit() -> None:
     streams = Streams(1)
     with streams.open():
-        with pytest.raises(FullError, match="memplan: all 1 streams are open"), streams.open():
+        with pytest.raises(FullError, match="must have at most 1 open streams at a time"), streams.open():
             pass
         assert streams.count == 1
     assert streams.count == 0
@@ -53,7 +53,7 @@ def test_open_event_streams_count_against_the_stream_limit() -> None:
 def test_one_key_can_open_at_most_half_of_all_streams() -> None:
     streams = Streams(4)
     with streams.open("a"), streams.open("a"), streams.open("b"):
-        with pytest.raises(FullError, match="memplan: this key has 2 open streams, its maximum"), streams.open("a"):
+        with pytest.raises(FullError, match="a key must have at most 2 open streams at a time"), streams.open("a"):
             pass
         with streams.open("b"):
             assert streams.count == 4

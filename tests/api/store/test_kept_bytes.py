@@ -130,12 +130,12 @@ def test_a_key_at_its_byte_quota_is_refused_with_removable_jobs_and_other_keys_a
 
     names = [submit("a") for _ in range(3)]
     ended = end(store, noise(100))
-    with pytest.raises(FullError, match="jobs: at most 100000 bytes of requests and answers of this key") as refused:
+    with pytest.raises(FullError, match="must keep at most 100000 bytes of requests and answers of this") as refused:
         submit("a")
     assert refused.value.status == 429
     assert refused.value.headers == {"Retry-After": "60"}
     (way,) = refused.value.ways
-    assert way.startswith("DELETE /v1/jobs/ID?forget=true removes a job that has ended")
+    assert way.startswith("DELETE /v1/jobs/ID?forget=true removes an ended job with its request")
     assert (ended in way, [name in way for name in names if name != ended]) == (True, [False, False])
     submit("b")
     assert all(has_request(store, name) for name in names), "nothing was dropped for a job that was refused"
@@ -186,7 +186,7 @@ def test_the_total_byte_limit_discards_requests_of_the_key_with_the_most_bytes(s
     assert stored_totals(store) == row_totals(store)
     submit("another", 30_000)
     submit("another", 30_000)
-    with pytest.raises(FullError, match="at most 200000 bytes of requests and answers of all keys may be kept"):
+    with pytest.raises(FullError, match="at most 200000 bytes of requests and answers of all keys, got"):
         submit("another", 60_000)
     assert has_request(store, waiting)
 
@@ -274,7 +274,7 @@ def test_keyless_callers_can_fill_a_small_disk_only_with_waiting_jobs() -> None:
         )  # many more jobs than fit on the disk at a time
         assert 10 <= submit_until_refused(store, MEGABYTE) < 30
         assert stored_totals(store) == row_totals(store)
-        with pytest.raises(FullDiskError, match="database: its disk must have room for 4194304 bytes of jobs, got"):
+        with pytest.raises(FullDiskError, match="its disk must have at least 4194304 bytes free for jobs, got"):
             store.check()
 
 

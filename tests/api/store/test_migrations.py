@@ -195,7 +195,7 @@ def test_a_database_of_a_later_version_is_refused_and_the_error_names_the_versio
         connection.execute(text(change))
         before = rows_of(connection)
     with pytest.raises(
-        StoreError, match=f"^database: has the tables of a later memplan, revision 99, but this .* {schema.REVISION}: "
+        StoreError, match=f"^database: has the tables of a later memplan .revision 99., but this .* {schema.REVISION}: "
     ):
         Store.open(url, tmp_path)
     with connect(url) as connection:
@@ -288,5 +288,5 @@ def test_database_upgrade_prints_its_changes(url: str, tmp_path: Path, capfd: py
         connection.execute(text("UPDATE alembic_version SET version_num = '99'"))
     assert main(command) == 2
     assert capfd.readouterr().err.startswith(
-        "memplan: error: store: database: has the tables of a later memplan, revision 99"
+        "memplan: error: store: database: has the tables of a later memplan (revision 99)"
     )

@@ -58,7 +58,7 @@ def test_jobs_above_the_limits_in_total_or_per_key_are_refused(store: Store) -> 
     for key in ("a", "a", "b"):
         add(store, most=3, most_of_key=2, key_id=key)
     for key in ("a", "b"):
-        with pytest.raises(FullError, match="at most 2 of one key, and 3 of all, may wait or run at a time"):
+        with pytest.raises(FullError, match="at most 3 unfinished in total, and at most 2 of one key"):
             add(store, most=3, most_of_key=2, key_id=key)
     store.jobs.ask_to_cancel(list_jobs(store)[0].id)
     add(store, most=3, most_of_key=2, key_id="b")
@@ -113,7 +113,7 @@ def test_open_jobs_are_recounted_only_near_their_limit(store: Store, monkeypatch
     for _ in range(10):
         add(store, 1000)
     assert len(counts) == 12
-    with pytest.raises(FullError, match="at most 30 may wait or run"):
+    with pytest.raises(FullError, match="at most 30 unfinished"):
         add(store, 30)
-    with pytest.raises(FullError, match="at most 20 of one key, and 5000 of all, may wait"):
+    with pytest.raises(FullError, match="at most 5000 unfinished in total, and at most 20 of one key"):
         add(store, 5000, 20, key_id="key")

@@ -143,7 +143,7 @@ def test_a_disk_without_enough_free_space_is_reported(tmp_path: Path, monkeypatc
     store.check()
     assert not store.lacks_room
     monkeypatch.setattr(database_module, "LEAST_ROOM", 2**62)
-    with pytest.raises(FullDiskError, match="its disk must have room for 4611686018427387904 bytes of jobs, got"):
+    with pytest.raises(FullDiskError, match="its disk must have at least 4611686018427387904 bytes free for jobs, got"):
         store.check()
     lacks_room = [store.lacks_room]
     monkeypatch.undo()

@@ -209,5 +209,5 @@ def test_a_template_process_ends_silently_after_its_parent_was_killed(asks: bool
 def test_a_cancelled_task_that_does_not_stop_is_killed(pool: ChildPool) -> None:
     cancelled = threading.Event()
     cancelled.set()
-    with pytest.raises(UnavailableError, match="order: was cancelled before there was an answer"):
+    with pytest.raises(UnavailableError, match="order: the request was cancelled before there was an answer"):
         pool.run(task(works.run_forever), cancelled=cancelled)

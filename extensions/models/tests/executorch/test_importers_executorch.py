@@ -292,7 +292,7 @@ def test_stated_scratch_of_a_delegate_or_kernel_counts_in_addition_to_the_plan()
         assert found.problem == import_program(data).problem
         message = "kernels take up to 4,096 bytes of scratch, as stated, in addition to what is planned"
         assert [(each.rule, each.message) for each in found.warnings] == [("stated-scratch", message)]
-    with pytest.raises(OptionError, match=r"scratch: must be of operators that run \(EthosUBackend\)"):
+    with pytest.raises(OptionError, match=r"scratch: must name operators that run \(EthosUBackend\)"):
         import_program(unknown, scratch={"CoreMLBackend": 4096})
 
 
