@@ -256,5 +256,5 @@ def _run_work(work: Callable[[], T]) -> T:
 
 def _failed_future(times: int) -> Future[Any]:
     lost: Future[Any] = Future()
-    lost.set_exception(MachineLostError(f"its machine ended in the middle, {times} times"))
+    lost.set_exception(MachineLostError(f"the machine was lost in each of {times} attempts"))
     return lost

@@ -116,7 +116,7 @@ def test_a_task_of_a_lost_machine_runs_again_on_another_machine(executor: Cluste
 
 def test_a_task_that_kills_every_machine_raises_machine_lost(executor: ClusterExecutor, tmp_path: Path) -> None:
     future = executor.submit(end_its_machine, str(tmp_path), 99)
-    with pytest.raises(MachineLostError, match=f"its machine ended in the middle, {ATTEMPTS} times"):
+    with pytest.raises(MachineLostError, match=f"the machine was lost in each of {ATTEMPTS} attempts"):
         future.result(PATIENCE_S)
     assert executor.count_starts(future) == ATTEMPTS == len(list(tmp_path.iterdir()))
 
@@ -164,9 +164,9 @@ def test_a_lost_benchmark_run_becomes_a_row_with_its_number_of_attempts() -> Non
             return ATTEMPTS
 
     future: Future[object] = Future()
-    future.set_exception(MachineLostError("its machine ended in the middle, 4 times"))
+    future.set_exception(MachineLostError("the machine was lost in each of 4 attempts"))
     row = away.row_of(LostExecutor(), BenchTask("a.csv", "greedy", 1, 1.0, 2**33), future)  # type: ignore[arg-type]
-    assert (row.outcome, row.begun, row.message) == ("failed", ATTEMPTS, "its machine ended in the middle, 4 times")
+    assert (row.outcome, row.begun, row.message) == ("failed", ATTEMPTS, "the machine was lost in each of 4 attempts")
 
 
 def test_the_solver_auto_requires_all_solvers_installed_here() -> None:

@@ -55,7 +55,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
             "dims", f"must be the dimension {name}, in which the graphs differ, got {excerpt(unknown[0])}"
         )
     if name not in options.dims:
-        raise OpenSizesError(f"{name}: must be a size, is open", {name: graphs[0].dim[name]})
+        raise OpenSizesError(f"{name}: must have a size, got none", {name: graphs[0].dim[name]})
     size = options.sizes[name]
     if at := [graph for graph in graphs if type(size) is int and graph.dim[name] == size]:
         return _Program(at, None, options.model_copy(update={"dims": {}})).make_program()

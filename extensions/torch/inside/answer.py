@@ -132,7 +132,7 @@ class Turns(Answer):
     """The private pools of CUDA graphs, compared with one arena for graphs that run in turns.
 
     `peak` is that of a plan in which all outputs stay; `peak_in_turns` is that of a plan in which the outputs of a
-    graph are read before another graph runs. Graphs of an entry of `together` may run at once.
+    graph are read before another graph runs. Each entry of `together` names graphs that may run at the same time.
     """
 
     graphs: int
@@ -144,7 +144,11 @@ class Turns(Answer):
 
 
 class Compared(Answer):
-    """A traced step compared with its snapshot: the largest storages, by size, alive at only one of the peaks."""
+    """A comparison of a snapshot's live peak with that of a traced step.
+
+    `only_recorded` and `only_traced` map the size of storages that are alive at one of the two peaks only to their
+    number, for the largest sizes.
+    """
 
     live_peak: int
     reserved: int
@@ -271,7 +275,7 @@ def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
 
 
 def compare_with_snapshot(step: StepMemory, device: FitsOptions, steps: Mapping[int, StepMemory]) -> Compared:
-    """Compare a traced step with the device of a snapshot that has the highest live peak.
+    """Compare a traced step with the step of the snapshot's device that has the highest live peak.
 
     Sizes are rounded up to the blocks of the allocator.
     """

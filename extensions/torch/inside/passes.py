@@ -44,9 +44,10 @@ def reorder_module(found: ModuleGraph, order: Sequence[int]) -> Any:
 
 
 def clone_operations(found: ModuleGraph, point: RecomputedPoint) -> Any:
-    """Return a module that runs the operations of a recomputation point in its order, where operations may run again.
+    """Return a module that runs operations in the order of a recomputation point, which may repeat operations.
 
-    Points are on a frontier of lower peaks at higher cost.
+    A point is one choice of a frontier, on which lower peaks cost more. Raises OperationsError for a point that omits
+    operations or uses a link.
     """
     if len(point.order) < len(found.nodes):
         raise OperationsError(f"point: must run all {len(found.nodes)} operations of the graph, got {len(point.order)}")

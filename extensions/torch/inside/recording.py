@@ -49,6 +49,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
     """
 
     def __init__(self) -> None:
+        """Start a recording without operations, outside of all modules."""
         StepMemory.__init__(self)
         TorchDispatchMode.__init__(self)
         self.operations: list[RunOperation] = []
@@ -61,6 +62,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
         self._origins: dict[int, tuple[str, str]] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operation, replace its fake results by measured ones, and record it."""
         result = func(*args, **(kwargs or {}))
         if func.namespace != "prim":
             result = self.kernels.result(func, args, kwargs or {}, result)
@@ -81,7 +83,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
                 self.tensors[tensor[0]].role, self.tensors[tensor[0]].is_on_host = role, is_on_host
 
     def keep_for_backward(self) -> None:
-        """Mark those storages of the forward pass that are still alive as activations."""
+        """Give the role of activations to all storages of the forward pass that are still alive."""
         for position, _ in self._alive.values():
             if self.tensors[position].phase == "forward" and self.tensors[position].role == "temporaries":
                 self.tensors[position].role = "activations"
@@ -141,6 +143,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
         return position
 
     def _end_storage(self, key: int, position: int, _: Any) -> None:
+        """Record the end of a storage's lifetime; weak references call this when the storage is freed."""
         del self._alive[key]
         self.tensors[position].end = len(self.events)
         self.events.append(~position)

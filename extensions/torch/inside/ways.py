@@ -53,7 +53,7 @@ def find_remedies(
     """
 
     def record(changed: TorchStep) -> bool:
-        """Return True if a changed step fits; a step that the model refuses does not fit."""
+        """Return True if the changed step fits; a step that the model refuses does not fit."""
         try:
             return fits(run(changed))
         # An InputError means that the model does not accept the changed size, so the size does not fit.
@@ -106,7 +106,7 @@ def largest_by_trials(
 def largest_by_symbols(
     size: int, step_of: Callable[[Any], TorchStep], run: Callable[..., Recording], fits: Tries
 ) -> int | None:
-    """Return the largest size at which a step fits according to a symbolic recording; None if that fails.
+    """Return the largest size at which a symbolic recording of the step fits; None if the step cannot be recorded so.
 
     The step is recorded once, with a symbol as the size. The result is a guess, since torch may take other branches at
     other sizes.

@@ -71,6 +71,7 @@ class ReplayLibrary:
     """The loaded allocator; its state belongs to the process, so all objects with the same path share it."""
 
     def __init__(self, path: str | None = None) -> None:
+        """Load the compiled allocator. Raises OptionError if the library has another interface version."""
         self.path = path or library_path()
         self.functions = ctypes.CDLL(self.path)
         if self.functions.memplan_abi() != ABI:

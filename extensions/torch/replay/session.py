@@ -82,7 +82,7 @@ def record(step: Callable[[], object], *, library: ReplayLibrary | None = None, 
     used = library or install()
     used.record()
     try:
-        with _named_refusals():
+        with _explain_refusals():
             step()
     finally:
         used.end()
@@ -125,7 +125,7 @@ def use_plan(
     before = used.stats()
     used.begin(scope or names[0])
     try:
-        with _named_refusals():
+        with _explain_refusals():
             yield counts
     finally:
         used.end()
@@ -143,8 +143,8 @@ def use_plan(
 
 
 @contextmanager
-def _named_refusals() -> Iterator[None]:
-    """Raise InputError with a remedy if torch refuses a call because its allocator was replaced."""
+def _explain_refusals() -> Iterator[None]:
+    """Raise InputError with a remedy if torch refuses a call because another allocator replaced torch's own."""
     try:
         yield
     except RuntimeError as error:
