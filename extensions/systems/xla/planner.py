@@ -17,7 +17,7 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, 
 
 @dataclass(frozen=True)
 class Interval:
-    """A buffer, and the ticks of its allocation and release. Each event of a plan has its own tick (a number)."""
+    """A buffer with the ticks (event numbers) of its allocation and its release; no two events have the same tick."""
 
     tensor: Tensor
     start: int
@@ -51,7 +51,7 @@ def best_fit_by_life(problem: Problem, seed: int, stop_check: StopCheck) -> Plan
 
 
 def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Return the smaller of two plans: by decreasing size (also if they are equal) and by decreasing lifetime."""
+    """Return the smaller of two plans, by decreasing size and by decreasing lifetime; if they are equal, the former."""
     heaps = [_best_fit(problem, stop_check, order) for order in (_size_key, _life_key)]
     return min(heaps, key=lambda heap: _heap_size(problem, heap))
 

@@ -47,7 +47,7 @@ class Dims:
         if isinstance(name, str):
             self.named.add(name)
             if name not in self.given:
-                raise OpenSizesError(f"{line(found)}: must have a size, got {excerpt(name)}", {name: 1})
+                raise OpenSizesError(f"{line(found)}: must have a size, got none for {excerpt(name)}", {name: 1})
             return self.given[name]
         return self._check_dimension(name, found)
 
