@@ -52,7 +52,7 @@ class Dims:
         return self._check_dimension(name, found)
 
     def _check_dimension(self, name: object, found: ast.expr) -> int:
-        """Return a size that is an integer in range. Raises FormatError for anything else."""
+        """Return `name` if it is an integer size in range. Raises FormatError for any other value."""
         if not isinstance(name, int) or isinstance(name, bool) or not 0 <= name <= MAX_BYTES:
             raise FormatError(f"{line(found)}: must be a size or the name of a dimension, got {_cut(found)}")
         return name
@@ -259,12 +259,12 @@ def _size_operation(found: ast.expr) -> ast.BinOp | None:
 
 
 def _is_relax(mark: ast.expr) -> bool:
-    """Return True for the decorator `R.function`."""
+    """Return True if an expression is the decorator `R.function`."""
     return dotted_name(mark.func if isinstance(mark, ast.Call) else mark) == "R.function"
 
 
 def _shape_of(found: ast.expr, dims: Dims) -> tuple[int, ...]:
-    """Return the sizes in a shape such as `R.shape([…])`, or one size for a number. Raises FormatError."""
+    """Return the sizes in a shape such as `R.shape([…])`, or one size for a single number. Raises FormatError."""
     if isinstance(found, ast.Call) and dotted_name(found.func) == "R.shape" and found.args:
         found = found.args[0]
     if isinstance(found, ast.Call | ast.Constant):  # A storage has one size, not a list.
@@ -284,7 +284,7 @@ def _type_name(found: ast.expr) -> str:
 
 
 def _cut(found: ast.expr) -> str:
-    """Return a text for error messages: the value of a constant, or the kind of any other syntax node."""
+    """Return a short text for error messages: a constant's value, or the kind of any other syntax node."""
     if isinstance(found, ast.Constant):
         return excerpt(found.value)
     return excerpt(type(found).__name__)
