@@ -22,7 +22,7 @@ Key = tuple[str, str, int, float]
 
 
 class Moment(WireValue):
-    """A point of a run's progress curve: the best peak and the best lower bound after some seconds."""
+    """A point of a run's progress curve: the best peak and lower bound, in bytes, after some seconds."""
 
     wall_time_s: float
     peak: int | None = None

@@ -125,7 +125,7 @@ def test_a_cancelled_task_ends_on_its_machine(executor: ClusterExecutor, tmp_pat
     future = executor.submit(wait_to_be_unwanted, str(tmp_path))
     wait_for_file(tmp_path / "begun")
     assert future.cancel()
-    if type(executor).__name__ == "_OfDask":  # Ray kills the task's process, so only Dask's task writes the file.
+    if type(executor).__name__ == "_DaskExecutor":  # Ray kills the task's process, so only Dask's task writes the file.
         wait_for_file(tmp_path / "ended")
 
 
@@ -181,7 +181,10 @@ def test_the_solver_auto_requires_all_solvers_installed_here() -> None:
         ("slurm://here:1", 'on: must be dask://HOST:PORT or ray://HOST:PORT, got "slurm://here:1"'),
         ("dask://here", 'on: must be dask://HOST:PORT or ray://HOST:PORT, got "dask://here"'),
         ("dask://here:99999", 'on: must be dask://HOST:PORT or ray://HOST:PORT, got "dask://here:99999"'),
-        ("dask://127.0.0.1:1", 'on: nothing answers at "dask://127.0.0.1:1": Connection refused'),
+        (
+            "dask://127.0.0.1:1",
+            'on: must be the address of a cluster, got no answer at "dask://127.0.0.1:1": Connection refused',
+        ),
     ],
 )
 def test_an_address_without_a_cluster_is_refused(
@@ -200,5 +203,10 @@ def test_an_address_at_which_another_program_answers_is_refused(kind: str) -> No
         pytest.skip(reason)
     with socket.create_server(("127.0.0.1", 0)) as other:
         where = f"{kind}://127.0.0.1:{other.getsockname()[1]}"
-        with pytest.raises(OptionError, match=f'^on: no .*{kind.title()} answers at "{where}": '), executor_on(where):
+        with (
+            pytest.raises(
+                OptionError, match=f'^on: must be the address of a {kind.title()} .*, got no answer at "{where}": '
+            ),
+            executor_on(where),
+        ):
             pass
