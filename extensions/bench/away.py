@@ -18,7 +18,7 @@ from memplan.solvers.portfolio import registry
 
 
 def required_packages(solvers: Sequence[str]) -> list[str]:
-    """Return the names of the solvers that each machine needs; `auto` stands for all solvers installed here."""
+    """Return the names of the solvers that each machine needs; `auto` means all solvers installed here."""
     here = [name for name, row in registry.BY_NAME.items() if row.is_installed] if "auto" in solvers else []
     return list(dict.fromkeys([*solvers, *here]))
 

@@ -59,7 +59,7 @@ PEERS = {
 
 
 def find(name: str) -> Peer | None:
-    """Return the peer with this name, or None; a name `module:function` stands for that function."""
+    """Return the peer with this name, or None; a name `module:function` means that function."""
     if not is_own_planner(name):
         return PEERS.get(name)
     return Peer(name, name, package=name.partition(":")[0].partition(".")[0])

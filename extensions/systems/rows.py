@@ -1,6 +1,6 @@
 """The rows that register systems: their file readers, the tests that recognise these files, and their planners.
 
-The rows of tinygrad and XLA have modules of their own, because they need more code.
+The rows of tinygrad and XLA are in separate modules, because they need more code.
 """
 
 from __future__ import annotations
