@@ -94,7 +94,7 @@ def _allocate(problem: Problem, allocator: Any) -> I64:
 
 
 def granule(problem: Problem) -> int:
-    """Return the granule: the bytes to whose multiples sizes are rounded for planners that ignore alignment.
+    """Return the granule: sizes are rounded up to its multiples for planners that ignore alignment.
 
     It is the least common multiple of all alignments. Raises OptionError if the problem has features beyond alignment.
     """

@@ -148,7 +148,7 @@ class Claim:
 def check(text, lines, given=None, interval=None):
     """Return the sentence that a certificate proves about a problem. Raises Refused for a wrong certificate.
 
-    If given, `given` lists (size, base address) of each pool, which replace those of the problem.
+    `given` lists (size, base address) of each pool; if present, these values replace the values in the problem.
     """
     head, sizes, ends, *lines = [line.split(" ") for line in lines]
     mine = [None if size == "-" else number(size) for size in sizes[1:]]

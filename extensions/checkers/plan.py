@@ -106,7 +106,7 @@ class Plan:
         return {row["id"]: i for i, row in enumerate(self.problem.rows)}
 
     def place_of(self, i):
-        """Return (pool, offset) of the buffer in row i; an alias is at a fixed distance from its containing buffer."""
+        """Return (pool, offset) of the buffer in row i, which may be an alias inside another buffer."""
         root, above = self.problem.rows[i]["root"]
         return self.at[root][0], self.at[root][1] + above
 
@@ -122,7 +122,7 @@ class Plan:
     def collisions(self):
         """Yield pairs of buffers that share bytes although they conflict.
 
-        Every such explicit conflict is yielded. Of pairs that are alive together, at least one is, if there is any.
+        Every such pair of an explicit conflict is yielded, and at least one of the pairs that are alive together.
         """
         p = self.problem
         for i, j in map(sorted, (pair for pair in p.named if len(pair) == 2)):

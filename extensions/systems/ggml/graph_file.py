@@ -140,7 +140,7 @@ def _append_line(graph: GgmlGraph, row: WireValue, number: int) -> None:
     """Add a parsed line to a graph. Raises FormatError for a line out of order or a reference to a later line."""
 
     def require_row(field_name: str, index: int | None, rows: Sequence[WireValue]) -> None:
-        """Raise FormatError if a row number (None is allowed) is not that of an earlier row."""
+        """Raise FormatError unless `index` is None or the number of an earlier row."""
         if index is not None and index >= len(rows):
             raise FormatError(
                 f"line {number}: {field_name}: must be one of the {len(rows)} row numbers above, got {index}"

@@ -37,8 +37,8 @@ def v1(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
 def v2(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place buffers as `v1` does, and then the gradients of weights above them, largest first.
 
-    A gradient reuses the bytes of an earlier one if that is smaller, or if the original's test of lifetimes does not
-    separate them. So the plan is wrong if both are alive at the same time, as in the original.
+    A gradient reuses the bytes of an earlier gradient that is smaller, or that the original's test of lifetimes does
+    not separate from it. So the plan is wrong, as in the original, if both gradients are alive at the same time.
     """
     ids = problem.buffers.ids
     rows = aligned_tensors(problem)

@@ -292,7 +292,7 @@ class _Program:
         return values if numbers is None else [replace(values[0], numbers=numbers)]
 
     def _result_shapes(self, operation: HloOperation, given: Sequence[_Value]) -> list[Sizes]:
-        """Return the shapes of the results: those of the result types or, if these are open, by the operator's rule."""
+        """Return the shapes of the results, which the result types state or, if not, the operator's rule computes."""
         types = operation.types
         if all(each.is_static for each in types):
             return [each.sizes for each in types]

@@ -165,7 +165,7 @@ def _shape_operand_rule(k: int) -> Rule:
 
 
 def _concatenation_shapes(given: KnownOperands) -> list[Sizes]:
-    """Return the shape of a concatenation: that of the operands, with their sizes added on the concatenated axis."""
+    """Return the shape of a concatenation: the first operand's, with the sum of all sizes on the concatenated axis."""
     axis = given.operation.numbers("dim", "dimension")[0]
     total = sum(shape[axis] for shape in given.shapes)
     return [(*given.shapes[0][:axis], total, *given.shapes[0][axis + 1 :])]

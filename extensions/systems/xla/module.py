@@ -48,7 +48,7 @@ def read_module(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 class _Program:
-    """A converter of the entry computation; `results` are the known result buffers, of which a view is not an alias."""
+    """A converter of the entry computation; `results` names the result buffers, whose views are not aliases."""
 
     def __init__(self, module: ProtobufMessage, options: ModelOptions, results: Values) -> None:
         """Find the entry computation, its instructions and their order. Raises FormatError if it does not exist."""

@@ -41,12 +41,12 @@ def _life_key(interval: Interval) -> tuple[int, int, int]:
 
 
 def best_fit_by_size(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers by decreasing size, and those of equal size by decreasing lifetime (XLA's kSpatial)."""
+    """Place buffers by decreasing size; buffers of equal size are placed by decreasing lifetime (XLA's kSpatial)."""
     return _best_fit(problem, stop_check, _size_key)
 
 
 def best_fit_by_life(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers by decreasing lifetime, and those of equal lifetime by decreasing size (XLA's kTemporal)."""
+    """Place buffers by decreasing lifetime; those of equal lifetime, by decreasing size (XLA's kTemporal)."""
     return _best_fit(problem, stop_check, _life_key)
 
 

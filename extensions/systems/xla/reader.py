@@ -124,7 +124,7 @@ class _Trace:
 def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
     """Add the buffers, such as tuple tables, that an allocation of the traces contains but no trace mentions.
 
-    These buffers are always alive. Overlapping ones become one buffer.
+    These buffers are always alive; buffers that overlap become one buffer.
     """
     home: dict[str, _Trace] = {}
     others: dict[str, list[tuple[int, int, int]]] = {}

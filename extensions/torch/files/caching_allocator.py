@@ -48,7 +48,7 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class BlockPool:
-    """The free blocks of a stream for either small or large requests: mapped ones by size, unmapped ones by address."""
+    """The free blocks of a stream for small or large requests: mapped blocks by size, unmapped blocks by address."""
 
     is_small: bool
     is_private: bool = False
@@ -337,7 +337,7 @@ def _merge_block(block: Block) -> Block:
 
 
 def _growable_bytes(block: Block) -> int:
-    """Return the bytes to which a block can grow: its size plus that of the next block if that is unmapped."""
+    """Return the bytes to which a block can grow: its size, plus the size of an unmapped block directly after it."""
     return block.size + (block.next.size if block.next is not None and not block.next.is_mapped else 0)
 
 

@@ -323,7 +323,7 @@ def _event_row(event: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 
 def _read_storage(event: Mapping[str, Any]) -> Storage:
-    """Return the storage that an event allocates or frees, marked as one that existed before the step."""
+    """Return the storage that an event allocates or frees, marked as older than the step."""
     frames = event.get("frames")
     lines = [frame for frame in frames if isinstance(frame, dict)] if isinstance(frames, (list, tuple)) else []
     own = (row for row in lines if str(row.get("filename")).endswith(".py") and "/torch/" not in row["filename"])

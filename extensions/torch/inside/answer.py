@@ -69,7 +69,8 @@ class LargestSize(Answer):
 class Checkpointed(Answer):
     """Modules whose activations `torch.utils.checkpoint` recomputes so that a step fits.
 
-    `extra_cost` is the fraction of the cost of all operations that is spent twice. `modules` is None if no choice fits.
+    `extra_cost` is the cost of the repeated operations, as a fraction of the cost of all. `modules` is None if no
+    choice fits.
     """
 
     modules: tuple[str, ...] | None
@@ -114,7 +115,7 @@ class Left(Answer):
 
 
 class Recorded(Answer):
-    """The recorded memory of a device in a snapshot, and that of the simulated allocator for the same requests.
+    """The memory of a device as a snapshot recorded it, and as the simulated allocator uses it for the same requests.
 
     `misplaced` counts blocks with a different address in the simulation; `is_equal` is True if both end with equal
     segments. `notes` are sentences on what the snapshot does not show.

@@ -57,7 +57,7 @@ class Captures(Answer):
 
 @dataclass(frozen=True)
 class GraphCapture:
-    """The capture of a CUDA graph: the events up to the first of another graph, and the lasting storages."""
+    """The capture of a CUDA graph: its events, which end where another graph's begin, and its lasting storages."""
 
     name: str
     first: int
@@ -205,7 +205,7 @@ def _outputs_peak(
 ) -> int | None:
     """Return the bytes of one buffer for the outputs of all graphs; None if no plan was found.
 
-    A graph's outputs are alive while this graph, or one that may run at the same time, runs.
+    A graph's outputs are alive while this graph or a graph that may run at the same time runs.
     """
     sizes = {each.name: [settings.round_size(step.tensors[k].size) for k in each.outputs] for each in captures}
     models = {

@@ -29,8 +29,8 @@ def reordered(
     """Return a torch.fx.GraphModule that computes the same results in the order with the least peak.
 
     Nodes must store their values in `meta["val"]`, as after torch.export or make_fx with fake tensors. If no better
-    order is found, the module itself is returned. `resident` and `looking` are those of `graph_of`. Raises FormatError
-    for a graph that cannot be read.
+    order is found, the module itself is returned. `resident` and `looking` have the meaning that they have in
+    `graph_of`. Raises FormatError for a graph that cannot be read.
     """
     graph_and_nodes = graph_of(module, resident=resident, looking=looking)
     result = order_operations(graph_and_nodes.graph, time_limit_s=time_limit_s, deterministic=deterministic)

@@ -149,7 +149,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
         self.events.append(~position)
 
     def _operation_origin(self) -> tuple[str, str]:
-        """Return (running module, source line). In the backward pass, both are those of the forward operation."""
+        """Return (running module, source line). In the backward pass, return the pair of the forward operation."""
         node = torch._C._current_autograd_node()
         if node is not None and (not self.modules or self.phase != "backward"):
             node_origin = self._origins.get(node._sequence_nr())

@@ -83,7 +83,7 @@ class TorchStep:
                 replace(self, model=model)._run_recorded(recording, foreach, checkpointed, is_compiled)
         except (DataDependentOutputException, DynamicOutputShapeException) as error:
             raise InputError(
-                f"{_stop_location(recording)}: must not read values of tensors, which fake ones do not have, got "
+                f"{_stop_location(recording)}: must not read values of fake tensors, which have no values, got "
                 f"{error.func}: give computed=True to run the step on real values"
             ) from error
         except InputError:

@@ -202,7 +202,7 @@ def _checkpoint_blocks(recording: Recording, names: Sequence[str]) -> list[str]:
 
 
 def _block_of(module: str, blocks: Sequence[str]) -> str | None:
-    """Return the block that is a module or contains it, or None."""
+    """Return the block among `blocks` that equals or contains the module, or None."""
     return next((block for block in blocks if module == block or module.startswith(f"{block}.")), None)
 
 

@@ -74,7 +74,7 @@ class Graph(_Part):
 
 
 class Output(NamedTuple):
-    """An output of a node: its size in bytes, its storage in TVM, and its pool, which is None if there is only one."""
+    """An output of a node: its size in bytes, its storage in TVM, and its pool, or None if all are in one pool."""
 
     name: str
     size: int
@@ -120,7 +120,7 @@ def _is_compiled(attrs: object) -> bool:
 
 
 def outputs_of(graph: Graph, alignment: int) -> list[Output]:
-    """Return the outputs of all nodes in order, each with a unique name. Raises FormatError if that is impossible."""
+    """Return the outputs of all nodes in order, with unique names. Raises FormatError if names cannot be unique."""
     columns = graph.attrs
     pools = _pool_of_each(columns, graph.node_row_ptr[-1])
     outputs = []
@@ -219,7 +219,7 @@ class _Program:
                 self.draft.operation("copy", [output.name], [name])
 
     def storage_peak(self) -> int:
-        """Return the total size, in bytes, of TVM's storages without those of weights."""
+        """Return the total size, in bytes, of TVM's storages, without the storages of weights."""
         return sum(self._storage_bytes().values())
 
     def storage_offsets(self) -> dict[str, int]:

@@ -115,8 +115,8 @@ class _OrderSearch:
     def _swap_below_the_top(self, packing: OrderPacking) -> None:
         """Swap two buffers in the order, drawn at random around a buffer with the highest end.
 
-        The first one is a conflict of that buffer, placed before it. The second one is another such conflict, or a
-        conflict of such a conflict.
+        The first swapped buffer is a conflict of the highest buffer, placed before it. The second is another conflict
+        of this kind, or a conflict of one of these conflicts.
         """
         used = packing.used_ends(self.task)
         top = [i for i, (pool, at) in packing.placements.items() if at + self.task.buffers[i].size == used[pool]]
