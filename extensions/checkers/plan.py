@@ -3,7 +3,7 @@
 Exit status: 0 valid, 2 wrong input, 3 refused. With `--heaps SIZE` before the files, each pool that the plan names has
 this SIZE. PLAN is JSON with `placements`, or a table with the columns id, offset and optionally pool.
 """
-# docs/formats.md defines the rules that a plan must keep, including those that certificates ignore.
+# docs/formats.md defines the rules that a plan must keep; certificates ignore some of these rules.
 
 import json, sys
 from bisect import bisect, insort

@@ -56,5 +56,5 @@ def clique_sum(problem, prices, scale, cliques):
         for pair in pairs:
             saved = min(excess, *(problem.size[i] for i in pair))
             used[pair] = used.get(pair, 0) + times * -(-saved // divisor)
-    # A pair in several cliques pays its price only once, so subtract what they count above the price.
+    # A pair pays its price only once, so subtract the amount by which its cliques count it above the price.
     return total - sum(max(0, amount - scale * prices[pair]) for pair, amount in used.items()), used.keys()

@@ -178,7 +178,7 @@ def _sized_symbols(dim: Any, options: ModelOptions) -> list[Any]:
 def values_of(node: Any) -> tuple[Any, ...]:
     """Return the values of a node as a tuple, which has one entry if the node has a single value."""
     if "val" not in node.meta:
-        # A node for an attribute such as a submodule has no value.
+        # A node for an attribute may be a submodule, which has no value, so return no values.
         if node.op == "get_attr":
             return ()
         raise FormatError(f'node {excerpt(node.name)}: must have its value in meta["val"]')

@@ -70,7 +70,7 @@ def _compile_eagerly(module: Any, inputs: Sequence[Any], partition: Partition) -
 
     def run(graph: Any, _: Any) -> Any:
         """Return a function that runs a pass operation by operation, in the best order if it is not ordered yet."""
-        # With a capacity, the partition has already ordered the forward and the backward pass together.
+        # With a capacity, the partition has already ordered both passes together, so keep their order.
         is_ordered = partition.capacity is not None
         return interpret(graph if is_ordered else _reorder(graph, partition.time_limit_s))
 

@@ -109,7 +109,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
     def _record_operation(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         """Record an operation that ran, with the storages that it reads, creates and changes."""
         origin = self._operation_origin()
-        # A tensor from `lift_fresh` is a constant in the program's source, so it is no input.
+        # A tensor from `lift_fresh` is a constant in the program's source, so it is not an input.
         is_lifted = func._overloadpacket is torch.ops.aten.lift_fresh
         inputs, results = [] if is_lifted else list(_tensors((args, kwargs))), list(_tensors((result,)))
         self.add_existing_storages(inputs, "inputs")

@@ -168,7 +168,7 @@ def module_of(data: bytes) -> ast.Module:
         with warnings.catch_warnings(action="ignore"):  # Python warns about unusual literals, so ignore warnings.
             return ast.parse(data.decode())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        # This is Python's message for a bracket that is never closed.
+        # Python says "was never closed" of an open bracket, so the file was probably cut off.
         way = CUT_OFF if "was never closed" in str(error) else None
         raise FormatError(f"must be TVMScript: {excerpt(str(error) or type(error).__name__)}", way=way) from None
 
