@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 def _questions() -> Mapping[str, Any]:
+    """Return the rows of the questions (commands that the service also answers) by name."""
     from memplan.questions import Row
 
     return {
@@ -95,6 +96,7 @@ def _load_question(name: str) -> "Question[Any]":
 
 
 def _commands() -> Mapping[str, Any]:
+    """Return the rows of the command-line commands by name."""
     from memplan.questions import Command
 
     bench = "Run solvers on suites, each run in a separate process, or compare two files of results."
@@ -145,6 +147,7 @@ def _clusters() -> Mapping[str, Any]:
 
 
 def _searches() -> Mapping[str, Any]:
+    """Map each name of a search to its function, as `module:function`."""
     return {
         "recompute": "memplan.extensions.recompute.frontier:recompute",
         "objects": "memplan.extensions.objects.search:search_kinds",
@@ -164,6 +167,7 @@ def _searches() -> Mapping[str, Any]:
 
 
 def _views() -> Mapping[str, Any]:
+    """Map each name of a view to the function that draws it, as `module:function`."""
     return {
         "plan": "memplan.extensions.page.file_page:plan_page",
         "cell": "memplan.extensions.page.file_page:cell",
@@ -197,6 +201,7 @@ def _systems() -> Mapping[str, Any]:
 
 
 def _inputs() -> Mapping[str, Any]:
+    """Return the kinds of input files by name."""
     from memplan.extensions.networks import inputs
 
     return {
@@ -208,6 +213,7 @@ def _inputs() -> Mapping[str, Any]:
 
 
 def _solvers() -> Mapping[str, Any]:
+    """Return the rows of the solvers for priced pairs by name."""
     from memplan.extensions.prices.rows import PRICE_BOUNDS, PRICES
 
     return {row.name: row for row in (PRICES, PRICE_BOUNDS)}

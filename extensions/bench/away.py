@@ -1,4 +1,4 @@
-"""Benchmark runs on a cluster: machines are checked for the needed packages, and each run is sent with its problem."""
+"""Benchmark runs on a cluster, whose machines first report missing packages and then get each run with its problem."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from memplan.solvers.portfolio import registry
 
 
 def required_packages(solvers: Sequence[str]) -> list[str]:
-    """Return the names of the solvers that each machine needs; `auto` adds all solvers installed on this machine."""
+    """Return the names of the solvers that each machine needs; `auto` means all solvers installed here."""
     here = [name for name, row in registry.BY_NAME.items() if row.is_installed] if "auto" in solvers else []
     return list(dict.fromkeys([*solvers, *here]))
 
 
 def missing_packages(solvers: Sequence[str]) -> str:
-    """Return a sentence that names the first solver missing on this machine and its packages; "" if none is missing."""
+    """Return a sentence that names the first solver missing on this machine, with its packages; "" if all are there."""
     for name in solvers:
         row, peer = registry.BY_NAME.get(name), peers.find(name)
         if (row is not None and not row.is_installed) or (row is None and peer is not None and not peer.is_installed):
@@ -39,7 +39,7 @@ def begin(executor: ClusterExecutor, task: BenchTask) -> Future[Result]:
 
 
 def row_of(executor: ClusterExecutor, task: BenchTask, future: Future[Result]) -> Result:
-    """Return the result row of a finished run. If too many machines were lost during it, the outcome is `failed`."""
+    """Return the result row of a finished run; its outcome is `failed` if every attempt lost its machine."""
     begun = executor.count_starts(future)
     try:
         return future.result().model_copy(update={"begun": begun})

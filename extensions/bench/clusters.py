@@ -48,7 +48,7 @@ class ClusterExecutor(Executor):
         raise NotImplementedError
 
     def max_submitted(self) -> int:
-        """Return the number of tasks to keep submitted: twice the processors, so that no machine is idle."""
+        """Return the number of tasks to keep submitted: twice the number of processors, so that no machine is idle."""
         return 2 * max(1, self.places)
 
     def count_starts(self, future: Future[Any]) -> int:
@@ -63,11 +63,11 @@ class ClusterExecutor(Executor):
         return future
 
     def _start_task(self, future: Future[T], name: str, work: Callable[[], T]) -> None:
-        """Start a task on the cluster; its result goes to `future`, and `name` counts its starts."""
+        """Start a task on the cluster; `future` gets its result, and its starts are counted under `name`."""
         raise NotImplementedError
 
     def _settle(self, future: Future[T], there: Future[T]) -> None:
-        """Copy the result or the error of a remote future into a local one."""
+        """Copy the result, the error or the cancellation of a remote future to a local future."""
         with suppress(InvalidStateError):  # A local future that was cancelled meanwhile rejects results, so ignore it.
             if there.cancelled():
                 future.cancel()
@@ -81,7 +81,7 @@ class ClusterExecutor(Executor):
         raise NotImplementedError
 
     def check(self, lacking: Callable[[], str]) -> None:
-        """Raise OptionError if the cluster has no machine, or if `lacking`, run on a machine, returns a complaint."""
+        """Raise OptionError if the cluster has no machine, or if `lacking` returns a complaint on a machine."""
         there = self.run_on_each(partial(_missing_text, __version__, lacking))
         if not there:
             raise OptionError("on: the cluster must have at least one machine, got none")
@@ -97,7 +97,7 @@ class ClusterExecutor(Executor):
 
 
 def _missing_text(version: str, further: Callable[[], str]) -> str:
-    """Return a sentence if this machine's version of memplan is not `version`, else the result of `further`."""
+    """Return a complaint if this machine's version of memplan is not `version`, else the result of `further`."""
     return further() if version == __version__ else f"has memplan {__version__}, and this one is {version}"
 
 
@@ -115,13 +115,15 @@ def executor_on(address: str) -> Iterator[ClusterExecutor]:
     try:
         socket.create_connection((host.strip("[]"), int(port)), _PATIENCE_S).close()
     except OSError as error:
-        raise OptionError(f"on: nothing answers at {excerpt(address)}: {error.strerror or error}") from None
+        raise OptionError(
+            f"on: must be the address of a cluster, got no answer at {excerpt(address)}: {error.strerror or error}"
+        ) from None
     with (_dask_executor if scheme == "dask" else _ray_executor)(address, where) as executor:
         yield executor
 
 
 def is_unwanted() -> Callable[[], bool]:
-    """Return a function with which a task on a cluster asks whether it was cancelled.
+    """Return a function with which a task on a cluster finds out whether it was cancelled.
 
     Ray ends the process of a cancelled task; a Dask task must check this itself.
     """
@@ -148,13 +150,18 @@ def _dask_executor(address: str, where: str) -> Iterator[ClusterExecutor]:
         client = run_in_thread(connect, left_s=lambda: until - time.monotonic())
     except (OSError, ValueError) as error:
         why = str(error) or "it says nothing"
-        raise OptionError(f"on: no scheduler of Dask answers at {excerpt(address)}: {why}") from None
+        raise OptionError(
+            f"on: must be the address of a Dask scheduler, got no answer at {excerpt(address)}: {why}"
+        ) from None
     with client:
-        yield _OfDask(client)
+        yield _DaskExecutor(client)
 
 
-class _OfDask(ClusterExecutor):
+class _DaskExecutor(ClusterExecutor):
+    """An executor on a Dask cluster."""
+
     def __init__(self, client: Any) -> None:
+        """Subscribe to the events with which Dask's workers announce the starts of tasks."""
         super().__init__()
         self._client, self._executor = client, client.get_executor(pure=False)
         client.subscribe_topic(self._topic, lambda event: self._begun.update([event[1]]))
@@ -168,9 +175,11 @@ class _OfDask(ClusterExecutor):
         return there
 
     def _start_task(self, future: Future[T], name: str, work: Callable[[], T]) -> None:
+        """Start a task on Dask; `future` gets the result, or MachineLostError if Dask gave the task up."""
         from distributed import KilledWorker
 
         def settle(there: Future[T]) -> None:
+            """Copy the outcome of the task to `future`, unless the task was given up because machines were lost."""
             if not there.cancelled() and isinstance(error := there.exception(), KilledWorker):
                 self._begun[name] = error.allowed_failures + 1
                 there = _failed_future(self._begun[name])
@@ -199,14 +208,19 @@ def _ray_executor(address: str, where: str) -> Iterator[ClusterExecutor]:
         with warnings.catch_warnings(action="ignore"):  # Ray's error also states the reason, so ignore its warnings.
             connect(where, connection_retries=1, ray_init_kwargs={"log_to_driver": False})
     except (ConnectionError, RuntimeError) as error:
-        raise OptionError(f"on: no Ray answers at {excerpt(address)}: {str(error).strip().splitlines()[-1]}") from None
+        said = str(error).strip().splitlines()[-1]
+        raise OptionError(
+            f"on: must be the address of a Ray cluster, got no answer at {excerpt(address)}: {said}"
+        ) from None
     try:
-        yield _OfRay(ray)
+        yield _RayExecutor(ray)
     finally:
         disconnect()
 
 
-class _OfRay(ClusterExecutor):
+class _RayExecutor(ClusterExecutor):
+    """An executor on a Ray cluster."""
+
     def __init__(self, ray: Any) -> None:
         super().__init__()
         self._ray_executor = ray
@@ -216,6 +230,7 @@ class _OfRay(ClusterExecutor):
         return int(self._ray_executor.cluster_resources().get("CPU", 0))
 
     def run_on_each(self, work: Callable[[], T]) -> dict[str, T | BaseException]:
+        """Run `work` on each live node with processors, and return the results or errors by machine address."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         there: dict[str, T | BaseException] = {}
@@ -232,12 +247,14 @@ class _OfRay(ClusterExecutor):
         return there
 
     def _start_task(self, future: Future[T], name: str, work: Callable[[], T]) -> None:
+        """Start a task on Ray, and start it again if its machine is lost, up to ATTEMPTS times."""
         from ray.exceptions import RayTaskError
 
         self._begun[name] += 1
         asked = self._ray_executor.remote(num_cpus=1, max_retries=0)(_run_work).remote(work)
 
         def settle(there: Future[T]) -> None:
+            """Copy the outcome of the task to `future`, or start the task again if its machine was lost."""
             is_lost = not there.cancelled() and isinstance(there.exception(), self._ray_executor.exceptions.RayError)
             if future.cancelled() or not is_lost or isinstance(there.exception(), RayTaskError):
                 self._settle(future, there)
@@ -256,5 +273,5 @@ def _run_work(work: Callable[[], T]) -> T:
 
 def _failed_future(times: int) -> Future[Any]:
     lost: Future[Any] = Future()
-    lost.set_exception(MachineLostError(f"its machine ended in the middle, {times} times"))
+    lost.set_exception(MachineLostError(f"the machine was lost in each of {times} attempts"))
     return lost

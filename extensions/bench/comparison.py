@@ -25,7 +25,7 @@ SHORTEST_S = 0.002
 
 @dataclass(frozen=True)
 class Comparison:
-    """The changes between two result files, one sentence each; `compared` counts shared (instance, solver, limit)."""
+    """The changes between two result files, as sentences; `compared` counts runs that are in both files."""
 
     compared: int
     regressions: tuple[str, ...]
@@ -59,7 +59,7 @@ Change = tuple[str, bool] | None
 
 
 def _change_in_plans(key: tuple[str, str, float], before: Cell, after: Cell) -> Change:
-    """Return a solver's most important change on an instance: in its plans, else its proofs, else its peak."""
+    """Return a solver's change on an instance: of its share of plans, else of proofs, else of its peak; or None."""
     shares = [
         ("plans", len(before.plans) / len(before.runs), len(after.plans) / len(after.runs)),
         ("proofs", _proved_share(before), _proved_share(after)),
@@ -76,7 +76,7 @@ def _change_in_plans(key: tuple[str, str, float], before: Cell, after: Cell) -> 
 
 
 def _change_in_time(solver: str, pairs: list[tuple[Cell, Cell]], drift: float | None) -> Change:
-    """Return the change in a solver's CPU time over the instances planned in both files; None if it is tolerable."""
+    """Return the change in a solver's CPU time, divided by `drift`, on instances planned in both files; or None."""
     factor = geometric_mean(_time_factor(*pair) for pair in pairs)
     if factor is None:
         return None
@@ -99,7 +99,7 @@ def _proved_share(cell: Cell) -> float:
 
 
 def _cells_by_key(results: Iterable[Result]) -> dict[tuple[str, str, float], Cell]:
-    """Group the latest results, except skipped ones, into cells keyed by (instance, solver, time limit)."""
+    """Return the latest results, without skipped ones, grouped into cells by (instance, solver, time limit)."""
     grouped: dict[tuple[str, str, float], list[Result]] = defaultdict(list)
     for row in latest_rows(results):
         if row.outcome != "skipped":

@@ -26,7 +26,7 @@ PREPARATION_LIMIT_S = 300.0
 
 
 def measure(job: BenchTask, is_cancelled: Callable[[], bool] = lambda: False) -> Result:
-    """Run a benchmark job in a separate process, and return its result row, even if the process fails.
+    """Run a benchmark job in a separate process, and return its result row, also if the process fails.
 
     Once `is_cancelled` returns True, the process is killed, and the row is not a valid measurement.
     """
@@ -57,7 +57,7 @@ def measure(job: BenchTask, is_cancelled: Callable[[], bool] = lambda: False) ->
 
 @dataclass(eq=False)
 class _Clock:
-    """The time at which a run's process is killed. Each phase of the run (prepare, solve, check) sets a new time."""
+    """The time at which a run's process is killed; each phase of the run (prepare, solve, check) sets a new time."""
 
     is_cancelled: Callable[[], bool]
     end: float = math.inf
@@ -72,7 +72,7 @@ class _Clock:
 
 
 def _run_job(child: ChildProcess, job: BenchTask, clock: _Clock) -> dict[str, Any]:
-    """Send a job to its process, start it once the process is ready, and return its messages' fields and its times."""
+    """Run a job in its process: send it, and start it once the process is ready; return the fields of all messages."""
     clock.set(PREPARATION_LIMIT_S)
     child.give(job)
     facts = _next_message(child)
@@ -88,7 +88,7 @@ def _run_job(child: ChildProcess, job: BenchTask, clock: _Clock) -> dict[str, An
 
 
 def _time_run(child: ChildProcess) -> dict[str, Any]:
-    """Start a run that is ready; return its wall time, its progress curve, and the fields of its last message."""
+    """Start a run that is ready; return its wall time in seconds, its progress curve, and its last message's fields."""
     curve: list[Moment] = []
     begin = time.monotonic()
     child.start()
@@ -108,7 +108,7 @@ def _next_message(child: ChildProcess) -> dict[str, Any]:
 
 
 def _failure_facts(status: int, complaints: IO[bytes]) -> dict[str, Any]:
-    """Return the result fields of a process that ended early; the message has its exit status and last error line."""
+    """Return the result fields of a process that ended early: its exit status, and its last line of errors."""
     complaints.seek(0)
     text = complaints.read().decode(errors="replace").strip()
     how = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"

@@ -21,13 +21,14 @@ def load() -> None:
 
 
 def _memplan_order_facts(graph: OperationGraph, time_limit_s: float) -> dict[str, Any]:
+    """Return the fields of a Result for memplan's order of operations, found within the time limit."""
     result = order_operations(graph, time_limit_s=time_limit_s)
     facts = judge_order(result.ordered or graph, result.order)
     return {**facts, "lower_bound": result.lower_bound, "status": result.status}
 
 
 def judge_order(graph: OperationGraph, order: Sequence[int]) -> dict[str, Any]:
-    """Return the fields of a Result for an order: its live peak in bytes, or the error if the order is invalid."""
+    """Return the fields of a Result for an order: its live peak in bytes or, for an invalid order, the error."""
     facts: dict[str, Any] = {"buffers": len(graph.ops), "lower_bound": 0}
     try:
         return {"outcome": "plan", "peak": peak_of(graph, order), "status": "feasible", **facts}

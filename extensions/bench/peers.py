@@ -30,7 +30,7 @@ _THREADS = 6
 
 @dataclass(frozen=True)
 class Peer:
-    """A planner of another project: its function at `where` (`module:function`), and its PyPI package, if known."""
+    """A planner of another project: its function `where` (as `module:function`), and its PyPI package, if known."""
 
     name: str
     where: str
@@ -59,7 +59,7 @@ PEERS = {
 
 
 def find(name: str) -> Peer | None:
-    """Return the peer with this name. A name `module:function` makes that function a peer; other names return None."""
+    """Return the peer with this name, or None; a name `module:function` means that function."""
     if not is_own_planner(name):
         return PEERS.get(name)
     return Peer(name, name, package=name.partition(":")[0].partition(".")[0])
@@ -80,7 +80,7 @@ def omnimalloc_default(problem: Problem, time_limit_s: float) -> I64:
 
 
 def _allocate(problem: Problem, allocator: Any) -> I64:
-    """Return an omnimalloc allocator's offsets; sizes are first rounded up to the granule, and times start at 0."""
+    """Return the offsets, in bytes, that an omnimalloc allocator finds for sizes rounded up to the granule."""
     from omnimalloc import Allocation, allocate
 
     table, step = problem.buffers, granule(problem)
@@ -94,7 +94,7 @@ def _allocate(problem: Problem, allocator: Any) -> I64:
 
 
 def granule(problem: Problem) -> int:
-    """Return the granule: the number of bytes to whose multiples sizes are rounded for planners without alignment.
+    """Return the granule: sizes are rounded up to its multiples for planners that ignore alignment.
 
     It is the least common multiple of all alignments. Raises OptionError if the problem has features beyond alignment.
     """

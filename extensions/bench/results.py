@@ -22,7 +22,7 @@ Key = tuple[str, str, int, float]
 
 
 class Moment(WireValue):
-    """A point of a run's progress curve: the best peak and the best lower bound after some seconds."""
+    """A point of a run's progress curve: the best peak and lower bound, in bytes, after some seconds."""
 
     wall_time_s: float
     peak: int | None = None
@@ -33,8 +33,8 @@ class Result(WireValue):
     """One run of a solver on a problem. Sizes are in bytes; `lower_bound` is proved, and `known_peak` can be reached.
 
     For a problem of the library, `peak` is the value that its kind counts, and `fingerprint` identifies the problem.
-    With the objective `cost`, `counts` is "cost": `peak` is the cost of the plan, `lower_bound` that of the cost, and
-    there is no `curve`.
+    With the objective `cost`, `counts` is "cost": `peak` is the cost of the plan, `lower_bound` a lower bound on the
+    cost, and there is no `curve`.
 
     `found_by` and `proved_by` name the solvers that found and proved the plan; older files call `found_by` `solved_by`.
     Times are those of solving alone, except `process_cpu_s`: the CPU time of the process and its children since their

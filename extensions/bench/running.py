@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 
 def require_time_limit(time_limit_s: float, name: str = "time_limit_s") -> None:
-    """Raise OptionError, which calls the limit `name`, unless a run may have this time limit in seconds."""
+    """Raise OptionError unless a run may have this time limit in seconds; the message calls the limit `name`."""
     if not 0 < time_limit_s <= MAX_TIME_LIMIT_S:
         rule = f"must be above 0 and at most {MAX_TIME_LIMIT_S:.0f} seconds, got {excerpt(time_limit_s)}"
         raise OptionError(f"{name}: {rule}", way=f"the default is {DEFAULT_TIME_LIMIT_S:g}")
@@ -57,7 +57,7 @@ def jobs(
 
 
 def remaining_tasks(wanted: Iterable[BenchTask], done: Iterable[Result]) -> list[BenchTask]:
-    """Return the jobs that have no result row in `done`; a row with outcome `skipped` does not count."""
+    """Return the jobs without a result row in `done`; a row with the outcome `skipped` is ignored."""
     keys = {result.key for result in done if result.outcome != "skipped"}
     return [job for job in wanted if job.key not in keys]
 
@@ -65,7 +65,7 @@ def remaining_tasks(wanted: Iterable[BenchTask], done: Iterable[Result]) -> list
 def run(
     wanted: Iterable[T], begin: Callable[[T], Future[R]], at_once: Callable[[], int]
 ) -> Generator[tuple[T, Future[R]], None, None]:
-    """Run all jobs, at most `at_once()` at a time, and yield each job with its future as soon as the job ends.
+    """Run all jobs, at most `at_once()` at the same time, and yield each job with its future as soon as it ends.
 
     If the caller stops early, jobs that have not started are cancelled.
     """

@@ -1,4 +1,4 @@
-"""A command on many files, run on a cluster: each machine gets shares of several files and sends the results back."""
+"""One command on many files, run on a cluster whose machines get shares of several files and return the results."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) ->
 
 
 def _write_result(line: CommandLine, done: LineResult, keep: Keep | None) -> LineOutcome:
-    """Print the messages and write the output files of a command line that ran on another machine."""
+    """Print a command line's messages from another machine, write its output files, and return its outcome."""
     if done.said:
         print_message(done.said.rstrip("\n"))
     for path, data in done.files.items():
@@ -66,12 +66,15 @@ def _write_result(line: CommandLine, done: LineResult, keep: Keep | None) -> Lin
 
 
 def _share_of(lines: Sequence[CommandLine], wants_answers: bool) -> Share:
-    """Return the share of these command lines, with their input files and this process's thread limit."""
+    """Return the share that consists of these command lines, with their input files and this process's thread limit."""
     return Share(lines[0].question.name, [*map(_line_with_files, lines)], os.environ.get(SETTING), wants_answers)
 
 
 def _line_with_files(line: CommandLine) -> SentLine:
-    """Return a command line with its input files' contents. An unreadable file is omitted; the cluster reports it."""
+    """Return a command line with the contents of its input files.
+
+    An unreadable file is omitted, so that the machine that runs the line reports it.
+    """
     files = dict[str, bytes]()
     for path in (line.given.get(each.name) for each in line.question.inputs if each.from_file is not None):
         if path == STANDARD:

@@ -1,4 +1,4 @@
-"""Shares: parts of many command lines, each of which runs in a separate process on a machine of a cluster.
+"""Shares of the work of a command: several command lines each, run in separate processes on machines of a cluster.
 
 A share contains its input files, and its output files are sent back, so the machine needs only memplan.
 """
@@ -68,7 +68,7 @@ def run_share(share: Share) -> Sequence[LineResult]:
 
 
 class _IdleProcesses:
-    """Idle child processes, kept some seconds for later shares, because a start takes as long as 300 small plans."""
+    """Child processes kept for some seconds for later shares, because starting one takes as long as 300 small plans."""
 
     _waiting: ClassVar[list[tuple[str | None, ChildProcess]]] = []
     _lock = threading.Lock()
@@ -76,7 +76,7 @@ class _IdleProcesses:
     @classmethod
     @contextmanager
     def child(cls, threads: str | None) -> Iterator[ChildProcess]:
-        """Yield a child process with a thread limit. After the block, it is kept, or ended if the block raised."""
+        """Yield a child process with a thread limit; afterwards, keep it idle, or end it if the `with` block raised."""
         with cls._lock:
             k = next((k for k, (has, _) in enumerate(cls._waiting) if has == threads), None)
             child = None if k is None else cls._waiting.pop(k)[1]
@@ -97,7 +97,7 @@ class _IdleProcesses:
 
     @classmethod
     def _end_if_idle(cls, child: ChildProcess) -> None:
-        """End a child process unless a share uses it."""
+        """End a child process unless a later share uses it."""
         with cls._lock:
             left = [each for each in cls._waiting if each[1] is not child]
             is_idle, cls._waiting[:] = len(left) < len(cls._waiting), left
@@ -114,7 +114,7 @@ def main() -> None:
 
 
 def _run_lines(share: Share) -> Iterator[Sequence[Any]]:
-    """Run the command lines of a share, and yield the fields of one `LineResult` for each line."""
+    """Run the command lines of a share, and yield for each of them the fields of a `LineResult`."""
     command = make_command(share.command)
     assert isinstance(command, QuestionCommand), "lines of a cluster are questions"
     for sent in share.sent_lines:

@@ -64,6 +64,7 @@ def _run_on_cluster(stack: ExitStack, waiting: Sequence[BenchTask], on: str) -> 
 
 
 def _result_text(result: Result) -> str:
+    """Return one line of text on a result: solver, instance, seed, outcome, peak and seconds."""
     what = result.status if result.outcome == "plan" else result.outcome
     peak = "" if result.peak is None else f", {result.counts or 'peak'} {result.peak}"
     time = "" if result.wall_time_s is None else f", {result.wall_time_s:.3f} s"
@@ -71,7 +72,7 @@ def _result_text(result: Result) -> str:
 
 
 def report(results: Sequence[Result]) -> bool:
-    """Print the report. Return True if all plans are valid and none contradicts a claimed bound or infeasibility."""
+    """Print the report; return True if all plans are valid and none contradicts a claimed bound or infeasibility."""
     summary = Summary(results)
     print_message(text_report(summary).rstrip("\n"))
     return not summary.false_claims() and all(row.outcome != "invalid" for row in summary.rows)

@@ -19,7 +19,7 @@ LISTING = "index.json"
 
 @dataclass(frozen=True, eq=False)
 class SuiteProblem:
-    """A problem, and the peak in bytes of a known plan for it, or None."""
+    """A problem, and the peak of a known plan for it in bytes, or None if no plan is known."""
 
     problem: Problem
     known_peak: int | None = None
@@ -34,7 +34,7 @@ class _ListedFile(BaseModel):
 
 
 def instances(suite: str) -> list[str]:
-    """Return the paths of a suite's problem files, sorted. Raises OptionError for anything but a file or a folder."""
+    """Return a suite's problem files, sorted, or the suite itself if it is a file. Raises OptionError for others."""
     path = Path(suite)
     if path.is_file():
         return [suite]
@@ -60,7 +60,7 @@ def pose(name: str) -> SuiteProblem:
 
 
 def files_of(name: str) -> dict[str, bytes]:
-    """Return the contents by name of a problem file and of a listing with its entry, to send to another machine.
+    """Return the files that another machine needs for a problem: its file and a listing with its entry, by name.
 
     Raises FormatError if the file cannot be read.
     """

@@ -16,7 +16,7 @@ SHORTEST_S = 1e-4
 
 
 def outcome_word(run: Result) -> str:
-    """Return the outcome of a run as one word or, for a run that asked for several plans, their number and status."""
+    """Return the outcome of a run as one word or, for a search for several plans, as their number and status."""
     word = run.status or "plan" if run.outcome == "plan" else run.outcome
     if not run.costs:
         return word
@@ -32,7 +32,7 @@ def penalised_s(run: Result, *, is_solved: bool) -> float:
 
 
 def is_own(run: Result) -> bool:
-    """Return True if the requested solver itself found the run's plan, and did not just keep the greedy plan."""
+    """Return True if the requested solver itself found the run's plan, instead of keeping the greedy plan."""
     if run.outcome != "plan" or run.solver == "auto" or "=" in run.solver or run.found_by is None:
         return run.outcome == "plan"
     return run.found_by.partition(":")[0] == run.solver.partition(":")[0]
@@ -126,9 +126,10 @@ class SolverLine:
 
 
 class Summary:
-    """Result rows grouped by instance and solver. Skipped runs are in `skipped` and nowhere else."""
+    """Result rows grouped by instance and solver; skipped runs are listed separately in `skipped`."""
 
     def __init__(self, results: Iterable[Result]) -> None:
+        """Group the latest row of each run; several time limits make separate solvers."""
         rows = latest_rows(results)
         limits = {row.time_limit_s for row in rows}
         self.skipped = [row for row in rows if row.outcome == "skipped"]
@@ -143,13 +144,13 @@ class Summary:
         self.cells = {key: Cell(*key, self.bound(key[0]), tuple(runs)) for key, runs in grouped.items()}
 
     def bound(self, instance: str) -> float | None:
-        """Return the best proved lower bound of an instance, in bytes, or None. A bound above a plan is ignored."""
+        """Return an instance's best proved lower bound in bytes, or None; bounds above a plan's peak are ignored."""
         peaks = [row.peak for row in self.of_instance[instance] if row.outcome == "plan" and row.peak is not None]
         bounds = [row.lower_bound for row in self.of_instance[instance] if row.lower_bound is not None]
         return max((bound for bound in bounds if bound <= min(peaks, default=bound)), default=None)
 
     def false_claims(self) -> list[Result]:
-        """Return the runs that a valid plan contradicts: they claim a higher lower bound, or that no plan exists."""
+        """Return the runs whose claims a valid plan refutes: a lower bound above its peak, or that no plan exists."""
         wrong = []
         for rows in self.of_instance.values():
             best = min((row.peak for row in rows if row.outcome == "plan" and row.peak is not None), default=None)
@@ -186,7 +187,10 @@ class Summary:
         return [cell for (name, _), cell in self.cells.items() if name == instance]
 
     def lines(self) -> list[SolverLine]:
-        """Return the totals of each solver, by ascending PAR2 (mean time; unsolved runs count twice their limit)."""
+        """Return the totals of each solver, in ascending order of PAR2.
+
+        PAR2 is the mean time, in which an unsolved run counts twice its time limit.
+        """
         rows, shared = [], set(self.shared_instances())
         for solver in self.solvers:
             cells = [cell for (_, name), cell in self.cells.items() if name == solver]
@@ -208,7 +212,7 @@ class Summary:
 
 
 def _proved_peaks(cell: Cell) -> list[float]:
-    """Return the peaks, in bytes, that known plans of a cell's instance reach."""
+    """Return the peaks, in bytes, of known plans for a cell's instance."""
     return [run.known_peak for run in cell.runs if run.known_peak is not None]
 
 
@@ -259,7 +263,7 @@ def remarks(summary: Summary) -> list[str]:
 
 
 def _run_table(summary: Summary) -> str:
-    """Return the table of runs. Each instance has its own heading line, so that long names do not widen a column."""
+    """Return the table of runs, in which each instance has a heading line, so that long names do not widen a column."""
     cells = [cell for instance in summary.of_instance for cell in summary.cells_of(instance)]
     header, *lines = text_table(_RUNS, map(_run_row, cells)).split("\n")
     parts = [f"{_INDENT}{header}"]

@@ -157,13 +157,14 @@ def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, 
 
 
 def _plan_of(answer: Plan | ObjectsAnswer) -> Plan:
+    """Return the plan. Raises OptionError for several plans of a problem of shared objects."""
     if not isinstance(answer, Plan):
         raise OptionError("solvers: must not be plans=K@D for problems of shared objects")
     return answer
 
 
 def _plan_of_answer(problem: Problem, answer: object) -> Plan:
-    """Return a planner's result, which may be an array of offsets or another supported form, as a Plan."""
+    """Return a planner's answer, which may be a Plan, an array of offsets or another supported form, as a Plan."""
     names = tuple(pool.name for pool in problem.pools)
     if isinstance(answer, np.ndarray) and answer.dtype == np.int64 and answer.shape == (len(problem.buffers),):
         return Plan(placements=PlacementTable(problem.buffers.ids, names, column(np.zeros(len(answer))), answer))
@@ -208,7 +209,7 @@ def peak_rss_bytes() -> int:
 
 
 def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
-    """Verify a plan, recompute its peak, check its claims, and return the corresponding fields of a Result."""
+    """Return the fields of a Result for a plan, after verifying it, recomputing its peak and checking its claims."""
     instance = compile_problem(problem)
     bound = lower_bound(instance).total * instance.unit
     # The plan's bound does not bound the sum of several pools, so use it for a single pool only.
@@ -232,9 +233,17 @@ def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
         return {"outcome": "invalid", "message": f"{len(violations)} violations: {violations[0].message}", **facts}
     peak = _total_peak(problem, plan)
     if plan.peak not in (None, peak):
-        return {"outcome": "invalid", "message": f"the plan says peak {plan.peak}, it is {peak}", **facts}
+        return {
+            "outcome": "invalid",
+            "message": f"the plan states the peak {plan.peak}, but its peak is {peak}",
+            **facts,
+        }
     if peak < bound:
-        return {"outcome": "invalid", "message": f"the plan says bound {bound}, its peak is {peak}", **facts}
+        return {
+            "outcome": "invalid",
+            "message": f"the plan states the lower bound {bound}, but its peak is {peak}",
+            **facts,
+        }
     # The verifier has recomputed the cost, so the reported cost is right.
     if problem.objective == "cost" and plan.cost is not None:
         facts |= {"counts": "cost", "lower_bound": plan.cost_lower_bound or 0.0, "curve": ()}

@@ -1,4 +1,4 @@
-"""Check, without memplan, the proof that a plan is good at all symbol values: all_values.py ANSWER [PROBLEM].
+"""Check, without memplan, the proof that a plan is nearly optimal at all symbol values: all_values.py ANSWER [PROBLEM].
 
 Exit status: 0 proved, 2 wrong input, 3 refused, 4 undecided within the limit of boxes (ranges of symbol values).
 """
@@ -20,9 +20,10 @@ prove, same = boxes.prove, boxes.has_equal_maximum
 
 
 class Plan:
-    """The buffers and programs (packing orders) of an answer; sizes are forms (polynomials over symbols)."""
+    """The buffers of an answer, and its programs (orders in which buffers are packed); sizes are forms over symbols."""
 
     def __init__(self, answer, is_over):
+        """Read an answer. Raises Refused if a size is not a multiple of the alignment or may be negative."""
         self.symbols = Symbols(answer["symbols"], is_over)
         self.sizes = [self.symbols.read(text) for text in answer["sizes"]]
         self.lives, self.alignment = [tuple(life) for life in answer["lifetimes"]], answer["alignment"]
@@ -48,18 +49,18 @@ class Plan:
         self.loads = self.symbols.maximal_forms([*self.sums, *ends])
 
     def root(self, buffer):
-        """Return the buffer that contains a given view. For a buffer that is not a view, return the buffer itself."""
+        """Return the buffer that contains the given view, or the buffer itself if it is not a view."""
         return self.views.get(buffer, (buffer,))[0]
 
     def total(self, buffers):
-        """Return the sum of the sizes of the given buffers, as a form."""
+        """Return the sum of the sizes of the given buffers as a form (polynomial over symbols)."""
         total = {}
         for buffer in buffers:
             total = add(total, self.size[buffer])
         return total
 
     def peak(self, i, program):
-        """Return the peak of program i as a list of forms, of which the largest counts.
+        """Return the peak of program i as a list of forms (polynomials over symbols); the largest of them is the peak.
 
         Raises Refused if the program's order gives other offsets or another peak than the answer states.
         """
@@ -101,7 +102,7 @@ class Plan:
         return peaks
 
     def _ends(self, values, terms):
-        """Return the ends of buffers as forms: for each term (value, size), the forms of the value plus the size."""
+        """Return the ends of buffers as forms: for each term (value, size), the forms of the value, plus the size."""
         if any(min(pair) < 0 for pair in terms):
             raise ValueError("values: indexes must be at least 0")
         rows = [add(each, self.sizes[size]) for value, size in terms for each in values[value]]
@@ -130,7 +131,7 @@ def compare(plan, answer, problem):
 
 
 def _compare_rules(plan, rows, conflicts):
-    """Raise Refused if the conflicts, aliases or other rules of a plan differ from those of the problem's rows."""
+    """Raise Refused if the conflicts and views of a plan differ from those in the problem's rows."""
     index, read = {row["id"]: i for i, row in enumerate(rows)}, plan.symbols.read
     for i, row in enumerate(rows):
         at, far = i, {}
@@ -150,7 +151,7 @@ def _compare_rules(plan, rows, conflicts):
 
 
 def check(answer, problem=None, is_over=lambda: False):
-    """Return the sentence that is proved. Raises Refused for a wrong proof, and usually ValueError for wrong input.
+    """Return the sentence that the answer proves. Raises Refused for a wrong proof, usually ValueError for wrong input.
 
     Raises Undecided if too many boxes are needed, or as soon as `is_over` returns True because the time is over.
     """

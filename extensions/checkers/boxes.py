@@ -1,4 +1,4 @@
-"""Exact proofs of inequalities between forms (polynomials over symbols); boxes of symbol values are split if needed."""
+"""Exact proofs of inequalities between forms (polynomials over symbols), which split boxes of symbol values."""
 
 import math, sys
 from fractions import Fraction
@@ -18,7 +18,7 @@ MOST_BOXES, LEAF, PER_BOX = 20_000, 1024, 100
 
 
 def has_equal_maximum(symbols, some, others):
-    """Return True if it is proved that both lists have the same maximum at all symbol values."""
+    """Return True if two lists of forms are proved to have the same maximum at all symbol values."""
     if {*map(form_key, some)} == {*map(form_key, others)}:
         return True
     try:
@@ -30,7 +30,7 @@ def has_equal_maximum(symbols, some, others):
 
 
 def prove(symbols, peaks, loads, over):
-    """Prove that, at all symbol values, some peak is at most (1 + over) * the largest load.
+    """Prove that, at all symbol values, at least one peak is at most (1 + over) times the largest load.
 
     Raises Refused with a counterexample, or Undecided if too many boxes are needed.
     """
@@ -57,7 +57,7 @@ def prove(symbols, peaks, loads, over):
     free = symbols.free_symbols([form for forms in (*peaks, loads) for form in forms])
 
     def undecided_forms(box, left):
-        """Return, for each peak, its forms that are not yet proved to be small enough in the box."""
+        """Return, for each peak in `left`, its forms that are not yet proved to be within the ratio in the box."""
         return [[form for form in forms if not any(is_within(form, load, box) for load in loads)] for forms in left]
 
     whole = {name: symbols.box[name] for name in sorted(free)}
@@ -81,7 +81,7 @@ def prove(symbols, peaks, loads, over):
 
 
 def _halves(box, name):
-    """Return two boxes that split a box near the geometric mean of a symbol's range."""
+    """Return two boxes that split the range of symbol `name` near the geometric mean of its ends."""
     low, high = box[name]
     middle = min(high - 1, max(low, math.isqrt(max(1, low) * high)))
     return [{**box, name: ends} for ends in ((low, middle), (middle + 1, high))]

@@ -31,7 +31,7 @@ def parse_entry(word):
 
 
 class Claim:
-    """The claim that the buffers do not fit into given capacities, with the conflict sets and lemmas that prove it.
+    """The claim that the buffers do not fit into given capacities, with the conflict sets and lemmas to prove it.
 
     A lemma excludes states: it lists least offsets that some buffers cannot have at the same time.
     """
@@ -42,7 +42,7 @@ class Claim:
 
     @cache
     def least_offsets(self, i):
-        """Return the least legal offset of a buffer in each empty pool, as a tuple, or None for a buffer of size 0."""
+        """Return a buffer's least legal offset in each pool when empty, as a tuple, or None for a buffer of size 0."""
         p = self.problem
         return tuple(p.legal_offset(i, q, 0, end) for q, end in enumerate(self.ends)) if i in p.solid else None
 
@@ -63,7 +63,7 @@ class Claim:
         )
 
     def is_refuted(self, low, ref, changed):
-        """Return True if no plan exists in a state, given as the least offset of each buffer in each pool.
+        """Return True if no plan exists in the state `low`, which maps a buffer to its least offset in each pool.
 
         The reason is a buffer or a conflict set without room, or a lemma that excludes the state.
         """
@@ -81,7 +81,7 @@ class Claim:
             return True
         k, grain, rest, bits = map(number, (ref[1:] + ":1:0:1" * (":" not in ref)).split(":"))
         if grain < 1 or not 0 < bits < 1 << len(self.ends):
-            raise ValueError("a granule must be at least 1, and pools must exist", ref)
+            raise ValueError(f"a reference must have a granule of at least 1 and existing pools, got {ref}")
         (members, blocks), pools = self.sets[k], [q for q in range(len(self.ends)) if bits >> q & 1]
         inside = [i for i in members if low(i) and all(q in pools for q, at in enumerate(low(i)) if at < INF)]
         if len(pools) > 1:
@@ -99,14 +99,14 @@ class Claim:
         return False
 
     def add_lemma(self, kind, b, refs, low):
-        """Check a lemma about buffer b by its cases, and add it.
+        """Check a lemma, which excludes a state, by the cases of buffer b, and add the lemma.
 
         The cases are the positions of b among its neighbours (kind l), or the pools of b (kind s).
         """
         p, pools = self.problem, [q for q, at in enumerate(low[b]) if at < INF]
         only = lambda q, at: {**low, b: tuple(at if k == q else INF for k in range(len(self.ends)))}
         if kind == "s" and not all(self.is_refuted(only(q, low[b][q]).get, refs[q], [b]) for q in pools):
-            raise Refused("a lemma s must refute its buffer in each of its pools")
+            raise Refused("a lemma of kind s must refute its buffer in each of the pools that the buffer may use")
         if kind == "l":
             (q,), rests = pools, low.copy()
             del rests[b]
@@ -116,7 +116,7 @@ class Claim:
                 rests[j] = (*low[j][:q], above, *low[j][q + 1 :])
             on = p.legal_offset(b, q, max(low[b][q], min([low[j][q] + p.size[j] for j in near], default=INF)), end)
             if not self.is_refuted(rests.get, refs[0], near) or not self.is_refuted(only(q, on).get, refs[1], [b]):
-                raise Refused("a lemma l must refute both the rest state and the lifted state of its buffer")
+                raise Refused("a lemma of kind l must refute the rest state and the lifted state of its buffer")
         self.lemmas.append(low)
 
     def add_line(self, word, *rest):
@@ -133,10 +133,10 @@ class Claim:
             refs, words = rest[1 : (first := 3 if word == "l" else 1 + count)], rest[first:]
             low = dict(map(parse_entry, words))
             if len(low) < len(words) or not p.solid.issuperset(low) or {*map(len, low.values())} - {count}:
-                raise ValueError("the state of a lemma must be valid", *rest)
+                raise ValueError(f"a lemma must list each buffer once, with an offset per pool, got {' '.join(words)}")
             self.add_lemma(word, number(rest[0]), refs, low)
         else:
-            raise ValueError("a line must begin with set, worth, l or s, got", word, *rest)
+            raise ValueError(f"a line must begin with set, worth, l or s, got {' '.join([word, *rest])!r}")
 
     def close(self, ref):
         """Check the last line of a claim: it must refute the initial state, in which no buffer is placed yet."""
@@ -148,7 +148,7 @@ class Claim:
 def check(text, lines, given=None, interval=None):
     """Return the sentence that a certificate proves about a problem. Raises Refused for a wrong certificate.
 
-    If given, `given` lists (size, base address) of each pool, which replace those of the problem.
+    `given` lists (size, base address) of each pool; if present, these values replace the values in the problem.
     """
     head, sizes, ends, *lines = [line.split(" ") for line in lines]
     mine = [None if size == "-" else number(size) for size in sizes[1:]]
@@ -172,7 +172,7 @@ def check(text, lines, given=None, interval=None):
 
 
 def check_price(problem, lines, least):
-    """Check that the cliques prove a lower bound on the price of shared bytes, and return the proved sentence."""
+    """Return the proved sentence: a lower bound on the price of shared bytes. Raises Refused for a wrong proof."""
     (word, scale), *rows = lines
     if word != "scale" or number(scale) < 1 or rows[:1] != [["part"]]:
         raise ValueError("a price must have a scale of at least 1 and then a part")
@@ -183,7 +183,7 @@ def check_price(problem, lines, least):
         elif word == "clique":
             parts[-1].append([number(each) for each in rest])
         else:
-            raise ValueError("a line must begin with part or clique, got", word, *rest)
+            raise ValueError(f"a line must begin with part or clique, got {' '.join([word, *rest])!r}")
     if prices.proved_bound(problem, number(scale), parts) < number(least):
         raise Refused("the cliques must add up to at least the price")
     return f"no plan pays less than {least} for bytes that are shared"
@@ -204,7 +204,7 @@ def parse_pools(sizes):
 
 
 def check_command(words):
-    """Check the files that the command's arguments name, and return the proved sentence."""
+    """Check the certificate of a command line, and return the proved sentence."""
     interval = INTERVALS[words[0]] if words[0][:2] == "--" else None
     first, second, *sizes = words[interval is not None :]
     pools = parse_pools(sizes)

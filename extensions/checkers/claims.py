@@ -1,4 +1,4 @@
-"""The capacities that a certificate must prove too small, in their order, and the sentence that this proves."""
+"""Parser of claims: the capacities to prove too small, in order, and the sentence that follows from this proof."""
 # docs/certificates.md defines the kinds of claims that a certificate can make.
 
 import re
@@ -9,7 +9,7 @@ from functools import lru_cache
 def number(word, limit=2**63):
     """Return the number in a certificate's word. Raises ValueError for leading zeros and for `limit` or more."""
     if not re.fullmatch("0|[1-9][0-9]{0,38}", word) or int(word) >= limit:
-        raise ValueError("must be digits without leading zeros and below the limit", word)
+        raise ValueError(f"a number must be below {limit}, in digits without leading zeros, got {word!r}")
     return int(word)
 
 
@@ -22,7 +22,7 @@ def parse_claim(ends, kind, words):
     last = [None] * unsaid + [*map(number, last[unsaid:])] if last or kind in ("used", "balanced") else [None] * count
     is_known = kind in ("used", "cost", "speed", "balanced") and number(cost[-1] if cost else "1", 2**127) > 0
     if not is_known or len(last) != count or unsaid > {"used": 0, "balanced": count - 1}.get(kind, count):
-        raise ValueError("a claim must have a known kind and a number for each pool", kind, *words)
+        raise ValueError(f"a claim must have a known kind and a number for each pool, got {' '.join([kind, *words])!r}")
     claims, top = [], count - (kind == "balanced")
     if kind == "balanced":
         claims += [([*ends[:-1], last[-1] - 1], None)] * (last[-1] > 0) + [([*ends[:-1], last[-1]], least)]

@@ -6,7 +6,7 @@ from math import gcd
 
 
 def cost_by_buffer_and_pool(problem, kind, parts):
-    """Map each buffer to its costs by pool, as integer multiples of 1 / `parts`.
+    """Map each buffer to a list with its cost in each pool, as an integer multiple of 1 / `parts`.
 
     In a profile (`speed` or `balanced`), if all pools cost the same, pool number q counts as cost q.
     """
@@ -30,7 +30,7 @@ def free_bytes(blocks, end):
 
 
 def cost_test(claim, words):
-    """Return a test of states (least offsets of buffers): True if no plan in the state is cheaper than claimed.
+    """Return a function that tests a state (least offsets of buffers): True if every plan in it costs the claimed cost.
 
     `words` are a scale and triples (conflict set, pool, weight), where the weight is the set's multiplier per byte.
     """
@@ -49,7 +49,7 @@ def cost_test(claim, words):
     step = gcd(*(price[i][q] - price[i][may[i][0]] for i in price for q in may[i]))
 
     def is_too_dear(low):
-        """Return True if every plan from the state `low` costs at least the claimed cost."""
+        """Return True if every plan in the state `low` costs at least the claimed cost."""
         total = -capacity
         for i, charges in charged.items():
             homes = [q for q, at in enumerate(low(i) or claim.least_offsets(i)) if at < 2**80]

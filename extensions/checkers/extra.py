@@ -37,9 +37,10 @@ def numbers_of_bits(mask):
 
 
 class Runs:
-    """The states of executions of a graph in which operations may run again, and the transitions between states."""
+    """The executions of a graph, in which operations may run again, as states and transitions between states."""
 
     def __init__(self, text, limit):
+        """Read a graph. Raises ValueError for regions, alternatives, overwriting or operations without a cost."""
         graph = self.graph = orders.Graph(text)
         ops, self.limit = graph.ops, limit
         if any(op.get(word) for op in ops for word in ("regions", "may_overwrite", "alternatives", "after")):
@@ -65,7 +66,7 @@ class Runs:
         return sum(self.size[t] for t in numbers_of_bits(tensors))
 
     def missing_runs(self, done, memory):
-        """Return (tensors needed later, operations that must run again, their cost), or None if that is impossible."""
+        """Return (tensors needed later, operations to run again, their total cost), or None if one cannot run again."""
         made, wanted = self.given, self.kept
         for v in range(len(self.cost)):
             if done >> v & 1:
@@ -87,7 +88,7 @@ class Runs:
         return wanted, again, cost
 
     def useful_tensors(self, done, wanted, again, slack):
-        """Return the bit mask of the tensors that a continuation with an extra cost below `slack` may still read."""
+        """Return a bit mask of the tensors that may still be read if the remaining extra cost is below `slack`."""
         for v in reversed(range(len(self.cost))):
             runs = self.is_again[v] and self.makes[v] & wanted and (again >> v & 1 or self.cost[v] < slack)
             if not done >> v & 1 or runs:
@@ -99,7 +100,7 @@ class Runs:
         rows = sorted(numbers_of_bits(tensors), key=lambda t: -self.size[t])
 
         def choose(k, over, least):
-            """Yield the minimal sets, as bit masks, of at least `over` bytes from the tensors at position `k` on."""
+            """Yield, as bit masks, the minimal sets of tensors from position `k` on that have at least `over` bytes."""
             if over <= 0:
                 if least > -over:
                     yield 0
@@ -112,7 +113,7 @@ class Runs:
         yield from choose(0, over, self.bytes_of(tensors) + 1)
 
     def next_states(self, done, memory):
-        """Yield (operations done, tensors in memory, cost of the step) for each next state; a first run costs 0."""
+        """Yield (operations done, tensors in memory, cost of the step) for each next state; first runs cost nothing."""
         for v in range(len(self.cost)):
             is_again = done >> v & 1
             if self.needs[v] & ~memory or (self.before[v] & ~done if not is_again else not self.is_again[v]):
@@ -127,9 +128,9 @@ class Runs:
 
 
 def excess_and_removable(runs, v):
-    """Return the bytes above the limit when operation v first runs, and a list of rows (bytes, cost).
+    """Return the bytes above the limit when operation v first runs, and the choices (bytes, cost) of freeing some.
 
-    Each row is for an operation whose tensors may be freed before v if the operation runs again later.
+    A choice is to free the tensors of one operation before v and to run that operation again later.
     """
     before, behind = runs.graph.forced_neighbours(v)
     own, of_maker = runs.needs[v] | runs.makes[v], {}
@@ -144,11 +145,11 @@ def excess_and_removable(runs, v):
 
 
 def costs_at_least(rows, over, cost, nodes=10_000):
-    """Return True if it is proved that every choice of rows (bytes, cost) with `over` bytes costs at least `cost`."""
+    """Return True if every choice of rows (bytes, cost) with `over` bytes or more is proved to cost at least `cost`."""
     rows = sorted(rows, key=lambda row: Fraction(row[1], row[0]))
 
     def fractional_cost(k, over):
-        """Return the least cost of `over` bytes from the rows after `k`, if rows may be taken in part."""
+        """Return the least cost of `over` bytes from the rows at position `k` on, if rows may be split."""
         spent = 0
         for size, price in rows[k:]:
             if over <= 0:
@@ -169,7 +170,7 @@ def costs_at_least(rows, over, cost, nodes=10_000):
 
 
 def first_too_costly(runs, cost, operations):
-    """Return the first of `operations` for which removing its excess bytes costs at least `cost`, or None."""
+    """Return the first operation for which freeing its excess bytes costs at least `cost`, or None if there is none."""
     return next((v for v in operations if costs_at_least(*excess_and_removable(runs, v)[::-1], cost)), None)
 
 
@@ -182,7 +183,7 @@ def check(text, limit, cost, states=STATES):
     best, queue = {}, []
 
     def visit(done, memory, spent):
-        """Queue a state unless it cannot end below the claimed cost or was reached at no higher cost."""
+        """Queue a state, unless it must cost the claimed cost or more, or was reached before at no higher cost."""
         needed = runs.missing_runs(done, memory)
         if needed is None or spent + needed[2] >= cost:
             return
@@ -212,7 +213,7 @@ def check_one_operation(text, limit, cost, v):
     if not 0 <= v < len(runs.cost):
         raise ValueError(f"OPERATION: must be an operation of the graph, got {v}")
     if first_too_costly(runs, float("inf") if cost is None else cost, [v]) is None:
-        raise Refused(f"removing the bytes over the limit during operation {v} may cost less than claimed")
+        raise Refused(f"freeing the bytes above the limit during operation {v} must cost at least the claimed cost")
     return f"what must be away beside operation {v}"
 
 

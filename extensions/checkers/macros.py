@@ -1,4 +1,4 @@
-"""Macros (sequences of operations merged into one) for searched.py: their live bytes, and the rule for merging them."""
+"""Macros (sequences of operations merged into one) for searched.py: their live bytes, and a rule for merging two."""
 # docs/certificates.md proves that these rules for merging operations into macros are sound.
 
 Refused = type("Refused", (Exception,), {})
@@ -10,9 +10,10 @@ def bits(numbers):
 
 
 class Macros:
-    """Macros: merged sequences of operations, named by their first operation; a state is a bit mask of operations."""
+    """Operations merged into sequences, each named by its first operation; a state is a bit mask of operations."""
 
     def __init__(self, graph):
+        """Start with one macro for each operation, and collect the changes of live bytes at each of them."""
         n = len(graph.ops)
         self.graph, self.every = graph, (1 << n) - 1
         self.rows, self.bits = {k: [k] for k in range(n)}, [1 << k for k in range(n)]
@@ -48,11 +49,11 @@ class Macros:
             self.over[k] = sorted((-graph.size[o], o, sorted(some)) for o, some in groups.items())
 
     def saved_bytes(self, k, done):
-        """Return the maximum bytes of operation k's outputs that can overwrite inputs whose last user is k."""
+        """Return the maximum bytes of operation k's outputs that can overwrite inputs whose last reader is k."""
         holds, total = {}, 0
 
         def finds(row, tried):
-            """Return True if an output can overwrite an input; outputs matched before may change their inputs."""
+            """Return True if the output `row` can overwrite an input; outputs matched earlier may change inputs."""
             for t in row[2]:
                 if t not in tried and not self.users[t] & ~done & ~(1 << k):
                     tried.add(t)
@@ -66,7 +67,7 @@ class Macros:
         return total
 
     def run(self, v, done):
-        """Return the peak of live bytes during macro v and the live bytes at its end.
+        """Return the peak of live bytes during macro v, and the live bytes after it.
 
         Both are relative to the live bytes after the operations `done`.
         """
@@ -84,8 +85,8 @@ class Macros:
         return top, net
 
     def join(self, u, v):
-        """Append macro v to macro u. Raises Refused unless it is proved that v right after u never raises the peak."""
-        # A macro adds the more bytes the fewer operations have run, so its effect is bounded by two extreme states.
+        """Append macro v to macro u. Raises Refused unless running v right after u is proved not to raise the peak."""
+        # A macro adds more bytes if fewer operations have run, so two extreme states bound its effect.
         (most_u, high_u), (most_v, high_v) = (self.run(w, self.before[w]) for w in (u, v))
         (least_u, low_u), (least_v, _) = (self.run(w, self.every & ~self.after[w] & ~self.bits[w]) for w in (u, v))
         at_once = self.before[v] == self.before[u] | self.bits[u] and high_v <= 0 and high_u + most_v <= least_u

@@ -22,6 +22,7 @@ class Demand:
     """A buffer that needs a shared object: its kind (buffers share only within a kind), side lengths, and lifetime."""
 
     def __init__(self, row, shift, alignment):
+        """Read a buffer with a size or two sides; inclusive ends are shifted by 1, and sizes are aligned."""
         row = reading.fields(row, BUFFER, "id", "start", "end")
         require(
             ("size" in row) != ("width" in row) and ("width" in row) == ("height" in row), "a size or two sides", row
@@ -48,7 +49,7 @@ def area(sides):
 
 
 def total_bound(rows):
-    """Return a lower bound on the total size of the objects.
+    """Return a lower bound on the total size of the shared objects.
 
     It is the sum, over k, of the maximum over time of the k-th largest live buffer's size.
     """

@@ -1,12 +1,13 @@
-"""The pseudo-Boolean formula (OPB) of a one-pool problem; its variables are bits of offsets and orders of pairs."""
+"""The pseudo-Boolean formula (OPB) of a problem with one pool; variables are bits of offsets and pair orders."""
 
 from itertools import combinations
 
 
 class Formula:
-    """The linear constraints of a problem, numbered from 1, over bits of offsets and a variable for each pair order."""
+    """The linear constraints of a problem, numbered from 1; the variables are bits of offsets and orders of pairs."""
 
     def __init__(self, rows, end):
+        """Add the constraints that offsets are at most their largest values and conflicting buffers are ordered."""
         self.rows, self.size = rows, rows.size
         self.lines = []
         self.names = set()
@@ -26,12 +27,12 @@ class Formula:
                 self.below[j, i] = self._add_order(j, i)
 
     def value(self, i, y):
-        """Return the offset of buffer i if its integer variable has the value `y`."""
+        """Return the offset of buffer i when its integer variable is `y`."""
         step, rest, _, _ = self.grid[i]
         return rest + step * y
 
     def min_step(self, i, at):
-        """Return the least y with which buffer i's offset is at least `at`, or the largest y plus one if none is."""
+        """Return the least y for which buffer i's offset is at least `at`, or the largest y plus one without any."""
         step, rest, last, _ = self.grid[i]
         return max(0, min(last + 1, -((rest - at) // step)))
 

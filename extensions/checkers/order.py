@@ -22,9 +22,10 @@ def unique_object(pairs):
 
 
 class Graph:
-    """The operations of a graph, and the tensors that they read and make. A resident tensor counts as 0 bytes."""
+    """The operations of a graph, and the tensors that they read and write. A resident tensor counts as 0 bytes."""
 
     def __init__(self, text):
+        """Read a graph, and derive its dependencies. Raises ValueError for wrong sizes or a wrong operation order."""
         data = json.loads(text, object_pairs_hook=unique_object)
         self.ops, apart = data.get("ops") or [], set(data.get("resident") or ())
         self.size = [0 if t in apart else size for t, size in enumerate(data.get("size") or ())]
@@ -79,7 +80,7 @@ class Graph:
         return alive
 
     def forced_neighbours(self, v):
-        """Return two sets: the operations that every order runs before operation v, and those it runs after v."""
+        """Return two sets: the operations that run before v in every order, and the operations that run after v."""
         after = [set() for _ in self.ops]
         for k, some in enumerate(self.before):
             for j in some:
@@ -88,7 +89,7 @@ class Graph:
 
 
 def bytes_of_state(graph, done):
-    """Return the live bytes in the state `done`. Raises Refused unless every order passes through this state."""
+    """Return the live bytes in the state `done` (a set of operations). Raises Refused unless every order reaches it."""
     for k in range(len(graph.ops)):
         if k not in done and graph.closure(k, graph.before) < done:
             raise Refused("every order must pass through the state")

@@ -3,7 +3,7 @@
 Exit status: 0 valid, 2 wrong input, 3 refused. With `--heaps SIZE` before the files, each pool that the plan names has
 this SIZE. PLAN is JSON with `placements`, or a table with the columns id, offset and optionally pool.
 """
-# docs/formats.md defines the rules that a plan must keep, including those that certificates ignore.
+# docs/formats.md defines the rules that a plan must keep; certificates ignore some of these rules.
 
 import json, sys
 from bisect import bisect, insort
@@ -43,7 +43,7 @@ def placements(text):
 
 
 def parse_integer(text):
-    """Return the integer in a cell of a table; surrounding spaces are ignored."""
+    """Return the integer in a table's cell, without the spaces around it."""
     return checker.number(text.strip(" "))
 
 
@@ -51,6 +51,7 @@ class Plan:
     """The placements of a problem's buffers: `at` maps each root (a buffer that is not an alias) to (pool, offset)."""
 
     def __init__(self, text, plan, given, interval, heap):
+        """Read a problem and a plan. Raises Refused for missing placements and for aliases at wrong distances."""
         self.data, rows = reading.read(text, interval), placements(plan)
         heaps = {pool: q for q, pool in enumerate(dict.fromkeys(pool for _, pool, _ in rows))}
         mine = self.data.get("pools") or [{}]
@@ -72,7 +73,7 @@ class Plan:
         self.end = {i: offset + p.size[i] for i, (_, offset) in self.at.items()}
 
     def check(self):
-        """Raise Refused, naming the buffers, if the plan violates a rule."""
+        """Raise Refused, with the names of the buffers, if the plan violates a rule of the problem."""
         p = self.problem
         for i, (q, offset) in sorted(self.at.items()):
             step, rest, ways = p.place(i, q)
@@ -105,7 +106,7 @@ class Plan:
         return {row["id"]: i for i, row in enumerate(self.problem.rows)}
 
     def place_of(self, i):
-        """Return (pool, offset) of row i. An alias is placed at a fixed distance from the buffer that contains it."""
+        """Return (pool, offset) of the buffer in row i, which may be an alias inside another buffer."""
         root, above = self.problem.rows[i]["root"]
         return self.at[root][0], self.at[root][1] + above
 
@@ -119,9 +120,9 @@ class Plan:
                 yield i, j
 
     def collisions(self):
-        """Yield pairs of buffers that wrongly share bytes.
+        """Yield pairs of buffers that share bytes although they conflict.
 
-        Every such explicit conflict is yielded. Of pairs that are alive together, at least one is, if there is any.
+        Every such pair of an explicit conflict is yielded, and at least one of the pairs that are alive together.
         """
         p = self.problem
         for i, j in map(sorted, (pair for pair in p.named if len(pair) == 2)):
@@ -149,7 +150,7 @@ class Plan:
         return i != j and q == other and low < self.end[j] and offset < self.end[i]
 
     def bank_clashes(self):
-        """Yield (pair of buffers, weight) for each pair of a `bank` rule that uses a common bank.
+        """Yield (pair of buffers, weight) for each pair in a `bank` rule whose buffers use a common bank.
 
         The weight None means that the pair must not use a common bank.
         """
@@ -196,7 +197,7 @@ class Plan:
 
 
 def live_bytes_bound(problem):
-    """Return the peak of live bytes, a lower bound on the sum over all pools, or 0 if live buffers may share bytes."""
+    """Return the peak of live bytes, a lower bound on the sum of all pools, or 0 if live buffers may share bytes."""
     if problem.has_ties:
         return 0
     moves = sorted(

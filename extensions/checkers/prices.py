@@ -1,4 +1,4 @@
-"""Lower bounds on the price of shared bytes, for check.py: weighted sums of cliques that exceed their pool's size."""
+"""Lower bounds on the price of shared bytes, for check.py, from weighted cliques that are larger than their pool."""
 # docs/certificates.md proves that a clique that exceeds its pool gives a lower bound on the price of shared bytes.
 
 from importlib import import_module
@@ -20,7 +20,7 @@ def prices_of(problem):
 
 
 def proved_bound(problem, scale, parts):
-    """Return the lower bound on the price that all parts prove together. Raises ValueError for an invalid part.
+    """Return the lower bound on the price that all parts together prove. Raises ValueError for an invalid part.
 
     Each part is a list of cliques (multiplier, divisor of the clique's inequality, buffers...).
     """
@@ -36,25 +36,25 @@ def proved_bound(problem, scale, parts):
 
 
 def clique_sum(problem, prices, scale, cliques):
-    """Return the lower bound on the price that the cliques of a part prove, times `scale`, and their priced pairs."""
+    """Return `scale` times the lower bound on the price that a part's cliques prove, and the priced pairs in them."""
     used, total = {}, 0
     for times, divisor, *members in cliques:
         buffers = {*members}
         if divisor < 1 or len(buffers) < len(members) or not buffers <= problem.solid:
-            raise ValueError("a clique must have distinct buffers and a divisor from 1", times, divisor, *members)
+            raise ValueError(f"a clique must have distinct buffers and a positive divisor, got {members}, {divisor}")
         homes = {q for i in buffers for q in problem.open[i]}
         pairs = [frozenset((i, j)) for i in members for j in members if i < j and not problem.meets(i, j)]
         if len(homes) != 1 or not all(pair in prices for pair in pairs):
-            raise ValueError("a clique must have one pool, and a price or conflict for each pair", *members)
+            raise ValueError(f"a clique must have one pool, and a price or conflict for each pair, got {members}")
         (q,) = homes
         excess = sum(problem.size[i] for i in buffers) - costs.free_bytes(
             problem.fixed_ranges(set(), q), problem.ends[q]
         )
         if excess <= 0:
-            raise ValueError("a clique must exceed its pool", *members)
+            raise ValueError(f"a clique must need more bytes than its pool has, got buffers {members}")
         total += times * -(-excess // divisor)
         for pair in pairs:
             saved = min(excess, *(problem.size[i] for i in pair))
             used[pair] = used.get(pair, 0) + times * -(-saved // divisor)
-    # A pair in several cliques pays its price only once, so subtract what they count above the price.
+    # A pair pays its price only once, so subtract the amount by which its cliques count it above the price.
     return total - sum(max(0, amount - scale * prices[pair]) for pair, amount in used.items()), used.keys()

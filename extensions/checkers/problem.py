@@ -1,4 +1,4 @@
-"""A problem as check.py reads it: only the rules that certificates use, and the legal offsets of each buffer."""
+"""A problem as check.py reads it: the rules that certificates use, and the legal offsets of each buffer."""
 # docs/certificates.md proves that a checker may ignore all rules that this file does not read.
 
 from functools import cache
@@ -16,6 +16,7 @@ class Problem:
     """
 
     def __init__(self, text, pools, interval=None, is_given=False):
+        """Read a problem and merge its aliases. Raises Refused if the number or the sizes of its pools differ."""
         data, sizes = reading.read(text, interval), [size for size, _ in pools]
         mine, rows = data.get("pools") or [{} for _ in pools], data["buffers"]
         if not 0 < len(pools) == len(mine) < 63:
@@ -62,7 +63,7 @@ class Problem:
 
     @cache
     def place(self, i, q):
-        """Return (step, rest, blocked ranges): buffer i's offsets in pool q are rest + step * y, outside the ranges."""
+        """Return (step, rest, blocked ranges): outside the ranges, i's offsets in pool q are rest + step * y."""
         base, common, page = self.pools[q].get("base_address", 0), self.pools[q].get("alignment", 1), self.page[i]
         rules = [(m["modulus"], m["remainder"] - above) for _, above, m in self.rules[i] if m]
         step, rest, is_open = 1, 0, q in self.open[i]
@@ -77,7 +78,7 @@ class Problem:
 
     @cache
     def legal_offset(self, i, q, at, end):
-        """Return the first legal offset >= `at` of buffer i in pool q at which it ends by `end`, or INF."""
+        """Return buffer i's first legal offset in pool q that is at least `at` and lets it end by `end`, or INF."""
         (step, rest, ways), before, turns = self.place(i, q), -1, 0
         size, page, base, pin = self.size[i], self.page[i], self.pools[q].get("base_address", 0), self.pin[i]
         while before < at <= end - size and turns < 1000:
@@ -88,7 +89,7 @@ class Problem:
 
 
 def free_bytes_end(blocks, grain, rest, at, amount):
-    """Return the end of the first `amount` free bytes from `at` on; blocks first grow to cells of `grain` bytes."""
+    """Return the end of the first `amount` free bytes from `at` on; blocks are first widened to `grain` bytes."""
     for low, high in ((low + (rest - low) % grain, high + (rest - high) % grain) for low, high in blocks):
         if amount <= low - at:
             break

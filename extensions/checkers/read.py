@@ -30,7 +30,7 @@ def is_integer_in(low, high):
 
 
 def is_list_of(is_right, least=0, most=2**63):
-    """Return a function that tests whether a value is a list of `least` to `most` entries that all pass `is_right`."""
+    """Return a function that tests for a list of `least` to `most` entries, all of which pass `is_right`."""
     return lambda value: type(value) is list and least <= len(value) <= most and all(map(is_right, value))
 
 
@@ -99,13 +99,13 @@ def constant(text):
 
 
 def half_open(start, end, shift):
-    """Return a lifetime as a half-open range of steps; `shift` is 1 if the given end is inclusive, else 0."""
+    """Return a lifetime as a half-open range of steps; `shift` is 1 for an inclusive end, which is then raised by 1."""
     require(start < end + shift <= 2**63 - 1, "a lifetime must end after its start, got", start, end)
     return start, end + shift
 
 
 def chain_ends(after):
-    """Return (last row of the chain, distance to it) for each row i of chains of relative rows.
+    """Return (last row, distance to it) for each row i, following the chain of rows that are placed relative to others.
 
     `after[i]` is (next row, distance), or None at the end of a chain.
     """

@@ -9,12 +9,13 @@ Refused, Macros = found.Refused, found.Macros
 
 
 class Search:
-    """A search, forward or backward, of all states between two states that every order passes, and their live bytes.
+    """A search, forward or backward, of all states between two states through which every order passes.
 
-    A state is the set of operations that have run, as a bit mask.
+    A state is the set of operations that have run, as a bit mask; the search stores its live bytes.
     """
 
     def __init__(self, macros, part, is_forward, budget):
+        """Find the two end states of the macros in `part`. Raises Refused unless every order passes both."""
         self.macros, self.part, self.is_forward, self.budget = macros, part, is_forward, budget
         inside = first = 0
         for v in part:
@@ -24,7 +25,7 @@ class Search:
         for v in macros.rows:
             state = first if macros.bits[v] & inside else first | inside
             if not macros.bits[v] & first and state & ~macros.before[v]:
-                raise Refused("every order must run the macros of the part without others between them")
+                raise Refused("every order must run the macros of the part without other macros in between")
         start, self.goal = (first, first | inside) if is_forward else (first | inside, first)
         done = {k for k in range(len(macros.graph.ops)) if start >> k & 1}
         self.alive, self.waiting, self.at, self.swaps = {start: macros.graph.alive_after(done)}, [start], 0, []
@@ -50,9 +51,9 @@ class Search:
         return state & ~mine, alive - net + top, alive - net
 
     def reach(self, state, alive):
-        """Queue a new state with its live bytes. Raises Refused if it is the goal, as an order then fits the budget."""
+        """Queue a new state with its live bytes. Raises Refused for the goal, because an order is then possible."""
         if state == self.goal:
-            raise Refused("no order must stay within the budget, but one does")
+            raise Refused("the certificate claims that no order stays within the budget, but one does")
         if state not in self.alive:
             self.alive[state] = alive
             self.waiting.append(state)
@@ -66,7 +67,7 @@ class Search:
                 self.reach(reached[0], reached[2])
 
     def commit(self, state, row):
-        """Queue only the state after a run of macros, instead of all states that `state` leads to.
+        """Queue only the state at the end of a run of macros, instead of all states to which one macro leads.
 
         This loses no order if each increase of live bytes in the run is offset by a later decrease that depends on it.
         """
@@ -74,7 +75,7 @@ class Search:
         for v in row:
             reached = self.step(state, alive, v)
             if not reached or reached[1] > self.budget:
-                raise Refused(f"a run must be possible within the budget, but macro {v} is not")
+                raise Refused(f"every macro of a run must be possible within the budget, but macro {v} is not")
             change.append(reached[2] - alive)
             state, _, alive = reached
         follow = self.macros.after if self.is_forward else self.macros.before
@@ -115,23 +116,23 @@ class Search:
         self.swaps.append([(macros.bits[a], macros.bits[b]) for a, b in pairs])
 
     def swap_macros(self, state, k):
-        """Return the image of a state under swap k, which exchanges the two macros of each of its pairs."""
+        """Return the image of a state under swap number k, which exchanges the macros of each of its pairs."""
         for a, b in self.swaps[k]:
             state ^= a | b if bool(state & a) != bool(state & b) else 0
         return state
 
     def rename(self, state, swaps):
-        """Queue the image of a state under a sequence of swaps. Raises Refused unless its bit mask is smaller."""
+        """Queue the image of a state under several swaps. Raises Refused unless the image's bit mask is smaller."""
         image = state
         for k in swaps:
             image = self.swap_macros(image, k)
         if image >= state:
-            raise Refused("a swap must lead to a state with a smaller number")
+            raise Refused("swaps must lead to a state with a smaller bit mask, got an equal or larger one")
         self.reach(image, self.alive[state])
 
 
 def no_order(graph, budget, lines):
-    """Raise Refused unless the lines of a proof show that no order of the macros stays within the budget."""
+    """Raise Refused unless a proof's lines show that every order of the operations exceeds the budget of live bytes."""
     macros, search = Macros(graph), None
     for kind, *words in lines:
         if kind == "search" and search is None:

@@ -40,7 +40,7 @@ def check(text, order):
 
 
 def peak(graph, steps):
-    """Return the peak of live bytes; each copy of a tensor is alive from the step that makes it to its last reader."""
+    """Return the peak of live bytes; a tensor's copy is alive from the step that makes it to its last reader."""
     change, end = [0] * (len(steps) + 1), len(steps)
     since, until = {}, {}
     for t in range(len(graph.size)):
@@ -66,7 +66,7 @@ def peak(graph, steps):
 
 
 def lower_bound(text):
-    """Return a lower bound on the peak of all orders: the most bytes that the start, the end or an operation needs."""
+    """Return a lower bound on the peak of all orders: the largest need of the start, the end or a single operation."""
     graph = orders.Graph(text)
     floors = [graph.alive_after(set()), graph.alive_after({*range(len(graph.ops))})]
     for v, op in enumerate(graph.ops):

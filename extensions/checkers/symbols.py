@@ -1,4 +1,4 @@
-"""Converts size expressions over symbols to forms (polynomials), and bounds them exactly by integers and fractions."""
+"""Converter of size expressions over symbols to forms (polynomials), with exact bounds on the values of forms."""
 
 import ast, math, sys
 from fractions import Fraction
@@ -28,13 +28,14 @@ Refused, Undecided = (type(name, (Exception,), {}) for name in ("Refused", "Unde
 
 
 class Symbols:
-    """The symbols and atoms of a problem's sizes.
+    """The symbols of a problem's sizes, and its atoms (names for quotients and maxima in the sizes).
 
     The value of a symbol is counted in steps of `multiple_of`. An atom is a name, such as @3, for a floor(p / d) or a
     max(p, 0).
     """
 
     def __init__(self, rows, is_over=lambda: False):
+        """Read the ranges of symbols. Raises ValueError for malformed ranges and for ranges without a value."""
         self.is_over = is_over
         self.step, self.box, self.atoms, self.known = {}, {}, {}, {}
         for name, row in rows.items():
@@ -64,7 +65,7 @@ class Symbols:
         if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and not tree.keywords:
             return self._apply_function(FUNCTIONS[tree.func.id], [self._read_tree(each) for each in tree.args])
         if not isinstance(tree, ast.BinOp):
-            raise ValueError(ast.unparse(tree))
+            raise ValueError(f"an expression must consist of integers, symbols and calls, got {ast.unparse(tree)}")
         left, right, kind = self._read_tree(tree.left), self._read_tree(tree.right), type(tree.op)
         if kind in (ast.Add, ast.Sub):
             return add(left, right, 1 if kind is ast.Add else -1)
@@ -81,7 +82,7 @@ class Symbols:
             for _ in range(whole(right)):
                 form = multiply(form, left)
             return form
-        raise ValueError(ast.unparse(tree))
+        raise ValueError(f"an expression must be a polynomial or an exact quotient, got {ast.unparse(tree)}")
 
     def _apply_function(self, function, parts):
         """Return the form of a function of forms, such as min, max or align."""
@@ -98,7 +99,7 @@ class Symbols:
         return quotient if function == "ceil" else multiply(quotient, {(): divisor})
 
     def floor(self, form, divisor):
-        """Return the form of floor(form / divisor), where multiples of the divisor are moved out of the floor."""
+        """Return the form of floor(form / divisor); multiples of the divisor are taken out of the floor."""
         if divisor < 1:
             raise ValueError("a divisor must be at least 1")
         out = {names: value // divisor for names, value in form.items() if value // divisor}
@@ -116,18 +117,18 @@ class Symbols:
         return self._atom_form(form, 0)
 
     def _atom_form(self, form, divisor):
-        """Return the form of an atom: floor(form / divisor), or max(form, 0) if the divisor is 0."""
+        """Return the form of a new atom (name): floor(form / divisor), or max(form, 0) if the divisor is 0."""
         name = self.known.setdefault((form_key(form), divisor), f"@{len(self.known)}")
         self.atoms[name] = (form, divisor)
         return {(name,): 1}
 
     def stop_if_over(self):
-        """Raise Undecided if the time limit has passed; called before work of unknown duration."""
+        """Raise Undecided if the time limit has passed; functions call this before work of unknown duration."""
         if self.is_over():
             raise Undecided("time is over")
 
     def value(self, form, at):
-        """Return a form's value at symbol values `at` (step counts); values of atoms are cached in `at`."""
+        """Return a form's value at the symbol values `at`, in step counts; values of atoms are added to `at`."""
         total = 0
         for names, value in form.items():
             for name in names:
@@ -142,7 +143,7 @@ class Symbols:
     # Sign proofs need polynomials, so the following functions bound a form from below by forms without atoms.
 
     def lower_bound_forms(self, form):
-        """Return forms without atoms; at all symbol values, at least one of them is a lower bound of the given form."""
+        """Return forms without atoms; at any symbol values, at least one of them does not exceed the given form."""
         key_of_form = form_key(form)
         if key_of_form not in self.lowered:
             self.stop_if_over()
@@ -156,7 +157,7 @@ class Symbols:
         return self.lowered[key_of_form]
 
     def _replace_floors(self, form):
-        """Return a form in which each floor(p / d) is replaced by p / d minus the remainder's fraction, a new name.
+        """Return a form in which each floor(p / d) is replaced by p / d minus a new name for the rounded-off fraction.
 
         The fraction, which is below 1, is named `~@3` for atom @3. Floors inside p are replaced as well.
         """
@@ -167,7 +168,7 @@ class Symbols:
         return form
 
     def _drop_rests(self, form):
-        """Return a lower bound of a form without remainders: 0 in a positive term, the maximum in a negative one."""
+        """Return a lower bound of a form, without fractions: 0 in positive terms, the maximum in negative terms."""
         form_left = {}
         for names, value in form.items():
             rests = [name for name in names if name[0] == "~"]
@@ -191,7 +192,7 @@ class Symbols:
         return self.signs[key_of_form]
 
     def enclosing_interval(self, form):
-        """Return an interval (low, high) of all values of a form, computed as if symbols and atoms were independent."""
+        """Return (low, high), which enclose all values of a form; symbols and atoms are treated as independent."""
         low = high = 0
         for names, value in form.items():
             least = most = value
@@ -203,7 +204,7 @@ class Symbols:
         return low, high
 
     def ends_of(self, name):
-        """Return (lowest, highest) of the values of a symbol or atom; an unlimited end is infinite."""
+        """Return the lowest and the highest value of a symbol or an atom; an end without limit is infinite."""
         if name not in self.atoms:
             low, high = self.box[name]
             return low, math.inf if high is None else high
@@ -223,7 +224,7 @@ class Symbols:
         }
 
     def maximal_forms(self, forms):
-        """Return the forms that may be the largest one at some symbol values; the others are proved to be no larger."""
+        """Return the forms that may be the maximum at some symbol values; all others are proved to be no larger."""
         forms_left = list({form_key(form): form for form in forms}.values())
         if len(forms_left) > MOST_FORMS:
             raise Undecided(f"one offset is a maximum of {len(forms_left)} forms, which are too many")

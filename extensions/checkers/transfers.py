@@ -19,7 +19,7 @@ KINDS = ("run", "send", "fetch")
 
 
 class Copy:
-    """A copy of a tensor in memory, which step `born` makes and which is complete at time `ready`.
+    """A copy of a tensor in memory; step `born` makes the copy, which is complete at time `ready`.
 
     `uses` lists (step, end time) of each use.
     """
@@ -33,9 +33,10 @@ class Copy:
 
 
 class Replay:
-    """The state of a replayed schedule: copies in memory, finished operations, and when processor and link are free."""
+    """The state of a replayed schedule: copies in memory, operations done, and when processor and link are free."""
 
     def __init__(self, graph, link):
+        """Start with the copies of the tensors that exist before the schedule; `link` is bytes per unit of time."""
         self.graph, self.link = graph, link
         self.changed = {t for v, op in enumerate(graph.ops) for t in op.get("out") or () if graph.maker[t] != v}
         self.copies, self.ran, self.apart, self.busy = {}, set(), {}, dict.fromkeys(KINDS, 0)
@@ -70,7 +71,7 @@ class Replay:
         return end
 
     def move(self, kind, k, t, now):
-        """Send tensor t away or fetch it back as step k at time `now`, and return the end time."""
+        """Send tensor t over the link (`kind` "send") or fetch it back as step k at time `now`; return the end time."""
         if not self.link or not self.graph.size[t] or t in self.changed:
             raise Refused(f"tensor {t} must have bytes and never change in place, to be moved over a link")
         end = now - (-self.graph.size[t] // self.link)

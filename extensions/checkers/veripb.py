@@ -54,9 +54,10 @@ def translate(problem, certificate, core=()):
 
 
 class Translation(checker.Claim):
-    """A claim that is checked line by line and at the same time translated to proof steps about the formula."""
+    """A claim that is checked line by line and is translated to steps of a proof about the formula."""
 
     def __init__(self, rows, ends):
+        """Start with the formula of the problem and without proof steps."""
         super().__init__(rows, ends)
         self.formula = opb.Formula(rows, ends[0])
         self.steps = []
@@ -101,7 +102,7 @@ class Translation(checker.Claim):
         self._add_clause([])
 
     def _write_set(self, low, ref):
-        """Add proof steps that the highest buffers of a conflict set cannot all be at or above their least offsets."""
+        """Add proof steps that the highest buffers of a conflict set cannot all have their least offsets or more."""
         k, grain, rest, _ = map(int, (ref[1:] + ":1:0:1" * (":" not in ref)).split(":"))
         amount, waste, size, ids = 0, 0, self.formula.size, []
         for at, i in sorted(((low(i)[0], i) for i in self.sets[k][0] if low(i)), key=lambda row: (-row[0], row[1])):
@@ -141,7 +142,7 @@ class Translation(checker.Claim):
         return self.refuted.setdefault((some, at, grain), least)
 
     def _write_cycles(self, order):
-        """Add proof steps that no two or three buffers are below each other in a cycle."""
+        """Add proof steps that no two or three buffers form a cycle in which each is below the next."""
         circles = [*combinations(order, 2), *combinations(order, 3)]
         circles += [(i, k, j) for i, j, k in combinations(order, 3)]
         for circle in circles:
@@ -153,7 +154,7 @@ class Translation(checker.Claim):
             self._add_step(f"pol {numbers[0]} {' '.join(f'{number} +' for number in numbers[1:])} s {total} d")
 
     def _write_push(self, i, j, y):
-        """Add the step: if buffer j is above buffer i, whose y is at least `y`, then j starts at i's end or above."""
+        """Add the step that buffer j, if above buffer i, starts at or above i's end; i's y is at least `y`."""
         formula = self.formula
         to = formula.min_step(j, formula.value(i, y) + formula.size[i])
         if to == 0 or ("push", i, j, y) in self.known:
@@ -167,7 +168,7 @@ class Translation(checker.Claim):
         self._add_step(f"pol {formula.below[i, j]} {scaled} s {excess} d")
 
     def _clause_forbidding(self, least):
-        """Return the literals of the clause that some buffer's y is below its value in `least`."""
+        """Return the literals of the clause that at least one buffer's y is below its value in `least`."""
         return [f"~{self._lower_bound_literal(i, y)}" for i, y in least.items()]
 
     def _lower_bound_literal(self, i, y):
@@ -193,7 +194,7 @@ class Translation(checker.Claim):
         return name
 
     def _add_clause(self, clause):
-        """Add a clause that follows by unit propagation."""
+        """Add a clause, which the proof checker derives by unit propagation."""
         self._add_step(" ".join(["rup", *(f"1 {literal}" for literal in clause), ">= 1 ;"]))
 
     def _add_step(self, step):

@@ -16,9 +16,9 @@ _COLOURS = {"roll": "#4878a8", "recompute": "#c9742a", "whole": "#6a9f58"}
 def picture(result: CascadeAnswer) -> bytes:
     """Return the picture as SVG: the Pareto front of all points, and below it the largest region of the last point.
 
-    In the lower part, each operation of the region has a lane, whose top is the first row of its output. A rectangle
-    shows the rows computed in one step: blue if they are kept, orange if they are recomputed, green if the whole
-    tensor is kept.
+    The lower part has a lane for each operation of the region, with the first row of the operation's output at the top.
+    A rectangle shows the rows computed in one step: blue if they are kept, orange if they are recomputed, green if the
+    whole tensor is kept.
     """
     regions = [region for region in (result.points[-1].regions if result.points else ()) if region.kind != "whole"]
     longest = max(regions, key=lambda region: region.end - region.first_operation, default=None)
@@ -34,13 +34,17 @@ def picture(result: CascadeAnswer) -> bytes:
 
 
 def _front_elements(result: CascadeAnswer) -> Iterator[str]:
-    """Yield the SVG elements of the front: x is the peak in bytes, y the multiplications relative to layer by layer."""
+    """Yield the SVG elements of the front: the x axis is the peak, the y axis the multiplications.
+
+    Peaks are in bytes, and multiplications are relative to those of running layer by layer.
+    """
     seen = [(point.peak, point.macs_ratio) for point in result.points]
     most = max([result.layers_peak, 1, *(peak for peak, _ in seen)])
     low, high = min([1.0, *(ratio for _, ratio in seen)]), max([1.01, *(ratio for _, ratio in seen)])
     top, bottom, right = 30, _FRONT - 30, _WIDTH - 60
 
     def point_at(peak: int, ratio: float) -> Span:
+        """Return the position (x, y) of a point in the picture, in pixels."""
         x = _LEFT + (right - _LEFT) * peak / most
         return round(x), round(bottom - (bottom - top) * (ratio - low) / (high - low))
 
@@ -95,5 +99,5 @@ def text_at(x: int, y: int, said: str, anchor: str = "start") -> str:
 
 
 def _hint(peak: int, ratio: float) -> str:
-    """Return the SVG title of a point, which browsers show as a hint."""
+    """Return the SVG title of a point, which browsers show when the mouse is over the point."""
     return f"<title>{peak:,} bytes at {100 * (ratio - 1):+.2f} % MACs</title>"

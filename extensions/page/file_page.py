@@ -31,10 +31,10 @@ def plan_view(
     names: ProgramNames = NO_NAMES,
     most_pairs: int = MOST_PAIRS,
 ) -> dict[str, Any]:
-    """Return a plan as a view in JSON: the problem and the plan in their JSON formats, and the verdict of `verify`.
+    """Return a plan as a view, in JSON: the problem and the plan in their formats, and the verifier's verdict.
 
-    The lowest possible offset of each buffer is included, unless more than `most_pairs` pairs must be compared for it.
-    The page draws this JSON in the same way as the files that users drop on it (`static/plan_model.js`).
+    The view has the lowest possible offset of each buffer, unless more than `most_pairs` pairs must be compared for it.
+    The page draws the view like the files that users drop on the page (`static/plan_model.js`).
     """
     verdict = verdict_on(problem, plan, most_pairs=most_pairs)
     inspection = verdict.model_dump(mode="json", include={"valid", "violations", "claims", "pools", "places"})
@@ -56,7 +56,7 @@ _EXACT = 2**52
 
 
 def packed_view(view: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of a view in which all long tables of buffers and placements, also in inner views, are packed."""
+    """Return a copy of a view in which all long tables of buffers and placements are packed, also in inner views."""
     found = {name: _packed_value(part) for name, part in view.items()}
     problem, plan = view.get("problem"), view.get("plan")
     buffers = problem.get("buffers") if isinstance(problem, Mapping) else None
@@ -69,7 +69,7 @@ def packed_view(view: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _packed_value(part: Any) -> Any:
-    """Return a value of a view with inner views packed; any other value is returned unchanged."""
+    """Return a value of a view with its inner views packed, or unchanged if it contains none."""
     if isinstance(part, Mapping) and "kind" in part:
         return packed_view(part)
     if isinstance(part, (list, tuple)) and part and isinstance(part[0], Mapping) and "view" in part[0]:
@@ -106,7 +106,7 @@ _SLOW = 20_000
 
 
 def plan_page(problem: Problem, plan: Plan, *, title: str = "", names: ProgramNames = NO_NAMES) -> bytes:
-    """Return the file page of a plan. If the answer has further plans, each gets a tab, up to MOST_TABS tabs in all."""
+    """Return the file page of a plan; further plans of the same answer get a tab each, up to MOST_TABS tabs."""
     title = title or problem.name or "plan"
     if plan.others is None:
         return file_page(title, plan_view(problem, plan, names=names))

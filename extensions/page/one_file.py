@@ -1,4 +1,4 @@
-"""Writes a page as one HTML file that contains all its scripts, styles and data; its security policy allows no others.
+"""Writer of a page as one HTML file with all scripts, styles and data, whose security policy allows no others.
 
 This module needs only the standard library, because a release makes a page where no other package is installed.
 """

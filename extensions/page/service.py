@@ -35,7 +35,7 @@ _HEADERS = {"Cache-Control": "no-cache", "Content-Security-Policy": _POLICY}
 
 
 class _Modules(StaticFiles):
-    """Serves the static files of the pages, each with the header Content-Security-Policy."""
+    """The static files of the pages, each served with the header Content-Security-Policy."""
 
     def file_response(self, *given: Any, **named: Any) -> Response:
         """Return a file, or status 304 (not modified) if the browser already has its current version."""

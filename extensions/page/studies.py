@@ -110,7 +110,7 @@ def recompute_page(title: str, answer: OrderAnswer) -> bytes:
 
 
 def _point_label(point: RecomputedPoint) -> str:
-    """Return the label of a recomputation point: how many operations run again, and how many tensors are offloaded."""
+    """Return the label of a recomputation point: the numbers of operations that run again and of tensors offloaded."""
     sent = sum(step.kind == "send" for step in point.steps)
     count = len(point.clones)
     runs = f"{count_text(count, 'operation')} run{'s' if count == 1 else ''} again" if count else "nothing runs again"
@@ -118,7 +118,7 @@ def _point_label(point: RecomputedPoint) -> str:
 
 
 def _step_names(graph: OperationGraph, point: RecomputedPoint) -> ProgramNames:
-    """Return the names of a point's time steps, which are its operations and transfers."""
+    """Return the names of a point's time steps: its operations and its transfers."""
     words = (
         _operation_name(graph, step.what) if step.kind == "run" else f"{step.kind} tensor {step.what}"
         for step in point.steps
@@ -171,13 +171,14 @@ def point_labels(result: CascadeAnswer) -> list[str]:
 
 
 def _cascade_point(point: CascadePoint, label: str) -> ChartPoint:
+    """Return a chart point for a cascade's point, with its peak in bytes, its relative multiplications and its plan."""
     stripes = point.model_dump(mode="json", include={"regions", "origins", "tensor_origins"})
     made = (point.problem, point.plan, _buffer_roles(point), stripes)
     return ChartPoint(point.peak, point.macs_ratio, label, point.plan.status, None, *made)
 
 
 def _buffer_roles(point: CascadePoint) -> ProgramNames:
-    """Return the role of each buffer in a cascade as its name: ring, input, output or temporary."""
+    """Return the role of each buffer of a cascade: ring, input, output or temporary."""
     graph = point.cascade.graph
     rings = (
         region_buffer_name(number, tensor)
@@ -192,6 +193,7 @@ def _buffer_roles(point: CascadePoint) -> ProgramNames:
 
 
 def _operation_name(graph: OperationGraph, k: int) -> str:
+    """Return the name of operation `k`, else its kind, else its number."""
     row = graph.ops[k]
     return row.name or row.kind or f"operation {k}"
 
@@ -214,7 +216,7 @@ def _rename_buffers(value: Any, words: Mapping[str, str]) -> Any:
 
 
 def _time_names(graph: OperationGraph, order: Sequence[int], problem: Problem) -> ProgramNames:
-    """Return the operations as names of the time steps, or no names if there is not one step per operation."""
+    """Return the operations as names of the time steps, or no names if there are more time steps than operations."""
     ends = problem.buffers.end
     if not len(ends) or int(ends.max()) > len(order) + 1:
         return NO_NAMES

@@ -1,1 +1,1 @@
-"""Sixteen compilers and runtimes, one folder each: readers of files, reimplemented planners, writers of plans."""
+"""The compilers and runtimes that memplan supports, one folder for each: file readers, planners, plan writers."""

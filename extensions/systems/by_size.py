@@ -13,14 +13,17 @@ Gap = tuple[int, int]
 
 
 def aligned_tensors(problem: Problem) -> list[tuple[int, Tensor]]:
-    """Return (size in bytes, tensor) for each tensor; sizes are rounded up to a multiple of all alignments."""
+    """Return (size in bytes, tensor) for each tensor, with the size rounded up to a multiple of all alignments."""
     rows = tensors(problem)
     unit = common_alignment(problem, rows)
     return [(align(tensor.size, unit), tensor) for tensor in rows]
 
 
 def place_in_gaps(rows: Sequence[tuple[int, Tensor]], stop_check: StopCheck, *, smallest: bool) -> PlannerAnswer:
-    """Place rows (size, tensor) in order, each in the lowest or smallest sufficient gap, else above live tensors."""
+    """Place tensors in the order of the rows (size, tensor), each in a gap between live tensors, else above them.
+
+    If `smallest`, the smallest sufficient gap is used, else the lowest one.
+    """
     done: list[tuple[int, int, Tensor]] = []
     for size, tensor in rows:
         stop_check()
@@ -41,7 +44,10 @@ def place_as_openvino(problem: Problem, seed: int, stop_check: StopCheck) -> Pla
 
 
 def place_as_ttlang(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers by size in the lowest gaps, with two orders of equal sizes; return the plan with the lower peak."""
+    """Place buffers by descending size in the lowest gaps; of two orders of equal sizes, return the lower plan.
+
+    Equal sizes are ordered as in the problem or by descending number of conflicts.
+    """
     rows = aligned_tensors(problem)
     degree = {
         tensor.position: sum(tensor.meets(other) for _, other in rows if other is not tensor) for _, tensor in rows

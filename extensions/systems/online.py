@@ -1,4 +1,4 @@
-"""Planners that work like an allocator: they handle allocations and releases in time order, without lookahead."""
+"""Planners that work like an allocator: they serve allocations and releases in time order, without lookahead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, align, c
 
 
 class Allocator(Protocol):
-    """The interface of an allocator, which hands out ranges of bytes and takes them back."""
+    """The interface of an allocator, which allocates and frees ranges of bytes."""
 
     def allocate(self, size: int) -> int:
         """Allocate `size` bytes and return their offset."""
@@ -19,9 +19,10 @@ class Allocator(Protocol):
 
 
 def place_online(problem: Problem, stop_check: StopCheck, block: int, allocator: Allocator) -> PlannerAnswer:
-    """Place buffers with an allocator by start time, ties in the given order; at equal times, releases come first.
+    """Place buffers with an allocator in order of start time; at equal times, releases precede allocations.
 
-    Sizes are rounded up to multiples of `block` bytes and of the problem's alignments.
+    Buffers that start at the same time keep the problem's order. Sizes are rounded up to multiples of `block` bytes and
+    of the problem's alignments.
     """
     rows = tensors(problem)
     unit = align(block, common_alignment(problem, rows))
@@ -44,18 +45,19 @@ class FreeBlocks:
     """The free blocks of an unlimited memory, in ascending order of offset; adjacent free blocks are merged."""
 
     def __init__(self) -> None:
+        """Start with an empty memory, in which no byte is used yet."""
         self.blocks: list[tuple[int, int]] = []
         """(offset, size) of each free block below `top`, the end of the used memory."""
         self.top = 0
 
     def take(self, k: int, size: int) -> int:
-        """Take the first `size` bytes of free block k, and return their offset."""
+        """Allocate the first `size` bytes of free block number `k`, and return their offset."""
         offset, whole = self.blocks[k]
         self.blocks[k : k + 1] = [(offset + size, whole - size)] if whole > size else []
         return offset
 
     def grow(self, size: int) -> int:
-        """Take `size` bytes from the free block at the top, raise the top if needed, and return their offset."""
+        """Allocate `size` bytes at the top, including a free block there; return the offset, and raise the top."""
         offset = self.top
         if self.blocks and sum(self.blocks[-1]) == self.top:
             offset, _ = self.blocks.pop()
@@ -75,6 +77,7 @@ class FreeBlocks:
 
 class _FirstFit(FreeBlocks):
     def allocate(self, size: int) -> int:
+        """Return the offset of the lowest sufficient free block, or allocate at the top."""
         fits = (k for k, (_, length) in enumerate(self.blocks) if length >= size)
         k = next(fits, None)
         return self.grow(size) if k is None else self.take(k, size)

@@ -86,7 +86,10 @@ class ProtobufMessage:
 
     @cached_property
     def _fields(self) -> dict[int, array[int]]:
-        """Maps a field's number to its values: pairs of (integer, _NO_END), or of a byte range's (start, end)."""
+        """Maps the number of each field to its values, as a flat array of pairs.
+
+        A pair is (integer, _NO_END) or, for a field with a length, (start, end) of a range of bytes.
+        """
         fields: dict[int, array[int]] = defaultdict(lambda: array("Q"))
         at = self.start
         while at < self.end:

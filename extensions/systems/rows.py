@@ -1,6 +1,6 @@
-"""The registrations of systems: readers of their files, the tests that recognise these files, and their planners.
+"""The rows that register systems: their file readers, the tests that recognise these files, and their planners.
 
-The rows of tinygrad and XLA have modules of their own, because they need more code.
+The rows of tinygrad and XLA are in separate modules, because they need more code.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ def is_tilelang(data: bytes) -> bool:
 
 
 def _nntrainer_planner(name: str, summary: str, file: str) -> ReferencePlanner:
+    """Return the row of an nntrainer planner, which is reimplemented in `nntrainer.planner` under the same name."""
     where = f"memplan.extensions.systems.nntrainer.planner:{name}"
     source = f"nnstreamer/nntrainer 65dccdec, nntrainer/tensor/{file}.cpp"
     return ReferencePlanner(f"reference:nntrainer-{name}", f"{summary} (nntrainer)", source, where)

@@ -31,7 +31,7 @@ def std_sorted(values: list[T], less: Callable[[T, T], bool]) -> list[T]:
 
 
 def _introsort(row: list[T], first: int, last: int, less: Callable[[T, T], bool]) -> None:
-    """Sort entries `first` to before `last` by quicksort, down to short ranges that are left unsorted."""
+    """Sort the entries from `first` up to but excluding `last` by quicksort; short ranges are left unsorted."""
     while last - first > _SMALL:
         _median_to_first(row, first, first + 1, first + (last - first) // 2, last - 1, less)
         cut = _partition(row, first + 1, last, first, less)
@@ -49,7 +49,7 @@ def _median_to_first(row: list[T], to: int, a: int, b: int, c: int, less: Callab
 
 
 def _partition(row: list[T], low: int, high: int, pivot: int, less: Callable[[T, T], bool]) -> int:
-    """Move entries not greater than the entry at `pivot` before the others; return the position of the first other."""
+    """Move entries not greater than the entry at `pivot` to the front; return the position of the first greater one."""
     while True:
         while less(row[low], row[pivot]):
             low += 1

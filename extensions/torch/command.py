@@ -85,7 +85,7 @@ def terminal_lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[
 
 
 def _lines_of_advice(advice: Advice) -> Iterator[str]:
-    """Yield the terminal lines of advice: the bytes that the allocator reserves, and the changes that reduce them."""
+    """Yield the terminal lines of advice: the bytes that the allocator reserves, and changes that reduce them."""
     yield f"reserved now: {advice.reserved:,} bytes, for blocks of {advice.blocks:,} at most"
     for row in advice.stranded:
         yield f"  {row.bytes:>18,} bytes free in {row.segments} segments, kept by {row.held:,} of {row.line}"

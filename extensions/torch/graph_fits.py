@@ -41,7 +41,7 @@ def is_graph(data: bytes) -> bool:
 def fits_of_graph(data: bytes, capacity: int | None, dims: list[str]) -> GraphFits:
     """Decide whether the weights and a plan of a ggml graph fit a capacity; raises FormatError and OptionError."""
     if not is_graph(data):
-        raise FormatError("must be a ggml graph, since --dim applies to no other files")
+        raise FormatError("must be a ggml graph, because --dim applies to ggml graphs only")
     model = read_model(data, options=validate_options(ModelOptions, {"dims": dims}))
     assert isinstance(model, ImportedProgram)
     program = next(iter(model.operations.functions.values()))

@@ -1,4 +1,4 @@
-"""Installs memplan's passes in every pipeline of Relax; the pipelines themselves need no changes."""
+"""Installation of memplan's passes in every pipeline of Relax, which needs no change in the pipelines."""
 
 from __future__ import annotations
 

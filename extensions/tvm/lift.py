@@ -23,7 +23,7 @@ _CALL_TIR = Op.get("relax.call_tir")
 
 
 def LiftWorkspaces() -> Any:  # noqa: N802  # TVM writes the names of passes in CamelCase.
-    """Return the pass that turns temporaries of kernels into tensors of the calling function."""
+    """Return the pass that makes temporaries of kernels tensors of the calling function."""
 
     def run(module: IRModule, _: PassContext) -> IRModule:
         return _Lifter(module).lift()
@@ -62,21 +62,23 @@ def _lift_temporaries(kernel: tirx.PrimFunc, found: Sequence[Any], place: int) -
 
 @mutator
 class _Lifter(PyExprMutator):  # type: ignore[misc]  # TVM's base class has no type annotations.
-    """Rewrites calls of kernels that have temporaries: the temporaries become additional outputs of the calls."""
+    """A rewriter of calls: temporaries of the called kernels become additional outputs of the calls."""
 
     def __init__(self, module: IRModule) -> None:
+        """Store the module, and start without rewritten kernels."""
         super().__init__(module)
         self._module = module
         self._made: dict[Any, Any] = {}
 
     def lift(self) -> IRModule:
-        """Return the module in which all possible temporaries of kernels are tensors of the calling functions."""
+        """Return the module in which every temporary of known size is a tensor of the calling function."""
         for name, function in self._module.functions_items():
             if isinstance(function, relax.Function):
                 self.builder_.update_func(name, self.visit_expr(function))
         return relax.transform.DeadCodeElimination()(self.builder_.get()) if self._made else self._module
 
     def visit_call_(self, call: Any) -> Any:
+        """Return a call with its temporaries as outputs, followed by the selection of the original results."""
         call = self.visit_expr_post_order(call)
         made = self._add_workspaces(call)
         if made is None:
@@ -87,7 +89,7 @@ class _Lifter(PyExprMutator):  # type: ignore[misc]  # TVM's base class has no t
         return relax.Tuple([self.builder_.emit(relax.TupleGetItem(whole, k)) for k in range(len(call.ty.fields))])
 
     def _add_workspaces(self, call: Any) -> Any:
-        """Return a call with its kernel's temporaries as further outputs, or None if no temporary can be an output."""
+        """Return a call with its kernel's temporaries as further outputs, or None if no temporary can become one."""
         if call.op != _CALL_TIR or not isinstance(call.args[1], relax.Tuple):
             return None
         name, inputs = call.args[0], call.args[1].fields
@@ -107,7 +109,7 @@ class _Lifter(PyExprMutator):  # type: ignore[misc]  # TVM's base class has no t
 
 
 def _symbol_values(kernel: tirx.PrimFunc, arguments: Sequence[Any], symbols: Sequence[Any]) -> dict[Any, Any]:
-    """Map each symbol of a kernel to its value in a call, which follows from argument shapes and explicit values."""
+    """Map each symbol of a kernel to its value in a call, taken from argument shapes or from explicit arguments."""
     values: dict[Any, Any] = {}
     given = [*arguments, *(symbols[0].values if symbols else ())]
     for parameter, argument in zip(kernel.params, given, strict=True):

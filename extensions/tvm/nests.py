@@ -12,10 +12,7 @@ from tvm import DataType, s_tir, tirx
 
 @dataclass(frozen=True)
 class Nest:
-    """A loop nest: the positions of the parameters that it uses, and pairs of parameters that may share bytes.
-
-    In a pair `(i, j)`, each element of j is written once and depends only on the same element of i.
-    """
+    """A loop nest: the positions of the parameters that it uses, and the pairs of parameters that may share bytes."""
 
     uses: frozenset[int]
     in_place: tuple[tuple[int, int], ...] = ()
@@ -29,7 +26,7 @@ def root_of(kernel: tirx.PrimFunc) -> Any:
 
 
 def nests_of(kernel: tirx.PrimFunc) -> tuple[Nest, ...]:
-    """Return the loop nests at a kernel's root in order, or one nest with all parameters if they cannot be read."""
+    """Return the loop nests at a kernel's root in order or, if they cannot be read, a nest with all parameters."""
     root = root_of(kernel)
     body = [] if root is None else root.body.seq if isinstance(root.body, tirx.SeqStmt) else [root.body]
     if not body or not all(isinstance(each, (tirx.For, s_tir.SBlockRealize)) for each in body):
@@ -43,7 +40,7 @@ def nests_of(kernel: tirx.PrimFunc) -> tuple[Nest, ...]:
 
 
 def _overwritable_pairs(nest: Any, places: Mapping[Any, int]) -> Iterator[tuple[int, int]]:
-    """Yield pairs (position of a read parameter, position of a written one that may overwrite it) of a nest."""
+    """Yield (position of a read parameter, position of the written parameter that may overwrite it) for a nest."""
     while isinstance(nest, tirx.For):
         nest = nest.body
     if not isinstance(nest, s_tir.SBlockRealize):

@@ -25,6 +25,7 @@ def OrderBindings(time_limit_s: float = 10) -> Any:  # noqa: N802  # TVM writes 
     """Return the pass that reorders each dataflow block for which an order with a lower peak is found."""
 
     def run(module: IRModule, _: PassContext) -> IRModule:
+        """Return the module with reordered dataflow blocks."""
         module = relax.transform.RewriteDataflowReshape()(module)
         for name, function in module.functions_items():
             if isinstance(function, relax.Function) and isinstance(function.body, relax.SeqExpr):
@@ -60,9 +61,10 @@ def _returned_variables(function: relax.Function) -> set[Any]:
 
 
 class _Block(Values):
-    """A dataflow block as a list of operations: each call is one, and all other bindings only give names to results."""
+    """A dataflow block as a list of operations: each call is an operation, and all other bindings only name results."""
 
     def __init__(self, block: Any, bounds: Bounds) -> None:
+        """Read the bindings of a block as operations; `bounds` gives the maximum values of symbols."""
         super().__init__()
         self.operations: list[tuple[Any, list[int], list[int]]] = []
         self._bindings, self._bounds, self._sizes = list(block.bindings), bounds, list[int]()
@@ -102,7 +104,7 @@ class _Block(Values):
         return entries if isinstance(call.ty, relax.TupleType) else entries[0]
 
     def _max_size(self, type_: Any) -> int:
-        """Return the maximum size of a tensor in bytes, or 0 if it is unknown."""
+        """Return the maximum size of a tensor in bytes, or 0 if no maximum is known."""
         if not isinstance(type_, relax.TensorType) or not isinstance(type_.shape, relax.ShapeExpr):
             return 0
         return self._bounds.max_bytes(lengths_of(type_.shape), str(type_.dtype)) or 0

@@ -44,6 +44,7 @@ class PlannedFunction:
     triples: tuple[tuple[int, str, Any], ...] = ()
 
     def __str__(self) -> str:
+        """Return one line of text: the bytes of both plans or, if TVM's plan is kept, the reason."""
         where = "".join(f", {name} = {value}" for name, value in self.at.items())
         text = f"{self.name}{where}: {self.tensors} tensors, {self.own:,} bytes by TVM, "
         return text + (f"whose plan stays: {self.reason}" if self.reason else f"{self.memplan:,} by memplan")
@@ -72,6 +73,7 @@ def PlanMemory(  # noqa: N802  # TVM writes the names of passes in CamelCase.
     """
 
     def run(module: IRModule, _: PassContext) -> IRModule:
+        """Return the module in which each function has the smaller of both plans, and report each planned function."""
         own, ours, functions = _OwnPass()(module), module.clone(), module.functions_items()
         kernels = {name for name, each in functions if isinstance(each, tirx.PrimFunc)}
         made = {}
@@ -97,7 +99,7 @@ def PlanMemory(  # noqa: N802  # TVM writes the names of passes in CamelCase.
 
 
 class _PlannedBody:
-    """A function rewritten to memplan's plan, and the bytes of its storages; or unchanged, with the reason for that."""
+    """The result of planning a function: its rewritten form and its storages' bytes, or the reason for no change."""
 
     def __init__(self, module: IRModule, lifetimes: Lifetimes, pools: Sequence[PoolInfo], offsets: bool | None) -> None:
         """Plan the function to which the lifetimes belong. Raises PlanMemoryError if it does not fit into the pools."""
@@ -144,16 +146,13 @@ class _PlannedBody:
 
     @property
     def has_unplanned_tensors(self) -> bool:
-        """True if TVM's planner may plan the tensors that remain, because the function has no branches.
-
-        TVM 0.27 may use a storage of one branch in the other, where it is not allocated (apache/tvm issue 20191).
-        """
+        """True if TVM's planner may plan the tensors that remain, which requires a function without branches."""
         attributes = self.function.attrs or {}
         has_some = self._lifetimes.leaves_some or "relax.memory_plan_dynamic_func_output" in attributes
         return has_some and not self._lifetimes.has_branches
 
     def compare_plans(self, name: str, own: relax.Function, ours: relax.Function) -> PlannedFunction:
-        """Return the bytes of both plans, and why TVM's plan is kept if memplan's is larger at any symbol values."""
+        """Return the bytes of both plans, and the reason if TVM's plan is kept, for example if memplan's is larger."""
         lifetimes = self._lifetimes
         symbols = Symbols(lifetimes.bounds) if lifetimes.has_symbols else None
         apart = [each.bytes for each in lifetimes.tensors if not each.is_planned]

@@ -62,10 +62,7 @@ class StoragePlaces:
 def place_in_pools(
     tensors: Sequence[AllocatedTensor], pools: Sequence[PoolInfo] = (), in_place: Sequence[tuple[int, int]] = ()
 ) -> StoragePlaces:
-    """Return each tensor's storage and offset, with one storage per pool. Raises PlanMemoryError for too small pools.
-
-    The two tensors of a pair in `in_place` may start at the same byte.
-    """
+    """Return each tensor's storage and offset, with one storage per pool. Raises PlanMemoryError if none fits."""
     size, start, end = _columns(tensors)
     if not pools and not in_place:
         low = offsets_at_bound(size, start, end, ALIGNMENT, _NODES)
@@ -89,7 +86,7 @@ def place_in_pools(
 
 
 def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
-    """Return storages in which each tensor starts at offset 0, for devices that do not support offsets."""
+    """Return a plan in which each tensor starts at offset 0 of a storage, for devices without support for offsets."""
     rows: Any = [{"id": k, "size": each.size, "start": each.start, "end": each.end} for k, each in enumerate(tensors)]
     answer = plan(ObjectsProblem(alignment=ALIGNMENT, buffers=rows))
     number = {k: place for place, each in enumerate(answer.objects) for k in each.buffers}
@@ -101,15 +98,12 @@ def place_whole(tensors: Sequence[AllocatedTensor]) -> StoragePlaces:
 
 
 def check_places(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> StoragePlaces:
-    """Check storages and offsets with memplan's verifier; return them unchanged.
-
-    Raises RuntimeError for a violation.
-    """
+    """Return the places unchanged if memplan's verifier accepts them. Raises RuntimeError for a violation."""
     pools = [Pool(name=str(k), size=size, alignment=ALIGNMENT) for k, size in enumerate(places.storages)]
     problem, (pool, offset) = _problem(tensors, pools), map(column, zip(*places.of, strict=True))
     placements = PlacementTable(problem.buffers.ids, tuple(each.name for each in pools), pool, offset)
     for violation in verify(problem, Plan(status="feasible", placements=placements)):
-        raise RuntimeError(f"memplan's plan is wrong: {violation.message}")
+        raise RuntimeError(f"memplan's plan must satisfy the verifier, got: {violation.message}")
     return places
 
 
@@ -120,7 +114,7 @@ def _problem(tensors: Sequence[AllocatedTensor], pools: list[Pool], in_place: An
 
 
 def _columns(tensors: Sequence[AllocatedTensor]) -> Iterator[Any]:
-    """Yield three columns: the sizes, the starts and the ends of the tensors."""
+    """Return an iterator over three columns: the sizes, the starts and the ends of the tensors."""
     return map(column, zip(*((each.size, each.start, each.end) for each in tensors), strict=True))
 
 

@@ -3,7 +3,7 @@
 import tvm
 
 if not tvm.__version__.startswith("0.27."):
-    raise ImportError(f"memplan.tvm: TVM {tvm.__version__} is not supported, only 0.27; TVM's own plan is kept")
+    raise ImportError(f"memplan.tvm: must be used with TVM 0.27, got {tvm.__version__}; TVM's own plan is kept")
 
 from memplan.extensions.tvm.installing import install as install
 from memplan.extensions.tvm.installing import uninstall as uninstall

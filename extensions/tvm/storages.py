@@ -20,6 +20,7 @@ class Storages:
     """
 
     def __init__(self) -> None:
+        """Start with an empty block of bindings, for the allocations of storages."""
         self._builder = relax.BlockBuilder()
         self._builder._begin_binding_block()
 
@@ -61,7 +62,7 @@ class Storages:
         return relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
 
     def _rewritten_body(self, body: Any, lifetimes: Lifetimes, head: Sequence[Any] = ()) -> Any:
-        """Return a body whose allocations, also in branches, use the storages; the block list starts with `head`."""
+        """Return a body whose allocations, also in branches, use the storages; the bindings of `head` come first."""
         blocks = [*head]
         for block, bindings in lifetimes.blocks[body.__chandle__()]:
             if lifetimes.has_branches:

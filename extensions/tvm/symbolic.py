@@ -35,9 +35,10 @@ class UnreadableError(Exception):
 
 
 class Symbols:
-    """The symbols of a function, each with a unique name; it also evaluates and prints expressions of symbols."""
+    """The symbols of a function, each with a unique name; expressions of symbols can be evaluated and printed."""
 
     def __init__(self, bounds: Bounds) -> None:
+        """Name the symbols s0, s1 and so on, and set their ranges, which start at 1 or above."""
         self._names = {symbol: f"s{k}" for k, symbol in enumerate(bounds.limits)}
         self.simplify = _analyzer({symbol: Range.from_min_extent(0, 2**40) for symbol in bounds.limits}).simplify
         spans = {name: bounds.limits[symbol] for symbol, name in self._names.items()}

@@ -82,7 +82,7 @@ class AllocatedTensor:
 
 
 class Bounds:
-    """The symbols in a function's signature, and the minimum and maximum values that its attributes state."""
+    """The symbols in a function's signature, and the minimum and maximum values stated in its attributes."""
 
     def __init__(self, function: relax.Function) -> None:
         self._function, self._analyzer = function, sym.Analyzer()
@@ -126,7 +126,7 @@ def bytes_of(lengths: Sequence[Any], dtype: str) -> Any:
 
 
 class Values:
-    """Maps the variables of a function to the tensors that they may hold."""
+    """A map from the variables of a function to the tensors that each of them may hold."""
 
     def __init__(self) -> None:
         self._known: dict[int, Value] = {}  # `==` of TVM variables returns an expression, so use handles as keys.
@@ -160,6 +160,7 @@ class Lifetimes(Values):
     def __init__(
         self, module: IRModule, function: relax.Function, kernels: Collection[GlobalVar], *, nests: bool = False
     ) -> None:
+        """Read the bindings of a function, and record its tensors and their lifetimes; `kernels` names all kernels."""
         super().__init__()
         self.function, self.bounds = function, Bounds(function)
         self.tensors: list[AllocatedTensor] = []
@@ -187,7 +188,7 @@ class Lifetimes(Values):
         return groups
 
     def overwrite_pairs(self, group: Sequence[int]) -> list[tuple[int, int]]:
-        """Return pairs of positions in `group` (tensor indices) whose second tensor may overwrite the first."""
+        """Return pairs of positions in `group` (tensor indices) whose second tensor may overwrite the first tensor."""
         turn, tensors = {k: place for place, k in enumerate(group)}, self.tensors
         pairs = {(i, j) for i, j, at in self._written_over if tensors[j].start == at and tensors[i].end == at + 1}
         return sorted((turn[i], turn[j]) for i, j in pairs if i != j and i in turn and j in turn)
@@ -213,7 +214,7 @@ class Lifetimes(Values):
         return self.value_of(body.body)
 
     def _value_without_call(self, value: Any) -> Value:
-        """Return the tensors that an expression other than a call may hold; read both branches of an If."""
+        """Return the tensors that an expression other than a call may hold, after reading both branches of an If."""
         if type(value) is relax.If:
             self.has_branches = True
             self._extend_lifetimes([self.value_of(value.cond)])
@@ -262,7 +263,7 @@ class Lifetimes(Values):
         return frozenset((len(self.tensors) - 1,))
 
     def _extend_by_nests(self, kernel: Any, arguments: Sequence[Value]) -> None:
-        """Count each loop nest of a kernel as a step, and extend the lifetimes of the arguments that it uses."""
+        """Advance one step for each loop nest of a kernel, and extend the lifetimes of the nest's arguments."""
         if kernel not in self._nests_of:
             self._nests_of[kernel] = nests_of(self._module[kernel])
         for nest in self._nests_of[kernel]:
@@ -274,7 +275,7 @@ class Lifetimes(Values):
             self._step += 1
 
     def _extend_lifetimes(self, values: Iterable[Value]) -> None:
-        """Let the tensors of the given values be alive at the current step."""
+        """Extend the lifetimes of the tensors in the given values to the current step."""
         for value in values:
             for k in value if type(value) is frozenset else leaves_of(value):
                 tensor = self.tensors[k]
@@ -297,7 +298,7 @@ def leaves_of(value: Value) -> Iterator[int]:
 
 
 def _has_tensor(type_: Any) -> bool:
-    """Return True if a type is a tensor, may be one, or is a tuple with such an entry."""
+    """Return True if a type is a tensor type, a type that may be one, or a tuple that contains such a type."""
     if isinstance(type_, relax.TupleType):
         return any(map(_has_tensor, type_.fields))
     return isinstance(type_, (relax.TensorType, relax.AnyType))

@@ -38,12 +38,12 @@ minimalloc, tile, map_deployer = Tiler.minimalloc, TilerDeployerWrapper.tile, ge
 
 
 def cpu_time_us() -> float:
-    """Return the CPU time of this process and its ended children, in microseconds."""
+    """Return the CPU time, in microseconds, of this process and its ended children."""
     return 1e6 * sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def bound(rows: list[tuple[int, int, int]]) -> int:
-    """Return the peak live bytes of rows (first step, last step, size); a lifetime includes its last step."""
+    """Return the peak of live bytes of rows (first step, last step, size), whose lifetimes include the last step."""
     return max((sum(size for first, last, size in rows if first <= at <= last) for at, *_ in rows), default=0)
 
 

@@ -28,11 +28,12 @@ calls: list[dict[str, Any]] = []
 
 
 class _RecordingAllocator(_Own):
-    """tinygrad's allocator, extended to record each buffer's size, start and end; each call is a time step."""
+    """tinygrad's allocator, which also records the size, start and end of each buffer; each call is a time step."""
 
     lanes: ClassVar[list[_RecordingAllocator]] = []
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
+        """Register this allocator as the recorder of the next lane."""
         super().__init__(*arguments, **options)
         self.rows: list[list[int]] = []
         self.offsets: list[int] = []
@@ -50,13 +51,13 @@ class _RecordingAllocator(_Own):
         return offset
 
     def free(self, start: int) -> None:
-        """Free a buffer as tinygrad does, and record the end of its lifetime."""
+        """Free a buffer as tinygrad does, and record the end of the buffer's lifetime."""
         self.clock += 1
         self.rows[self.open.pop(start)][2] = self.clock
         super().free(start)
 
 
-class _Giving:
+class _PlannedAllocator:
     """An allocator that returns the offsets of memplan's plans; each new instance takes the plan of the next lane.
 
     A lane is the sequence of kernels of a device, or its copies.
@@ -75,8 +76,8 @@ class _Giving:
         pass
 
 
-def _plan(lane: _RecordingAllocator) -> list[int]:
-    """Plan a lane with memplan; return the plan's offsets if they need fewer bytes, else tinygrad's offsets."""
+def _lane_offsets(lane: _RecordingAllocator) -> list[int]:
+    """Record the peaks of both plans of a lane; return memplan's offsets if smaller and enabled, else tinygrad's."""
     if sum(size for size, *_ in lane.rows) > _MOST_BYTES:
         return lane.offsets
     for row in lane.rows:
@@ -95,20 +96,20 @@ def _plan(lane: _RecordingAllocator) -> list[int]:
 
 
 def plan_memory(linear: Any, held_bufs: Any = None) -> Any:
-    """Replace tinygrad's `memory_plan_rewrite`: return the schedule after placing its buffers in arenas."""
+    """Return the schedule after placing its buffers in arenas; this function replaces `memory_plan_rewrite`."""
     _RecordingAllocator.lanes.clear()
     memory.TLSFAllocator = _RecordingAllocator
     before, start = len(calls), time.thread_time()
     own = _rewrite(linear, held_bufs)
     spent = time.thread_time() - start
-    _Giving.plans = [_plan(lane) for lane in _RecordingAllocator.lanes]
+    _PlannedAllocator.plans = [_lane_offsets(lane) for lane in _RecordingAllocator.lanes]
     for call in calls[before:]:
         call["own_us"] = spent * 1e6
     if not _RecordingAllocator.lanes or all(
-        plan == lane.offsets for plan, lane in zip(_Giving.plans, _RecordingAllocator.lanes, strict=True)
+        plan == lane.offsets for plan, lane in zip(_PlannedAllocator.plans, _RecordingAllocator.lanes, strict=True)
     ):
         return own
-    memory.TLSFAllocator = _Giving
+    memory.TLSFAllocator = _PlannedAllocator
     return _rewrite(linear, held_bufs)
 
 

@@ -116,7 +116,7 @@ def test_a_task_of_a_lost_machine_runs_again_on_another_machine(executor: Cluste
 
 def test_a_task_that_kills_every_machine_raises_machine_lost(executor: ClusterExecutor, tmp_path: Path) -> None:
     future = executor.submit(end_its_machine, str(tmp_path), 99)
-    with pytest.raises(MachineLostError, match=f"its machine ended in the middle, {ATTEMPTS} times"):
+    with pytest.raises(MachineLostError, match=f"the machine was lost in each of {ATTEMPTS} attempts"):
         future.result(PATIENCE_S)
     assert executor.count_starts(future) == ATTEMPTS == len(list(tmp_path.iterdir()))
 
@@ -125,7 +125,7 @@ def test_a_cancelled_task_ends_on_its_machine(executor: ClusterExecutor, tmp_pat
     future = executor.submit(wait_to_be_unwanted, str(tmp_path))
     wait_for_file(tmp_path / "begun")
     assert future.cancel()
-    if type(executor).__name__ == "_OfDask":  # Ray kills the task's process, so only Dask's task writes the file.
+    if type(executor).__name__ == "_DaskExecutor":  # Ray kills the task's process, so only Dask's task writes the file.
         wait_for_file(tmp_path / "ended")
 
 
@@ -164,9 +164,9 @@ def test_a_lost_benchmark_run_becomes_a_row_with_its_number_of_attempts() -> Non
             return ATTEMPTS
 
     future: Future[object] = Future()
-    future.set_exception(MachineLostError("its machine ended in the middle, 4 times"))
+    future.set_exception(MachineLostError("the machine was lost in each of 4 attempts"))
     row = away.row_of(LostExecutor(), BenchTask("a.csv", "greedy", 1, 1.0, 2**33), future)  # type: ignore[arg-type]
-    assert (row.outcome, row.begun, row.message) == ("failed", ATTEMPTS, "its machine ended in the middle, 4 times")
+    assert (row.outcome, row.begun, row.message) == ("failed", ATTEMPTS, "the machine was lost in each of 4 attempts")
 
 
 def test_the_solver_auto_requires_all_solvers_installed_here() -> None:
@@ -181,7 +181,10 @@ def test_the_solver_auto_requires_all_solvers_installed_here() -> None:
         ("slurm://here:1", 'on: must be dask://HOST:PORT or ray://HOST:PORT, got "slurm://here:1"'),
         ("dask://here", 'on: must be dask://HOST:PORT or ray://HOST:PORT, got "dask://here"'),
         ("dask://here:99999", 'on: must be dask://HOST:PORT or ray://HOST:PORT, got "dask://here:99999"'),
-        ("dask://127.0.0.1:1", 'on: nothing answers at "dask://127.0.0.1:1": Connection refused'),
+        (
+            "dask://127.0.0.1:1",
+            'on: must be the address of a cluster, got no answer at "dask://127.0.0.1:1": Connection refused',
+        ),
     ],
 )
 def test_an_address_without_a_cluster_is_refused(
@@ -200,5 +203,10 @@ def test_an_address_at_which_another_program_answers_is_refused(kind: str) -> No
         pytest.skip(reason)
     with socket.create_server(("127.0.0.1", 0)) as other:
         where = f"{kind}://127.0.0.1:{other.getsockname()[1]}"
-        with pytest.raises(OptionError, match=f'^on: no .*{kind.title()} answers at "{where}": '), executor_on(where):
+        with (
+            pytest.raises(
+                OptionError, match=f'^on: must be the address of a {kind.title()} .*, got no answer at "{where}": '
+            ),
+            executor_on(where),
+        ):
             pass

@@ -33,7 +33,7 @@ class Machine(StandIn):
     def _start_task(self, future: Future[Any], name: str, work: Any) -> None:
         self.sizes.append(len(work.args[0].sent_lines))
         if len(self.sizes) <= self.n_lost:
-            future.set_exception(MachineLostError("its machine ended in the middle, 4 times"))
+            future.set_exception(MachineLostError("the machine was lost in each of 4 attempts"))
         else:
             super()._start_task(future, name, work)
 
@@ -124,7 +124,7 @@ def test_a_lost_cluster_machine_affects_only_its_own_files(
 ) -> None:
     machine.n_lost = 1
     assert main(["plan", *PROBLEMS, *WHOLE, "-o", f"{tmp_path}/", "--on", ADDRESS]) == 70
-    assert f"{PROBLEMS[0]}: its machine ended in the middle, 4 times" in capfd.readouterr().err
+    assert f"{PROBLEMS[0]}: the machine was lost in each of 4 attempts" in capfd.readouterr().err
     assert len(outputs(tmp_path)) == len(PROBLEMS) - machine.sizes[0]
 
 

@@ -1,4 +1,4 @@
-"""dsa-solver's canonical greedy planner: each buffer gets the cheapest of a few candidate offsets.
+"""The canonical greedy planner of dsa-solver, which places each buffer at the cheapest of a few candidate offsets.
 
 The candidates are 0, the ends of reserved ranges, and the ends of placed buffers that conflict with the buffer or share
 bytes with it at a cost. Several orders of buffers and first fit are tried, and the cheapest plan is returned.
@@ -24,7 +24,9 @@ _NEEDS = "dsa-solver needs exactly one pool for each buffer, with a given size"
 
 
 def canonical_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place each buffer at the cheapest, then lowest candidate. Random orders differ from those of the C++ original.
+    """Try several orders of buffers, place each buffer at the cheapest candidate, and return the cheapest plan.
+
+    Of equally cheap candidates, the lowest is used. Random orders differ from those of the C++ original.
 
     Source: tonibohnlein/dsa-solver a8d1257, src/dsa/algorithms/reuse_penalty_baseline_solvers.cpp:
     CanonicalGreedySolver, first_fit_solver.cpp: FirstFitSolver.
@@ -38,7 +40,7 @@ def canonical_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Plan
     best: tuple[int, I64] | None = None
     for is_blind in (True, False):
         is_first_fit = best is not None
-        for order in _rank_orders(pieces, birth, seed):
+        for order in _ranks_by_order(pieces, birth, seed):
             offset = np.zeros(len(instance), dtype=np.int64)
             price = 0
             for piece in pieces:
@@ -58,8 +60,8 @@ def canonical_greedy(problem: Problem, seed: int, stop_check: StopCheck) -> Plan
     return PlannerAnswer({problem.index[name]: (names[q], at) for name, q, at in rows})
 
 
-def _rank_orders(pieces: list[Piece], birth: I64, seed: int) -> Iterator[I64]:
-    """Yield arrays with the rank of each buffer in an order: by size and start, by start, by cost and size, random."""
+def _ranks_by_order(pieces: list[Piece], birth: I64, seed: int) -> Iterator[I64]:
+    """Yield the buffers' ranks in each order to try: by start and size, by start, by size and price, and random."""
     size, weight = np.zeros(len(birth), dtype=np.int64), np.zeros(len(birth), dtype=np.int64)
     for piece in pieces:
         size[piece.members] = piece.size * piece.unit
@@ -73,7 +75,7 @@ def _rank_orders(pieces: list[Piece], birth: I64, seed: int) -> Iterator[I64]:
 
 
 def _place_by_rank(piece: Piece, rank: I64, is_blind: bool, stop_check: StopCheck) -> I64 | None:
-    """Place the buffers of a pool by rank, each where it costs least; return offsets, or None if one does not fit."""
+    """Place a pool's buffers by rank, each at the cheapest offset; return the offsets, or None if one does not fit."""
     at = np.full(len(piece), -1)
     for i in np.argsort(rank[piece.members]).tolist():
         stop_check()

@@ -45,7 +45,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _problem_fields(given: Row, options: ModelOptions) -> dict[str, Any]:
-    """Return the fields of the memplan problem that is equivalent to a dsa-solver problem."""
+    """Return the fields of the memplan problem that is equivalent to the dsa-solver problem `given`."""
     rules = given.get("constraints", {})
     excluded = _id_pairs(rules.get("temporal_exclusions", ()))
     pools = {pool["id"]: pool for pool in given["pools"]}
@@ -85,7 +85,7 @@ def _buffer_fields(row: Row, pools: Mapping[int, Row], options: ModelOptions) ->
 
 
 def _join_groups(rows: Mapping[int, dict[str, Any]], first: int, second: int) -> None:
-    """Join two groups of buffers at one offset: the root of the second group becomes relative to buffer `first`."""
+    """Place the root of the second buffer's group at the offset of buffer `first`, which joins the two groups."""
     lead = _group_root(rows, second)
     if lead != _group_root(rows, first):
         rows[lead]["relative"] = {"to": first, "offset": 0}
@@ -99,6 +99,7 @@ def _group_root(rows: Mapping[int, dict[str, Any]], buffer: int) -> int:
 
 
 def _pool_fields(pool: Row) -> dict[str, Any]:
+    """Return the name, size and reserved ranges (offset, bytes) of a pool of dsa-solver."""
     reserved = [(part["begin"], part["end"] - part["begin"]) for part in pool.get("reserved_ranges", ())]
     return {"name": pool["name"], "size": pool.get("capacity"), "reserved": reserved}
 

@@ -40,7 +40,7 @@ class BackendBuffer(WireValue):
 
 
 class GgmlTensor(WireValue):
-    """A tensor: its bytes, its buffer and offset there and, for a view, the viewed tensor and the offset `at` in it."""
+    """A tensor of `bytes` bytes at an offset in a backend buffer; a view has an offset `at` in the tensor it views."""
 
     tensor: _Index
     name: str
@@ -74,7 +74,7 @@ _Row = TypeVar("_Row", bound=WireValue)
 
 @dataclass
 class GgmlGraph:
-    """One graph of a file: the size of its variable dimension, if any, and its buffers, tensors and nodes."""
+    """One graph of a file: its buffers, tensors and nodes; `dim` maps its variable dimension, if any, to its size."""
 
     dim: Mapping[str, int]
     buffers: list[BackendBuffer] = field(default_factory=list)
@@ -137,16 +137,17 @@ def _parse_line(number: int, line: bytes) -> WireValue:
 
 
 def _append_line(graph: GgmlGraph, row: WireValue, number: int) -> None:
-    """Add a parsed line to a graph. Raises FormatError for a line out of order and for a reference to a later line."""
+    """Add a parsed line to a graph. Raises FormatError for a line out of order or a reference to a later line."""
 
     def require_row(field_name: str, index: int | None, rows: Sequence[WireValue]) -> None:
-        """Raise FormatError if a row number (None is allowed) is not that of an earlier row."""
+        """Raise FormatError unless `index` is None or the number of an earlier row."""
         if index is not None and index >= len(rows):
             raise FormatError(
                 f"line {number}: {field_name}: must be one of the {len(rows)} row numbers above, got {index}"
             )
 
     def append_row(rows: list[_Row], one: _Row, index: int) -> None:
+        """Append a row. Raises FormatError unless `index` is the row's position in the list."""
         if index != len(rows):
             raise FormatError(f"line {number}: must have the number {len(rows)}, got {index}")
         rows.append(one)
@@ -172,9 +173,10 @@ def _refuse_wrong_views(graph: GgmlGraph) -> None:
 
 
 def _require_same_form(first: GgmlGraph, other: GgmlGraph) -> None:
-    """Raise FormatError if two graphs of a file differ in anything except sizes."""
+    """Raise FormatError if two graphs of a file differ in anything except the sizes of tensors and buffers."""
 
     def form(row: WireValue) -> object:
+        """Return the fields of a row that must be equal in all graphs of a file."""
         if isinstance(row, GgmlTensor):
             return row.name, row.type, row.view_of, row.buffer, row.input, row.output
         return (row.type, row.alignment, row.computed) if isinstance(row, BackendBuffer) else row
@@ -198,7 +200,7 @@ def symbol_of(graphs: Sequence[GgmlGraph]) -> dict[str, SymbolRange]:
 
 
 def tensor_bytes(graphs: Sequence[GgmlGraph], size: int | None) -> Iterator[int]:
-    """Yield the bytes of each tensor when the dimension has `size` (a number or a symbol; None for a single graph).
+    """Yield the bytes of each tensor when the variable dimension has the given size, which is a number or a symbol.
 
     The bytes follow from the polynomial of least degree through all graphs. Raises FormatError if they are negative, or
     if no additional graph confirms the polynomial.

@@ -55,7 +55,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
             "dims", f"must be the dimension {name}, in which the graphs differ, got {excerpt(unknown[0])}"
         )
     if name not in options.dims:
-        raise OpenSizesError(f"{name}: must be a size, is open", {name: graphs[0].dim[name]})
+        raise OpenSizesError(f"{name}: must have a size, got none", {name: graphs[0].dim[name]})
     size = options.sizes[name]
     if at := [graph for graph in graphs if type(size) is int and graph.dim[name] == size]:
         return _Program(at, None, options.model_copy(update={"dims": {}})).make_program()
@@ -63,9 +63,10 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 class _Program:
-    """Converts a ggml graph to a program. `home` maps each tensor to the tensor whose buffer it uses."""
+    """A converter of a ggml graph to a program; `home` maps each tensor to the tensor whose buffer it uses."""
 
     def __init__(self, graphs: Sequence[GgmlGraph], size: int | None, options: ModelOptions) -> None:
+        """Find the operations that compute, last read and write each tensor, and the tensors that share buffers."""
         self.graph = graph = graphs[0]
         self.is_written = size is None
         self.bytes = list(tensor_bytes(graphs, size))
@@ -108,7 +109,7 @@ class _Program:
         return self.draft.make_program(own_peak=peak, own_offsets=offsets)
 
     def _merge_in_place(self) -> None:
-        """Give each tensor that ggml computed in place the buffer of the source that it overwrites."""
+        """Let each tensor that ggml computed in place use the buffer of the source that it overwrites."""
         tensors, nodes = self.graph.tensors, self.graph.nodes
         ends = dict(self.last)  # maps each home (tensor that owns a buffer) to the last node that reads its contents
         for k in sorted(self.maker, key=self.maker.__getitem__):
@@ -149,12 +150,13 @@ class _Program:
             self.draft.describe(self.names[k], TensorFacts(name=self.names[k], shape=shape, dtype=dtype))
 
     def _refuse_copy(self, row: GgmlTensor) -> None:
+        """Raise FormatError for a tensor that the scheduler copies between backends."""
         if _COPY.fullmatch(row.name):
             rule = "must not be a copy between backends, as the file does not show when the scheduler copies"
             raise FormatError(f"tensor {excerpt(row.name)}: {rule}; write the graph before scheduling")
 
     def _memory_name(self, k: int) -> str | None:
-        """Return the name of a tensor's memory, or None if ggml uses only one memory or the tensor has no buffer."""
+        """Return the name of a tensor's memory; None without a backend buffer, or if ggml uses only one memory."""
         buffer = self.graph.tensors[k].buffer
         return self.graph.buffers[buffer].type if buffer is not None and self.has_pools else None
 
@@ -169,7 +171,7 @@ class _Program:
         return OperationFacts(tensors[row.node].name or None, kind, {}, (k,))
 
     def _ggml_plan(self) -> tuple[dict[str, int], int]:
-        """Return ggml's own offsets by name, and the total bytes of its buffers; state follows the computed tensors."""
+        """Return ggml's own offsets by tensor name, and the total bytes; state is placed after the computed tensors."""
         tops: Counter[str | None] = Counter()
         bases: dict[int, int] = {}
         for k, buffer in enumerate(self.graph.buffers):
@@ -189,7 +191,7 @@ class _Program:
 
 
 def _unique_names(tensors: Sequence[GgmlTensor]) -> list[str]:
-    """Return a unique name for each tensor: ggml's name, followed by the tensor's number if other tensors have it."""
+    """Return a unique name for each tensor: ggml's name, with the tensor's number if several tensors have that name."""
     count = Counter(row.name for row in tensors)
     is_own = [bool(row.name) and count[row.name] == 1 and "#" not in row.name for row in tensors]
     return [row.name if own else f"{row.name}#{row.tensor}" for own, row in zip(is_own, tensors, strict=True)]

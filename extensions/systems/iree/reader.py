@@ -70,7 +70,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 @dataclass
 class _Pack:
-    """The slices of a pack as (first step, last step, bytes), and the kind of the resource that contains them."""
+    """The slices of a pack as (first step, last step, bytes), and the kind of the resource that contains the slices."""
 
     slices: list[tuple[int, int, int]]
     kind: str | None = None
@@ -78,9 +78,9 @@ class _Pack:
 
 @dataclass
 class _Section:
-    """The dump of one function before or after a compiler pass.
+    """The dump of one function before or after a compiler pass, with its packs and its allocations.
 
-    Each allocation is the pack that determines its size, or its number of bytes, or None if the number is unknown.
+    An allocation is the pack that determines its size, or its number of bytes, or None if the number is unknown.
     """
 
     when: str = ""
@@ -90,7 +90,7 @@ class _Section:
 
 
 def _function_dumps(text: str) -> Iterator[_Section]:
-    """Yield the dumps of functions in the order of the text. Names are resolved within a dump, as dumps repeat them."""
+    """Yield the dumps of functions in the order of the text; each dump has its own names, because dumps repeat them."""
     section, constants, packs = _Section(), dict[str, int](), dict[str, _Pack]()
     for step in _STEP.finditer(text):
         if step["dump"]:
@@ -154,6 +154,7 @@ def _compiler_peak(sections: list[_Section]) -> int | None:
 
 
 def _skip_spaces(text: str, at: int) -> int:
+    """Return the first position from `at` on that is not white space."""
     while text[at : at + 1].isspace():
         at += 1
     return at
@@ -173,7 +174,7 @@ _VALUE_NAME = re.compile(r"%[\w$.-]+(?:#\d+)?")
 
 
 def slice_offsets(text: str, this_pass: str) -> dict[tuple[int, int], int] | None:
-    """Map (number of the pack in the file, number of the slice) to the offset, or return None without offsets."""
+    """Map (number of a pack in the file, number of a slice in the pack) to the offset; None if no offset is shown."""
     sections = list(_printed_sections(text, this_pass))
     offsets_: dict[tuple[int, int], int] = {}
     count = 0
@@ -202,7 +203,7 @@ def _printed_sections(text: str, this_pass: str) -> Iterator[tuple[str, str, str
 
 
 def paired_sections(sections: Sequence[tuple[str, str, T]]) -> list[tuple[T, T | None]]:
-    """Return (section before the pass, the same function's next section after the pass, or None) for each function.
+    """Return a pair for each function: its section before the pass, and its next section after the pass or None.
 
     `sections` are tuples ("Before" or "After", function, section) in the order of the text.
     """
@@ -217,7 +218,7 @@ def paired_sections(sections: Sequence[tuple[str, str, T]]) -> list[tuple[T, T |
 
 
 def _values_after_pass(before: str, after: str) -> dict[str, int] | None:
-    """Map names before the pass to the constants that replace them after it; return None if the lines do not match."""
+    """Map each name before the pass to the constant that replaces it after the pass; None if the lines do not match."""
     constants = {name: int(value) for name, value in _CONSTANT.findall(after)}
     first = _CONSTANT.sub("", _PACK.sub("", before)).split("\n")
     second = _CONSTANT.sub("", after).split("\n")

@@ -28,7 +28,7 @@ def basic(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
 
 
 def v1(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers in time order, each at the offset of a dead buffer of equal size, else above the live buffers."""
+    """Place buffers in time order, each at the offset of a dead buffer of equal size, or else above all others."""
     offsets: dict[int, int] = {}
     _reuse_equal_sizes(aligned_tensors(problem), offsets, stop_check)
     return _planner_answer(offsets)
@@ -37,8 +37,8 @@ def v1(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
 def v2(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
     """Place buffers as `v1` does, and then the gradients of weights above them, largest first.
 
-    A gradient reuses the bytes of an earlier one if that is smaller, or if the original's test of lifetimes does not
-    separate them. So the plan is wrong if both are alive at the same time, as in the original.
+    A gradient reuses the bytes of an earlier gradient that is smaller, or that the original's test of lifetimes does
+    not separate from it. So the plan is wrong, as in the original, if both gradients are alive at the same time.
     """
     ids = problem.buffers.ids
     rows = aligned_tensors(problem)
@@ -61,7 +61,7 @@ def v2(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
 
 
 def v3(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers in time order, each in the lowest gap between live buffers, else above them."""
+    """Place buffers in time order, each in the lowest gap between live buffers, or else above them."""
     offsets: dict[int, int] = {}
     alive: list[Row] = []
     for size, tensor in _time_order(aligned_tensors(problem)):
@@ -85,7 +85,7 @@ def _time_order(rows: list[Row]) -> list[Row]:
 
 
 def _reuse_equal_sizes(rows: list[Row], offsets: dict[int, int], stop_check: StopCheck) -> int:
-    """Store the offset that `v1` gives each buffer in `offsets` (by position), and return the total bytes."""
+    """Set the offset that `v1` gives each buffer, keyed by its position in `offsets`; return the total bytes."""
     stack: list[Row] = []
     needed = 0
     for size, tensor in _time_order(rows):

@@ -59,7 +59,7 @@ _CHOICES = {"arith.select", "pto.castptr", "pto.tassign", "func.call"}
 
 @dataclass
 class _Tile:
-    """A tile: its memory and address, and the steps that write and read it. A negative address means no address."""
+    """A tile: its memory, its address (negative for none), its bytes, and the steps that write and read the tile."""
 
     name: str
     memory: str
@@ -74,7 +74,7 @@ class _Tile:
 
     @property
     def is_read_first(self) -> bool:
-        """True if the first use reads the tile, so its value was written under the name of another tile."""
+        """True if the tile is read before it is written, which means that another tile's name was used to write it."""
         return bool(self.reads) and (not self.writes or self.reads[0] <= self.writes[0])
 
 
@@ -103,7 +103,7 @@ def last_dump(text: str) -> str:
 
 
 def homes_of_tiles(data: bytes) -> dict[str, str]:
-    """Map the name of each tile to the name of the tile whose buffer it shares. Raises FormatError."""
+    """Map the name of each tile to the name of the tile whose buffer the tile shares. Raises FormatError."""
     kernels = _Kernels(ModelOptions())
     _read_kernels(data, kernels)
     homes = _home_of_each(kernels.tiles, kernels.steps, kernels.loops)
@@ -111,7 +111,7 @@ def homes_of_tiles(data: bytes) -> dict[str, str]:
 
 
 def _read_kernels(data: bytes, kernels: _Kernels) -> list[_Step]:
-    """Add the tiles and steps of all kernels to `kernels`, and return the steps outside of all blocks."""
+    """Add the tiles and steps of all kernels to `kernels`; return the steps outside of all loops and branches."""
     text = COMMENT.sub(lambda match: match[1] or "", last_dump(data.decode(errors="backslashreplace")))
     # The splitter would start a new statement at the `=` in the head of a loop, so rewrite the heads of loops.
     body, _ = kernels.block(Statements(_LOOP.sub(r"scf.for (\1),", text)).block(), {})
@@ -121,9 +121,10 @@ def _read_kernels(data: bytes, kernels: _Kernels) -> list[_Step]:
 
 
 class _Kernels:
-    """Collects all tiles, and the steps of all blocks in order, from the statements of kernels."""
+    """A collector of all tiles, and of the steps of all blocks in order, from the statements of kernels."""
 
     def __init__(self, options: ModelOptions) -> None:
+        """Start without tiles, steps and reserved ranges."""
         self.options, self.uses = options, Uses()
         self.tiles: list[_Tile] = []
         self.steps: list[_Step] = []
@@ -138,7 +139,10 @@ class _Kernels:
         """The reserved buffers without a base address, which are always alive."""
 
     def block(self, statements: Sequence[Statement], around: Mapping[str, int]) -> tuple[list[_Step], list[int | None]]:
-        """Return the steps of a block, and the tiles that it yields. `around` maps names outside of it to tiles."""
+        """Return the steps of a block, and the numbers of the tiles that it yields, with None for other values.
+
+        `around` maps names defined outside of the block to tiles.
+        """
         self.blocks += 1
         number, names, rows, yielded = self.blocks, dict(around), list[_Step](), list[int | None]()
         for statement in statements:
@@ -208,7 +212,10 @@ class _Kernels:
             self.kept.append(_Tile(name, said["memory"], -1, int(said["size"])))
 
     def _add_step(self, op: str, rest: str, names: Mapping[str, int], block: int) -> _Step:
-        """Add an operation, and return its step. A tile in neither list is written, and also read if it had a value."""
+        """Add an operation on tiles, and return its step.
+
+        A tile that is listed neither as input nor as output is written, and also read if it had a value.
+        """
         operands = {
             word: [each for each in _VALUE.findall(bracket_content(rest, match.end() - 1)) if each in names]
             for word in ("ins", "outs")
@@ -253,7 +260,7 @@ class _Kernels:
 
 
 def _home_of_each(tiles: Sequence[_Tile], steps: Sequence[_Step], loops: Sequence[range]) -> list[int]:
-    """Return, for each tile, the number of the tile whose buffer it shares; `loops` has the steps of each loop."""
+    """Return the home of each tile: the tile whose buffer it shares; `loops` has the range of steps of each loop."""
     home, at = list(range(len(tiles))), dict[tuple[str, int, int], list[int]]()
     # A value may be read under another name at the same place, so collect these reads for each place.
     again: dict[tuple[str, int, int], list[int]] = {}
@@ -289,7 +296,7 @@ def _home_of_each(tiles: Sequence[_Tile], steps: Sequence[_Step], loops: Sequenc
 def _is_overwritten_by_reader(
     tiles: Sequence[_Tile], steps: Sequence[_Step], when: int, k: int, source: int, used: Mapping[int, list[int]]
 ) -> bool:
-    """Return True if the step `when` reads tile `source`, overwrites it with tile k, and is its last reader."""
+    """Return True if step `when` is the last reader of tile `source`, and overwrites it with tile `k`."""
     one, other = tiles[k], tiles[source]
     same = (one.memory, one.address) == (other.memory, other.address) and one.size <= other.size
     if not same or min((at for at in used[source] if at > when), default=len(steps)) <= max(used[k]):
@@ -311,7 +318,7 @@ def _import_kernels(kernels: _Kernels, body: Sequence[_Step], options: ModelOpti
         tops[tile.memory] = max(tops[tile.memory], tile.address + tile.size)
 
     def draw(steps: Sequence[_Step]) -> None:
-        """Add steps, with the blocks of their loops and branches, to the program under construction."""
+        """Add steps, including those inside loops and branches, to the program under construction."""
         for step in steps:
             if step.bodies:
                 drawn = []

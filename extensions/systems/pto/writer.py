@@ -1,4 +1,4 @@
-"""Writer of PTO kernels with the addresses of a plan: a constant before each tile, a base in each reserved buffer."""
+"""Writer of PTO kernels with a plan's addresses: a constant before each tile, a base in each reserved buffer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAME, _BASE, _AUTO = (
 
 
 def write_addresses(layout: VerifiedLayout, _stem: str) -> Mapping[str, bytes]:
-    """Return the PTO file after adding an address to each tile, without other changes.
+    """Return the text of PTO kernels with the plan's address in each tile and each reserved buffer.
 
     Unused tiles get address 0. Raises FormatError for a file that is not PTO, and InvalidPlanError if reading the
     written kernels does not give the plan again.
@@ -79,12 +79,12 @@ def write_addresses(layout: VerifiedLayout, _stem: str) -> Mapping[str, bytes]:
 
 
 def _refuse_another_plan(written: bytes, offset: Mapping[str, int]) -> None:
-    """Read the written kernels back, and verify their plan. Raises InvalidPlanError unless it is the given plan."""
+    """Raise InvalidPlanError unless reading the written kernels gives a valid plan with the given offsets."""
     again = read(written, ModelOptions())
     plan = again.own_plan
     if plan is None or (broken := verify(again.problem, plan)):
-        why = "has no plan" if plan is None else broken[0].message
-        raise InvalidPlanError(f"kernels: must contain the plan when they are read back, got one that {why}")
+        why = "no plan" if plan is None else broken[0].message
+        raise InvalidPlanError(f"kernels: must give the same plan when they are read back, got {why}")
     for row in plan.placements:
         name = str(row.id).partition("/")[2]
         if offset.get(name) != row.offset:

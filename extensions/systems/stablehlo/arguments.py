@@ -15,7 +15,7 @@ from memplan.planner.model.rows import MAX_BYTES
 
 
 class _LinearForm(NamedTuple):
-    """A linear form `factor * x + above`, where x is the integer quotient of a size and `divisor` (perhaps 1)."""
+    """A linear form `factor * x + above`, where x is a size divided by `divisor` (which may be 1) and rounded down."""
 
     size: str
     divisor: int
@@ -25,7 +25,7 @@ class _LinearForm(NamedTuple):
 
 @dataclass
 class OpenSizes:
-    """The open sizes of arguments, such as `arg0.1`. Each is a multiple of a symbol, or follows from other sizes.
+    """The open (unknown) sizes of arguments, such as `arg0.1`: multiples of symbols, or sizes that follow from others.
 
     `named` maps names in the program to numbers. `asserted` has the comparisons that the program asserts.
     """
@@ -42,7 +42,7 @@ class OpenSizes:
         self.numbers = SymbolicNumbers({place: SymbolRange() for place in self.places})
 
     def name_symbols(self) -> None:
-        """Give the symbols the names that the program uses, and the ranges that follow from its assertions."""
+        """Set the symbols: each gets the name that the program uses, and the range that follows from its assertions."""
         ranges: dict[tuple[str, int], tuple[int, int | None]] = {}
         for name, number in self.named.items():
             line = self._linear_form(number.form) if isinstance(number, SymbolicNumber) else None
@@ -72,14 +72,14 @@ class OpenSizes:
             places = [place for place, (name, _) in named.items() if name in missing]
             got = ", ".join([*map(excerpt, missing)][:MAX_SHOWN])
             sizes = "a size" if len(missing) == 1 else "sizes"
-            raise OpenSizesError(f"{', '.join(places[:MAX_SHOWN])}: must have {sizes}, got {got}", missing)
+            raise OpenSizesError(f"{', '.join(places[:MAX_SHOWN])}: must have {sizes}, got none for {got}", missing)
         symbol_sizes = {place: dims[name] * factor for place, (name, factor) in named.items()}
         return symbol_sizes | {place: self._value_at(form, symbol_sizes) for place, form in self._following.items()}
 
     def _linear_form(self, form: Polynomial) -> _LinearForm | None:
-        """Return a polynomial as a linear form in one size, or in that size divided by a constant and rounded down.
+        """Return a polynomial as a linear form in one size, which may be divided by a constant and rounded down.
 
-        Return None if the polynomial has another form.
+        Return None for any other polynomial.
         """
         terms = [(monomial, factor) for monomial, factor in form.items() if monomial]
         if len(terms) != 1 or len(terms[0][0]) != 1:
@@ -93,7 +93,7 @@ class OpenSizes:
         return _LinearForm(inner.size, atom.divisor, factor, form.get((), 0))
 
     def _value_at(self, form: Polynomial, sizes: Mapping[str, int]) -> int:
-        """Return the value of a polynomial at given sizes, which may themselves be symbols."""
+        """Return the value of a polynomial at the given sizes, which may be expressions of symbols."""
         total = 0
         for monomial, factor in form.items():
             for name in monomial:

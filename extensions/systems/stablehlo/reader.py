@@ -86,6 +86,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     unknown_values = dict.fromkeys((name for name in values if name not in options.dims), 1)
 
     def draw_program(results: Iterable[str]) -> tuple[_Program, list[str]]:
+        """Convert the program, whose results are known by name, and return the converter and the results' names."""
         draft = OperationsDraft(module.name, results, options, options.alignment or ALIGNMENT)
         program = _Program(module, draft, unknown_values)
         return program, program.run(sizes)
@@ -108,7 +109,7 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
 
 
 def _unplanned_functions(module: HloModule) -> list[Finding]:
-    """Return a warning that lists the functions that are not planned, because the main function never calls them."""
+    """Return a warning that lists the functions that are not planned because the main function never calls them."""
     others = module.unreached_functions
     if not others:
         return []
@@ -118,7 +119,7 @@ def _unplanned_functions(module: HloModule) -> list[Finding]:
 
 
 def _donations(main: HloFunction) -> list[Finding]:
-    """Return a warning that lists the donated arguments (whose bytes a result may reuse), if there are any."""
+    """Return a warning that lists the donated arguments (whose bytes a result may reuse), or no warning without any."""
     if not (donated := main.donations):
         return []
     rows = [f"{name} ({attribute})" for name, attribute in donated.items()]
@@ -189,19 +190,23 @@ class _Program:
     """Converts a program to operations and buffers, with all calls inlined."""
 
     def __init__(self, module: HloModule, draft: OperationsDraft, unknown: Mapping[str, int]) -> None:
+        """Store the functions and the unknown values, and start with no operations."""
         self.functions, self.draft, self.unknown = module.functions, draft, unknown
         self.main = module.functions[module.main]
         self.count, self.depth, self.serial = 0, 0, 0
         self.computed: list[int] = []
 
     def run(self, sizes: dict[str, int]) -> list[str]:
-        """Convert the program for given sizes of arguments, and return the names of its results' buffers."""
+        """Convert the program for the given argument sizes, and return the names of the buffers of its results."""
         results = self._convert_block(self.main.body, self.arguments(self.main, sizes))
         leaves = [value for value in _flatten(results) if value.kind.element != "token"]
         return list(dict.fromkeys(value.buffer or self._copy_value(value).buffer for value in leaves))
 
     def arguments(self, main: HloFunction, sizes: dict[str, int]) -> dict[str, _Value]:
-        """Declare the main function's arguments, and return them. `sizes` also has the values of numeric arguments."""
+        """Declare the main function's arguments, and return their values.
+
+        `sizes` maps open sizes, and arguments that are numbers, to integers.
+        """
         scope = {}
         for name, kind in main.arguments.items():
             rows = enumerate(kind.shape)
@@ -239,7 +244,7 @@ class _Program:
             numbers = constant_integers(operation) if kind == "constant" else self._known_result(operation, operands)
         except (LookupError, ValueError, TypeError):
             raise FormatError(
-                f"{operation}: must have numbers, and operands that match its type and each other"
+                f"{operation}: must have integer attributes, and operands that match each other and the result type"
             ) from None
         if kind == "constant" or self._is_constant(operation, operands):
             if kind != "constant":
@@ -248,7 +253,7 @@ class _Program:
         return self._draw_operation(operation, operands, numbers)
 
     def _known_result(self, operation: HloOperation, given: Sequence[_Value]) -> Array | None:
-        """Return an operation's result computed from known operands, or None if it is unknown or not supported."""
+        """Return an operation's result if all its operands are known and the operation is supported, or else None."""
         numbers = [value.numbers for value in given if value.numbers is not None]
         is_followed = numbers and len(numbers) == len(given) and operation.types
         if not is_followed or not all(each.has_few_numbers for each in operation.types):
@@ -256,7 +261,7 @@ class _Program:
         return compute(operation, numbers, operation.types[0].sizes)
 
     def _is_constant(self, operation: HloOperation, given: Sequence[_Value]) -> bool:
-        """Return True if a result depends only on constants and sizes, because compilers evaluate it in advance.
+        """Return True if a result depends only on constants and sizes, so that compilers evaluate it in advance.
 
         In a program without arguments, all values would be constant, so only small values count as constant.
         """
@@ -287,7 +292,7 @@ class _Program:
         return values if numbers is None else [replace(values[0], numbers=numbers)]
 
     def _result_shapes(self, operation: HloOperation, given: Sequence[_Value]) -> list[Sizes]:
-        """Return the shapes of the results: those of the result types or, if these are open, by the operator's rule."""
+        """Return the shapes of the results, which the result types state or, if not, the operator's rule computes."""
         types = operation.types
         if all(each.is_static for each in types):
             return [each.sizes for each in types]
@@ -328,6 +333,7 @@ class _Program:
         return []
 
     def _calls_external_function(self, operation: HloOperation) -> bool:
+        """Return True if an operation calls a function that is only declared."""
         function = self.functions.get(operation.callee)
         return function is not None and not function.has_body
 
@@ -387,6 +393,7 @@ class _Program:
         return state
 
     def _copy_value(self, value: _Value) -> _Value:
+        """Add an operation that copies a value, and return the copy."""
         copy = self._declare("copy", value.shape, value.kind)
         self.draft.operation("copy", _buffer_names([value]), _buffer_names([copy]))
         return copy

@@ -19,13 +19,13 @@ from memplan.planner.errors import FormatError
 
 
 class UnknownNumber:
-    """A number that is unknown until run time, as the sum of an unknown base and a known number `above`."""
+    """A number unknown until run time, stored as an unknown base plus a known number `above`."""
 
     def __init__(self, base: object = None, above: int = 0) -> None:
         self.base, self.above = base or self, above
 
     def plus(self, other: Any) -> Any:
-        """Return the sum with another number; it has the same base if the other number is known."""
+        """Return the sum with `other`: the base is the same if `other` is known, and new if not."""
         return UnknownNumber() if isinstance(other, UnknownNumber) else UnknownNumber(self.base, self.above + other)
 
 
@@ -54,7 +54,7 @@ def _is_equal(a: int, b: int) -> bool:
 
 
 def _choose(which: Any, a: Any, b: Any) -> Any:
-    """Return `a` or `b` depending on `which`; if that is unknown, a value common to both, or an unknown number."""
+    """Return `a` or `b` depending on `which`; if that is unknown, return their common value or an unknown number."""
     if isinstance(which, UnknownNumber):
         return a if a is b or (isinstance(a, int) and isinstance(b, int) and a == b) else UnknownNumber()
     return a if which else b
@@ -109,7 +109,7 @@ def compute(operation: HloOperation, given: Sequence[Array], shape: tuple[int, .
         return None
 
     def apply_known(*values: Any) -> Any:
-        """Return the function of the operands, or an UnknownNumber if they do not determine the result."""
+        """Return the operator's result for these operands, or an UnknownNumber if they do not determine the result."""
         if kind not in _OF_UNKNOWN and any(isinstance(each, UnknownNumber) for each in values):
             return UnknownNumber()
         try:
@@ -153,7 +153,7 @@ Rule = Callable[[KnownOperands], list[Sizes]]
 
 
 def _operand_shapes(given: KnownOperands) -> list[Sizes]:
-    """Return operand shapes as result shapes: one per result or, for one result, the first shape of its rank."""
+    """Return operand shapes as result shapes: one shape per result or, for one result, the first shape of its rank."""
     types = given.operation.types
     if len(types) > 1:
         return list(given.shapes[: len(types)])
@@ -165,12 +165,14 @@ def _shape_operand_rule(k: int) -> Rule:
 
 
 def _concatenation_shapes(given: KnownOperands) -> list[Sizes]:
+    """Return the shape of a concatenation: the first operand's, with the sum of all sizes on the concatenated axis."""
     axis = given.operation.numbers("dim", "dimension")[0]
     total = sum(shape[axis] for shape in given.shapes)
     return [(*given.shapes[0][:axis], total, *given.shapes[0][axis + 1 :])]
 
 
 def _dot_general_shapes(given: KnownOperands) -> list[Sizes]:
+    """Return the shape of a product: the batch axes, then the other uncontracted axes of the left and right operand."""
     (shapes, right), text, rows = given.shapes[:2], given.operation.text, []
     for name in ("batching_dim", "contracting_dim"):
         pretty = re.search(rf"\b{name}s = \[([\d, ]*)\] x \[([\d, ]*)\]", text)
@@ -184,16 +186,19 @@ def _dot_general_shapes(given: KnownOperands) -> list[Sizes]:
 
 
 def _reduction_shapes(given: KnownOperands) -> list[Sizes]:
+    """Return the shape without the reduced axes, once for each result."""
     axes = given.operation.numbers("dimensions")
     return [tuple(size for k, size in enumerate(given.shapes[0]) if k not in axes)] * len(given.operation.types)
 
 
 def _slice_shapes(given: KnownOperands) -> list[Sizes]:
+    """Return the shape of a slice from its starts, ends and steps, which are operands."""
     rows = zip(*map(given.numbers, (1, 2, 3)), strict=True)
     return [tuple(-(difference(start, end) // step) for start, end, step in rows)]
 
 
 def _gather_shapes(given: KnownOperands) -> list[Sizes]:
+    """Return the shape of a gather: slice axes at the `offset_dims`, and axes of the indices elsewhere."""
     numbers, indices = given.operation.numbers, given.shapes[1]
     sizes = given.numbers(2) if len(given.shapes) > 2 else numbers("slice_sizes")
     left_out = {*numbers("collapsed_slice_dims", default=[]), *numbers("operand_batching_dims", default=[])}
@@ -206,6 +211,7 @@ def _gather_shapes(given: KnownOperands) -> list[Sizes]:
 
 
 def _pad_shapes(given: KnownOperands) -> list[Sizes]:
+    """Return the operand's shape with low, high and interior padding, which are attributes or operands."""
     numbers, sizes = given.operation.numbers, given.shapes[0]
     is_open = len(given.shapes) > 2
     names = (("low", "edge_padding_low"), ("high", "edge_padding_high"), ("interior", "interior_padding"))
@@ -227,6 +233,7 @@ def _window_counts(
 
 
 def _window_reduction_shapes(given: KnownOperands) -> list[Sizes]:
+    """Return the number of window positions on each axis, once for each result."""
     numbers, names = given.operation.numbers, ("window_strides", "base_dilations", "window_dilations")
     # The last five operands are the window sizes, the strides, base and window dilations, and the padding.
     if given.operation.name.endswith("custom_call"):
@@ -244,6 +251,7 @@ _WINDOWS = ("stride", "window_strides"), ("lhs_dilate", "lhs_dilation"), ("rhs_d
 
 
 def _convolution_shapes(given: KnownOperands) -> list[Sizes]:
+    """Return the shape of a convolution: the batch, the output features, and window positions on the other axes."""
     operation = given.operation
     match = re.search(r"\[([^\]]*)\]x\[([^\]]*)\]->\[([^\]]*)\]", operation.text)
     if match is None:

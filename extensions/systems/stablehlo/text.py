@@ -59,7 +59,7 @@ class HloType:
 
     @property
     def bits(self) -> int:
-        """The number of bits of an element, which is 8 for a bool. Raises FormatError for an unknown type."""
+        """The number of bits of an element, which is 8 for a bool. Raises FormatError for an unknown element type."""
         if self.element == "index":
             return 64
         stored = _STORED.match(self.element)
@@ -232,7 +232,7 @@ class HloModule:
 
     @property
     def unreached_functions(self) -> list[str]:
-        """The names of the functions with a body that the main function never calls, not even indirectly."""
+        """The names of all functions with a body that the main function calls neither directly nor indirectly."""
         reached, waiting = {self.main}, [self.main]
         while waiting:
             function = self.functions[waiting.pop()]
@@ -243,7 +243,7 @@ class HloModule:
 
 
 def module_of(data: bytes) -> HloModule:
-    """Return the first module of a file, with its functions. Raises FormatError."""
+    """Return the module of a file, with its functions; of several modules, return the first. Raises FormatError."""
     text = COMMENT.sub(lambda found: found[1] or "", data.decode(errors="backslashreplace"))
     # The file may end with the data of large constants, which is not needed, so cut it off.
     text = text.partition("\n{-#")[0]
@@ -332,7 +332,7 @@ def _parse_operation(statement: Statement, lines: list[int]) -> HloOperation:
 
 
 def _result_types(text: str) -> list[HloType]:
-    """Return the result types of a signature; without an arrow, all its types are result types."""
+    """Return the result types of a signature; in a signature without an arrow, all types are result types."""
     arrows = [mark.end() for mark in separators(text) if mark[0] == "->"]
     text = text[arrows[-1] if arrows else 0 :].strip()
     rows = split_at_commas(bracket_content(text, 0) if text.startswith("(") else text)

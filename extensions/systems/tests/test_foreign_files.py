@@ -72,9 +72,9 @@ READ: dict[str, tuple[int, int | None, bool | None]] = {
 REFUSED = {
     "without_lifetimes.xla.txt": "must be XLA's texts of the buffer assignment and the live ranges,",
     "without_assignment.hlo.pb": "hlo_proto.buffer_assignment: is required: dump the module after its",
-    "attention.stablehlo.mlir": 'arg0.0, arg0.1: must have sizes, got "b", "n"; give them, for example: dims=b=1',
-    "convolution.stablehlo.mlir": 'arg0.0, arg0.1, arg0.2: must have sizes, got "b", "h", "w"; give them',
-    "recurrent.stablehlo.mlir": 'arg0.0, arg0.1: must have sizes, got "t", "b"; give them, for example: dims=t=1',
+    "attention.stablehlo.mlir": 'arg0.0, arg0.1: must have sizes, got none for "b", "n"; give them, for example:',
+    "convolution.stablehlo.mlir": 'arg0.0, arg0.1, arg0.2: must have sizes, got none for "b", "h", "w"; give them',
+    "recurrent.stablehlo.mlir": 'arg0.0, arg0.1: must have sizes, got none for "t", "b"; give them, for example:',
     "two_functions.relax": "must have a function main, or only one function, with @R.function (keep the",
     "loops.relax": "must have a function with @R.function, got only loops",
     "broken.relax": "must be TVMScript: ",

@@ -48,9 +48,10 @@ def _integers_by_buffer(kernel: ast.FunctionDef, name: str) -> dict[str, int]:
 
 
 class _Kernel:
-    """Collects the buffers of a kernel, and the operations in its statements."""
+    """A converter of a kernel's buffers and statements to a program of operations."""
 
     def __init__(self, kernel: ast.FunctionDef, options: ModelOptions) -> None:
+        """Declare the kernel's buffers that have addresses. Raises FormatError for a buffer without memory or size."""
         self.draft, self.uses = OperationsDraft(None, (), options, options.alignment or ALIGNMENT), Uses()
         addresses, sizes = _integers_by_buffer(kernel, "address_map"), _integers_by_buffer(kernel, "size_map")
         self.places, self.tops = dict[str, int](), Counter[str]()
@@ -88,7 +89,7 @@ class _Kernel:
                 self._add_operation(row)
 
     def _add_operation(self, row: ast.AST) -> None:
-        """Add the operation of a statement. A buffer that is read here but written nowhere is scratch memory."""
+        """Add the operation of a statement; a buffer that it reads but that is written nowhere is scratch memory."""
         rows = [*self._accesses(row)]
         self.uses.add(len(rows))
         reads, writes = (dict.fromkeys(name for name, kind in rows if kind & way) for way in (_READ, _WRITE))
@@ -99,7 +100,7 @@ class _Kernel:
             self.draft.operation(op or "store", inputs, writes, scratch)
 
     def _accesses(self, row: ast.AST) -> Iterator[tuple[str, int]]:
-        """Yield (buffer, kind of use) for each buffer that a statement uses; the kinds are read, write, and both."""
+        """Yield (buffer, kind of use) for each buffer in a statement, where the kind is read, write, or both."""
         inside = set[int]()
         for node in ast.walk(row):
             if id(node) in inside:

@@ -15,9 +15,10 @@ _LEVELS = 6
 
 
 class _SizeClasses:
-    """An allocator for a memory of `size` bytes. Within a size class, the block that was freed first is used first."""
+    """An allocator with size classes for `size` bytes of memory; a class reuses its blocks in order of release."""
 
     def __init__(self, size: int) -> None:
+        """Start with one free block that covers the whole memory."""
         self.free: dict[tuple[int, int], list[int]] = defaultdict(list)
         self.sizes = {0: size}
         self.before: dict[int, int | None] = {0: None}
@@ -60,22 +61,24 @@ class _SizeClasses:
         self._add_free_block(at, whole)
 
     def _remove_free_block(self, at: int) -> None:
+        """Remove the free block at an offset from its size class."""
         self.free[_size_class(self.sizes[at])].remove(at)
         self.is_free.remove(at)
 
     def _add_free_block(self, at: int, size: int) -> None:
+        """Add a free block of `size` bytes at an offset to its size class."""
         self.sizes[at] = size
         self.free[_size_class(size)].append(at)
         self.is_free.add(at)
 
     def _set_predecessor(self, at: int, size: int, before: int) -> None:
-        """Record the block at `before` as the predecessor of the block that starts at `at + size`, if there is one."""
+        """Record the block at `before` as the predecessor of the block at `at + size`, if a block starts there."""
         if at + size in self.sizes:
             self.before[at + size] = before
 
 
 def _size_class(size: int) -> tuple[int, int]:
-    """Return the size class of a block: (number of bits of its size, position of the size within that power of two)."""
+    """Return the size class of a block: (number of bits of its size, step of the size within that power of two)."""
     bits = size.bit_length()
     return bits, (size - (1 << bits - 1)) // (1 << max(0, bits - _LEVELS))
 

@@ -51,12 +51,12 @@ class _LiveRange:
 
     @property
     def priority(self) -> tuple[int, int, int, int, int]:
-        """The sort key of the initial order: high memory load first, then long lifetimes, early starts, large sizes."""
+        """The sort key of the initial order: high memory load, then long lifetime, early start, large size."""
         start, end = self.tensor.start, self.tensor.end
         return -self.urgency, start - end, start, -self.tensor.size, self.index
 
     def place(self) -> None:
-        """Move to the lowest free address, and record as predecessor the last range that pushed this one upward."""
+        """Move to the lowest free address; the predecessor becomes the last range that pushed this range upward."""
         address, size = 0, self.tensor.size
         pushed, pusher = True, None
         while pushed:
@@ -71,9 +71,10 @@ class _LiveRange:
 
 
 def _live_ranges(problem: Problem, alive: list[Tensor], stop_check: StopCheck) -> list[_LiveRange]:
-    """Return the live ranges with their neighbours, which are sorted by the first common time, then by position.
+    """Return the live ranges, each with its neighbours: the ranges alive at some time together with it.
 
-    The original visits every time step. This code visits only the steps at which a buffer starts, with the same result.
+    Neighbours are sorted by the first common time, then by position. The original visits every time step. This code
+    visits only the steps at which a buffer starts, with the same result.
     """
     ranges = [_LiveRange(tensor, i, tensor_alignment(problem, tensor, 0)) for i, tensor in enumerate(alive)]
     for time in sorted({tensor.start for tensor in alive}):
@@ -91,9 +92,10 @@ def _live_ranges(problem: Problem, alive: list[Tensor], stop_check: StopCheck) -
 
 
 class _OrderSearch:
-    """The search for an order of placement. `ranges` has the state of the latest attempt, even of an abandoned one."""
+    """The search for an order of placement; `ranges` has the placements of the latest attempt, completed or not."""
 
     def __init__(self, ranges: list[_LiveRange], memory_limit: int, stop_check: StopCheck) -> None:
+        """Start with the random numbers of seed 1, as Vela does, and without a plan."""
         self.ranges = ranges
         self.memory_limit = memory_limit
         self.stop_check = stop_check
@@ -122,7 +124,7 @@ class _OrderSearch:
         return addresses
 
     def _place_in(self, order: list[int]) -> int:
-        """Place the ranges in an order, stop once the peak exceeds the best peak, and return the peak reached."""
+        """Place the ranges in an order, and return the peak; stop as soon as the peak exceeds the best one."""
         for one in self.ranges:
             one.address = NOT_PLACED
         size = 0
@@ -139,7 +141,7 @@ class _OrderSearch:
     def _swap_positions(self, order: list[int], stuck: int) -> None:
         """Swap two positions in the order, drawn at random around the range with the highest end.
 
-        If the search is stuck, also swap a second pair of positions, drawn from a wider set.
+        After `stuck` attempts without progress, more than STUCK, also swap a second pair, drawn from a wider set.
         """
         # Of several ranges with the highest end, `max` returns the first one, as Vela does.
         bottleneck = max(self.ranges, key=lambda one: one.end_address)

@@ -1,4 +1,4 @@
-"""Reader of XLA programs: each instruction of an HLO module's entry computation becomes an operation.
+"""Reader of XLA programs, in which each instruction of an HLO module's entry computation becomes an operation.
 
 Operations follow the module's schedule, if it has one. Tuples are replaced by their elements, and a bitcast is a view.
 The computations of fusions, loops and reductions are parts of the calling instructions and are not examined. In a
@@ -48,9 +48,10 @@ def read_module(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 class _Program:
-    """Converts the entry computation. `results` must be known in advance, because views of results are not aliases."""
+    """A converter of the entry computation; `results` names the result buffers, whose views are not aliases."""
 
     def __init__(self, module: ProtobufMessage, options: ModelOptions, results: Values) -> None:
+        """Find the entry computation, its instructions and their order. Raises FormatError if it does not exist."""
         entry = module.integer(6, "entry_computation_id")
         entries = [row for row in module.messages(3, "computations") if row.integer(5, "id") == entry]
         if not entries:
@@ -110,11 +111,12 @@ class _Program:
                         self.draft.operation(opcode, flat, made)
 
     def _can_be_in_place(self, row: ProtobufMessage, held: Values) -> bool:
-        """Return True if the first operand may be overwritten; in a scheduled module, XLA has inserted all copies."""
+        """Return True if the first operand may be overwritten, because XLA inserted all copies when it scheduled."""
         is_writable = self.is_scheduled and not any(map(self.draft.is_constant, held))
         return is_writable and len(self._array_shapes(row)) == len(held)
 
     def _operand_values(self, row: ProtobufMessage, number: int) -> Values:
+        """Return the values of the earlier instruction `number`. Raises FormatError if it is not an earlier one."""
         if number not in self.values:
             raise FormatError(f"{row.path}.operand_ids: must be earlier instructions, got {number}")
         return self.values[number]

@@ -17,7 +17,7 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, 
 
 @dataclass(frozen=True)
 class Interval:
-    """A buffer, and the ticks of its allocation and release. Each event of a plan has its own tick (a number)."""
+    """A buffer with the ticks (event numbers) of its allocation and its release; no two events have the same tick."""
 
     tensor: Tensor
     start: int
@@ -41,17 +41,17 @@ def _life_key(interval: Interval) -> tuple[int, int, int]:
 
 
 def best_fit_by_size(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers by decreasing size, and those of equal size by decreasing lifetime (XLA's kSpatial)."""
+    """Place buffers by decreasing size; buffers of equal size are placed by decreasing lifetime (XLA's kSpatial)."""
     return _best_fit(problem, stop_check, _size_key)
 
 
 def best_fit_by_life(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers by decreasing lifetime, and those of equal lifetime by decreasing size (XLA's kTemporal)."""
+    """Place buffers by decreasing lifetime; those of equal lifetime, by decreasing size (XLA's kTemporal)."""
     return _best_fit(problem, stop_check, _life_key)
 
 
 def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Return the smaller of two plans: by decreasing size (also if they are equal) and by decreasing lifetime."""
+    """Return the smaller of two plans, by decreasing size and by decreasing lifetime; if they are equal, the former."""
     heaps = [_best_fit(problem, stop_check, order) for order in (_size_key, _life_key)]
     return min(heaps, key=lambda heap: _heap_size(problem, heap))
 

@@ -64,7 +64,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 @dataclass
 class _SharedPlace:
-    """Buffers of XLA at one offset, which are one buffer of the problem; `alive` has the buffers not freed yet."""
+    """XLA buffers at one offset, which form one buffer of the problem; `alive` contains the buffers not yet freed."""
 
     name: str
     size: int
@@ -75,14 +75,14 @@ class _SharedPlace:
 
 @dataclass(frozen=True)
 class _Trace:
-    """One run of the heap simulator: the shared places, keyed by their first buffers, and the place of each buffer."""
+    """One run of the heap simulator: the shared places by their first buffers, and the shared place of each buffer."""
 
     groups: dict[int, _SharedPlace]
     of_buffer: dict[int, _SharedPlace]
 
     @classmethod
     def from_message(cls, trace: ProtobufMessage, sizes: dict[int, int]) -> _Trace:
-        """Return the result of all events of a trace; a buffer that is never freed is alive to the end."""
+        """Return the shared places after all events of a trace; a buffer that is never freed is alive to the end."""
         new_trace = cls({}, {})
         last = 0
         for step, event in enumerate(trace.messages(1, "events")):
@@ -122,9 +122,9 @@ class _Trace:
 
 
 def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
-    """Add buffers, such as tuple tables, that are in an allocation of the traces but occur in no trace.
+    """Add the buffers, such as tuple tables, that an allocation of the traces contains but no trace mentions.
 
-    These buffers are always alive. Those of them that overlap become one buffer.
+    These buffers are always alive; buffers that overlap become one buffer.
     """
     home: dict[str, _Trace] = {}
     others: dict[str, list[tuple[int, int, int]]] = {}
@@ -147,7 +147,7 @@ def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
 
 
 def _xla_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
-    """Return the total bytes of all allocations with buffers of the traces, or None if a buffer has no allocation.
+    """Return the total bytes of all allocations with buffers of traces; None if such a buffer has no allocation.
 
     Allocations are found by their buffers, because the index of the allocation that a trace states can be wrong.
     """
@@ -161,7 +161,7 @@ def _xla_peak(assignment: ProtobufMessage, traces: list[_Trace]) -> int | None:
 
 
 def _xla_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int | str, int]:
-    """Map each shared place of the traces to XLA's offset; a trace's allocations are put one after another."""
+    """Map the name of each shared place to XLA's offset; the allocations of a trace follow one another."""
     places: dict[int, tuple[str, int, int]] = {}
     for path, buffer, offset, end in _assignments(assignment):
         places.setdefault(buffer, (path, offset, end))
@@ -186,5 +186,7 @@ def _assignments(assignment: ProtobufMessage) -> Iterator[tuple[str, int, int, i
         for row in allocation.messages(9, "assigned"):
             offset, size = row.integer(2, "offset"), row.integer(3, "size")
             if not (0 <= offset <= MAX_BYTES and 0 <= size <= MAX_BYTES):
-                raise FormatError(f"{row.path}: must lie at 0 to {MAX_BYTES} bytes, got {size} bytes at {offset}")
+                raise FormatError(
+                    f"{row.path}: must have an offset and a size from 0 to {MAX_BYTES}, got {size} bytes at {offset}"
+                )
             yield allocation.path, row.integer(1, "logical_buffer_id"), offset, offset + size

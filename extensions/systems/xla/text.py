@@ -26,7 +26,7 @@ _RANGE = re.compile(rf" *(\S+?)(\{{[\d, ]*\}}):{_DIGITS}-{_DIGITS} *")
 
 @dataclass
 class _Value:
-    """One value, or several values at one offset, alive from step `start` to step `end`, both inclusive."""
+    """One value, or several values at one offset, alive from step `start` to step `end`, both of which are included."""
 
     name: str
     offset: int

@@ -41,12 +41,12 @@ class _PoolState:
     contents: list[_PlacedTensor]
 
     def can_hold(self, tensor: Tensor, offset: int) -> bool:
-        """Return True if the pool allows a tensor and its end, rounded up to the alignment, is within the size."""
+        """Return True if a tensor may use this pool and its end, rounded up to the alignment, is within the pool."""
         fits = self.size is None or align(offset + tensor.size, self.alignment) <= self.size
         return fits and self.position in tensor.pools
 
     def first_obstacle(self, tensor: Tensor, offset: int) -> _PlacedTensor | None:
-        """Return the first placed tensor that overlaps `tensor` at `offset` and lives at the same time; else None."""
+        """Return the first placed tensor that is alive with `tensor` and would overlap it at `offset`, or None."""
         end = offset + tensor.size
         for held in self.contents:
             if max(offset, held.offset) < min(end, held.end) and held.tensor.meets(tensor):
@@ -84,7 +84,7 @@ def greedy_by_size_paper_literal(problem: Problem, seed: int, stop_check: StopCh
 
 
 def _offset_after_obstacles(pool: _PoolState, tensor: Tensor, stop_check: StopCheck) -> int:
-    """Return the lowest conflict-free offset: 0 or the end of a tensor. Without room, it is outside the pool."""
+    """Return the lowest conflict-free offset (0 or above a tensor) or, without room, one too high for the pool."""
     offset = 0
     while pool.can_hold(tensor, offset) and (other := pool.first_obstacle(tensor, offset)) is not None:
         stop_check()
@@ -97,9 +97,10 @@ def _smallest_gap(pool: _PoolState, tensor: Tensor, stop_check: StopCheck) -> in
 
 
 def _gap_above(pool: _PoolState, tensor: Tensor, below: Iterable[_PlacedTensor]) -> int:
-    """Return the start of the smallest sufficient gap below a conflicting tensor, else the end of all in `below`.
+    """Return the start of the smallest sufficient gap below a conflicting tensor, or else the end of all tensors.
 
-    Each pool is searched from offset 0, because an offset found in one pool means nothing in the next.
+    Only the tensors in `below` bound gaps. The search starts at offset 0, because an offset found in another pool means
+    nothing in this one.
     """
     lowest_gap: int | None = None
     smallest: int | None = None
@@ -113,7 +114,7 @@ def _gap_above(pool: _PoolState, tensor: Tensor, below: Iterable[_PlacedTensor])
 
 
 def _plan_by_rule(problem: Problem, rule: _FindOffset, stop_check: StopCheck, *, is_sorted: bool) -> PlannerAnswer:
-    """Place pinned tensors, then tensors that may use one pool only, then all others; `rule` returns each offset."""
+    """Place pinned tensors, then tensors that may use one pool only, then the rest; `rule` finds each offset."""
     pools = [_PoolState(q, pool.size, pool.alignment, []) for q, pool in enumerate(problem.pools)]
     all_tensors = tensors(problem, stop_check)
     pinned = [tensor for tensor in all_tensors if tensor.offset is not None]
@@ -134,9 +135,10 @@ def _plan_by_rule(problem: Problem, rule: _FindOffset, stop_check: StopCheck, *,
 
 
 def _only_pool(problem: Problem, tensor: Tensor) -> int | None:
-    """Return the only pool that a tensor names, or None if it names several, or if there is only one pool.
+    """Return the position of the only pool that a tensor's list of pools names.
 
-    Excluded pools do not count.
+    Return None if the list names several pools, or if the problem has only one pool. The list of excluded pools has no
+    influence.
     """
     table = problem.buffers
     names = set(table.pool_choices[int(table.pool_choice[tensor.position])])
@@ -152,7 +154,7 @@ def _place_in_first(
     *,
     is_sorted: bool,
 ) -> bool:
-    """Place a tensor at the offset of `rule` in the first of its pools that can hold it; return False if none can."""
+    """Place a tensor at the offset found by `rule` in the first allowed pool with room; return False if none has."""
     for pool in pools:
         if pool.position not in tensor.pools:
             continue
@@ -170,7 +172,9 @@ def _add_to_pool(pool: _PoolState, tensor: Tensor, offset: int, problem: Problem
     other = pool.first_obstacle(tensor, offset)
     if other is not None:
         mine, theirs = (excerpt(problem.buffers.ids[one.position]) for one in (tensor, other.tensor))
-        raise _CollisionError(f"it put buffer {mine} at offset {offset}, on bytes of {theirs}, and gave up")
+        raise _CollisionError(
+            f"it placed buffer {mine} at offset {offset}, where it overlaps buffer {theirs}, and stopped"
+        )
     pool.contents.append(_PlacedTensor(tensor, offset, offset + tensor.size))
 
 

@@ -39,6 +39,7 @@ class MemoryConfig(WireValue):
 
     @model_validator(mode="after")
     def _require_equal_lengths(self) -> MemoryConfig:
+        """Raise a validation error unless each optional list has one entry per memory; return the configuration."""
         count = len(self.memory_sizes)
         for field in ("memory_alignments", "memory_names", "base_addrs"):
             values = getattr(self, field)

@@ -39,7 +39,10 @@ class OwnPlannerWarning(UserWarning):
 
 
 class OverwrittenWarning(UserWarning):
-    """The program will compute wrong results, which memplan cannot prevent inside a suite of algorithms."""
+    """ExecuTorch places the results of two control-flow nodes at the same bytes, so the program computes wrong results.
+
+    An algorithm of a suite cannot move the results apart; MemplanAlgorithm outside of a suite does.
+    """
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class MemplanAlgorithm:
     """
 
     def __init__(self, source: Source = HERE) -> None:
+        """Store the source of plans, and start with no planned calls and no placed specs."""
         self.source = source
         self.planned: list[PlannedCall] = []
         self._placed: MutableMapping[Any, list[Spec]] = WeakKeyDictionary()
@@ -97,7 +101,10 @@ class MemplanAlgorithm:
         return MemoryAlgoResult(places, list(placements.bufsizes))
 
     def _best_placements(self, request: SpecsRequest, graph_module: Any, graph_signature: Any) -> SpecPlacements:
-        """Plan a request; return ExecuTorch's own plan instead if it is smaller than a plan not proved optimal."""
+        """Return the placements of memplan's plan or, if they are smaller, those of ExecuTorch's own planner.
+
+        ExecuTorch's placements are also used if memplan returns no plan, and not computed if memplan's plan is optimal.
+        """
         problem = problem_of_request(request)
         plan: Plan | None = None
         best: SpecPlacements | None = None

@@ -1,4 +1,4 @@
-"""Memory of control-flow submodules, kept separate while the results of one of them are still to be read.
+"""Separation of the memory of control-flow submodules, so that no submodule overwrites results that are still needed.
 
 ExecuTorch plans each submodule from offset 0, as if the memories were unused, and the submodule's results stay there
 until they are read. If a graph has two branching nodes, the second therefore overwrites the results of the first;
@@ -21,9 +21,10 @@ SpecsOf = Mapping[Any, Sequence[Spec]]
 
 @dataclass(frozen=True, eq=False)
 class Arena:
-    """The bytes per memory used by the submodules of one control-flow node, of which only one runs at a time.
+    """The bytes of each memory that one control-flow node's submodules use; only one of them runs at a time.
 
-    The bytes are in use from the node, at time step `start`, until before `end`, after the last reader of its results.
+    The bytes are in use from time step `start`, at which the node runs, until before `end`, after its results are last
+    read.
     """
 
     node: str
@@ -47,7 +48,7 @@ def arenas_of(graph_module: Any, known: SpecsOf) -> list[Arena]:
 
 
 def _submodules(graph_module: Any, node: Any, known: SpecsOf) -> Iterator[Any]:
-    """Yield the known submodules that a control-flow node runs; yield nothing for any other node."""
+    """Yield the submodules in `known` that a control-flow node runs; yield nothing for any other node."""
     for argument in node.args if node.op == "call_function" else ():
         if getattr(argument, "op", None) == "get_attr":
             module = getattr(graph_module, argument.target, None)
@@ -64,7 +65,7 @@ def _last_uses(node: Any) -> Iterator[int]:
 
 
 def overwriting_nodes(arenas: Sequence[Arena]) -> tuple[str, str] | None:
-    """Return the names of two nodes of which the second runs before the first's results are last read, or None."""
+    """Return the first pair of nodes (a, b) such that b overwrites results of a that are still needed, or None."""
     for k, arena in enumerate(arenas):
         for other in arenas[k + 1 :]:
             if other.start < arena.end:

@@ -31,7 +31,7 @@ from memplan.planner.model.problem import Problem, Profile
 
 
 class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # ExecuTorch has no type annotations.
-    """Places all specs of a graph at once; specs that are already placed or pinned keep their places.
+    """A planning algorithm that places all specs (tensors) of a graph at once; placed specs keep their places.
 
     If the service does not answer or finds no plan in time, ExecuTorch's own algorithm is used, with an
     OwnPlannerWarning. `planned` lists the planned calls.
@@ -124,7 +124,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # Exec
             and (pin is None or pin.pinned_memory_id == q)
         ]
         if not pools:
-            raise MemoryPlanningAlgoFailure(f"memplan: no memory is allowed for {spec}")
+            raise MemoryPlanningAlgoFailure(f"memplan: {spec} must be allowed in at least one memory, got none")
         offset = None if pin is None else pin.offset
         return _buffer_row(spec, name) | {"pools": pools} | ({} if offset is None else {"offset": offset})
 

@@ -1,4 +1,4 @@
-"""Reordering inside ExecuTorch: edge programs run their operations in the order with the least peak.
+"""The reordering of ExecuTorch's edge programs, whose operations then run in the order with the least peak found.
 
 ```python
 edge = reordered(to_edge(exported))
@@ -21,9 +21,10 @@ _STORED_WITH_MODEL = ("PARAMETER", "BUFFER", "CONSTANT_TENSOR", "CUSTOM_OBJ")
 
 @dataclass(frozen=True)
 class ReorderPass:
-    """A graph-module pass of ExecuTorch that reorders operations; placeholders named in `resident` are not counted.
+    """A pass of ExecuTorch that puts a graph's operations in the order with the least peak found.
 
-    Tensors have their sizes before ExecuTorch's own passes. Memory inside control flow and delegates is not counted.
+    Placeholders named in `resident` are not counted, nor is memory inside control flow and delegates. The pass uses the
+    sizes that tensors have before ExecuTorch's own passes.
     """
 
     resident: frozenset[str]
@@ -31,7 +32,7 @@ class ReorderPass:
     deterministic: bool = False
 
     def __call__(self, module: Any) -> Any:
-        """Return a PassResult with the module's operations in the order with the least peak."""
+        """Return a PassResult with the module's operations in the order with the least peak found."""
         from torch.fx.passes.infra.pass_base import PassResult
 
         order = passes.reordered(
@@ -45,7 +46,7 @@ class ReorderPass:
 
 
 def reordered(edge: Any, *, time_limit_s: float = TIME_LIMIT_S, deterministic: bool = False) -> Any:
-    """Return an EdgeProgramManager whose methods run in the order with the least peak and compute the same results.
+    """Return an EdgeProgramManager whose methods compute the same results in the order with the least peak found.
 
     Parameters, constants and buffers are not counted. Raises FormatError for a graph with symbolic shapes.
     """

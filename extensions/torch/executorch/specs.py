@@ -77,7 +77,10 @@ class SpecsRequest:
 
 
 def request_of(alignment: int, specs: Iterable[Spec], graph_module: Any, padding: int) -> SpecsRequest:
-    """Return the request for the arguments of a call by ExecuTorch; every spec is realigned to `alignment`."""
+    """Return the request that ExecuTorch makes by a planner call with these arguments, after realigning every spec.
+
+    `alignment` and `padding` are in bytes.
+    """
     unique = tuple(dict.fromkeys(specs))
     for spec in unique:
         spec.realign(alignment)
@@ -88,7 +91,7 @@ def request_of(alignment: int, specs: Iterable[Spec], graph_module: Any, padding
 
 
 def _spec_names(graph_module: Any) -> dict[Spec, str]:
-    """Return each spec's name: that of the node that computes the spec, directly after the node that allocates it."""
+    """Return each spec's name: the name of the node that computes it, else of the node that allocates it."""
     names: dict[Spec, str] = {}
     for node in graph_module.graph.nodes:
         spec_places = node.meta.get("spec")
@@ -112,7 +115,7 @@ def problem_of_request(request: SpecsRequest) -> Problem:
 
 
 def _memory_number(spec: Spec, name: str) -> int:
-    """Return the memory number of the spec whose storage a spec shares, or of the spec itself; 1 if none is set."""
+    """Return the memory number of a spec or, if it shares another spec's storage, that spec's; 1 if unset."""
     root = spec
     seen = {spec}
     while root.storage_base is not None:
@@ -149,7 +152,7 @@ def _buffer_row(spec: Spec, names: Mapping[Spec, str], mem_id: int, alignment: i
 
 
 def spec_placements(request: SpecsRequest, problem: Problem, plan: Plan) -> SpecPlacements:
-    """Return the placements of the request's specs, taken from a plan that places every buffer of their problem."""
+    """Return the placements of a request's specs in `plan`, which places all buffers of the request's problem."""
     at = {row.id: row for row in plan.placements}
     rows = [at[name] for name in problem.buffers.ids]
     mem_ids = [int(row.pool.removeprefix(_MEMORY)) for row in rows]
@@ -161,7 +164,7 @@ def spec_placements(request: SpecsRequest, problem: Problem, plan: Plan) -> Spec
 
 
 def _object_numbers(specs: Sequence[Spec], mem_ids: Sequence[int], offsets: Sequence[int]) -> list[int]:
-    """Return an object number for each spec. Specs that share bytes, or are linked by shared bytes, get one number."""
+    """Return an object number for each spec; specs linked by a chain of specs that share bytes get the same number."""
     objects = [0] * len(specs)
     number, mem_id, end = 0, 0, 0
     for k in sorted(range(len(specs)), key=lambda k: (mem_ids[k], offsets[k])):
@@ -175,7 +178,7 @@ def _object_numbers(specs: Sequence[Spec], mem_ids: Sequence[int], offsets: Sequ
 
 
 def _padded_sizes(request: SpecsRequest, places: Mapping[Spec, Place]) -> tuple[int, ...]:
-    """Return the bytes of each memory with padding; memories without tensors are not padded."""
+    """Return the bytes of each memory including padding, which is added only to memories that contain tensors."""
     ends: dict[int, int] = {}
     for spec, place in places.items():
         ends[place.mem_id] = max(ends.get(place.mem_id, 0), place.mem_offset + spec.allocated_memory)

@@ -25,7 +25,7 @@ class _SharedObject:
         self.held.append((tensor, offset, offset + size))
 
     def last_conflicting_end(self, tensor: Tensor) -> int:
-        """Return the largest end offset of the object's tensors that are alive with `tensor`; 0 if none is."""
+        """Return the largest end offset of the tensors that conflict with `tensor`, or 0 without conflicts."""
         return max((end for other, _, end in self.held if other.meets(tensor)), default=0)
 
 
@@ -54,7 +54,7 @@ def _concatenate_objects(objects: list[list[_SharedObject]]) -> dict[int, tuple[
 
 
 def _place_in_objects(objects: list[_SharedObject], tensor: Tensor, size: int) -> None:
-    """Place a tensor in a conflict-free object, or above the conflicts in an object, or in a new object."""
+    """Place a tensor in the first object without conflicts, else above an object's conflicts, else in a new object."""
     for shared in objects:
         if not any(other.meets(tensor) for other, _, _ in shared.held):
             shared.add_tensor(tensor, 0, size)

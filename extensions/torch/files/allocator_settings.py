@@ -30,8 +30,9 @@ _LEAST_SEGMENT = 10 * _MIB
 class AllocatorSettings:
     """The settings that affect the number of reserved bytes; sizes are in bytes.
 
-    Blocks of at least `max_split_size` are not split, and then serve requests that are smaller by less than
-    `non_split_rounding`, by default the `large_segment`, which is the size of a segment shared by large requests.
+    Blocks of at least `max_split_size` are not split. Such a block serves a smaller request only if the difference is
+    less than `non_split_rounding`, by default `large_segment`, the size of a segment shared by large requests.
+
     `divisions` gives, for each interval of sizes, the number of steps per power of two to which sizes are rounded up; 0
     and 1 round to multiples of 512 bytes. While more than the fraction `threshold` of the capacity is reserved, free
     segments that were long unused are returned to the driver.
@@ -66,7 +67,7 @@ def settings_of(text: str) -> AllocatorSettings:
         raise OptionError(f"allocator: {rule}, got {excerpt(text)}")
     try:
         sizes = {name: int(pairs[name]) * _MIB for name in _NAMES if name.endswith("_mb") and name in pairs}
-        divisions = _divisions(pairs.get("roundup_power2_divisions", "[>:0]"))
+        divisions = _parse_divisions(pairs.get("roundup_power2_divisions", "[>:0]"))
         threshold = float(pairs.get("garbage_collection_threshold", "0.5"))
     except ValueError as error:
         raise OptionError(f"allocator: must have numbers for sizes and fractions, got {excerpt(text)}") from error
@@ -76,10 +77,10 @@ def settings_of(text: str) -> AllocatorSettings:
     rules |= {
         "garbage_collection_threshold above 0 and below 1": 0 < threshold < 1,
         "expandable_segments:True or expandable_segments:False": pairs.get(_NAMES[0], "True") in ("True", "False"),
-        "roundup_power2_divisions that are powers of two": all(map(_is_division, divisions)),
+        "roundup_power2_divisions that are powers of two": all(map(_is_step_count, divisions)),
     }
     if broken := next((rule for rule, is_kept in rules.items() if not is_kept), None):
-        raise OptionError(f"allocator: must have {broken}, as torch refuses others, got {excerpt(text)}")
+        raise OptionError(f"allocator: must have {broken}, because torch refuses other values, got {excerpt(text)}")
     return AllocatorSettings(
         expandable=pairs.get("expandable_segments") == "True",
         max_split_size=sizes.get("max_split_size_mb"),
@@ -90,8 +91,8 @@ def settings_of(text: str) -> AllocatorSettings:
     )
 
 
-def _is_division(parts: int) -> bool:
-    """Return True for 0 and powers of two."""
+def _is_step_count(parts: int) -> bool:
+    """Return True if a number of rounding steps is 0 or a power of two, as torch requires."""
     return parts >= 0 and not parts & (parts - 1)
 
 
@@ -117,8 +118,8 @@ def settings_of_snapshot(rows: Mapping[str, Any]) -> AllocatorSettings:
     )
 
 
-def _divisions(text: str) -> tuple[int, ...]:
-    """Return the divisions of all intervals, from one number or a list such as [256:1,512:2,>:4] with sizes in MiB."""
+def _parse_divisions(text: str) -> tuple[int, ...]:
+    """Return the rounding steps for each interval of sizes, from a number or a list such as [256:1,512:2,>:4]."""
     if not text.startswith("["):
         return (int(text) or -1,) * _INTERVALS  # As in torch, 0 is refused here, but not in a list.
     divisions, last = [0] * _INTERVALS, -1
@@ -127,7 +128,7 @@ def _divisions(text: str) -> tuple[int, ...]:
         if size.strip() == ">":
             divisions[last + 1 :] = [int(parts)] * (_INTERVALS - last - 1)
             continue
-        if not _is_division(int(size)):
+        if not _is_step_count(int(size)):
             raise ValueError(size)
         index = min(int(size).bit_length() - 1, _INTERVALS - 1)
         if last < 0:

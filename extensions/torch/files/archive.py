@@ -93,6 +93,7 @@ class _Tensor:
     """The metadata of a tensor, with the attributes that the reader of torch.fx expects."""
 
     def __init__(self, row: Mapping[str, Any], dims: Mapping[str, int], path: str) -> None:
+        """Set the tensor's type, shape and strides from its metadata `row`. Raises FormatError, which names `path`."""
         if type(row.get("dtype")) is not int or row["dtype"] not in _DTYPES:
             raise FormatError(f"{path}.dtype: must be a type of torch, got {excerpt(row.get('dtype'))}")
         self.dtype = f"torch.{_DTYPES[row['dtype']]}"
@@ -115,9 +116,10 @@ class _Tensor:
 
 
 class _Operator:
-    """An operator whose schema of views and in-place changes is derived from its name."""
+    """An operator of an exported program; its name determines which outputs are views and which inputs are changed."""
 
     def __init__(self, target: str, names: Sequence[str]) -> None:
+        """Build the schema of views and in-place changes of operator `target`, whose arguments have these `names`."""
         space, _, rest = target.partition(".")
         base, _, overload = rest.partition(".")
         self.text, self.tags = target, ("nondeterministic_seeded",) if base in _BY_CHANCE else ()
@@ -145,6 +147,7 @@ class _Node:
     """A node with those attributes of a torch.fx node that the reader uses."""
 
     def __init__(self, name: str, op: str, target: Any, args: Sequence[Any], value: Any) -> None:
+        """Store the attributes, and collect the nodes among the arguments, also inside lists, as `all_input_nodes`."""
         self.name, self.op, self.target, self.args, self.meta = name, op, target, tuple(args), {"val": value}
         self.kwargs: dict[str, Any] = {}
         flat = (one for arg in args for one in (arg if isinstance(arg, list) else [arg]))
@@ -159,6 +162,7 @@ class _Graph:
     """Builds torch.fx-like nodes from the JSON of a graph."""
 
     def __init__(self, graph: Mapping[str, Any], dims: Mapping[str, int]) -> None:
+        """Add the nodes of a graph; sizes use the symbol values in `dims`. Raises FormatError for malformed graphs."""
         self.values, self.dims = _object_field(graph, "tensor_values"), dims
         _require_dims(self.values, dims)
         self.nodes: list[_Node] = []
@@ -172,6 +176,7 @@ class _Graph:
         self.nodes.append(_Node("output", "output", None, outputs, None))
 
     def _add_call(self, row: Any, path: str) -> None:
+        """Add the node of an operation and, if it has several outputs, one node for each output. Raises FormatError."""
         target = str(row.get("target") if isinstance(row, dict) else "").removeprefix("torch.ops.")
         inputs = _list_at(row, "inputs")
         arguments = [self._argument(one, path) for one in inputs]
@@ -188,12 +193,14 @@ class _Graph:
             self._add_node(name, _Node(name, "call_function", getitem, (whole, k), value))
 
     def _add_node(self, name: str, node: _Node) -> None:
+        """Append a node that computes the value `name`. Raises FormatError if another node computed that value."""
         if name in self.of:
             raise FormatError(f"nodes: must compute each value only once, got {excerpt(name)} again")
         self.of[name] = node
         self.nodes.append(node)
 
     def _find_node(self, name: str, path: str) -> _Node:
+        """Return the node that computes the value `name`. Raises FormatError if no earlier node does."""
         if name not in self.of:
             raise FormatError(f"{path}: must read only values computed earlier, got {excerpt(name)}")
         return self.of[name]
@@ -230,7 +237,7 @@ def _value_names(row: Any) -> Iterator[str]:
 
 
 def _size_names(values: Mapping[str, Any]) -> set[str]:
-    """Return the names of the symbols in all sizes of the values."""
+    """Return the names of all symbols that occur in the tensor sizes of `values`."""
     return {name for row in values.values() for dim in _list_at(row, "sizes") for name in symbols_in_size(dim)}
 
 
@@ -244,10 +251,11 @@ def _require_dims(values: Mapping[str, Any], dims: Mapping[str, int]) -> None:
         )
     if missing := sorted(names_of_dims.difference(dims))[:MAX_SHOWN]:
         got = ", ".join(f"dimension {excerpt(name)}" for name in missing)
-        raise OpenSizesError(f"inputs: must have sizes, got {got} open", dict.fromkeys(missing, 1))
+        raise OpenSizesError(f"inputs: must have known sizes, got none for {got}", dict.fromkeys(missing, 1))
 
 
 def _object_field(row: Any, name: str) -> Mapping[str, Any]:
+    """Return the field `name` of a JSON object, which must be an object itself. Raises FormatError."""
     value = row.get(name) if isinstance(row, dict) else None
     if not isinstance(value, dict):
         raise FormatError(f"{name}: must be an object, got {excerpt(value)}")
@@ -255,6 +263,7 @@ def _object_field(row: Any, name: str) -> Mapping[str, Any]:
 
 
 def _list_at(row: Any, name: str) -> list[Any]:
+    """Return the field `name` of a JSON object, which must be a list. Raises FormatError."""
     value = row.get(name) if isinstance(row, dict) else None
     if not isinstance(value, list):
         raise FormatError(f"{name}: must be a list, got {excerpt(value)}")

@@ -48,7 +48,7 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class BlockPool:
-    """The free blocks of a stream for either small or large requests: mapped ones by size, unmapped ones by address."""
+    """The free blocks of a stream for small or large requests: mapped blocks by size, unmapped blocks by address."""
 
     is_small: bool
     is_private: bool = False
@@ -88,6 +88,7 @@ class CachingAllocator:
         settings: AllocatorSettings | None = None,
         driver: Callable[[int], int | None] = lambda size: None,
     ) -> None:
+        """Start without segments; `driver` returns the address of a new segment, or None for the next free one."""
         self.capacity, self.settings = capacity, settings or AllocatorSettings()
         self.expandable, self._unsplit = self.settings.expandable, self.settings.max_split_size or 1 << 63
         self.reserved = self.peak = 0
@@ -99,11 +100,11 @@ class CachingAllocator:
         self._searches = 0
 
     def malloc(self, size: int, stream: int = 0, private: Hashable = None) -> Block:
-        """Allocate a block for `size` bytes, in a private pool if one is named; raises OutOfMemoryError."""
+        """Return a new block for `size` bytes, from the private pool `private` if given. Raises OutOfMemoryError."""
         rounded = self.settings.round_size(size)
         pool = self.pool(stream, rounded <= SMALL, private)
         self._searches += not pool.is_small and not pool.is_private
-        block = self._take_best(pool, rounded)
+        block = self._take_best_block(pool, rounded)
         if block is None:
             self._release_old_segments()
             block = self._request_segment(pool, rounded)
@@ -116,13 +117,13 @@ class CachingAllocator:
             raise OutOfMemoryError(
                 f"capacity: must be enough for {rounded} bytes in addition to {self.reserved} reserved"
             )
-        if self._is_split(pool, rounded, block.size - rounded):
+        if self._is_split_off(pool, rounded, block.size - rounded):
             self._make_available(_split_block(block, rounded))
         block.is_free = False
         return block
 
-    def _is_split(self, pool: BlockPool, size: int, rest: int) -> bool:
-        """Return True if the unused rest of a block is large enough to become a separate block."""
+    def _is_split_off(self, pool: BlockPool, size: int, rest: int) -> bool:
+        """Return True if the unused `rest` bytes of a block that serves `size` bytes become a separate block."""
         if pool.is_small or self.expandable:
             return rest >= ROUNDING
         return rest > SMALL and size < self._unsplit
@@ -145,7 +146,7 @@ class CachingAllocator:
         rows = sorted(given)
         ends = [start for start, _ in [*rows[1:], (address + size, 0)]]
         for (start, asked), end in zip(rows, ends[: len(rows)], strict=True):
-            length = asked if self._is_split(pool, asked, end - start - asked) else max(asked, end - start)
+            length = asked if self._is_split_off(pool, asked, end - start - asked) else max(asked, end - start)
             if start > rest.address:
                 gap, rest = rest, _split_block(rest, start - rest.address)
                 self._make_available(gap)
@@ -163,7 +164,7 @@ class CachingAllocator:
         return self._pools.setdefault(key, BlockPool(is_small, is_private=private is not None))
 
     def release_free(self) -> None:
-        """Return all free segments, and the free pages of expandable segments, to the driver, as `empty_cache` does."""
+        """Release all free segments and the free pages of expandable segments to the driver, as `empty_cache` does."""
         for pool in self._pools.values():
             for block in [] if pool.is_private else list(pool.at.values()):
                 if self.expandable:
@@ -172,12 +173,15 @@ class CachingAllocator:
                     self._release_segment(block)
 
     def _release_segment(self, block: Block) -> None:
-        """Return a free segment to the driver."""
+        """Release a free segment to the driver."""
         block.pool.remove(block)
         self.reserved -= self.segments.pop(block.address)
 
     def _release_unsplit(self, pool: BlockPool, size: int) -> bool:
-        """Return unsplit free blocks to the driver: a sufficient one, else the largest ones; False if too few exist."""
+        """Release unsplit free blocks to the driver: one of at least `size` bytes or, without one, the largest blocks.
+
+        Return False, without releasing any block, if all of them together are too small.
+        """
         wanted = max(size, self._unsplit)
         rows = pool.free[bisect_left(pool.free, (self._unsplit, 0)) :]
         if self.settings.max_split_size is None or self.expandable or sum(length for length, _ in rows) < wanted:
@@ -191,7 +195,7 @@ class CachingAllocator:
         return True
 
     def _release_old_segments(self) -> None:
-        """Return free segments of at least average age to the driver while more than the threshold is reserved."""
+        """Release free segments of at least average age to the driver while more than the threshold is reserved."""
         wanted = self.reserved - int(self.settings.threshold * (self.capacity or 0))
         if self.capacity is None or not self.settings.threshold or self.expandable:
             return
@@ -205,8 +209,11 @@ class CachingAllocator:
                 wanted -= block.size
                 self._release_segment(block)
 
-    def _take_best(self, pool: BlockPool, size: int) -> Block | None:
-        """Take the smallest sufficient free block, lowest first; expandable blocks include their room to grow."""
+    def _take_best_block(self, pool: BlockPool, size: int) -> Block | None:
+        """Remove the smallest sufficient free block, the lowest of equal ones, from a pool and return it, or None.
+
+        Of expandable blocks, the block that can grow to the fewest bytes is taken.
+        """
         k = bisect_left(pool.free, (size, 0))
         if k == len(pool.free):
             return None
@@ -236,6 +243,7 @@ class CachingAllocator:
         return self.capacity is None or self.reserved + length <= self.capacity
 
     def _add_segment(self, address: int, length: int, pool: BlockPool) -> Block:
+        """Record a segment at an address as reserved, and return a block that covers the whole segment."""
         self.segments[address] = length
         self._add_reserved(length)
         return Block(address, length, pool, address)
@@ -245,12 +253,16 @@ class CachingAllocator:
         self.peak = max(self.peak, self.reserved)
 
     def _new_address(self, length: int) -> int:
+        """Return the address of a new segment: the driver's or, if that is None, the next one after all segments."""
         if (address := self._driver(length)) is None:
             address, self._end = self._end, self._end + _round_up(length, OWN_ROUNDING)
         return address
 
     def _grow_segment(self, pool: BlockPool, size: int) -> Block | None:
-        """Map pages from the lowest sufficient free range of expandable segments until a block has `size` bytes."""
+        """Return a block of at least `size` bytes, after mapping pages in the lowest sufficient range of free bytes.
+
+        Return None if the mapped pages would exceed the capacity.
+        """
         ends = (_first_free_before(pool.unmapped[address]) for address in sorted(pool.unmapped))
         block = next((block for block in ends if _free_bytes_from(block) >= size), None)
         if block is None:
@@ -325,7 +337,7 @@ def _merge_block(block: Block) -> Block:
 
 
 def _growable_bytes(block: Block) -> int:
-    """Return the bytes to which a block can grow: its size plus that of the next block if that is unmapped."""
+    """Return the bytes to which a block can grow: its size, plus the size of an unmapped block directly after it."""
     return block.size + (block.next.size if block.next is not None and not block.next.is_mapped else 0)
 
 

@@ -1,4 +1,4 @@
-"""Facts about values and operations of PyTorch graphs, such as kinds and attributes, but neither bytes nor order.
+"""Functions that collect the facts about a PyTorch graph's values and operations, such as kinds and attributes.
 
 Source: torch 2.13, aten's native_functions.yaml; FunctionSchema.
 """

@@ -51,9 +51,10 @@ def read_graph(module: Any, options: ModelOptions | None = None, constants: Coll
 
 
 class _Graph:
-    """A builder of a graph's operations; `names` maps each node to the buffer names of its tensors."""
+    """A builder of the program of a torch.fx graph; `names` maps each node to the buffer names of its tensors."""
 
     def __init__(self, graph: Any, options: ModelOptions, constants: Collection[str]) -> None:
+        """Find the values changed in place, and start an empty program; `constants` names placeholders not planned."""
         self.options = options
         self.constants = constants
         self.changed = {other for node in graph.nodes if node.op == "call_function" for other in changed_nodes(node)}
@@ -85,17 +86,20 @@ class _Graph:
             )
 
     def _add_placeholder(self, node: Any) -> None:
+        """Declare the buffer of a placeholder: an input, a constant, or state if a constant is changed in place."""
         kind: Kind = "constant" if node.name in self.constants else "param"
         self.names[node] = self._declare_values(
             node, "persistent" if kind == "constant" and node in self.changed else kind
         )
 
     def _add_getitem(self, node: Any) -> None:
+        """Record the buffer of the item that a node takes from a tuple or list, without a new buffer."""
         source, index = node.args
         items = self.names[source]
         self.names[node] = (items[index],) if isinstance(index, int) and index < len(items) else ()
 
     def _add_operation(self, node: Any) -> None:
+        """Add the operation of a call, with a buffer for each result that shares no storage with an input."""
         reads = self._read_buffers(node)
         if _is_higher_order(node):
             message = f"node {excerpt(node.name)}: what {node.target} needs inside is not in the problem"
@@ -119,6 +123,7 @@ class _Graph:
             self.draft.operation(str(node.target), reads, dict.fromkeys((*made, *changed)))
 
     def _add_output(self, node: Any) -> None:
+        """Set the program's results: the buffers, other than constants, that the output node reads."""
         for source in node.all_input_nodes:
             for name in self.names[source]:
                 if name is not None and not self.draft.is_constant(name):
@@ -139,7 +144,7 @@ class _Graph:
         return tuple(self._declare_value(node, value, k, len(values), kind) for k, value in enumerate(values))
 
     def _declare_value(self, node: Any, value: Any, k: int, count: int, kind: Kind = "plain") -> str | None:
-        """Declare a buffer for value `k` of a node and return its name; return None if the value is not a tensor."""
+        """Declare a buffer for value `k` of a node's `count` values; return its name, or None without a tensor."""
         if not hasattr(value, "element_size"):
             return None
         name = str(node.name) if count == 1 else f"{node.name}:{k}"
@@ -173,7 +178,7 @@ def _sized_symbols(dim: Any, options: ModelOptions) -> list[Any]:
 def values_of(node: Any) -> tuple[Any, ...]:
     """Return the values of a node as a tuple, which has one entry if the node has a single value."""
     if "val" not in node.meta:
-        # A node for an attribute such as a submodule has no value.
+        # A node for an attribute may be a submodule, which has no value, so return no values.
         if node.op == "get_attr":
             return ()
         raise FormatError(f'node {excerpt(node.name)}: must have its value in meta["val"]')
@@ -190,8 +195,8 @@ def is_getitem(node: Any) -> bool:
     return node.op == "call_function" and getattr(node.target, "__name__", "") == "getitem"
 
 
-def _set_arguments(node: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield each argument in the operation's schema that the node sets, together with its value."""
+def _given_arguments(node: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield (argument of the operation's schema, its value) for each argument for which the node has a value."""
     schema = getattr(node.target, "_schema", None)
     for k, argument in enumerate(schema.arguments if schema is not None else ()):
         if k < len(node.args) and not argument.kwarg_only:
@@ -201,14 +206,14 @@ def _set_arguments(node: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def shared_storage_nodes(node: Any, count: int) -> Iterator[Any]:
-    """Yield, for each value of a node, the node whose storage the value certainly shares, or None if none is certain.
+    """Yield, for each value of a node, the node whose storage the value surely shares, or None if there is none.
 
     In the schema of an operation that returns a list of views, "*" marks the argument that any output may alias.
     """
     schema = getattr(node.target, "_schema", None)
     returns = [returned.alias_info for returned in schema.returns] if schema is not None else []
     aliases = [
-        (argument.alias_info, value) for argument, value in _set_arguments(node) if argument.alias_info is not None
+        (argument.alias_info, value) for argument, value in _given_arguments(node) if argument.alias_info is not None
     ]
     for k in range(count):
         info = returns[0 if len(returns) == 1 else k] if k < len(returns) or len(returns) == 1 else None
@@ -231,7 +236,7 @@ def _is_certain_view(node: Any, source: Any) -> bool:
 
 def changed_nodes(node: Any) -> Iterator[Any]:
     """Yield the nodes whose tensors an operation changes in place."""
-    for argument, value in _set_arguments(node):
+    for argument, value in _given_arguments(node):
         if argument.alias_info is not None and argument.alias_info.is_write:
             yield from filter(_is_node, value if isinstance(value, (list, tuple)) else (value,))
 

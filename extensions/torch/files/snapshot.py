@@ -79,7 +79,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def pools_of(step: StepMemory, name: str) -> list[str]:
-    """Return the pool name of each storage of a step; the device `name`, then a CUDA graph and a stream."""
+    """Return the pool name of each storage: the device's `name`, then its CUDA graph and its stream, if any."""
     pools = []
     for tensor in step.tensors:
         graph = graph_name(tensor.private) if tensor.private else ""
@@ -133,6 +133,7 @@ def _read_plain(data: bytes) -> Mapping[str, Any]:
 
 
 def _list_field(value: Mapping[str, Any], name: str) -> Sequence[Any]:
+    """Return the list in the field `name`, or an empty list without this field. Raises FormatError for other values."""
     rows = value.get(name, [])
     if not isinstance(rows, (list, tuple)):
         raise FormatError(f"{name}: must be a list, got {excerpt(rows)}")
@@ -140,6 +141,7 @@ def _list_field(value: Mapping[str, Any], name: str) -> Sequence[Any]:
 
 
 def _number_field(event: Any, name: str, path: str) -> int:
+    """Return the field `name` of an event as an integer from 0 to 2^63 - 1. Raises FormatError, which names `path`."""
     value = event.get(name) if isinstance(event, dict) else None
     if type(value) is not int or not 0 <= value < 2**63:
         raise FormatError(f"{path}.{name}: must be a number of at least 0 and below 2^63, got {excerpt(value)}")
@@ -150,6 +152,7 @@ class _SegmentLayout:
     """The address ranges of all segments ever used by the given tensors, ascending and without overlaps."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]], tensors: Iterable[Storage]) -> None:
+        """Merge overlapping ranges (address, size), and keep those in which a tensor has its address."""
         self.lows: list[int] = []
         highs: list[int] = []
         addresses = sorted(tensor.address for tensor in tensors)
@@ -175,7 +178,7 @@ class _SegmentLayout:
 
 
 def _recorded_step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any], is_only: bool) -> StepMemory:
-    """Return the recorded step of a device. Events are read backward to find the initial state, then forward."""
+    """Return a device's recorded step; events are read backward to find the initial state, then forward."""
     # Without the events of completed frees, a freed block is taken as free when its free was requested.
     counts = Counter(str(event.get("action")) for event in trace if isinstance(event, dict))
     freed = _FREED if any(counts[name] for name in _FREED) else (_ASKED,)
@@ -226,7 +229,7 @@ def _recorded_step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any
 
 
 def _notes_of(step: StepMemory, trace: Sequence[Any], counts: Mapping[str, int], twice: int) -> Iterator[str]:
-    """Yield sentences on what a device's trace lacks: failed allocations, earlier, skipped and unknown events."""
+    """Yield sentences on the gaps of a device's trace: failed allocations, missing history, unknown events."""
     if counts["oom"]:
         first = next(row.get("size") for row in trace if isinstance(row, dict) and row.get("action") == "oom")
         yield f"the recorded step ran out of memory {counts['oom']} times, first for {first} bytes"
@@ -253,10 +256,10 @@ def _notes_of(step: StepMemory, trace: Sequence[Any], counts: Mapping[str, int],
 
 
 def _measure_blocks(step: StepMemory) -> None:
-    """Set the block sizes of given storages that are larger than their requests because they were not split.
+    """Set the block sizes of storages that are older than the recording and whose larger blocks were not split.
 
-    The first allocation in the free range after a given block begins at the start of a free block, so the bytes before
-    it belong to the given block, unless that block or the next one was freed earlier.
+    The first allocation in the free range after such a block begins at the start of a free block, so the bytes before
+    it belong to the older block, unless that block or the next one was freed earlier.
     """
     given = sorted((row for row in step.tensors if row.phase == "given"), key=lambda row: row.address)
     lows, opened = [row.address for row in given], [not row.block for row in given]
@@ -305,6 +308,7 @@ def _requested_bytes(block: Mapping[str, Any], size: int, path: str) -> int:
 
 
 def _read_segment(row: Any, address: str, size: str, path: str) -> Segment:
+    """Return the segment in a row whose fields `address` and `size` name its address and bytes. Raises FormatError."""
     length, graph = _number_field(row, size, path), row.get("segment_pool_id")
     private = tuple(graph) if isinstance(graph, (tuple, list)) and any(graph) else None
     kind = row.get("segment_type", "small" if length == _SMALL_SEGMENT else "large")
@@ -319,7 +323,7 @@ def _event_row(event: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 
 def _read_storage(event: Mapping[str, Any]) -> Storage:
-    """Return the storage that an event allocates or frees, marked as one that existed before the step."""
+    """Return the storage that an event allocates or frees, marked as older than the step."""
     frames = event.get("frames")
     lines = [frame for frame in frames if isinstance(frame, dict)] if isinstance(frames, (list, tuple)) else []
     own = (row for row in lines if str(row.get("filename")).endswith(".py") and "/torch/" not in row["filename"])

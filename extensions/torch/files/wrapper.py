@@ -50,7 +50,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
         raise FormatError(f"line {last.lineno}: must be followed by a return statement: is the file cut off?")
     if wrapper.open:
         raise OpenSizesError(
-            f"sizes: must be numbers, got {', '.join(wrapper.open)} open", dict.fromkeys(wrapper.open, 1)
+            f"sizes: must be numbers, got none for {', '.join(wrapper.open)}", dict.fromkeys(wrapper.open, 1)
         )
     if not wrapper.dims_named:
         refuse_dims(options, "wrappers of inductor without symbols")
@@ -73,7 +73,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     )
     devices = dict.fromkeys(storage.device for storage in used.values())
     arenas = [
-        _row_of(held[0].name if is_later else name, _span(held) if is_later else used[name].size, held, options)
+        _row_of(held[0].name if is_later else name, _span_bytes(held) if is_later else used[name].size, held, options)
         | ({"pools": (used[name].device,)} if len(devices) > 1 else {})
         for name, lives in _uses_of_storages(buffers).items()
         for is_later, held in enumerate(lives)
@@ -88,7 +88,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _row_of(name: str, size: int, buffers: Sequence[WrapperBuffer], options: ModelOptions) -> dict[str, Any]:
-    """Return the row of a buffer that is alive from the first to the last step of some wrapper buffers."""
+    """Return the problem row of a buffer that is alive from the first to the last use of any of `buffers`."""
     start, end = min(row.steps[0] for row in buffers), max(row.steps[-1] for row in buffers) + 1
     return {"id": name, "size": size_of(f"buffer {name}", size, options), "start": start, "end": end}
 
@@ -104,7 +104,7 @@ def _uses_of_storages(buffers: Sequence[WrapperBuffer]) -> dict[str, list[list[W
     return lives
 
 
-def _span(buffers: Sequence[WrapperBuffer]) -> int:
+def _span_bytes(buffers: Sequence[WrapperBuffer]) -> int:
     """Return the bytes from the lowest start to the highest end of buffers in one storage."""
     return max(row.offset + row.size for row in buffers) - min(row.offset for row in buffers)
 

@@ -91,6 +91,7 @@ class WrapperStorages:
     """
 
     def __init__(self, module: ast.Module, lines: Sequence[str], dims: Mapping[str, int]) -> None:
+        """Record the kernels and types that the wrapper `module` states, and start without storages or buffers."""
         self.lines, self.dims = lines, dims
         self.examples: dict[str, int] = {}
         """The bytes per element of each argument, from the example inputs in the wrapper's benchmark."""
@@ -149,7 +150,7 @@ class WrapperStorages:
             self.device, self.element = found[0].device, found[0].element
 
     def _bind_results(self, statement: ast.Assign, when: int) -> None:
-        """Record names that an assignment binds to results of an external kernel; other names lose their buffers."""
+        """Record names bound to an external kernel's results; all bound names lose their earlier buffers."""
         given = {self.names[name].element for name in _variable_names(statement.value) if name in self.names}
         given |= {self.examples[name] for name in _variable_names(statement.value) if name in self.examples}
         for name in _variable_names(*statement.targets):
@@ -231,7 +232,7 @@ class WrapperStorages:
         return any(isinstance(each, ast.Name) and each.id == name and said.startswith(_OUT) for each, said in pairs)
 
     def _allocate(self, name: str, elements: int, element: int, device: str) -> None:
-        """Add a storage for a number of elements, and a buffer that covers all of it."""
+        """Add a storage of `elements` elements of `element` bytes each, and a buffer `name` that covers all of it."""
         self.storages[name] = WrapperStorage(elements * element, device)
         self._add_buffer(name, name, 0, elements * element, element)
 
@@ -278,6 +279,7 @@ def _kernel_parameters(value: ast.expr) -> list[str]:
 
 
 def _variable_names(*values: ast.expr) -> Iterator[str]:
+    """Return an iterator over the variable names in the expressions, without the names of called functions."""
     functions = {id(node.func) for value in values for node in ast.walk(value) if isinstance(node, ast.Call)}
     nodes = (node for value in values for node in ast.walk(value))
     return (node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in functions)
@@ -295,6 +297,7 @@ def _device_kind(value: ast.expr) -> str:
 
 
 def _element_bytes(dtype: ast.expr) -> int:
+    """Return the bytes of an element of a torch type, rounded up. Raises FormatError for an unknown type."""
     name = ast.unparse(dtype).rpartition(".")[2]
     if (bits := bits_of(name)) is None:
         raise FormatError(f"types: must have a known size, got {excerpt(name)}")

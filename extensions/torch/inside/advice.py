@@ -36,7 +36,7 @@ _GRID = 12
 
 
 class Stranded(Answer):
-    """Free bytes in segments at the reserved peak, and the source line whose blocks keep these segments reserved."""
+    """Free bytes in segments at the peak of reserved bytes, and the source line whose blocks keep them reserved."""
 
     line: str
     bytes: int
@@ -78,7 +78,7 @@ class _AboveError(Exception):
 
 
 def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_least: bool = True) -> Advice:
-    """Return advice for a step whose plan has the peak `planned`, optimal if `is_least`; raises OptionError."""
+    """Return advice for a step whose plan has a peak of `planned` bytes, optimal if `is_least`; raises OptionError."""
     if not device.is_simulated:
         raise OptionError(f"advise: must be used with a simulated allocator, got {device.allocator}")
     whole, settings = _steady_step(step), device.settings(step)
@@ -124,7 +124,10 @@ def _reserved_bytes(
     primed: tuple[int, int] | None = None,
     below: int | None = None,
 ) -> int | None:
-    """Return the peak of reserved bytes; None if the step runs out of memory or the peak reaches `below` bytes."""
+    """Return the peak of reserved bytes; None if the step runs out of memory or the peak reaches `below` bytes.
+
+    `usable` limits the reserved bytes. `primed` is (bytes, stream) of a block that is allocated and freed first.
+    """
 
     def watch(allocator: CachingAllocator, _: dict[int, Block]) -> None:
         """End the simulation once its peak reaches `below` bytes."""

@@ -69,7 +69,8 @@ class LargestSize(Answer):
 class Checkpointed(Answer):
     """Modules whose activations `torch.utils.checkpoint` recomputes so that a step fits.
 
-    `extra_cost` is the fraction of the cost of all operations that is spent twice. `modules` is None if no choice fits.
+    `extra_cost` is the cost of the repeated operations, as a fraction of the cost of all. `modules` is None if no
+    choice fits.
     """
 
     modules: tuple[str, ...] | None
@@ -114,7 +115,7 @@ class Left(Answer):
 
 
 class Recorded(Answer):
-    """The recorded memory of a device in a snapshot, and that of the simulated allocator for the same requests.
+    """The memory of a device as a snapshot recorded it, and as the simulated allocator uses it for the same requests.
 
     `misplaced` counts blocks with a different address in the simulation; `is_equal` is True if both end with equal
     segments. `notes` are sentences on what the snapshot does not show.
@@ -132,7 +133,7 @@ class Turns(Answer):
     """The private pools of CUDA graphs, compared with one arena for graphs that run in turns.
 
     `peak` is that of a plan in which all outputs stay; `peak_in_turns` is that of a plan in which the outputs of a
-    graph are read before another graph runs. Graphs of an entry of `together` may run at once.
+    graph are read before another graph runs. Each entry of `together` names graphs that may run at the same time.
     """
 
     graphs: int
@@ -144,7 +145,11 @@ class Turns(Answer):
 
 
 class Compared(Answer):
-    """A traced step compared with its snapshot: the largest storages, by size, alive at only one of the peaks."""
+    """A comparison of a snapshot's live peak with that of a traced step.
+
+    `only_recorded` and `only_traced` map the size of storages that are alive at one of the two peaks only to their
+    number, for the largest sizes.
+    """
 
     live_peak: int
     reserved: int
@@ -271,7 +276,7 @@ def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
 
 
 def compare_with_snapshot(step: StepMemory, device: FitsOptions, steps: Mapping[int, StepMemory]) -> Compared:
-    """Compare a traced step with the device of a snapshot that has the highest live peak.
+    """Compare a traced step with the step of the snapshot's device that has the highest live peak.
 
     Sizes are rounded up to the blocks of the allocator.
     """

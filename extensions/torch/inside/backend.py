@@ -70,7 +70,7 @@ def _compile_eagerly(module: Any, inputs: Sequence[Any], partition: Partition) -
 
     def run(graph: Any, _: Any) -> Any:
         """Return a function that runs a pass operation by operation, in the best order if it is not ordered yet."""
-        # With a capacity, the partition has already ordered the forward and the backward pass together.
+        # With a capacity, the partition has already ordered both passes together, so keep their order.
         is_ordered = partition.capacity is not None
         return interpret(graph if is_ordered else _reorder(graph, partition.time_limit_s))
 
@@ -106,7 +106,7 @@ def _compile_by_inductor(module: Any, inputs: Sequence[Any], partition: Partitio
             """Disable the cache of compiled graphs, because the result of a search depends on time."""
 
     def check_nodes(nodes: list[Any]) -> list[Any]:
-        """Return inductor's scheduler nodes in the best order. Refuse an inference graph above the capacity."""
+        """Return inductor's scheduler nodes in the best order; refuse a graph for inference above the capacity."""
         from torch._inductor.virtualized import V
 
         peak, ordered = _schedule_nodes(nodes)
@@ -123,7 +123,8 @@ def _compile_by_inductor(module: Any, inputs: Sequence[Any], partition: Partitio
 def _choose_passes(partition: Partition, joint: Any, inputs: Any, others: Mapping[str, Any]) -> Any:
     """Return inductor's own partition into passes if it fits the capacity, else the partition with the fewest bytes.
 
-    The bytes are inductor's estimate after fusion; the compilation for a trial ends there.
+    The bytes are inductor's estimate after it fused kernels. A trial compilation ends as soon as this estimate is
+    known.
     """
     from torch._functorch import config
     from torch._functorch.partitioners import min_cut_rematerialization_partition
@@ -182,7 +183,7 @@ def _scheduled_peak(graph: Any, *, is_backward: bool) -> int:
 
 
 class _PeakKnownError(Exception):
-    """Ends the compilation for a trial once the peak of the graph is known."""
+    """The peak of a graph is known, so its trial compilation ends."""
 
 
 class Partition:

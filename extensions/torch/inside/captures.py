@@ -40,10 +40,10 @@ class CapturePool(Answer):
 class Captures(Answer):
     """CUDA graphs in shared pools, where no two graphs in a pool may run at once; sizes are bytes of the pools.
 
-    `recorded` are the bytes of the same pools in the recorded order, `reserved` those in the best of `tried` orders,
-    and `is_least` is True if no order needs fewer. `outputs` are the bytes of all graphs' outputs, `outputs_peak` those
-    of one buffer for all outputs, if a graph's outputs are read before any graph runs that must not run at the same
-    time.
+    `recorded` is the size in the recorded order of captures, `reserved` the size in the best of `tried` orders, and
+    `is_least` is True if no order needs fewer bytes. `outputs` is the total size of all graphs' outputs. `outputs_peak`
+    is the size of one buffer for all outputs, which is enough if a graph's outputs are read before any other graph
+    runs, except graphs that may run at the same time.
     """
 
     pools: tuple[CapturePool, ...]
@@ -57,7 +57,7 @@ class Captures(Answer):
 
 @dataclass(frozen=True)
 class GraphCapture:
-    """The events of a CUDA graph, from its first allocation to that of another graph, and its lasting storages."""
+    """The capture of a CUDA graph: its events, which end where another graph's begin, and its lasting storages."""
 
     name: str
     first: int
@@ -107,9 +107,9 @@ def best_captures(
 ) -> Captures:
     """Return the pools and the order of captures that reserve least, within the time limit of `device`."""
     search = _OrderSearch(step.tensors, settings, time.monotonic() + device.time_limit_s)
-    # The largest graph comes first, and each joins the first pool with no graph that may run at the same time.
+    # The largest graph comes first; each graph joins the first pool without a graph that may run at the same time.
     pools: list[list[GraphCapture]] = []
-    for each in sorted(captures, key=search.falling):
+    for each in sorted(captures, key=search.largest_first_key):
         beside = {name for group in device.together if each.name in group for name in group}
         pool = next((pool for pool in pools if not beside & {other.name for other in pool}), None)
         if pool is None:
@@ -144,7 +144,7 @@ class _OrderSearch:
         self.tried, self.is_least = 0, True
 
     def pool_bytes(self, order: Sequence[GraphCapture], below: int | None = None) -> int:
-        """Return the bytes of a pool after captures in this order; the count may stop once it reaches `below` bytes."""
+        """Return the bytes of a pool after captures in this order, or a smaller number of at least `below` bytes."""
         allocator, blocks = CachingAllocator(settings=self.settings), dict[int, Block]()
         for event in (event for capture in order for event in capture.events):
             row = self.tensors[event if event >= 0 else ~event]
@@ -156,12 +156,12 @@ class _OrderSearch:
                 break
         return allocator.reserved
 
-    def falling(self, capture: GraphCapture) -> tuple[int, int]:
-        """Return a sort key that puts larger graphs first."""
+    def largest_first_key(self, capture: GraphCapture) -> tuple[int, int]:
+        """Return a sort key that puts graphs with larger pools first, and graphs of equal size in recorded order."""
         return -self.pool_bytes([capture]), capture.first
 
     def best_order(self, falling: list[GraphCapture]) -> list[GraphCapture]:
-        """Return the best order found: of all orders for few graphs, else by moving single graphs repeatedly."""
+        """Return the best order found: the best of all for few graphs, else the result of moving single graphs."""
         least, is_few = self.lower_bound(falling), len(falling) <= _MOST_PERMUTED
         order, found = falling, self.pool_bytes(falling)
         queue: Iterator[list[GraphCapture]] = map(list, permutations(falling))
@@ -205,7 +205,7 @@ def _outputs_peak(
 ) -> int | None:
     """Return the bytes of one buffer for the outputs of all graphs; None if no plan was found.
 
-    A graph's outputs are alive while this graph, or one that may run at the same time, runs.
+    A graph's outputs are alive while this graph or a graph that may run at the same time runs.
     """
     sizes = {each.name: [settings.round_size(step.tensors[k].size) for k in each.outputs] for each in captures}
     models = {
@@ -222,10 +222,10 @@ def _outputs_peak(
 def step_in_order(
     step: StepMemory, captures: Sequence[GraphCapture], found: Captures, *, outputs_freed: bool = False
 ) -> StepMemory:
-    """Return a step whose graphs are captured in the pools and the order that were found.
+    """Return a step whose graphs are captured in the pools and the order that `found` states.
 
-    With `outputs_freed`, the outputs of a graph are freed after its capture. A later free of an output keeps its place
-    if the capture has ended by then; otherwise the output stays to the end.
+    With `outputs_freed`, the outputs of a graph are freed directly after its capture. Otherwise, an output that was
+    freed after all captures is freed at the same event if its capture is over by then, and stays to the end if not.
     """
     by_name = {each.name: each for each in captures}
     order = [by_name[name] for pool in found.pools for name in pool.graphs]

@@ -111,7 +111,7 @@ def simulate(
     """Simulate a step with the caching allocator, within the usable bytes if these are given.
 
     A snapshot's initial segments are adopted if they fit, and new segments get their recorded addresses. `settings`
-    replace those of the device. A `primed` block (bytes and stream) is allocated and freed first. After each
+    replace the settings of the device. A `primed` block (bytes and stream) is allocated and freed first. After each
     allocation, `watch` is called with the allocator and the live blocks. With `has_scratch`, kernels allocate and free
     their scratch memory, unless the option `kernel_workspace` states its bytes.
     """

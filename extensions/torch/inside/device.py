@@ -61,7 +61,7 @@ class FitsOptions(QuestionOptions):
     sizes: Mapping[str, Any] | None = Field(None, description="Sizes that may change, as in `ways.Sizes`.")
 
     def refuse_workspace(self, where: str) -> None:
-        """Raise OptionError if the bytes of cuBLAS's workspace are given, although `where` they have no effect."""
+        """Raise OptionError if the size of cuBLAS's workspace is set; the text `where` says where it has no effect."""
         if self._is_changed("cublas_workspace"):
             raise OptionError.from_rule("cublas_workspace", f"must be left out {where}")
 
@@ -83,7 +83,7 @@ class FitsOptions(QuestionOptions):
         return self.allocator not in ("plan", "cpu")
 
     def settings(self, step: StepMemory) -> AllocatorSettings:
-        """Return the settings of the caching allocator; `cuda` means those of the snapshot, or the defaults."""
+        """Return the settings that `allocator` states; `cuda` means those of the snapshot, or else torch's defaults."""
         return (step.settings or AllocatorSettings()) if self.allocator == "cuda" else settings_of(self.allocator)
 
     def is_counted(self, storage: Storage) -> bool:

@@ -74,6 +74,7 @@ class _Draft:
     def __init__(
         self, resident: Collection[str] | None, cost: Callable[[Any], int] | None, looking: frozenset[str]
     ) -> None:
+        """Store the rules for nodes, and start without operations and tensors."""
         self._resident, self._cost, self._looking = resident, cost, looking
         self.views: list[Any] = []
         self.size: list[int] = []

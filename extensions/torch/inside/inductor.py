@@ -56,6 +56,7 @@ def planned_pools(time_limit_s: float = 10.0) -> Iterator[list[PlannedPool]]:
     original = MemoryPlanner.allocate_groups
 
     def allocate_groups(self: Any) -> None:
+        """Plan each memory pool after inductor's own planning has built the pool's allocation tree."""
         original(self)
         pools = {id(group.allocation.pool): group.allocation.pool for group in self.buffer_groups}
         for pool in pools.values():

@@ -48,12 +48,13 @@ _MOST_BYTES = 1 << 30
 
 
 class RealKernels:
-    """Replaces results of fake kernels by fake tensors with the storage sizes of real kernels.
+    """A measurement of real kernels, which replaces fake kernels' results by fake tensors with the real storage sizes.
 
     `unmeasured` names the operators that could not be run.
     """
 
     def __init__(self) -> None:
+        """Start without measurements."""
         self.unmeasured: dict[str, None] = {}
         self._of_host: set[int] = set()
         self._made: dict[str, Made | None] = {}
@@ -92,7 +93,7 @@ class RealKernels:
         return tree_unflatten([self._fake_like(func, each, row) for each, row in zip(leaves, made, strict=True)], tree)
 
     def is_kept_by_cpu_only(self, value: Any) -> bool:
-        """Return True for a tensor with bytes that only CPU kernels keep; a second call for it returns False."""
+        """Return True once for each tensor with bytes that only CPU kernels keep; later calls for it return False."""
         key = value.untyped_storage()._cdata
         is_of_host = key in self._of_host
         # Another storage may be allocated later at the same address, so forget the address.
@@ -121,7 +122,10 @@ def _has_symbols(value: Any) -> bool:
 
 
 def is_scratch_taken(func: Any, args: Any) -> bool:
-    """Return True for a convolution that cuDNN runs; torch's own kernels run depthwise ones without scratch memory."""
+    """Return True for a convolution that cuDNN may run with scratch memory.
+
+    Depthwise convolutions need none, because torch's own kernels run them.
+    """
     if func._schema.name not in _CONVOLUTIONS:
         return False
     weight = args[2] if func._schema.name.endswith("_backward") else args[1]

@@ -29,8 +29,8 @@ def reordered(
     """Return a torch.fx.GraphModule that computes the same results in the order with the least peak.
 
     Nodes must store their values in `meta["val"]`, as after torch.export or make_fx with fake tensors. If no better
-    order is found, the module itself is returned. `resident` and `looking` are those of `graph_of`. Raises FormatError
-    for a graph that cannot be read.
+    order is found, the module itself is returned. `resident` and `looking` have the meaning that they have in
+    `graph_of`. Raises FormatError for a graph that cannot be read.
     """
     graph_and_nodes = graph_of(module, resident=resident, looking=looking)
     result = order_operations(graph_and_nodes.graph, time_limit_s=time_limit_s, deterministic=deterministic)
@@ -44,9 +44,10 @@ def reorder_module(found: ModuleGraph, order: Sequence[int]) -> Any:
 
 
 def clone_operations(found: ModuleGraph, point: RecomputedPoint) -> Any:
-    """Return a module that runs the operations of a recomputation point in its order, where operations may run again.
+    """Return a module that runs operations in the order of a recomputation point, which may repeat operations.
 
-    Points are on a frontier of lower peaks at higher cost.
+    A point is one choice of a frontier, on which lower peaks cost more. Raises OperationsError for a point that omits
+    operations or uses a link.
     """
     if len(point.order) < len(found.nodes):
         raise OperationsError(f"point: must run all {len(found.nodes)} operations of the graph, got {len(point.order)}")

@@ -49,6 +49,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
     """
 
     def __init__(self) -> None:
+        """Start a recording without operations, outside of all modules."""
         StepMemory.__init__(self)
         TorchDispatchMode.__init__(self)
         self.operations: list[RunOperation] = []
@@ -61,6 +62,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
         self._origins: dict[int, tuple[str, str]] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operation, replace its fake results by measured ones, and record it."""
         result = func(*args, **(kwargs or {}))
         if func.namespace != "prim":
             result = self.kernels.result(func, args, kwargs or {}, result)
@@ -81,7 +83,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
                 self.tensors[tensor[0]].role, self.tensors[tensor[0]].is_on_host = role, is_on_host
 
     def keep_for_backward(self) -> None:
-        """Mark those storages of the forward pass that are still alive as activations."""
+        """Give the role of activations to all storages of the forward pass that are still alive."""
         for position, _ in self._alive.values():
             if self.tensors[position].phase == "forward" and self.tensors[position].role == "temporaries":
                 self.tensors[position].role = "activations"
@@ -107,7 +109,7 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
     def _record_operation(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         """Record an operation that ran, with the storages that it reads, creates and changes."""
         origin = self._operation_origin()
-        # A tensor from `lift_fresh` is a constant in the program's source, so it is no input.
+        # A tensor from `lift_fresh` is a constant in the program's source, so it is not an input.
         is_lifted = func._overloadpacket is torch.ops.aten.lift_fresh
         inputs, results = [] if is_lifted else list(_tensors((args, kwargs))), list(_tensors((result,)))
         self.add_existing_storages(inputs, "inputs")
@@ -141,12 +143,13 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
         return position
 
     def _end_storage(self, key: int, position: int, _: Any) -> None:
+        """Record the end of a storage's lifetime; weak references call this when the storage is freed."""
         del self._alive[key]
         self.tensors[position].end = len(self.events)
         self.events.append(~position)
 
     def _operation_origin(self) -> tuple[str, str]:
-        """Return (running module, source line). In the backward pass, both are those of the forward operation."""
+        """Return (running module, source line). In the backward pass, return the pair of the forward operation."""
         node = torch._C._current_autograd_node()
         if node is not None and (not self.modules or self.phase != "backward"):
             node_origin = self._origins.get(node._sequence_nr())

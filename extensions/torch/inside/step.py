@@ -83,7 +83,7 @@ class TorchStep:
                 replace(self, model=model)._run_recorded(recording, foreach, checkpointed, is_compiled)
         except (DataDependentOutputException, DynamicOutputShapeException) as error:
             raise InputError(
-                f"{_stop_location(recording)}: must not read values of tensors, which fake ones do not have, got "
+                f"{_stop_location(recording)}: must not read values of fake tensors, which have no values, got "
                 f"{error.func}: give computed=True to run the step on real values"
             ) from error
         except InputError:
@@ -167,7 +167,7 @@ class TorchStep:
         return lambda *args, **kwargs: compiled(*state, kwargs or args)
 
     def _copy_arguments(self) -> tuple[Any, Any, Any, Any]:
-        """Return copies of model, inputs, targets and optimizer; with fake tensors if a fake mode is entered."""
+        """Return copies of model, inputs, targets and optimizer, which have fake tensors if a fake mode is active."""
         mode, memo = _get_current_dispatch_mode(), dict[int, Any]()
         if mode is not None:
             _require_one_device(self.model)

@@ -53,7 +53,7 @@ def find_remedies(
     """
 
     def record(changed: TorchStep) -> bool:
-        """Return True if a changed step fits; a step that the model refuses does not fit."""
+        """Return True if the changed step fits; a step that the model refuses does not fit."""
         try:
             return fits(run(changed))
         # An InputError means that the model does not accept the changed size, so the size does not fit.
@@ -106,7 +106,7 @@ def largest_by_trials(
 def largest_by_symbols(
     size: int, step_of: Callable[[Any], TorchStep], run: Callable[..., Recording], fits: Tries
 ) -> int | None:
-    """Return the largest size at which a step fits according to a symbolic recording; None if that fails.
+    """Return the largest size at which a symbolic recording of the step fits; None if the step cannot be recorded so.
 
     The step is recorded once, with a symbol as the size. The result is a guess, since torch may take other branches at
     other sizes.
@@ -202,7 +202,7 @@ def _checkpoint_blocks(recording: Recording, names: Sequence[str]) -> list[str]:
 
 
 def _block_of(module: str, blocks: Sequence[str]) -> str | None:
-    """Return the block that is a module or contains it, or None."""
+    """Return the block among `blocks` that equals or contains the module, or None."""
     return next((block for block in blocks if module == block or module.startswith(f"{block}.")), None)
 
 

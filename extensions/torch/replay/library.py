@@ -22,6 +22,8 @@ _NAMES = (
 
 
 class _Stats(ctypes.Structure):
+    """The counters of `struct memplan_stats`, and the allocator's last message."""
+
     _fields_ = [
         ("bytes", ctypes.c_uint64),
         *((name, ctypes.c_uint64) for name in _NAMES),
@@ -71,6 +73,7 @@ class ReplayLibrary:
     """The loaded allocator; its state belongs to the process, so all objects with the same path share it."""
 
     def __init__(self, path: str | None = None) -> None:
+        """Load the compiled allocator. Raises OptionError if the library has another interface version."""
         self.path = path or library_path()
         self.functions = ctypes.CDLL(self.path)
         if self.functions.memplan_abi() != ABI:
@@ -93,7 +96,7 @@ class ReplayLibrary:
         return address
 
     def free(self, address: int, size: int = 0, device: int = 0, stream: int | None = None) -> None:
-        """Free the bytes at an address that `allocate` returned; `stream` is that of the allocation."""
+        """Free the bytes at an address that `allocate` returned; `stream` must be the stream of the allocation."""
         self.functions.memplan_free(address, size, device, stream)
 
     def use(self, address: int, stream: int | None) -> None:

@@ -44,10 +44,10 @@ class PlannedAllocation:
 
 @dataclass(frozen=True)
 class ReplayPlan:
-    """The allocations of each scope, keyed by name; scopes share the arena of a device, since they run in turns.
+    """The allocations of each scope, keyed by name; all scopes share one arena per device, because they run in turns.
 
     `live` is the peak of bytes that planned allocations of one scope use on a device at once, in blocks of 512 bytes,
-    summed over devices; `arena` is the total bytes of all arenas.
+    summed over devices; `arena` is the total size of all arenas in bytes.
     """
 
     scopes: dict[str, tuple[PlannedAllocation, ...]]
@@ -125,7 +125,7 @@ def plan_of(allocations: Sequence[PlannedAllocation], **options: object) -> Repl
 
 
 def _problem_of(rows: Mapping[int, PlannedAllocation], pools: Mapping[int, str]) -> Problem:
-    """Return the problem of allocations in blocks of the allocator, each in the pool that is given for it."""
+    """Return the problem of allocations in blocks of the allocator; `pools` names the pool of each allocation."""
     buffers = [
         Buffer(
             id=k,

@@ -54,7 +54,7 @@ def install() -> ReplayLibrary:
         for name in _SETTINGS:
             if value := os.environ.get(name):
                 raise InputError(
-                    f"{name}: must be unset, since planned addresses come from another allocator, without settings, "
+                    f"{name}: must be unset, because the allocator of planned addresses has no such settings, "
                     f"got {excerpt(value)}: unset it, or do not install"
                 )
         if not torch.cuda.is_available():
@@ -75,14 +75,14 @@ def record(step: Callable[[], object], *, library: ReplayLibrary | None = None, 
     """Run a step once, record the allocations and releases of all its threads, and return a verified plan.
 
     The step must have run once before, so that lasting allocations, such as the optimizer's state, already exist.
-    Allocations that the step does not free are not planned and get separate bytes. The options are those of
-    `ReplayOptions`; the default `library` is that of `install`. Raises InputError, and any exception of the step.
+    Allocations that the step does not free are not planned and get separate bytes. The options are the fields of
+    `ReplayOptions`; the default `library` is the result of `install`. Raises InputError, and any exception of the step.
     """
     asked = validate_options(ReplayOptions, options)
     used = library or install()
     used.record()
     try:
-        with _named_refusals():
+        with _explain_refusals():
             step()
     finally:
         used.end()
@@ -125,7 +125,7 @@ def use_plan(
     before = used.stats()
     used.begin(scope or names[0])
     try:
-        with _named_refusals():
+        with _explain_refusals():
             yield counts
     finally:
         used.end()
@@ -143,8 +143,8 @@ def use_plan(
 
 
 @contextmanager
-def _named_refusals() -> Iterator[None]:
-    """Raise InputError with a remedy if torch refuses a call because its allocator was replaced."""
+def _explain_refusals() -> Iterator[None]:
+    """Raise InputError with a remedy if torch refuses a call because another allocator replaced torch's own."""
     try:
         yield
     except RuntimeError as error:
@@ -152,7 +152,7 @@ def _named_refusals() -> Iterator[None]:
             raise
         way = next(way for word, way in _WAYS_OUT if re.search(word, found[1].lower()))
         raise InputError(
-            f"step: must not need functions that torch has for its own allocator only, got {found[1]}: {way}"
+            f"step: must not call functions that need torch's own allocator, got {found[1]}: {way}"
         ) from error
 
 

@@ -33,7 +33,7 @@ def test_a_ggml_graph_of_several_sizes_needs_the_option_dim(capsys: pytest.Captu
     assert main(["fits", "step.py:step", "--dim", "n_ctx=8"]) == 2
     assert "dim: must be given for ggml graphs only" in capsys.readouterr().err
     assert main(["fits", graph]) == 2
-    assert "n_ctx: must be a size, is open; give it, for example: --dim n_ctx=32" in capsys.readouterr().err
+    assert "n_ctx: must have a size, got none; give it, for example: --dim n_ctx=32" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,10 @@ class _Columns(_Part):
 
 
 class Graph(_Part):
-    """Nodes in execution order; the outputs of node k are numbers `node_row_ptr[k]` to `node_row_ptr[k + 1] - 1`."""
+    """A graph of TVM's graph executor: its nodes in execution order, its results (`heads`), and its outputs' columns.
+
+    The outputs of node k are numbers `node_row_ptr[k]` to `node_row_ptr[k + 1] - 1`.
+    """
 
     nodes: list[Node]
     arg_nodes: list[Index]
@@ -71,7 +74,7 @@ class Graph(_Part):
 
 
 class Output(NamedTuple):
-    """An output of a node: its size in bytes, its storage in TVM, and its pool, which is None if there is only one."""
+    """An output of a node: its size in bytes, its storage in TVM, and its pool, or None if all are in one pool."""
 
     name: str
     size: int
@@ -80,7 +83,7 @@ class Output(NamedTuple):
 
 
 def read_graph(data: bytes) -> Graph:
-    """Parse a graph, and check that each column has one entry for each output. Raises FormatError."""
+    """Return the graph in a JSON file, whose columns have one entry for each output. Raises FormatError otherwise."""
     fields = parse(data)
     if isinstance(fields, dict) and fields.keys().isdisjoint(("arg_nodes", "heads", "attrs")):
         raise FormatError(
@@ -112,12 +115,12 @@ def read_graph(data: bytes) -> Graph:
 
 
 def _is_compiled(attrs: object) -> bool:
-    """Return True if a graph's attributes contain those that only compiled graphs have."""
+    """Return True if a graph's attributes contain the columns that only compiled graphs have."""
     return isinstance(attrs, dict) and not attrs.keys().isdisjoint(("shape", "dltype", "storage_id"))
 
 
 def outputs_of(graph: Graph, alignment: int) -> list[Output]:
-    """Return the outputs of all nodes in order, each with a unique name. Raises FormatError if that is impossible."""
+    """Return the outputs of all nodes in order, with unique names. Raises FormatError if names cannot be unique."""
     columns = graph.attrs
     pools = _pool_of_each(columns, graph.node_row_ptr[-1])
     outputs = []
@@ -136,7 +139,9 @@ def outputs_of(graph: Graph, alignment: int) -> list[Output]:
         )
     repeated = [name for name, times in Counter(output.name for output in outputs).items() if times > 1]
     if repeated:
-        raise FormatError(f"nodes: must have names that make outputs distinguishable, got {excerpt(repeated[0])} twice")
+        raise FormatError(
+            f"nodes: must have names that give each output a unique name, got {excerpt(repeated[0])} twice"
+        )
     return outputs
 
 
@@ -160,7 +165,7 @@ def _element_bytes(dtype: str, i: int) -> int:
 
 
 def _pool_of_each(columns: _Columns, count: int) -> list[str | None]:
-    """Return the name of each output's pool, or None for each output if all outputs are in one memory."""
+    """Return the pool name of each output, or None for all of them if all outputs are in one memory."""
     devices = columns.device_index[1] if columns.device_index else [0] * count
     scopes = columns.storage_scope[1] if columns.storage_scope else [""] * count
     memories = list(zip(devices, (scope or "global" for scope in scopes), strict=True))
@@ -184,9 +189,10 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 class _Program:
-    """Converts a graph to a program of operations, and TVM's storages to a plan for its buffers."""
+    """A converter of a graph to a program of operations, and of TVM's storages to a plan of the program's buffers."""
 
     def __init__(self, graph: Graph, options: ModelOptions) -> None:
+        """Name the outputs, find weights and results, and start the program. Raises FormatError for bad references."""
         self.graph = graph
         alignment = options.alignment or ALIGNMENT
         self.outputs = outputs_of(graph, alignment)
@@ -196,7 +202,7 @@ class _Program:
         self.draft = OperationsDraft(None, self.given_back, options, alignment)
 
     def run(self) -> None:
-        """Convert all nodes, and add a copy of each weight that the graph returns."""
+        """Convert all nodes, and copy each weight that the graph returns, because results are separate buffers."""
         for k, node in enumerate(self.graph.nodes):
             results = self.outputs[self.graph.node_row_ptr[k] : self.graph.node_row_ptr[k + 1]]
             if node.op == "null":
@@ -213,11 +219,11 @@ class _Program:
                 self.draft.operation("copy", [output.name], [name])
 
     def storage_peak(self) -> int:
-        """Return the total size, in bytes, of TVM's storages without those of weights."""
+        """Return the total size, in bytes, of TVM's storages, without the storages of weights."""
         return sum(self._storage_bytes().values())
 
     def storage_offsets(self) -> dict[str, int]:
-        """Map each output (except copies) to its offset in bytes, if each pool's storages are put one after another."""
+        """Map each output, except copies, to its offset in bytes when the storages of a pool follow one another."""
         sizes = self._storage_bytes()
         base: dict[int, int] = {}
         ends: dict[str | None, int] = {}
@@ -228,7 +234,7 @@ class _Program:
         return {output.name: base[output.storage] for output in self.outputs if output.name not in self.weights}
 
     def _storage_bytes(self) -> dict[int, int]:
-        """Map each storage, except those of weights, to its size, which is the size of its largest output in bytes."""
+        """Map each storage, except those of weights, to its bytes, which are the bytes of its largest output."""
         sizes: dict[int, int] = {}
         for output in self.outputs:
             if output.name not in self.weights:
@@ -236,7 +242,7 @@ class _Program:
         return sizes
 
     def _add_operation(self, k: int, node: Node, results: list[Output]) -> None:
-        """Add the operation of node number `k` with its outputs `results`; a node that does nothing becomes a view."""
+        """Add the operation of node number `k` with the outputs `results`; a node that does nothing becomes a view."""
         inputs = [
             self.outputs[self._index(reference, k, f"nodes[{k}].inputs[{j}]")].name
             for j, reference in enumerate(node.inputs)
@@ -260,7 +266,7 @@ class _Program:
                 yield from (output.name for output in self.outputs[first[k] : first[k + 1]])
 
     def _index(self, reference: Reference, before: int, path: str) -> int:
-        """Return the index of a referenced output. Raises FormatError unless its node precedes node `before`."""
+        """Return the number of a referenced output. Raises FormatError unless its node precedes node `before`."""
         node, output = reference[:2]
         first = self.graph.node_row_ptr
         if node >= before or output >= first[node + 1] - first[node]:
@@ -270,5 +276,5 @@ class _Program:
         return first[node] + output
 
     def _result_name(self, output: Output) -> str:
-        """Return the buffer name of an output that the graph returns: for a weight, that of its copy, else its own."""
+        """Return the buffer name of a result of the graph: for a weight, the copy's name, else the output's name."""
         return f"#copy of {output.name}" if output.name in self.weights else output.name

@@ -88,7 +88,7 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
 
 
 class _AnySize(dict[str, int]):
-    """A mapping that has the same arbitrary size for every dimension, for reading a program without sizes."""
+    """A mapping that gives every dimension the same arbitrary size, with which a program without sizes can be read."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -99,7 +99,7 @@ class _AnySize(dict[str, int]):
 
 @dataclass(frozen=True)
 class _Step:
-    """An operation `op` with input and output values; a view has exactly one of each."""
+    """An operation `op` that reads the values `inputs` and writes `outputs`; a view has exactly one of each."""
 
     op: str
     inputs: tuple[str, ...]
@@ -110,7 +110,7 @@ class _Step:
 
 @dataclass
 class _Program:
-    """A function while it is read: the size of each buffer by name, the value of each name, and the steps so far."""
+    """A function under conversion: the bytes of each buffer, the buffers of each name, and the operations so far."""
 
     dims: Dims
     alignment: int
@@ -130,7 +130,7 @@ class _Program:
     _uses: Uses = field(default_factory=Uses)
 
     def add_params(self, function: ast.FunctionDef) -> None:
-        """Add buffers for the parameters of the function, some of which may be weights."""
+        """Add buffers for the function's parameters; those after the first `num_input` are weights."""
         inputs = number_of_inputs(function)
         for k, param in enumerate(function.args.args):
             tensors = tensors_of(param.annotation, self.dims)
@@ -171,13 +171,13 @@ class _Program:
                     draft.operation(step.op, step.inputs, step.outputs)
 
     def storage_peak(self) -> int | None:
-        """Return the bytes of TVM's storages and of all values outside of them, or None if there are no storages."""
+        """Return the bytes of TVM's storages and of all values outside of them; None if the program has no storages."""
         if not self._storages:
             return None
         return sum(self._storages.values()) + sum(self.values[name] for name in self._unstored_values())
 
     def storage_offsets(self) -> dict[str, int] | None:
-        """Map each value to its offset if storages, then other values, follow one another; None without storages."""
+        """Map each value to its offset when storages, then other values, follow one another; None without storages."""
         if not self._storages:
             return None
         base = dict(zip(self._storages, accumulate(self._storages.values(), initial=0), strict=False))
@@ -197,7 +197,7 @@ class _Program:
         return [name for name in self.values if name not in inside]
 
     def _bind_value(self, name: str | None, annotation: ast.expr | None, value: ast.expr) -> None:
-        """Bind `name`, unless it is None, to existing values, to a new storage or tensor, or to a call's result."""
+        """Bind `name` to existing values, a new storage or tensor, or a call's result; if None, only add the call."""
         called = _called_name(value) if isinstance(value, ast.Call) else ""
         if isinstance(value, ast.Name | ast.Tuple | ast.Subscript):
             if name is not None:
@@ -215,7 +215,7 @@ class _Program:
             self._add_call(name, annotation, called, value)
 
     def _allocate(self, name: str, call: ast.Call, place: int) -> None:
-        """Add the tensor that a call allocates, with its storage and offset; argument `place` is its shape."""
+        """Add the tensor that a call allocates, with its storage and offset; argument number `place` is the shape."""
         if not place:
             self._refuse_other_memory(
                 call, argument(call, 2, "runtime_device_index"), argument(call, 3, "storage_scope")
@@ -227,7 +227,10 @@ class _Program:
             self._homes[value] = (call.args[0].id, _first_integer(call.args[1]))
 
     def _refuse_other_memory(self, call: ast.Call, device: ast.expr | None, scope: ast.expr | None) -> None:
-        """Raise FormatError if a tensor's device or scope differs from the others' (default: device 0, `global`)."""
+        """Raise FormatError if a tensor's memory (device, scope) differs from that of earlier tensors.
+
+        The default memory is device 0 and the scope `global`.
+        """
         is_scope = scope is not None and not (isinstance(scope, ast.Call) and _called_name(scope) == "R.dtype")
         words = [part.value for part in ast.walk(scope) if isinstance(part, ast.Constant)] if is_scope and scope else []
         memory = (0 if device is None else _first_integer(device), words[0] if words else "global")
@@ -236,7 +239,7 @@ class _Program:
         self._memory = memory
 
     def _add_call(self, name: str | None, annotation: ast.expr | None, called: str, call: ast.Call) -> None:
-        """Add a call as a step, and bind its result to `name` unless that is None."""
+        """Add a call as an operation, and bind its result to `name` unless `name` is None."""
         used = dict.fromkeys(self._used_buffers(call))
         stated = annotation or stated_type(call)
         if (
@@ -306,7 +309,7 @@ class _Program:
         return self._value_of_name(value.id) if isinstance(value, ast.Name) else ()
 
     def _used_buffers(self, call: ast.Call) -> Iterator[str]:
-        """Yield the name of each buffer that a call's arguments refer to."""
+        """Yield the names of the buffers to which the arguments of a call refer."""
         for part in ast.walk(call):
             if isinstance(part, ast.Name):
                 value = self._value_of_name(part.id)
@@ -316,7 +319,7 @@ class _Program:
     def _value_of_name(self, name: str) -> Value:
         """Return the value of a name. Raises FormatError if the program does not state the value's type."""
         if name in self._unstated:
-            raise FormatError(f"{self._unstated[name]}, got {excerpt(name)} without")
+            raise FormatError(f"{self._unstated[name]}, got none for {excerpt(name)}")
         return self._names.get(name, ())
 
 
@@ -334,5 +337,5 @@ def _called_name(call: ast.Call) -> str:
 
 
 def _buffer_names(value: Value) -> tuple[str, ...]:
-    """Return the names of a value's buffers, without the None of entries that are not tensors."""
+    """Return the names of a value's buffers, without the entries of None, which are not tensors."""
     return tuple(entry for entry in value if entry is not None)

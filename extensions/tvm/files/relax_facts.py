@@ -1,4 +1,4 @@
-"""Facts about the calls of a Relax program, their kinds and attributes, which the question `plan` does not need."""
+"""Facts (kinds and attributes) about the calls of a Relax program, which the question `plan` does not need."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def call_facts(op: str, call: ast.Call | None, k: int) -> OperationFacts:
 
 
 def _expand_pads(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
-    """Return attributes with the pads before all axes, then those after; one-sided pads count on both sides."""
+    """Return attributes with the pads before all axes, followed by the pads after them, as in ONNX.
+
+    Two pads are taken to be equal on both sides of an axis.
+    """
     width = attributes.get("pad_width")
     if isinstance(width, tuple) and not len(width) % 2:
         others = {name: value for name, value in attributes.items() if name not in ("pad_width", "pad_mode")}

@@ -47,12 +47,12 @@ class Dims:
         if isinstance(name, str):
             self.named.add(name)
             if name not in self.given:
-                raise OpenSizesError(f"{line(found)}: must have a size, got {excerpt(name)}", {name: 1})
+                raise OpenSizesError(f"{line(found)}: must have a size, got none for {excerpt(name)}", {name: 1})
             return self.given[name]
         return self._check_dimension(name, found)
 
     def _check_dimension(self, name: object, found: ast.expr) -> int:
-        """Return a size that is an integer in range. Raises FormatError for anything else."""
+        """Return `name` if it is an integer size in range. Raises FormatError for any other value."""
         if not isinstance(name, int) or isinstance(name, bool) or not 0 <= name <= MAX_BYTES:
             raise FormatError(f"{line(found)}: must be a size or the name of a dimension, got {_cut(found)}")
         return name
@@ -168,7 +168,7 @@ def module_of(data: bytes) -> ast.Module:
         with warnings.catch_warnings(action="ignore"):  # Python warns about unusual literals, so ignore warnings.
             return ast.parse(data.decode())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        # This is Python's message for a bracket that is never closed.
+        # Python says "was never closed" of an open bracket, so the file was probably cut off.
         way = CUT_OFF if "was never closed" in str(error) else None
         raise FormatError(f"must be TVMScript: {excerpt(str(error) or type(error).__name__)}", way=way) from None
 
@@ -259,12 +259,12 @@ def _size_operation(found: ast.expr) -> ast.BinOp | None:
 
 
 def _is_relax(mark: ast.expr) -> bool:
-    """Return True for the decorator `R.function`."""
+    """Return True if an expression is the decorator `R.function`."""
     return dotted_name(mark.func if isinstance(mark, ast.Call) else mark) == "R.function"
 
 
 def _shape_of(found: ast.expr, dims: Dims) -> tuple[int, ...]:
-    """Return the sizes in a shape such as `R.shape([…])`, or one size for a number. Raises FormatError."""
+    """Return the sizes in a shape such as `R.shape([…])`, or one size for a single number. Raises FormatError."""
     if isinstance(found, ast.Call) and dotted_name(found.func) == "R.shape" and found.args:
         found = found.args[0]
     if isinstance(found, ast.Call | ast.Constant):  # A storage has one size, not a list.
@@ -284,7 +284,7 @@ def _type_name(found: ast.expr) -> str:
 
 
 def _cut(found: ast.expr) -> str:
-    """Return a text for error messages: the value of a constant, or the kind of any other syntax node."""
+    """Return a short text for error messages: a constant's value, or the kind of any other syntax node."""
     if isinstance(found, ast.Constant):
         return excerpt(found.value)
     return excerpt(type(found).__name__)

@@ -17,6 +17,8 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, 
 
 @dataclass(eq=False)
 class _Storage:
+    """A storage of Relay, which is its token, with the buffers placed in it."""
+
     token: Token
     tensors: list[Tensor]
 

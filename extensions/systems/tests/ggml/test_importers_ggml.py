@@ -120,7 +120,7 @@ def test_a_dimension_with_graphs_at_several_sizes_is_a_symbol() -> None:
     data = recorded_graph("llama_block")
     problem = read_symbolic(data, "g.json", {"n_ctx": SymbolRange(min=32, max=4096, multiple_of=32)})
     assert {row.size for row in problem.buffers if "n_ctx" in str(row.size)} == {"4096*(n_ctx//32)", "1024*(n_ctx//32)"}
-    with pytest.raises(FormatError, match="n_ctx: must be a size, is open; give it, for example: dims=n_ctx=32"):
+    with pytest.raises(FormatError, match="n_ctx: must have a size, got none; give it, for example: dims=n_ctx=32"):
         read_model(data)
     with pytest.raises(OptionError, match='dims: must be the dimension n_ctx, in which the graphs differ, got "n"'):
         read_model(data, options=ModelOptions(dims={"n": 8}))

@@ -95,7 +95,7 @@ def test_unnamed_sizes_are_named_by_their_argument_and_axis() -> None:
     assert read_symbolic(data, "f.mlir", {}).symbols == {"arg0_0": SymbolRange()}
     assert sizes(data, **{"arg0.0": 10}) == {"arg0": 320, "tanh.1": 320, "sort.2": 320}
     with pytest.raises(
-        FormatError, match=r'arg0.0: must have a size, got "arg0.0"; give it, for example: dims=arg0.0=1'
+        FormatError, match=r'arg0.0: must have a size, got none for "arg0.0"; give it, for example: dims=arg0.0=1'
     ):
         sizes(data)
     with pytest.raises(OptionError, match=r"dims: must be a dimension that the program names \(arg0.0\), got"):

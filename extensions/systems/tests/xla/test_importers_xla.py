@@ -140,7 +140,7 @@ def dump_broken_events(*events: Event) -> bytes:
         (dump_broken_events((5, 1)), r"events\[0\].kind: must be 0 \(ALLOC\), 1 \(FREE\) or 2 \(SHARE_WITH\), got 5"),
         (dump_broken_events((SHARE, 1, 2)), r"share_with_canonical_id: must have been allocated before, got 2"),
         (dump({1: -1}, []), r"logical_buffers\[0\].size: must be 0 to \d+ bytes, got -1"),
-        (dump({1: 1}, [(ALLOC, 1)], offsets={1: -64}), r"assigned\[0\]: must lie at 0 to \d+ bytes"),
+        (dump({1: 1}, [(ALLOC, 1)], offsets={1: -64}), r"assigned\[0\]: must have an offset and a size from 0 to \d+"),
         (b"BufferAssignment:\n", 'one after the other, got no "HloLiveRange"'),
         (text(value(1, "a", 64, 0), ""), 'value "a" of allocation 1: must have a live range, got none'),
         (text(value(1, "a", 64, 0), "    a{}:5-3"), r"line 11: must end at or after its first step \(5\), got 3"),

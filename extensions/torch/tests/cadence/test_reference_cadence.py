@@ -166,7 +166,7 @@ def test_the_explanation_names_a_buffer_that_fits_in_no_memory(planner: str) -> 
 def test_planners_give_up_when_two_pinned_buffers_overlap(plan: Any) -> None:
     rows = [lives("a", 8, 0, 2, offset=0), lives("b", 8, 1, 3, offset=4)]
     placed: PlannerAnswer = plan(Problem.model_validate({"buffers": rows}), 0, stop_check)
-    assert placed.because == 'it put buffer "b" at offset 4, on bytes of "a", and gave up'
+    assert placed.because == 'it placed buffer "b" at offset 4, where it overlaps buffer "a", and stopped'
 
 
 interval = st.tuples(st.integers(0, 9), st.integers(1, 9), st.integers(0, 20))

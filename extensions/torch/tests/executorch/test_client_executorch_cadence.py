@@ -145,7 +145,7 @@ def test_a_spec_is_not_placed_in_a_blocked_memory() -> None:
 def test_a_spec_blocked_from_all_memories_raises_a_failure() -> None:
     asked = ConstrainedGraph(64, sizes=(256,))
     asked.constraints.add_mem_id_to_blocklist(asked.nodes[0].meta["spec"], 1)
-    with pytest.raises(utils.MemoryPlanningAlgoFailure, match="memplan: no memory is allowed for"):
+    with pytest.raises(utils.MemoryPlanningAlgoFailure, match="must be allowed in at least one memory, got none"):
         asked.plan()
 
 

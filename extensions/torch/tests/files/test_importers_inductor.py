@@ -93,7 +93,7 @@ def test_verification_names_a_buffer_that_exceeds_its_storage() -> None:
     [
         (
             ("buf0 = empty_strided_cpu((s0, ), (1, ), torch.float32)", "f(buf0)", "return (buf0, )"),
-            r"got s0 open; .*: dims=s0=1$",
+            r"got none for s0; .*: dims=s0=1$",
         ),
         (("buf0 = empty_strided_cpu((2.5, ), (1, ), torch.float32)",), 'sizes: must be integers, got "2.5"'),
         (("if arg0_1: f(arg0_1)",), 'line 5: must not branch or loop, got "if"'),
@@ -279,7 +279,7 @@ def test_an_exported_program_is_read_from_a_file_without_torch() -> None:
 
 
 def test_symbolic_sizes_are_evaluated_and_malformed_sizes_refused() -> None:
-    with pytest.raises(FormatError, match=r'dimension "s77" open; give it, for example: dims=s77=1$'):
+    with pytest.raises(FormatError, match=r'got none for dimension "s77"; give it, for example: dims=s77=1$'):
         read_model(DATA, "exported.pt2")
     with pytest.raises(OptionError, match=r'dims: must be a dimension that the program names \(s77\), got "n"'):
         read_model(DATA, "exported.pt2", ModelOptions(dims={"n": 2}))

@@ -265,7 +265,7 @@ def two_device_model() -> Any:
 @pytest.mark.parametrize(
     ("model", "options", "said"),
     [
-        (Chooses, {}, r"model.inner: must not read values of tensors, .* give computed=True"),
+        (Chooses, {}, r"model.inner: must not read values of fake tensors, .* give computed=True"),
         (two_device_model(), {}, r"model.1.weight: must be on the device of 0.weight \(cpu\), got meta"),
         (torch.nn.ReLU, {"optimizer": "sgd"}, "optimizer: must have trainable parameters, got a model without any"),
         (lambda: torch.nn.Linear(5, 4), {}, "model: must run on its inputs, got .*RuntimeError"),

@@ -32,7 +32,7 @@ class RandR:
 
 @dataclass(frozen=True)
 class OrderPacking:
-    """An order of buffers and the placements that it gives; the buffers in `stuck` fit in no pool."""
+    """An order of buffers and the placements that result from it; the buffers in `stuck` fit into no pool."""
 
     order: tuple[int, ...]
     placements: Placements
@@ -47,7 +47,7 @@ class OrderPacking:
 
 
 def hill_climb(task: UsmpWorkspace, stop_check: StopCheck) -> tuple[Placements, tuple[int, ...]]:
-    """Return the placements of the last accepted order, and the buffers that fit in no pool with this order."""
+    """Return the placements of the last accepted order, and the buffers that fit into no pool in this order."""
     if not task.buffers:
         return {}, ()
     search = _OrderSearch(task, stop_check)
@@ -56,9 +56,10 @@ def hill_climb(task: UsmpWorkspace, stop_check: StopCheck) -> tuple[Placements, 
 
 
 class _OrderSearch:
-    """The search over orders: `order` is tried next, and `swapped` has the two positions that were swapped last."""
+    """The search over orders: `order` is the next order to try, and `swapped` holds the last two swapped positions."""
 
     def __init__(self, task: UsmpWorkspace, stop_check: StopCheck) -> None:
+        """Start with the order by size and the random numbers of seed 0, as USMP does."""
         self.task = task
         self.stop_check = stop_check
         self.random = RandR(0)
@@ -114,8 +115,8 @@ class _OrderSearch:
     def _swap_below_the_top(self, packing: OrderPacking) -> None:
         """Swap two buffers in the order, drawn at random around a buffer with the highest end.
 
-        The first one is a conflict of that buffer, placed before it. The second one is another such conflict, or a
-        conflict of such a conflict.
+        The first swapped buffer is a conflict of the highest buffer, placed before it. The second is another conflict
+        of this kind, or a conflict of one of these conflicts.
         """
         used = packing.used_ends(self.task)
         top = [i for i, (pool, at) in packing.placements.items() if at + self.task.buffers[i].size == used[pool]]
@@ -135,7 +136,7 @@ class _OrderSearch:
             self._swap_positions(*self.swapped)
 
     def _earlier_conflicts(self, i: int) -> tuple[list[int], list[int]]:
-        """Return two lists: the conflicts of `i` that precede it in the order, and the conflicts that precede those.
+        """Return the conflicts of `i` before it in the order, and the conflicts of each conflict before that conflict.
 
         Both lists are in the order of packing. A buffer that is found several times is listed several times.
         """
@@ -150,7 +151,7 @@ class _OrderSearch:
 
 
 def _first_fit(task: UsmpWorkspace, placements: Placements, i: int) -> tuple[int, int] | None:
-    """Return (the first pool with a free offset, its lowest free offset), or None if no pool has one.
+    """Return (the first pool with a free offset, the lowest such offset), or None if the buffer fits into no pool.
 
     Only offset 0 and the offsets directly above conflicts are tried. Unlike in the greedy planners, a pool is excluded
     if the buffer does not fit above one of its conflicts there, even if this conflict is above the gap found.

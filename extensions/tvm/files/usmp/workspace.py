@@ -169,7 +169,7 @@ def _name_order(task: UsmpWorkspace) -> list[int]:
 def place_above_conflicts(
     task: UsmpWorkspace, order: Sequence[int], stop_check: StopCheck
 ) -> tuple[Placements, int | None]:
-    """Place the buffers in order; return the placements and the first buffer that fits in no pool, or None."""
+    """Place buffers in order, and return the placements and the first buffer that fits into no pool, or None."""
     placements: Placements = {}
     for i in order:
         stop_check()

@@ -169,7 +169,9 @@ def test_a_packed_builtin_reshape_is_a_view() -> None:
 def test_each_named_dimension_needs_a_size() -> None:
     data = function("return x")
     assert sizes(import_module(data, alignment=1)) == {"x": 256}
-    with pytest.raises(FormatError, match=r'line 7: must have a size, got "n"; give it, for example: dims=n=1'):
+    with pytest.raises(
+        FormatError, match=r'line 7: must have a size, got none for "n"; give it, for example: dims=n=1'
+    ):
         import_module(data, dims={})
     with pytest.raises(OptionError, match=r'must be a named dimension of the program \(n\), got "m"'):
         import_module(data, dims={"n": 1, "m": 1})
