@@ -125,7 +125,7 @@ def test_operators_missing_in_an_order_run_right_before_their_first_reader() -> 
     [
         ([1, 0], (), "must not make operation"),
         ([2, 3], {2, 3}, None),
-        ([3, 2], {2, 3}, "must keep operation 2 before 3, as both have effects"),
+        ([3, 2], {2, 3}, "must run operation 2 before 3, as both have effects"),
     ],
 )
 def test_set_orders_refuses_wrong_orders(wanted: list[int], in_turn: set[int], sentence: str | None) -> None:
