@@ -253,8 +253,8 @@ class _Program:
         ):
             if len(inside) != len(outside):
                 raise FormatError(
-                    f"{operator.path}.{field}: must be equal in number to the {field} of {subgraph.path} "
-                    f"({len(inside)}), got {len(outside)}"
+                    f"{operator.path}.{field}: must have as many entries as {subgraph.path}.{field} ({len(inside)}), "
+                    f"got {len(outside)}"
                 )
         for k, name in zip(subgraph.inputs, inputs, strict=True):
             self._count_run(operator.path)

@@ -131,7 +131,9 @@ def test_check_on_addresses_finds_bytes_overwritten_while_needed() -> None:
     apart = [200 * c for c in range(len(copies))]
     check_on_addresses(program, steps, copies, apart, {})
     sent, later = (next(c for c, copy in enumerate(copies) if copy.tensor == t) for t in (0, 1))
-    with pytest.raises(OperationsError, match="must have intact copies of the values that it needs, got overwritten bytes"):
+    with pytest.raises(
+        OperationsError, match="must have intact copies of the values that it needs, got overwritten bytes"
+    ):
         check_on_addresses(
             program, steps, copies, [apart[sent] if c == later else at for c, at in enumerate(apart)], {}
         )

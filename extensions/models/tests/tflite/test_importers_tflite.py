@@ -282,7 +282,7 @@ SMALL = subgraph([X, Y], [0], [1], [operator("RELU", [0], [1])])
         ),
         (
             model(subgraph([X, Y], [0], [1], [operator("IF", [0], [1], 1, 1)]), SMALL),
-            "operators[0].inputs: must be equal in number to the inputs of model.subgraphs[1] (1), got 0",
+            "model.subgraphs[0].operators[0].inputs: must have as many entries as model.subgraphs[1].inputs (1), got 0",
         ),
     ],
 )
