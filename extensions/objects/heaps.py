@@ -293,7 +293,9 @@ def _bin_bounds(instance: Instance, size: int) -> Iterator[int]:
         sums = np.concatenate(([0], np.cumsum(sizes)))
         # Two sizes from `half` on do not fit into one heap, so each of them needs a separate heap.
         half = int(np.searchsorted(sizes, room // 2, side="right"))
-        least = np.unique(np.concatenate(([0], sizes[:half])))  # L2 ignores sizes below a threshold, so try each.
+        least = np.unique(
+            np.concatenate(([0], sizes[:half]))
+        )  # L2 ignores sizes below a threshold, so try each threshold.
         alone = np.maximum(np.searchsorted(sizes, room - least, side="right"), half)
         small = sums[half] - sums[np.searchsorted(sizes, least)]
         left = (alone - half) * room - (sums[alone] - sums[half])  # Small buffers can use only these free bytes.

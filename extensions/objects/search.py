@@ -19,10 +19,7 @@ _MOST_MOVES, _HEAT = 40_000, 0.02
 
 @dataclass(frozen=True)
 class FoundObjects:
-    """The best assignment to shared objects found (`where`), its total size (`cost`), and a lower bound on it.
-
-    `ways` has the total size that each heuristic reaches.
-    """
+    """The best assignment `where` to shared objects: its total size (`cost`), a bound on it, and how it was found."""
 
     cost: int
     where: Objects

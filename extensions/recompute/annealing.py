@@ -45,7 +45,7 @@ class Annealing:
     """
 
     def __init__(self, search: DropSearch, marks: Iterable[int], known: Sequence[Drops], seed: int = 0) -> None:
-        """Start with the programs `known`, described by their drops; `marks` are the peaks to keep programs for."""
+        """Start with the programs whose drops are `known`; `marks` are the peaks for which programs are kept."""
         self._search, stays = search, search.stays
         self._marks = sorted({*marks})
         # Programs of a large graph take much memory, so keep only programs for the highest marks.

@@ -41,7 +41,7 @@ class FrontierFacts:
     is_none: bool = False
 
     def proves_cost(self, limit: int) -> bool:
-        """Return True if no program within the limit runs each operation only once; this is proved."""
+        """Return True if it is proved that programs within the limit repeat an operation or do not exist."""
         return self.is_none or self.bounds.get(limit, 0) > 0
 
 

@@ -207,7 +207,7 @@ class SymbolLimits:
         first, second = names
         symbol, other = (self.sized.space.symbols[name] for name in names)
         (step, high), is_smooth = symbol.steps, self.is_monotone(first) and self.is_monotone(second)
-        if is_smooth:  # Without monotone sizes, a value may fit only if the other symbol is larger.
+        if is_smooth:  # Sizes never fall, so the first symbol's limit is largest at the second one's minimum.
             most = self.max_fitting(first, {**at, second: other.steps[0] * other.multiple_of}, capacity)
             high = -1 if most is None else most // symbol.multiple_of
         if high is None or high - step > MOST_SCANNED:

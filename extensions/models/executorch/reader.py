@@ -240,7 +240,7 @@ class _Program:
         self.draft.operation(name, reads, dict.fromkeys(map(_id_of, writes)), map(_id_of, scratch))
 
     def _convert_move(self, row: Instruction) -> None:
-        """Convert a move of one value to another; inside a branch, the move hands out a result of the choice."""
+        """Convert a move of one value to another; inside a branch, it passes a result of the choice to its target."""
         source, result = row.arguments
         if not (self._is_planned(source) and self._is_planned(result)):
             self._add_operation("move", (source,), (result,))
@@ -254,7 +254,7 @@ class _Program:
             self.draft.operation("move", [_id_of(source)], [_id_of(result)])
 
     def _split_delegate(self, row: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return a delegate's inputs and outputs; the outputs are its last arguments, as far as unwritten before."""
+        """Return a delegate's inputs and outputs; its outputs are the last arguments that nothing has written yet."""
         tensors = self.method.tensors_of(row.arguments)
         first = len(tensors)
         while first and self._is_unwritten(tensors[first - 1], is_last=first == len(tensors)):

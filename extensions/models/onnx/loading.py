@@ -85,7 +85,7 @@ def parse(data: bytes) -> ModelProto:
 
 
 def _lacks_sizes(whole: GraphProto) -> bool:
-    """Return True if the size of a node's output that is read, or that its graph returns, is unknown."""
+    """Return True if a node has an output of unknown size that is read or returned."""
     for graph in graphs_of(whole):
         shapes = {value.name: shape_of(value.type) for value in _graph_values(graph)}
         read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}

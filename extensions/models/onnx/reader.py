@@ -140,7 +140,7 @@ class _Program:
         return node.op_type == "Constant" or (bool(inputs) and all(name in self.values.constants for name in inputs))
 
     def _convert_if(self, node: NodeProto, what: str, inputs: list[str], scope: GraphNames) -> None:
-        """Convert an If: each branch that may run, with the hand-out or copy of its results to the outputs."""
+        """Convert an If: each branch that may run, with moves or copies of its results to the outputs."""
         bodies = dict(subgraphs(node))
         if set(bodies) != {"then_branch", "else_branch"} or not inputs:
             raise FormatError(f"{what}: must have a condition, then_branch and else_branch")

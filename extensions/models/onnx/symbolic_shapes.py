@@ -137,7 +137,7 @@ def _elementwise_fold(function: Callable[[Any, Any], Any]) -> Fold:
 
 
 def _integer_objects(values: Array) -> Array:
-    """Convert an array to Python integers, which symbols mix with. Raises OpenShapeError for fractions."""
+    """Convert an array to Python integers, which can be combined with symbols; raises OpenShapeError for fractions."""
     if values.dtype.kind != "f":
         return values.astype(object)
     if not (values == np.floor(values)).all():

@@ -180,7 +180,7 @@ def coarser_cascades(cascade: Cascade) -> Iterator[Cascade]:
     most_rows, most_columns = (max((row[axis] for row in steps), default=1) for axis in (0, 1))
     for columns in sorted({1, most_columns}, reverse=True):
         for rows in reversed(_TOGETHER):
-            # Merging all steps gives the layers of the given model, so leave out the number of all steps.
+            # Merging all steps of a region gives back the layers of the given model, so skip that number of steps.
             if rows < most_rows or rows == columns == 1:
                 yield replace(cascade, regions=tuple(_merge_steps(region, rows, columns) for region in cascade.regions))
 

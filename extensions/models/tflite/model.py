@@ -280,7 +280,7 @@ def _read_tensor(row: Table, name: str, has_content: list[bool]) -> TfliteTensor
 
 
 def _read_operator(row: Table, codes: list[tuple[str, bool]], n_tensors: int, n_subgraphs: int) -> Operator:
-    """Return an operator by its table. Raises FormatError for an index of another table that does not exist."""
+    """Return an operator by its table. Raises FormatError for an index of a tensor, code or subgraph out of range."""
     code = row.integer(0, "opcode_index", "I")
     if code >= len(codes):
         raise FormatError(f"{row.path}.opcode_index: must be below {len(codes)}, got {code}")

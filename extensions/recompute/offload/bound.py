@@ -47,12 +47,12 @@ class LinkedBound:
         """Collect, for each operation, the tensors that may be absent while it runs, and their transfer times."""
         self.program, self.once = program, sum(program.costs)
         graph = program.graph
-        # Every program has the bytes at its start and at its end in memory, so no limit can be below them.
+        # Every program holds its inputs at the start and its outputs at the end, so no limit can be below their bytes.
         self.least_bytes = max(bytes_after(graph, ()), bytes_after(graph, range(len(graph.ops))))
         self._rows = list(self._operation_rows(away))
 
     def time_bound(self, limit: int) -> int | None:
-        """Return a lower bound on the time beyond one run of each operation in `limit` bytes; None if infeasible."""
+        """Return a lower bound on the time beyond one run per operation, for peaks of at most `limit`; else None."""
         if self.least_bytes > limit:
             return None
         most = 0
@@ -65,7 +65,7 @@ class LinkedBound:
         return most
 
     def _removal_time(self, row: _OperationMemory, over: int, known: int) -> int | None:
-        """Return the minimum extra time, at least `known`, to remove `over` bytes during an operation; else None."""
+        """Return the minimum extra time, at least `known`, to remove `over` bytes; None if it is impossible."""
         if over > row.movable:
             return None
         if self._is_long_enough(row, over, known):
