@@ -41,7 +41,7 @@ class SymbolRange(Value):
 
     @property
     def steps(self) -> tuple[int, int | None]:
-        """The minimum and the maximum of the symbol divided by `multiple_of`; the maximum is None if unbounded."""
+        """The first and last value of the symbol, counted in steps of `multiple_of`; the last is None if unbounded."""
         return -(-self.min // self.multiple_of), None if self.max is None else self.max // self.multiple_of
 
 
