@@ -229,7 +229,7 @@ SMALL = subgraph([X, Y], [0], [1], [operator("RELU", [0], [1])])
     ("data", "sentence"),
     [
         (b"\0\0\0\0TFL9", 'model: must have the identifier TFL3 at byte 4, got "TFL9"'),
-        (b"\xff\0\0\0TFL3", "model: must lie in the file (8 bytes), got bytes 255 to 259: is the file cut short?"),
+        (b"\xff\0\0\0TFL3", "model: must lie in the file (8 bytes), got bytes 255 to 259: is it cut short?"),
         (model(), "model.subgraphs: must not be empty"),
         (
             chain(X, tensor("y", (-1, 4))),
