@@ -1,1 +1,1 @@
-"""`memplan plan --plans`: several plans, cheapest first, which differ in the pairs of buffers that they pay for."""
+"""The search of `memplan plan --plans` for several plans that pay for different pairs of buffers, cheapest first."""

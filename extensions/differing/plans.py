@@ -1,4 +1,4 @@
-"""Several plans of a problem, cheapest first, with a proof for each.
+"""The search for several plans of a problem, cheapest first, with a proof of each plan's cost.
 
 Two plans differ in the priced pairs that they pay for: pairs of buffers that may share bytes or a bank at a cost.
 """
@@ -36,11 +36,11 @@ def find_plans(problem: Problem, count: int, distance: int, control: Control, fi
 
 
 def _refuse_unless_priced(problem: Problem) -> None:
-    """Raise OptionError if a problem lacks priced pairs, offers a choice of pools, or has unsupported constraints."""
+    """Raise OptionError unless a problem has priced pairs, one pool per buffer, and only supported constraints."""
     # In coarser units, a pair that may touch a common bank could seem unable to, so use units of one byte.
     instance = compile_problem(problem, column([1]))
     if not counts_cost(problem.objective) or not len(instance.priced_pairs):
-        rule = 'must be 1 without pairs that cost something: "reuse", or "bank" with weights, with objective "cost"'
+        rule = 'must be 1 unless pairs have a price, by "reuse" or by "bank" with weights, with objective "cost"'
         got = f", got objective {excerpt(problem.objective)}"
         raise OptionError.from_rule("plans", f"{rule}{got}", way="leave plans out")
     extra = sorted(instance.features - registry.find("prices").can)
@@ -50,11 +50,11 @@ def _refuse_unless_priced(problem: Problem) -> None:
             reason = f"without {', '.join(extra)}"
         elif (instance.allowed.sum(axis=0) == 1).all():
             reason = "in which no pair that conflicts or pays for shared bytes also pays for a bank"
-        raise OptionError.from_rule("plans", f"must be 1, except for a problem {reason}", way="leave plans out")
+        raise OptionError.from_rule("plans", f"must be 1 unless the problem is one {reason}", way="leave plans out")
 
 
 def _add_other_plans(problem: Problem, first: Plan, count: int, distance: int, control: Control) -> Plan:
-    """Return the plan `first` together with up to `count - 1` others, each the cheapest that differs from all before.
+    """Return the plan `first` with up to `count - 1` other plans, each the cheapest that differs from all before.
 
     Two plans differ if at least `distance` pairs are paid for by exactly one of them. Interchangeable buffers are
     sorted by offset in all plans, so that no two plans differ only by an exchange of such buffers.
@@ -87,7 +87,7 @@ def _add_other_plans(problem: Problem, first: Plan, count: int, distance: int, c
 
 
 def _placement_fields(problem: Problem, instance: Instance, offset: I64) -> dict[str, Any]:
-    """Return the fields of a plan for its placements and for the pairs that it pays for (banks and shared bytes)."""
+    """Return the fields of a plan for its placements, and for the pairs that share a bank or bytes at a cost."""
     placements = lift(problem, instance, instance.allowed.argmax(axis=0), offset)
     return {
         "placements": placements,
@@ -97,7 +97,7 @@ def _placement_fields(problem: Problem, instance: Instance, offset: I64) -> dict
 
 
 def _plan_of(problem: Problem, instance: Instance, first: Plan, found: FurtherPlan) -> Plan:
-    """Return a FurtherPlan as a Plan; its bound on the cost holds for all plans that differ from earlier ones."""
+    """Return a further plan as a Plan; its bound on the cost holds for every plan that differs from earlier ones."""
     is_at_peak, costs = problem.objective == PEAK_THEN_COST, Costs.from_instance(instance)
     cost = costs.cost_of_steps(found.steps)
     bound = None if first.cost_lower_bound is None else costs.cost_of_steps(found.bound)

@@ -1,9 +1,9 @@
-"""The search for further plans: each is the cheapest whose paid pairs differ enough from all earlier plans.
+"""The search for further plans: each is the cheapest that pays for sufficiently different pairs than all earlier plans.
 
 The distance of two plans is the number of pairs that meet (share bytes or a bank) in exactly one of them.
-Interchangeable buffers are sorted by offset, because exchanging them gives no new plan. Starts are in bytes, not in
-the coarser units of the first plan's search. Independent parts of the instance are searched one after the other. If
-earlier parts differ too little from an earlier plan, later parts must differ more.
+Interchangeable buffers are sorted by offset, because exchanging them gives no new plan. Starts are in bytes, not in the
+coarser units of the first plan's search. Independent parts of the instance are searched one after the other. If earlier
+parts differ too little from an earlier plan, later parts must differ more.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ _CUT_ROUNDS = 20
 
 
 class _Part:
-    """An independent part of the instance, and the pairs in it that share bytes or a bank in each plan so far."""
+    """An independent part of the instance; `known` has the pairs in it that each plan so far pays for."""
 
     def __init__(self, piece: Piece, coarse: Piece, offset: I64, is_least: bool, flag: I64) -> None:
+        """Record the first plan's paid pairs, and bound the price of all plans of the part by cuts."""
         self.piece, self.twin, self.at = piece, _twins(piece), offset[piece.members]
         self.known, self.price = [piece.cost_mask(self.at)], piece.cost(self.at)
         best = CutBound(0)
@@ -46,7 +47,7 @@ class _Part:
             self._answers[frozenset()] = self.price, self.at
 
     def min_price(self, need: I64, upper: int, least: int, control: Control) -> tuple[int, I64, bool] | None:
-        """Return (least price below `upper`, starts in bytes, True if proved), or None if there is no such plan.
+        """Return (least price below `upper`, starts in bytes, True if proved) for a plan of the part; None without one.
 
         The paid pairs must differ by at least need[q] from those of known plan q. `least` is a known lower bound on the
         price. The price is not proved if the control stopped the search early.
@@ -89,11 +90,12 @@ class FurtherPlan:
 class FurtherPlans:
     """The search for plans that differ from a first plan and from each other, cheapest first.
 
-    `first` is the first plan with interchangeable buffers sorted by offset. `is_least` states that no plan is cheaper.
-    `is_complete` becomes True once it is proved that no further plan differs from all found plans.
+    `first` is the first plan with interchangeable buffers sorted by offset. `is_complete` becomes True once it is
+    proved that no further plan differs enough from all plans found.
     """
 
     def __init__(self, instance: Instance, offset: I64, distance: int, is_least: bool, control: Control) -> None:
+        """Split the instance into parts; `is_least` states that no plan is cheaper than the first one, at `offset`."""
         self.distance, self.is_complete, self._is_proved = distance, False, is_least
         self.parts, offset = [], offset.copy()
         for pool in pools_of(instance, Costs.from_instance(instance).clash):
@@ -110,7 +112,7 @@ class FurtherPlans:
         self.first = self._further_plan(offset, [part.at for part in self.parts])
 
     def _further_plan(self, offset: I64, starts: list[I64]) -> FurtherPlan:
-        """Return the plan with the given starts of each part as a FurtherPlan; other offsets are those in `offset`."""
+        """Return the plan that has these starts in each part, and elsewhere the offsets in `offset`."""
         offset, steps = offset.copy(), 0
         for part, at in zip(self.parts, starts, strict=True):
             whole_offsets(part.piece, at, offset)
@@ -136,7 +138,7 @@ class FurtherPlans:
     def _min_price(
         self, k: int, need: I64, upper: int, control: Control, paid: int = 0
     ) -> tuple[int, list[I64]] | None:
-        """Return (least total price below `upper`, starts of each part) for parts from `k` on, or None if impossible.
+        """Return (least total price below `upper`, starts of each part) for the parts from `k` on; None without one.
 
         Together these parts must differ by need[q] from plan q. The earlier parts already cost `paid`.
         """
@@ -184,7 +186,7 @@ def _sort_twins(at: I64, twin: I64) -> I64:
 
 
 def _twins(piece: Piece) -> I64:
-    """Return an array with the number of an earlier interchangeable buffer for each buffer, or -1 for none."""
+    """Return, for each buffer, an earlier buffer that is interchangeable with it; -1 if there is none."""
     own = np.stack((piece.size, piece.lowest, piece.highest, piece.step), axis=1)
     both = np.stack((piece.price, piece.grid, piece.gap), axis=2)
     twins = np.full(len(piece), -1)
@@ -199,7 +201,7 @@ def _twins(piece: Piece) -> I64:
 
 
 def _charges(rows: CutRows, bound: CutBound) -> tuple[int, I64]:
-    """Return a lower bound on the cost of all plans, and the amount that each pair adds to it if the pair meets.
+    """Return a lower bound on the cost of all plans, and how much each pair adds to it if the pair is paid for.
 
     Both are multiplied by `bound.scale`.
     """

@@ -1,7 +1,7 @@
-"""Reader of FlatBuffers that checks all bounds, and writer that puts new tables before an existing file.
+"""Reader of FlatBuffers that checks all bounds, and writer that puts new tables in front of an existing file.
 
-An offset outside the file is an error that states its position. Generated readers trust the file, so they read
-arbitrary memory from a broken one. Here, the total of bytes read is limited to a few times the file's length.
+An offset outside the file raises an error that states its position. Generated readers trust the file, so they read
+arbitrary memory if the file is broken. Here, the total of bytes read is limited to a few times the file's length.
 
 Offsets of FlatBuffers only lead forward. New tables are therefore written before the old bytes, which stay unchanged,
 and refer to them.
@@ -27,21 +27,22 @@ _SEEN_AGAIN = 4
 
 
 class File:
-    """The bytes of a file; `left` is the number of bytes that may still be read."""
+    """The bytes of a FlatBuffers file; `left` is the number of bytes that may still be read."""
 
     def __init__(self, data: bytes) -> None:
+        """Store the file and set the limit on the total of bytes read, a few times the file's length."""
         self.data = data
         # In a small file, tables may share most bytes, so the limit of read bytes has a constant part.
         self.left = _SEEN_AGAIN * len(data) + 1000
         self._distances: dict[int, tuple[int, ...]] = {}
 
     def number(self, at: int, kind: Number, path: str) -> int:
-        """Return the integer of format `kind` at byte `at`; raises FormatError if it is outside the file."""
+        """Return the integer of format `kind` at byte `at`; raises FormatError if a byte of it is outside the file."""
         self.check(at, struct.calcsize(kind), path)
         return int(struct.unpack_from(f"<{kind}", self.data, at)[0])
 
     def distances(self, index: int, path: str) -> tuple[int, ...]:
-        """Return the vtable at byte `index`, cached: each field's distance from its table, 0 if the field is absent."""
+        """Return the vtable at byte `index`: the distance of each field from the start of its table, 0 if absent."""
         if index not in self._distances:
             size = self.number(index, "H", path)
             self.check(index, size, path)
@@ -61,13 +62,16 @@ class File:
         self.left -= size
         if self.left < 0:
             raise FormatError(
-                f"{path}: must not be reached after {_SEEN_AGAIN} times the file's {len(self.data)} bytes were read"
+                f"{path}: must be reached before {_SEEN_AGAIN} times the file's {len(self.data)} bytes are read"
             )
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table at byte `at` of a file; a field is read by its number, and errors state its name."""
+    """The table that starts at byte `at` of a FlatBuffers file. Its fields are read by number.
+
+    Errors state the path of a field, which consists of the table's `path` and the field's name.
+    """
 
     file: File
     at: int
@@ -75,69 +79,69 @@ class Table:
 
     @classmethod
     def root(cls, data: bytes, name: str) -> Table:
-        """Return the root table of a file; `name` denotes it in errors."""
+        """Return the root table of the FlatBuffers file `data`; errors call this table `name`."""
         file = File(data)
         return cls(file, file.number(0, "I", name), name)
 
     def integer(self, field: int, name: str, kind: Number, default: int = 0) -> int:
         """Return the value of an integer field; `default` if the field is absent."""
-        at = self._find(field)
+        at = self._field_position(field)
         return default if at is None else self.file.number(at, kind, self._path(name))
 
     def table(self, field: int, name: str) -> Table | None:
         """Return the table to which a field refers; None if the field is absent."""
-        at = self._find(field)
-        return None if at is None else Table(self.file, self._follow(at, self._path(name)), self._path(name))
+        at = self._field_position(field)
+        return None if at is None else Table(self.file, self._referenced_byte(at, self._path(name)), self._path(name))
 
     def tables(self, field: int, name: str) -> Iterator[Table]:
-        """Yield the tables of a list field; nothing if the field is absent."""
-        start, count = self._list(field, name, 4)
+        """Yield the tables of a list field. Yields nothing if the field is absent."""
+        start, count = self._list_extent(field, name, 4)
         for k in range(count):
             path = f"{self._path(name)}[{k}]"
-            yield Table(self.file, self._follow(start + 4 * k, path), path)
+            yield Table(self.file, self._referenced_byte(start + 4 * k, path), path)
 
     def field_offset(self, field: int, name: str) -> int | None:
-        """Return the byte at which a field is stored, or None if the field is absent."""
-        return self._find(field)
+        """Return the position in the file, in bytes, of a field's value; None if the field is absent."""
+        return self._field_position(field)
 
     def list_range(self, field: int, name: str, width: int) -> tuple[int, int]:
-        """Return the first byte and the number of entries of a list field; each entry has `width` bytes."""
-        return self._list(field, name, width)
+        """Return (first byte, number of entries) of a list field whose entries have `width` bytes each."""
+        return self._list_extent(field, name, width)
 
     def pointers(self, field: int, name: str) -> tuple[int, tuple[int, ...]]:
-        """Return the first byte of a list of tables, and the byte at which each table begins."""
-        start, count = self._list(field, name, 4)
-        return start, tuple(self._follow(start + 4 * k, f"{self._path(name)}[{k}]") for k in range(count))
+        """Return the position of the first entry of a list of tables, and the position of each table, in bytes."""
+        start, count = self._list_extent(field, name, 4)
+        return start, tuple(self._referenced_byte(start + 4 * k, f"{self._path(name)}[{k}]") for k in range(count))
 
     def integers(self, field: int, name: str, kind: Number) -> tuple[int, ...]:
-        """Return the values of a list of integers, empty if the field is absent."""
-        start, count = self._list(field, name, struct.calcsize(kind))
+        """Return the values of a field that is a list of integers; empty if the field is absent."""
+        start, count = self._list_extent(field, name, struct.calcsize(kind))
         return struct.unpack_from(f"<{count}{kind}", self.file.data, start)
 
     def floats(self, field: int, name: str) -> tuple[float, ...]:
-        """Return the values of a list of 32-bit floats, empty if the field is absent."""
-        start, count = self._list(field, name, 4)
+        """Return the values of a field that is a list of 32-bit floats; empty if the field is absent."""
+        start, count = self._list_extent(field, name, 4)
         return struct.unpack_from(f"<{count}f", self.file.data, start)
 
     def byte_count(self, field: int, name: str) -> int:
-        """Return the number of bytes of a byte list without reading these."""
-        at = self._find(field)
-        return 0 if at is None else self._extent(at, 1, self._path(name))[1]
+        """Return the length of a list field in entries without counting its bytes as read; 0 if the field is absent."""
+        at = self._field_position(field)
+        return 0 if at is None else self._extent_at(at, 1, self._path(name))[1]
 
     def content(self, field: int, name: str) -> bytes:
-        """Return the bytes of a byte list, empty if the field is absent."""
-        start, count = self._list(field, name, 1)
+        """Return the bytes of a field that is a list of bytes; empty if the field is absent."""
+        start, count = self._list_extent(field, name, 1)
         return self.file.data[start : start + count]
 
     def text(self, field: int, name: str) -> str:
-        """Return the text of a field; bytes that are not UTF-8 are escaped."""
+        """Return the text of a field, empty if it is absent; bytes that are not UTF-8 are escaped."""
         return self.content(field, name).decode(errors="backslashreplace")
 
     def _path(self, name: str) -> str:
         return f"{self.path}.{name}"
 
-    def _find(self, field: int) -> int | None:
-        """Return the byte at which a field is stored; None if the field is absent."""
+    def _field_position(self, field: int) -> int | None:
+        """Return the position of a field's value in the file, in bytes; None if the field is absent."""
         self.file.count_read_bytes(4, self.path)
         distances = self._distances
         # A vtable that is too short for a field follows an older schema without that field.
@@ -149,22 +153,22 @@ class Table:
         # A table of a FlatBuffer begins with the distance back to the table's vtable.
         return self.file.distances(self.at - self.file.number(self.at, "i", self.path), self.path)
 
-    def _follow(self, at: int, path: str) -> int:
+    def _referenced_byte(self, at: int, path: str) -> int:
         return at + self.file.number(at, "I", path)
 
-    def _list(self, field: int, name: str, width: int) -> tuple[int, int]:
-        """Return (first byte, number of entries) of a list field, and count the list's bytes as read."""
-        at = self._find(field)
+    def _list_extent(self, field: int, name: str, width: int) -> tuple[int, int]:
+        """Return (first byte, number of entries) of a list field, and count all its bytes as read; (0, 0) if absent."""
+        at = self._field_position(field)
         if at is None:
             return 0, 0
         path = self._path(name)
-        start, count = self._extent(at, width, path)
+        start, count = self._extent_at(at, width, path)
         self.file.count_read_bytes(count * width, path)
         return start, count
 
-    def _extent(self, at: int, width: int, path: str) -> tuple[int, int]:
-        """Return (first byte, number of entries) of the list to which the offset at byte `at` leads."""
-        where = self._follow(at, path)
+    def _extent_at(self, at: int, width: int, path: str) -> tuple[int, int]:
+        """Return (first byte, number of entries) of the list to which the offset stored at byte `at` refers."""
+        where = self._referenced_byte(at, path)
         count = self.file.number(where, "I", path)
         self.file.check(where + 4, count * width, path)
         return where + 4, count
@@ -178,14 +182,14 @@ _BLOCK = 64
 
 @dataclass(frozen=True, eq=False)
 class OldReference:
-    """A reference to byte `at` of the old file."""
+    """A reference from a new table to byte `at` of the old file."""
 
     at: int
 
 
 @dataclass(frozen=True, eq=False)
 class Scalar:
-    """An integer field of a table."""
+    """An integer field of a new table; `kind` is its binary format (as in the module `struct`)."""
 
     value: int
     kind: Literal["b", "B", "i", "I"]
@@ -193,14 +197,14 @@ class Scalar:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """A list of 32-bit integers."""
+    """A new list of 32-bit integers."""
 
     values: Sequence[int]
 
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """A list of bytes, aligned to 16 bytes; a text is followed by a zero byte that its length does not count."""
+    """A new list of bytes, aligned to 16 bytes. A text ends with a zero byte that is not part of its length."""
 
     data: bytes
     is_text: bool = False
@@ -208,14 +212,14 @@ class Content:
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """A list of tables; each is new or in the old file."""
+    """A new list of tables, each of which is new or refers to a table of the old file."""
 
     rows: Sequence[NewTable | OldReference]
 
 
 @dataclass(frozen=True, eq=False)
 class NewTable:
-    """A new table, whose fields are keyed by their numbers. Each part may occur only once in a file."""
+    """A new table, whose fields are keyed by their numbers. Each part (table or list) may occur only once in a file."""
 
     fields: Mapping[int, Field]
 
@@ -230,7 +234,7 @@ def text(value: str) -> Content:
 
 
 def prepend_root(root: NewTable, identifier: bytes, data: bytes) -> bytes:
-    """Return a FlatBuffer with a new root table, followed by the bytes `data` of the old file."""
+    """Return the bytes of a FlatBuffer with the new root table `root`, followed by the bytes `data` of the old file."""
     places, end = _part_offsets(root)
     base = -(-end // _BLOCK) * _BLOCK
     out = bytearray(base)
@@ -241,7 +245,7 @@ def prepend_root(root: NewTable, identifier: bytes, data: bytes) -> bytes:
 
 
 def _part_order(root: NewTable) -> list[Part]:
-    """Return all new parts; each follows the part that refers to it, since offsets only lead forward."""
+    """Return all new parts (tables and lists) in the order of writing: each after the part that refers to it."""
     parts: list[Part] = []
     waiting: deque[Part] = deque([root])
     while waiting:
@@ -252,7 +256,7 @@ def _part_order(root: NewTable) -> list[Part]:
 
 
 def _inner_parts(part: Part) -> list[Part]:
-    """Return the new parts (tables, lists and contents) to which a part refers directly."""
+    """Return the new tables and lists to which a part refers directly."""
     if isinstance(part, Tables):
         return [row for row in part.rows if isinstance(row, NewTable)]
     if isinstance(part, NewTable):
@@ -261,9 +265,9 @@ def _inner_parts(part: Part) -> list[Part]:
 
 
 def _part_offsets(root: NewTable) -> tuple[dict[int, int], int]:
-    """Return the byte of each new part by the part's identity, and the byte after all parts.
+    """Return the position of each new part in bytes, keyed by the part's identity, and the end of the last part.
 
-    The byte of a table is the end of its vtable, where the table itself starts.
+    The position of a table is the end of its vtable, where the table itself starts.
     """
     places, at = {}, 8
     for part in _part_order(root):
@@ -285,7 +289,7 @@ def _vtable_length(table: NewTable) -> int:
 
 
 def _write_part(out: bytearray, part: Part, places: Mapping[int, int], base: int) -> None:
-    """Write a part into `out` at its byte in `places`; `base` is the byte in `out` at which the old file starts."""
+    """Write a part into `out` at its position in `places`; `base` is the position in `out` of the old file's start."""
     at = places[id(part)]
 
     def point(where: int, to: Part | OldReference) -> None:

@@ -1,4 +1,4 @@
-"""Conversion of an order of a graph's operations to an order of all operations of its file.
+"""The order of all operations in a file, for a given order of the operations in its graph.
 
 The graph may lack some operations of the file, such as views and constants.
 """
@@ -17,12 +17,12 @@ def new_order(
     writes: Sequence[Iterable[Hashable]],
     in_turn: Container[int],
 ) -> list[int]:
-    """Return a new order of all operations of a file: `wanted`, each after its prerequisites, and then the rest.
+    """Return an order of all operations of a file that follows `wanted`, an order of some of these operations.
 
-    The prerequisites of an operation are the writers of its inputs. Operations in `in_turn` have effects and keep their
-    order. An operation outside `wanted`, such as a view or a constant, runs directly before the first operation that
-    needs it. If `wanted` is increasing, the file's order is returned. Raises OperationsError if an operation would run
-    before its prerequisites.
+    The prerequisites of an operation are the writers of its inputs. An operation outside `wanted`, such as a view or a
+    constant, runs directly before the first operation that needs its output, or else at the end. Operations in
+    `in_turn` have effects and must keep their relative order. If `wanted` is increasing, the file's order is returned.
+    Raises OperationsError if the order breaks these rules.
     """
     maker = {value: v for v, row in enumerate(writes) for value in row}
     needs = [frozenset(maker[value] for value in row if maker.get(value, v) != v) for v, row in enumerate(reads)]
@@ -32,7 +32,7 @@ def new_order(
 
 
 def _full_order(wanted: Sequence[int], needs: Sequence[frozenset[int]]) -> list[int]:
-    """Return all operations in the wanted order, each after its `needs`; raises OperationsError for a cycle."""
+    """Return all operations in the order `wanted`, each after its `needs`. Raises OperationsError for a cycle."""
     if all(first < second for first, second in pairwise(wanted)):
         return list(range(len(needs)))
     done = [False] * len(needs)
@@ -48,7 +48,7 @@ def _full_order(wanted: Sequence[int], needs: Sequence[frozenset[int]]) -> list[
                 order.append(v)
                 stack.pop()
             elif u in waiting and not done[u]:
-                raise OperationsError(f"order: must not make operation {u} its own prerequisite")
+                raise OperationsError(f"order: must not need operation {u} before itself")
             elif not done[u]:
                 waiting.add(u)
                 stack.append((u, iter(sorted(needs[u]))))
@@ -56,7 +56,7 @@ def _full_order(wanted: Sequence[int], needs: Sequence[frozenset[int]]) -> list[
 
 
 def _require_valid_order(order: Sequence[int], needs: Sequence[frozenset[int]], in_turn: Container[int]) -> None:
-    """Raise OperationsError unless an order contains all operations once, each after its prerequisites."""
+    """Raise OperationsError unless all operations occur once, after their `needs`, and those `in_turn` in order."""
     if sorted(order) != list(range(len(needs))):
         raise OperationsError("order: must contain each operation of the file exactly once")
     done: set[int] = set()
@@ -66,4 +66,4 @@ def _require_valid_order(order: Sequence[int], needs: Sequence[frozenset[int]], 
         done.add(v)
     for first, second in pairwise(v for v in order if v in in_turn):
         if first > second:
-            raise OperationsError(f"order: must keep operation {second} before {first}, as both have effects")
+            raise OperationsError(f"order: must run operation {second} before {first}, as both have effects")

@@ -1,4 +1,4 @@
-"""Sizes of paddings that model formats specify by a keyword."""
+"""The sizes of paddings that model formats state only by a keyword, such as SAME."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 def equal_output_pads(
     sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], *, more_behind: bool
 ) -> tuple[int, ...]:
-    """Return the pads before and after all axes for one output per stride; `more_behind` puts odd pads at the end."""
+    """Return the pads (before all axes, then after) for one output per stride; `more_behind` pads an odd end more."""
     before, behind = [], []
     for size, taps, stride, dilation in zip(sizes, kernel, strides, dilations, strict=False):
         reach = (taps - 1) * dilation + 1

@@ -1,1 +1,1 @@
-"""Plans memory that is not one arena: objects that several buffers share (textures), and heaps of limited size."""
+"""Plans of memory that is not one arena: objects (textures) that several buffers share, and heaps of limited size."""

@@ -1,4 +1,4 @@
-"""The demands of buffers of one kind on shared objects (lifetimes, sides), and the cost of an assignment to objects."""
+"""The demands of buffers on shared objects (lifetimes, widths, heights), and the cost of an assignment to objects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IsOver = Callable[[], bool]
 
 @dataclass(frozen=True)
 class Demands:
-    """Buffers of one kind, each with a width and a height. A buffer is in the live sets from `first` to before `last`.
+    """Buffers of one kind with widths and heights; buffer i is alive in the live sets from first[i] to before last[i].
 
     A buffer of bytes has height 1. If `ratio` is given, no side of an object may exceed `ratio` times the same side of
     any buffer in it.
@@ -40,12 +40,12 @@ class Demands:
 
     @cached_property
     def n_sets(self) -> int:
-        """The number of live sets: sets of buffers that are alive at the same time."""
+        """The number of live sets; a live set consists of all buffers that are alive at one time."""
         return max(self.last, default=0)
 
     @cached_property
     def is_plain(self) -> bool:
-        """True if a buffer fits into every object of at least its size, so that single sides do not matter."""
+        """True if a buffer fits into every object of at least its size, whatever the object's width and height."""
         return self.ratio is None and len(set(self.height)) < 2
 
     def meet(self, i: int, j: int) -> bool:
@@ -53,7 +53,7 @@ class Demands:
         return self.first[i] < self.last[j] and self.first[j] < self.last[i]
 
     def amount(self, members: Sequence[int]) -> int | None:
-        """Return the size of the smallest object that can hold all `members`, or None if the ratio forbids it."""
+        """Return the size (width times height) of the smallest object for all `members`; None if `ratio` forbids it."""
         widths, heights = [self.width[i] for i in members], [self.height[i] for i in members]
         w, h = max(widths, default=0), max(heights, default=0)
         if self.ratio is not None and members and (w > self.ratio * min(widths) or h > self.ratio * min(heights)):
@@ -61,13 +61,13 @@ class Demands:
         return w * h
 
     def cost(self, where: Objects) -> int | None:
-        """Return the total size of all objects of an assignment, or None if the ratio forbids one of them."""
+        """Return the total size of all objects in the assignment `where`; None if `ratio` forbids one of them."""
         amounts = [self.amount(members) for members in groups(where)]
         return None if None in amounts else sum(each or 0 for each in amounts)
 
     @cached_property
     def size_bounds(self) -> tuple[int, ...]:
-        """Lower bounds on object sizes, derived from all live sets: entry k bounds the k-th largest object."""
+        """Lower bounds on object sizes from all live sets: the k-th largest object is at least as large as entry k."""
         sets: list[int] = []
         for members in self.live_sets:
             sets += [0] * (len(members) - len(sets))
@@ -88,7 +88,7 @@ class Demands:
 def demands(
     lifetimes: Sequence[tuple[int, int]], sides: Sequence[tuple[int, int]], ratio: int | None = None
 ) -> Demands:
-    """Return the Demands of buffers of one kind, given their lifetimes (start, end) and their sides (width, height)."""
+    """Return the demands of buffers with these lifetimes (start, end) and these sides (width, height)."""
     start, end = np.array(lifetimes, dtype=np.int64).reshape(-1, 2).T
     first, last, _ = live_sets(start, end)
     widths, heights = zip(*sides, strict=True) if sides else ((), ())
@@ -96,7 +96,7 @@ def demands(
 
 
 def groups(where: Objects) -> list[list[int]]:
-    """Return the buffers of each object, one list per object; objects without buffers are omitted."""
+    """Return the buffers in each object of an assignment; objects without buffers are omitted."""
     groups: dict[int, list[int]] = {}
     for i, each in enumerate(where):
         groups.setdefault(each, []).append(i)

@@ -1,4 +1,4 @@
-"""Plans several heaps of limited size: as few heaps as possible, and then few bytes in total.
+"""The planner for several heaps of limited size: as few heaps as possible, and then few bytes in total.
 
 First, one large pool is planned in which no buffer may cross a wall, a multiple of the heap size. Bin packing of each
 live set gives a lower bound on the number of heaps. If the plan uses more heaps than the bound, the search plans as
@@ -40,19 +40,19 @@ _ABOVE = 8
 
 
 def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
-    """Plan a one-pool problem in heaps of at most `limit` bytes: as few heaps as possible, then few bytes in total.
+    """Plan a problem with one pool in heaps of at most `limit` bytes: as few heaps as possible, then few total bytes.
 
     The pools of the returned plan are the heaps. Such plans are for devices that limit the size of one allocation, or
     whose allocator has no larger free block. Raises OptionError, ProblemError and TimeOverError.
     """
     if len(problem.pools) > 1:
-        raise OptionError(f"heaps: must be used with a problem of one pool, got {len(problem.pools)} pools")
+        raise OptionError(f"heaps: must be given only for a problem with one pool, got {len(problem.pools)} pools")
     instance = compile_problem(problem)
     extra = instance.features - {"holes", "conflicts", "alignment", "capacity"}
     # A compiled problem omits the rules of buffers that fit nowhere, so look up rules in the problem itself.
     extra |= {name for name, rows in problem.buffers.rules.items() if rows}
     if extra := extra | ({"together"} if problem.together else set()):
-        raise ProblemError(f"heaps: must be used with a problem without {', '.join(sorted(extra))}")
+        raise ProblemError(f"heaps: must be given only for a problem without {', '.join(sorted(extra))}")
     table = problem.buffers
     if (largest := int(table.size.max(initial=0))) > limit:
         name = excerpt(table.ids[int(table.size.argmax())])
@@ -84,7 +84,9 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
     if best is None and first is None and len(table) == len(instance) <= _MOST_FIRST_FIT:
         first = _first_fit(problem, instance, limit)
     if best is None and first is None:
-        raise TimeOverError(f"time_limit_s: must be enough to find heaps, got no plan with up to {tried[-1]} heaps")
+        raise TimeOverError(
+            f"time_limit_s: must be enough to find a plan in heaps, got none with up to {tried[-1]} heaps"
+        )
     found = _heap_by_heap(problem, best or first or {}, heaps.model_copy(update={"least": least}), least_bytes, control)
     if found.status == "optimal" or len(found.pools) != least or not len(table) == len(instance) <= _MOST_SEARCHED:
         return found
@@ -92,7 +94,7 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
 
 
 class _HeapSearch:
-    """The exact search for the fewest total bytes in a fixed number of heaps, over all assignments of few buffers.
+    """The exact search for the fewest total bytes in `count` heaps, which tries all assignments of few buffers.
 
     Each heap needs at least its live peak, so an assignment is planned only if the sum of its heaps' live peaks is
     below the best total.
@@ -111,7 +113,7 @@ class _HeapSearch:
         self.nodes, self.is_open = 0, False
 
     def best(self, found: Plan) -> Plan:
-        """Return the plan with the fewest bytes that is found, else `found`; a complete search proves it optimal."""
+        """Return the plan of fewest total bytes found, else `found`; a complete search proves the plan optimal."""
         assert found.peak is not None, "every plan in heaps has a peak"
         self.least, self.deal = found.peak, list[frozenset[int]]()
         self._assign_from(0, [], [])
@@ -127,7 +129,7 @@ class _HeapSearch:
         return _plan_of(self.problem, dealt, heaps, bound)
 
     def _assign_from(self, at: int, loads: list[Any], heaps: list[frozenset[int]]) -> None:
-        """Try each heap, or one new heap, for each buffer from position `at` on, in descending order of size."""
+        """Try all heaps for the buffer at position `at` of the descending sizes, and so on for all later buffers."""
         self.nodes += 1
         if self.is_open or self.nodes > _MOST_NODES or self.control.is_over:
             self.is_open = True
@@ -145,7 +147,7 @@ class _HeapSearch:
                 self._assign_from(at + 1, [*loads[:k], load, *loads[k + 1 :]], [*heaps[:k], its, *heaps[k + 1 :]])
 
     def _plan_assignment(self, heaps: Sequence[frozenset[int]]) -> None:
-        """Plan each heap of a complete assignment, and keep the assignment if its total bytes are the fewest so far."""
+        """Plan each heap of a complete assignment; record the assignment if its total bytes are the fewest so far."""
         total = 0
         for heap in heaps:
             if heap not in self.planned:
@@ -191,7 +193,7 @@ def _first_fit(problem: Problem, instance: Instance, limit: int) -> Dealt:
 
 
 def _heap_offsets(dealt: Dealt) -> list[dict[int | str, int]]:
-    """Return one dict for each heap, from the ids of its buffers to their offsets in bytes."""
+    """Return, for each heap, a map from the ids of its buffers to their offsets in bytes."""
     heaps: dict[int, dict[int | str, int]] = {}
     for name, (heap, offset) in dealt.items():
         heaps.setdefault(heap, {})[name] = offset
@@ -199,7 +201,7 @@ def _heap_offsets(dealt: Dealt) -> list[dict[int | str, int]]:
 
 
 def _plan_in_share(problem: Problem, control: Control, share: float, **options: Any) -> Plan:
-    """Plan a problem within the fraction `share` of the remaining time; if work is counted, without this limit."""
+    """Plan a problem within a fraction of the remaining time; if work is counted, the plan is deterministic."""
     within = control.child(share)
     counted = within.counts_work
     return solve(
@@ -208,7 +210,7 @@ def _plan_in_share(problem: Problem, control: Control, share: float, **options: 
 
 
 def _plan_with_walls(problem: Problem, size: int, accept: str, control: Control) -> Dealt | None:
-    """Plan one pool with walls at multiples of `size`; return each buffer's heap and offset, or None without a plan."""
+    """Plan one pool with walls at multiples of `size`; return each buffer's (space between walls, offset), or None."""
     rows = [row if "alias_of" in row else row | {"no_cross": size} for row in rows_without_pool(problem)]
     pool = {"name": "heaps", "alignment": problem.pools[0].alignment}
     plan = _plan_in_share(replace_fields(problem, buffers=rows, pools=[pool]), control, _WALLS, accept=accept)
@@ -234,7 +236,7 @@ def _add_pools(problem: Problem, size: int, count: int, instance: Instance) -> P
 
 
 def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int, control: Control) -> Plan:
-    """Plan each heap of an assignment separately to reduce its bytes, and return the plan of all heaps together."""
+    """Plan each heap of an assignment again, to reduce its bytes; return the plan of all heaps."""
     heap_of = _heap_offsets(dealt)
     for number, offsets in enumerate(heap_of):
         plan = _plan_in_share(_heap_problem(problem, offsets, heaps.limit), control, 1 / (len(heap_of) - number))
@@ -244,7 +246,7 @@ def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int
 
 
 def _plan_of(problem: Problem, dealt: list[dict[int | str, int]], heaps: Heaps, least_bytes: int) -> Plan:
-    """Return a Plan with the given offsets in each heap; the heap that uses the most bytes gets number 1, and so on."""
+    """Return the plan with these offsets in each heap; heaps are numbered by used bytes, the largest first."""
     sizes = dict(zip(problem.buffers.ids, problem.buffers.size.tolist(), strict=True))
     ranked = [(max(offset + sizes[name] for name, offset in offsets.items()), offsets) for offsets in dealt]
     ranked.sort(key=lambda heap: -heap[0])
@@ -281,7 +283,7 @@ def _live_buffers(instance: Instance, t: int) -> list[int]:
 
 
 def _bin_bounds(instance: Instance, size: int) -> Iterator[int]:
-    """Yield lower bounds on the number of heaps from the largest live sets (the bound L2 of Martello and Toth)."""
+    """Yield lower bounds on the number of heaps: Martello and Toth's bound L2 for each of the largest live sets."""
     change = np.zeros(instance.n_live_sets + 1, dtype=np.int64)
     np.add.at(change, instance.start, instance.size[instance.lifetime_buffer])
     np.subtract.at(change, instance.end, instance.size[instance.lifetime_buffer])
@@ -291,7 +293,9 @@ def _bin_bounds(instance: Instance, size: int) -> Iterator[int]:
         sums = np.concatenate(([0], np.cumsum(sizes)))
         # Two sizes from `half` on do not fit into one heap, so each of them needs a separate heap.
         half = int(np.searchsorted(sizes, room // 2, side="right"))
-        least = np.unique(np.concatenate(([0], sizes[:half])))  # L2 ignores sizes below a threshold, so try each.
+        least = np.unique(
+            np.concatenate(([0], sizes[:half]))
+        )  # L2 ignores sizes below a threshold, so try each threshold.
         alone = np.maximum(np.searchsorted(sizes, room - least, side="right"), half)
         small = sums[half] - sums[np.searchsorted(sizes, least)]
         left = (alone - half) * room - (sums[alone] - sums[half])  # Small buffers can use only these free bytes.

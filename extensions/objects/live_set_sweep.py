@@ -1,9 +1,9 @@
-"""The exact search for shared objects: tries lists of object sizes by ascending sum, until one suffices.
+"""The exact search for shared objects, which tries lists of object sizes by ascending total until one suffices.
 
 A pass over the live sets decides whether a list of sizes suffices. A state of the pass has the end and the object size
-of each live buffer. Objects of equal size are interchangeable, and live sets are small, so there are few states. If
-the sizes do not suffice, an interval of live sets proves that no smaller sizes do either. The next lists have one
-larger object or one more object, of a size that occurs in this interval.
+of each live buffer. Objects of equal size are interchangeable, and live sets are small, so there are few states. If the
+sizes do not suffice, an interval of live sets proves that no smaller sizes do either. The next lists have one larger
+object or one more object, of a size that occurs in this interval.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ class OutOfTimeError(Exception):
 
 
 class Sweep:
-    """Decides whether objects of given sizes suffice for all buffers, by a pass over the live sets."""
+    """A pass over the live sets that decides whether objects of given sizes suffice for all buffers."""
 
     def __init__(self, demands: Demands, is_over: IsOver) -> None:
-        """Prepare the buffers of each live set and the ends of their lifetimes."""
+        """Collect the nonempty buffers of each live set, and those that begin in it."""
         self.demands, self.is_over = demands, is_over
         # An empty buffer gets its own empty object at no cost, so the sweep omits empty buffers.
         self.alive = [[i for i in alive if demands.amounts[i]] for alive in demands.live_sets]
         self.new = [[i for i in alive if demands.first[i] == t] for t, alive in enumerate(self.alive)]
 
     def refused_at(self, sizes: tuple[int, ...], begin: int = 0, stop: int | None = None) -> int | None:
-        """Return the first live set in [begin, stop) in which the objects do not suffice, or None if they suffice."""
+        """Return the first live set in [begin, stop) for which objects of these sizes do not suffice; else None."""
         return self._pass_over_live_sets(sizes, begin, self.demands.n_sets if stop is None else stop, None)
 
     def objects(self, sizes: tuple[int, ...]) -> Objects:
-        """Return the number of each buffer's object, given object sizes that suffice."""
+        """Return the number of each buffer's object; the objects have the given sizes, which must suffice."""
         layers: list[tuple[int | None, Layer]] = []
         self._pass_over_live_sets(sizes, 0, self.demands.n_sets, layers)
         classes = sorted(set(sizes), reverse=True)
@@ -90,7 +90,7 @@ class Sweep:
         return layer
 
     def _place_buffer(self, i: int, states: Layer, classes: list[tuple[int, int]]) -> Layer:
-        """Return the states after buffer i is added to each state, in a free object of each large enough size class."""
+        """Return the states after placing buffer i in each state, in a free object of each sufficient size class."""
         amount, end = self.demands.amounts[i], self.demands.last[i]
         layer: Layer = {}
         for state in states:
@@ -108,7 +108,7 @@ class Sweep:
 
 
 def search_objects(demands: Demands, most: int, is_over: IsOver) -> tuple[int, Objects | None]:
-    """Return a lower bound on the total size of objects and, if they are found in time, objects that reach this bound.
+    """Return a lower bound on the total size of objects, and objects of this total size if they are found in time.
 
     Only totals below `most` are tried: if no objects are returned, a bound of `most` proves that none is smaller. The
     ratio of sides is ignored.
@@ -137,12 +137,12 @@ def search_objects(demands: Demands, most: int, is_over: IsOver) -> tuple[int, O
 
 
 def _is_below(sizes: tuple[int, ...], above: tuple[float, ...]) -> bool:
-    """Return True if there are at most as many sizes as upper bounds, and no size exceeds its bound."""
+    """Return True if there are at most as many `sizes` as bounds in `above`, and each is within its bound."""
     return len(sizes) <= len(above) and all(size <= top for size, top in zip(sizes, above, strict=False))
 
 
 def _latest_begin(sweep: Sweep, sizes: tuple[int, ...], at: int) -> int:
-    """Return the latest live set from which a pass with these sizes still fails at live set `at`."""
+    """Return the latest live set such that a pass from there with these sizes still fails at live set `at`."""
     low, high = 0, at
     while low < high:
         middle = (low + high + 1) // 2
@@ -159,7 +159,7 @@ def _sizes_of(demands: Demands, begin: int, at: int) -> list[int]:
 
 
 def _larger_sizes(sizes: tuple[int, ...], there: list[int]) -> list[tuple[int, ...]]:
-    """Return the next lists of sizes: one object is raised to the next size in `there`, or one object is added."""
+    """Return the next lists of sizes to try: each raises one object to the next size in `there`, or adds an object."""
     placed_sizes = [tuple(sorted((*sizes, there[0]), reverse=True))]
     for k, size in enumerate(sizes):
         if (k == 0 or sizes[k - 1] != size) and there[-1] > size:

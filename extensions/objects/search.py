@@ -1,4 +1,4 @@
-"""Finds shared objects of minimum total size by heuristics, an exact sweep, all partitions, and local search."""
+"""The search for shared objects of minimum total size: heuristics, an exact sweep, all partitions, and local search."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_MOVES, _HEAT = 40_000, 0.02
 
 @dataclass(frozen=True)
 class FoundObjects:
-    """The best objects found for some buffers, a lower bound on their total size, and each heuristic's total size."""
+    """The best assignment `where` to shared objects: its total size (`cost`), a bound on it, and how it was found."""
 
     cost: int
     where: Objects
@@ -29,7 +29,7 @@ class FoundObjects:
 
 
 def search(found: Demands, is_over: IsOver, is_late: IsOver) -> FoundObjects:
-    """Return objects of small total size, which are optimal if their `cost` equals their `bound`.
+    """Return objects of small total size; they are optimal if `cost` equals `bound`.
 
     The sweep stops when `is_late()` is true, and the whole search when `is_over()` is true.
     """
@@ -58,7 +58,10 @@ def search_kinds(
     ratio: int | None,
     clocks: tuple[IsOver, IsOver],
 ) -> FoundObjects:
-    """Search objects for buffers of several kinds; buffers of different kinds never share an object."""
+    """Return objects for buffers of several kinds; buffers of different kinds (`kinds`) never share an object.
+
+    `clocks` are the functions `is_over` and `is_late` of `search`.
+    """
     where, by, cost, bound, made = [0] * len(kinds), list[str](), 0, 0, 0
     ways: dict[str, int] = {}
     for kind in dict.fromkeys(kinds):
@@ -75,7 +78,7 @@ def search_kinds(
 
 
 def _try_partitions(found: Demands, most: int, is_late: IsOver) -> tuple[bool, Objects | None]:
-    """Try all partitions of total size below `most`; return whether all were tried, and the best objects or None."""
+    """Try all partitions into objects of total size below `most`; return (whether all were tried, the best or None)."""
     order = sorted(range(len(found)), key=lambda i: (found.first[i], -found.amounts[i]))
     objects: list[list[int]] = []
     best: Objects | None = None
@@ -115,7 +118,7 @@ def _try_partitions(found: Demands, most: int, is_late: IsOver) -> tuple[bool, O
 
 
 def _local_search(found: Demands, where: Objects, bound: int, is_over: IsOver) -> Objects:
-    """Lower the total size of `where` by random exchanges (simulated annealing), and return the best objects found."""
+    """Return an assignment of smaller total size if simulated annealing from `where`, by exchanges, finds one."""
     chance, at = random.Random(0), list(where)
     held = {o: {i for i, each in enumerate(at) if each == o} for o in set(at)}
     amounts = {o: found.amount([*members]) or 0 for o, members in held.items()}

@@ -1,4 +1,4 @@
-"""Heuristics of other systems for shared objects, with their original rules, as references and starting points.
+"""Other systems' heuristics for shared objects, by their original rules: as references and starting points.
 
 Sources: TFLite's GPU delegate (tensorflow/lite/delegates/gpu/common/memory_management), and Pisarchyk and Lee,
 "Efficient Memory Management for Deep Neural Net Inference" (2020). These heuristics assign by size; by size, nearest in
@@ -21,7 +21,7 @@ _MOST_IN_A_FLOW = 600
 
 
 class _ObjectsDraft:
-    """A partial assignment: for each object, the sorted lifetimes and the extreme sides of its buffers so far."""
+    """A partial assignment of buffers: each object's lifetimes, sorted, and the extreme sides of its buffers."""
 
     def __init__(self, demands: Demands) -> None:
         """Start without objects."""
@@ -29,13 +29,13 @@ class _ObjectsDraft:
         self.spans, self.sides = list[list[tuple[int, int]]](), list[tuple[int, int, int, int]]()
 
     def usable_objects(self, i: int) -> list[int]:
-        """Return the objects that are free during buffer i's lifetime and can hold buffer i (perhaps after growing)."""
+        """Return the objects that are free in buffer i's lifetime and can contain it, perhaps after growing."""
         return [
             o for o in range(len(self.spans)) if self.idle_time(o, i) >= 0 and self._enlarged_sides(o, i) is not None
         ]
 
     def idle_time(self, o: int, i: int) -> int:
-        """Return the shortest time between the lifetimes of buffer i and of object o's buffers; negative on overlap."""
+        """Return how long object o is idle between buffer i and its nearest buffer; negative if lifetimes overlap."""
         first, last, spans = self.demands.first[i], self.demands.last[i], self.spans[o]
         k = bisect_left(spans, (first, last))
         before = [first - spans[k - 1][1]] if k else []
@@ -47,9 +47,9 @@ class _ObjectsDraft:
         return self.sides[o][0] * self.sides[o][1]
 
     def growth(self, o: int, i: int) -> int:
-        """Return by how many bytes or texels object o grows if buffer i is added."""
+        """Return by how much adding buffer i enlarges object o, in bytes or texels."""
         grown = self._enlarged_sides(o, i)
-        assert grown is not None  # Callers pass only usable objects, so the ratio allows this.
+        assert grown is not None  # Callers pass only usable objects, so the ratio allows adding the buffer.
         return grown[0] * grown[1] - self.size(o)
 
     def put(self, i: int, o: int | None) -> None:
@@ -63,7 +63,7 @@ class _ObjectsDraft:
         self.where[i] = o
 
     def _enlarged_sides(self, o: int, i: int) -> tuple[int, int, int, int] | None:
-        """Return the extreme sides of object o after adding buffer i, or None if the ratio forbids it."""
+        """Return object o's max width, max height, min width and min height with buffer i; None if not allowed."""
         w, h, ratio = self.demands.width[i], self.demands.height[i], self.demands.ratio
         wide, high, narrow, low = self.sides[o]
         wide, high, narrow, low = max(wide, w), max(high, h), min(narrow, w), min(low, h)
@@ -77,7 +77,7 @@ def _size_order(demands: Demands) -> Iterable[int]:
 
 
 def _time_order(demands: Demands) -> list[int]:
-    """Return the buffers in order of their start, the largest first among equal starts."""
+    """Return the buffers in order of their start; of equal starts, the largest buffer is first."""
     return sorted(range(len(demands)), key=lambda i: (demands.first[i], -demands.amounts[i]))
 
 
@@ -90,7 +90,7 @@ def assign_by_size(demands: Demands) -> Objects:
 
 
 def assign_by_size_nearest(demands: Demands) -> Objects:
-    """Assign buffers in descending order of size, each to the usable object with the shortest idle time next to it."""
+    """Assign buffers by descending size, each to the usable object whose nearest lifetime is closest to its own."""
     filled = _ObjectsDraft(demands)
     for i in _size_order(demands):
         filled.put(i, min(filled.usable_objects(i), key=lambda o: filled.idle_time(o, i), default=None))
@@ -123,7 +123,7 @@ def assign_in_order(demands: Demands) -> Objects:
 
 
 def equal_sizes(demands: Demands) -> Objects:
-    """Assign buffers in order of their start, each to a usable object of equal sides, or else to a new object."""
+    """Assign buffers by start, each to a usable object of exactly its width and height, or else to a new one."""
     filled = _ObjectsDraft(demands)
     for i in _time_order(demands):
         sides = demands.width[i], demands.height[i]
@@ -133,17 +133,17 @@ def equal_sizes(demands: Demands) -> Objects:
 
 
 def assign_by_growth(demands: Demands) -> Objects:
-    """Assign buffers in order of their start, each to the object that grows least, or to a new one if cheaper."""
+    """Assign buffers by start, each to the usable object that grows least, or to a new one if that is smaller."""
     return _assign_growing(demands, _time_order(demands))
 
 
 def assign_by_growth_and_size(demands: Demands) -> Objects:
-    """Assign buffers in descending order of size, each to the object that grows least, or to a new one if cheaper."""
+    """Assign buffers by descending size, each to the object that grows least, or to a new one if that is smaller."""
     return _assign_growing(demands, _size_order(demands))
 
 
 def _assign_growing(demands: Demands, order: Iterable[int]) -> Objects:
-    """Assign buffers in the given order, each to the object that grows least, or to a new one if cheaper."""
+    """Assign buffers in `order`, each to the usable object that grows least, or to a new one if that is smaller."""
     filled = _ObjectsDraft(demands)
     for i in order:
         best = min(((filled.growth(o, i), filled.size(o), o) for o in filled.usable_objects(i)), default=None)
@@ -152,7 +152,10 @@ def _assign_growing(demands: Demands, order: Iterable[int]) -> Objects:
 
 
 def flow(demands: Demands) -> Objects | None:
-    """Return the chains of reuse (one object per chain) with minimum total growth, or None for too many buffers."""
+    """Return the assignment with the least total growth along chains of reuse, by minimum-cost flow.
+
+    Return None for too many buffers, or if widths and heights matter.
+    """
     n = len(demands)
     if n > _MOST_IN_A_FLOW or not demands.is_plain:
         return None
@@ -196,7 +199,7 @@ def _assignment_columns(cost: np.ndarray[tuple[int, ...], np.dtype[np.float64]])
 
 
 def relay(demands: Demands) -> Objects:
-    """Assign buffers as Relay does: by storage tokens for buffers of bytes, and by another rule for textures."""
+    """Assign buffers as TVM's Relay does: buffers of bytes by storage tokens, and textures by another rule."""
     free: FreeTokens | FreeTextures = FreeTextures() if max(demands.height, default=1) > 1 else FreeTokens()
     where, held, made = [-1] * len(demands), dict[int, Token](), 0
     events = [(t, True, i) for i, t in enumerate(demands.first)] + [(t, False, i) for i, t in enumerate(demands.last)]
@@ -227,7 +230,7 @@ WAYS: Mapping[str, Callable[[Demands], Objects | None]] = {
 
 
 def run_heuristics(demands: Demands, is_over: IsOver) -> dict[str, tuple[int, Objects]]:
-    """Map each heuristic's name to (cost, objects). The first heuristic always runs, the others while time is left."""
+    """Return (cost, objects) by the name of each heuristic. The first always runs, the others while time is left."""
     results: dict[str, tuple[int, Objects]] = {}
     for name, way in WAYS.items():
         if results and is_over():

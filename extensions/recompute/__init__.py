@@ -1,1 +1,1 @@
-"""Recomputation: the search of `order --recompute` for programs that run some operations again to save memory."""
+"""Recomputation: the search of `order --recompute`, which runs operations again instead of keeping their results."""

@@ -1,4 +1,4 @@
-"""Rules for recomputation: which operations may run again, and after which other operations they may not."""
+"""Rules for recomputation: which operations may run again, and which operations their second run must precede."""
 
 from __future__ import annotations
 

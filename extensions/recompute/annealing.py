@@ -1,4 +1,4 @@
-"""Simulated annealing of programs (sequences of runs), which keeps the cheapest program for each of many peaks.
+"""Simulated annealing of programs (sequences of runs of operations), keeping the cheapest one for each peak.
 
 It tries changes that a greedy search cannot make: other orders, earlier reruns, and a separate clone for each reader.
 """
@@ -39,13 +39,13 @@ _NONE = 2**62
 
 
 class Annealing:
-    """A random search from known drops, which keeps the cheapest program for each peak in `marks`.
+    """A random search for programs, which keeps the cheapest one found for each peak in `marks`.
 
-    A drop is a time in which a tensor is not kept. Rounds have consecutive seeds; `seed` is that of the last round.
+    Drops, the times in which a tensor is not kept, describe a program. Each round has the next `seed`.
     """
 
     def __init__(self, search: DropSearch, marks: Iterable[int], known: Sequence[Drops], seed: int = 0) -> None:
-        """Begin a random search from the drops in `known`; `marks` are the peaks for which programs are kept."""
+        """Start with the programs whose drops are `known`; `marks` are the peaks for which programs are kept."""
         self._search, stays = search, search.stays
         self._marks = sorted({*marks})
         # Programs of a large graph take much memory, so keep only programs for the highest marks.
@@ -77,16 +77,16 @@ class Annealing:
         self._before_idle = _DOUBLINGS_OF_LARGE * len(_HEATS) if is_large else _DOUBLINGS
 
     def new_drops(self) -> list[Drops]:
-        """Return the cheapest drops (times without a tensor) for each mark (peak), if not known at the start."""
+        """Return the drops (times without a tensor) of each program that is the cheapest for a mark, if it is new."""
         return [drops for at in range(len(self._marks)) if (drops := self._drops_at(at)) not in (None, self._known[at])]
 
     def best_drops(self, budget: int) -> Drops | None:
-        """Return the cheapest drops whose peak is within a budget in bytes, or None."""
+        """Return the drops of the cheapest program with a peak of at most `budget` bytes; None if none is known."""
         rows = [self._drops_at(at) for at, mark in enumerate(self._marks) if mark <= budget]
         return min((drops for drops in rows if drops), key=lambda drops: drops.cost, default=None)
 
     def run(self, budget: int, steps: int, number: int) -> bool:
-        """Run one round; return True if it found a cheaper program within the budget, or came closer to the budget."""
+        """Run a round of `steps` changes; return True if it found a cheaper program, or came closer to the budget."""
         before, nearest = self._min_cost(budget), self._nearest.peak
         heat = self._heats[number % len(self._heats)]
         start = (self.best_drops(budget) or self._nearest) if number % len(self._heats) else self._nothing
@@ -98,7 +98,7 @@ class Annealing:
         return self._min_cost(budget) < before or (before == _NONE and self._nearest.peak < nearest)
 
     def rounds(self, budget: int) -> None:
-        """Run rounds to find the cheapest program within a budget, until progress stops or the time is over."""
+        """Run rounds in search of the cheapest program within a budget, until progress stops or time is over."""
         idle = number = 0
         while (idle < _IDLE or 2 * idle < number) and not self._is_over(budget):
             is_better = self.run(budget, self._steps_of_round(number), number)
@@ -106,9 +106,10 @@ class Annealing:
             number += 1
 
     def climb(self, budgets: Sequence[int], most: int) -> None:
-        """Search within rising budgets, up to the first one of at least `most` bytes, from programs of lower peaks.
+        """Search for the cheapest program within each of the rising `budgets`, up to the first one of `most` bytes.
 
-        The share of the work that a budget gets does not depend on `most`.
+        Each search starts from the programs found for lower budgets. A budget's share of the work does not depend on
+        `most`.
         """
         left = self._search.work_left() // (_SPLIT // 2 * max(1, len(budgets)) * len(_HEATS))
         steps = max(1, min(left, self._first))
@@ -121,7 +122,7 @@ class Annealing:
                 break
 
     def lower_peak(self, most: int) -> bool:
-        """Search for a lower peak within the total cost `most`; return False if no lower peak remains to be tried."""
+        """Search for lower peaks at a total cost of at most `most`; return False once no lower mark remains."""
         part, number, idle = _LOWER, 0, 0
         while idle < 2 * _IDLE and not self._search.is_over():
             affordable = [at for at, cost in enumerate(self._kept.cost.tolist()) if cost <= most]
@@ -141,23 +142,23 @@ class Annealing:
         return True
 
     def _steps_of_round(self, number: int) -> int:
-        """Return the number of steps of a round; later rounds are longer, as far as the counted work allows."""
+        """Return the number of random changes in round `number`; later rounds are longer if enough work is left."""
         left = self._search.work_left() // _SPLIT
         return max(1, min(left, self._first << min(number // len(_HEATS), self._doublings)))
 
     def _is_over(self, budget: int) -> bool:
-        """Return True if the time is over, or if no cheaper program within the budget can exist."""
+        """Return True if the time is over, or if the program found for the budget repeats no operation."""
         return self._search.is_over() or self._min_cost(budget) <= self._search.stays.once
 
     def _min_cost(self, budget: int) -> int:
-        """Return the lowest cost found for a peak of at most `budget` bytes; a very large number if none was found."""
+        """Return the cost of the cheapest program found within `budget` bytes; `_NONE`, a huge number, without one."""
         return min(
             (int(cost) for mark, cost in zip(self._marks, self._kept.cost, strict=True) if mark <= budget),
             default=_NONE,
         )
 
     def _drops_at(self, at: int) -> Drops | None:
-        """Return the cheapest drops (times without a tensor) for the mark (peak) at position `at`, or None."""
+        """Return the drops of the cheapest program found for mark (peak) number `at`; None if none was found."""
         known, cost = self._known[at], int(self._kept.cost[at])
         if cost == _NONE or (known is not None and known.cost == cost):
             return known

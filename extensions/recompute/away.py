@@ -1,4 +1,4 @@
-"""Lower bounds on the cost of recomputation for any limit, by the bytes that must leave memory during one operation.
+"""Lower bounds on the cost of recomputation within any limit, each from the bytes during a single operation.
 
 Consider the tensors that every order needs both before and after an operation: bytes above the limit leave memory while
 it runs and are recomputed later. The cheapest choice of these tensors costs no more than any program.
@@ -26,9 +26,9 @@ _NODES = 4_000
 
 
 class _OperationMemory(NamedTuple):
-    """The bytes needed during an operation, and the tensors that can be absent meanwhile, the cheapest per byte first.
+    """The bytes needed during an operation, and the other tensors that may leave memory meanwhile.
 
-    `freed` and `cost` are the running sums of the bytes and the costs of these tensors, starting with 0.
+    `freed` and `cost` are the running sums of the bytes and costs of these tensors, cheapest per byte first, from 0.
     """
 
     needed: int
@@ -47,15 +47,16 @@ def _ancestor_matrix(graph: OperationGraph) -> Flags:
 
 
 def extra_bytes_by_operation(graph: OperationGraph) -> list[int]:
-    """Return, for each operation, its workspace in bytes, less the outputs that may overwrite its inputs."""
+    """Return each operation's workspace in bytes, minus the bytes of those outputs that may overwrite an input."""
     over = ({row.outputs[k] for k, _ in row.may_overwrite} for row in graph.ops)
     return [row.work - sum(graph.working_bytes[t] for t in spared) for row, spared in zip(graph.ops, over, strict=True)]
 
 
 def peak_lower_bound(graph: OperationGraph) -> int:
-    """Return a lower bound, in bytes, on the peak of all programs in which operations may run again.
+    """Return a lower bound, in bytes, on the peak of every program in which operations may run again.
 
-    It assumes all allowed overwriting, because an output may overwrite even a kept input that is recomputed later.
+    It assumes that outputs overwrite inputs wherever this is allowed, because even a kept input can be recomputed
+    later.
     """
     needs = (
         work + sum(graph.working_bytes[tensor] for tensor in {*row.inputs, *row.outputs})
@@ -65,7 +66,7 @@ def peak_lower_bound(graph: OperationGraph) -> int:
 
 
 def _fractional_cost(row: _OperationMemory, first: int, above: int) -> int:
-    """Return the minimum cost of removing `above` bytes, where the last tensor may be removed in part."""
+    """Return the minimum cost to remove `above` bytes by the tensors from number `first`, the last one in part."""
     freed, cost = row.freed, row.cost
     k = bisect_left(freed, freed[first] + above, first)
     if k == len(freed):
@@ -76,7 +77,7 @@ def _fractional_cost(row: _OperationMemory, first: int, above: int) -> int:
 
 
 def _whole_tensor_cost(row: _OperationMemory, above: int, nodes: int) -> tuple[int, int]:
-    """Return the minimum cost of removing whole tensors, and the unused nodes; (0, 0) if the nodes do not suffice."""
+    """Return (minimum cost to remove `above` bytes by whole tensors, unused nodes); (0, 0) without enough nodes."""
     best, stack = row.cost[-1] + 1, [(0, above, 0)]
     while stack:
         nodes -= 1
@@ -92,7 +93,7 @@ def _whole_tensor_cost(row: _OperationMemory, above: int, nodes: int) -> tuple[i
 
 
 class RemovalBounds:
-    """Lower bounds on the cost of recomputation, one from each operation of a graph, for any limit on the peak."""
+    """Lower bounds on the cost of recomputation within any peak limit: each operation of the graph gives one."""
 
     def __init__(self, graph: OperationGraph, costs: Sequence[int]) -> None:
         """Find, for each operation, the bytes that it needs and the tensors that can be absent while it runs."""
@@ -103,7 +104,7 @@ class RemovalBounds:
         self.others: list[list[int]] = [[] for _ in graph.ops]
         behind = may_run_again(graph)
         work = extra_bytes_by_operation(graph)
-        across = self._useful_across(graph, earlier)
+        across = self._needed_across(graph, earlier)
         for v, row in enumerate(graph.ops):
             own = {*row.inputs, *row.outputs}
             needed, of_maker = work[v] + sum(graph.working_bytes[t] for t in own), defaultdict[int, int](int)
@@ -124,19 +125,19 @@ class RemovalBounds:
             )
 
     def memory_during(self, v: int) -> tuple[int, list[int], list[int]]:
-        """Return the bytes needed during an operation, and running sums of bytes and costs of removable tensors."""
+        """Return the bytes needed during operation `v`, and running sums of bytes and costs of removable tensors."""
         return self._beside[v]
 
     def excess(self, limit: int) -> list[int]:
-        """Return, for each operation, the bytes above `limit` if all tensors that are needed later stay in memory."""
+        """Return each operation's bytes above `limit`, if every tensor that is needed later stays in memory."""
         return [row.needed - limit for row in self._beside]
 
     def cost_bound(self, limit: int) -> int | None:
-        """Return a lower bound on the cost of recomputation within a limit; None if no program is within it."""
+        """Return a lower bound on the extra cost of programs within `limit` bytes; None if no program is within it."""
         return self.bound_and_operation(limit)[0]
 
     def bound_and_operation(self, limit: int) -> tuple[int | None, int | None]:
-        """Return the bound of `cost_bound` and the operation that proves it (None if the bound is 0)."""
+        """Return the bound of `cost_bound`, and the operation that proves it; a bound of 0 needs no operation."""
         rows = [(v, row, row.needed - limit) for v, row in enumerate(self._beside) if row.needed > limit]
         for v, row, above in rows:
             if above > row.freed[-1]:
@@ -153,8 +154,8 @@ class RemovalBounds:
         return most, by
 
     @staticmethod
-    def _useful_across(graph: OperationGraph, earlier: Flags) -> Flags:
-        """Return a matrix whose row t marks the operations before and after which every order needs tensor t."""
+    def _needed_across(graph: OperationGraph, earlier: Flags) -> Flags:
+        """Return a matrix: row t marks the operations before and after which every order needs tensor t."""
         kept = set(graph.kept)
         across: Flags = np.zeros((len(graph.size), len(graph.ops)), dtype=np.bool_)
         for t, maker in enumerate(graph.maker):

@@ -1,4 +1,4 @@
-"""The check of a program with clones (repeated operations), which executes the program on its planned addresses.
+"""The check of programs with clones (repeated operations): it executes a program on its planned addresses.
 
 A value is identified by its origin in the given graph, and memory is a list of byte ranges with values. Each operation
 must read the same values as in that graph. The check shares no code with the building of clones, orders or plans.
@@ -65,13 +65,13 @@ def check_rewriting(
         for t in row.outputs:
             memory.read(f"ops[{k}]", t, leaves[v][tensors[t]])
     if sorted(tensors[t] for t in clone.kept) != sorted(graph.kept):
-        raise OperationsError("kept: must be the tensors that the first graph keeps")
+        raise OperationsError("kept: must be the clones of exactly those tensors that the given graph keeps")
     for t in clone.kept:
         memory.read("the end", t, ends[tensors[t]])
 
 
 def _values_by_operation(graph: OperationGraph) -> tuple[list[dict[int, Value]], list[dict[int, Value]], list[Value]]:
-    """Return the values that each operation reads and writes in the given order, and the values at the end."""
+    """Return the values that each operation of the given graph reads and writes, and the values at the end."""
     holds: list[Value] = [(-1, t) for t in range(len(graph.size))]
     reads, leaves = [], []
     for v, row in enumerate(graph.ops):
@@ -118,7 +118,7 @@ class _Memory:
     def _clear_range(self, where: str, begin: int, size: int) -> None:
         """Remove the values of all tensors in a byte range; raises OperationsError if it has no offset."""
         if begin < 0:
-            raise OperationsError(f"{where}: every tensor and workspace that it uses must have an offset")
+            raise OperationsError(f"{where}: must use only tensors and workspaces that have an offset")
         at = bisect_left(self._ranges, (begin, -1))
         if at and self._ranges[at - 1][0] + self._size[self._ranges[at - 1][1]] > begin:
             at -= 1

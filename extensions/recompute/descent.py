@@ -1,6 +1,7 @@
-"""The descent: a search for drops (times without a tensor) that meet lower and lower budgets.
+"""The descent, a search for programs that meet lower and lower budgets by more and more drops.
 
-The sequence of budgets does not depend on the limit, so drops found on the way to one limit also serve other limits.
+A drop is a time in which a tensor is not kept. The budgets do not depend on the limit, so the programs found on the way
+to one limit also serve other limits.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ _RAISED = 8
 
 
 class Descent:
-    """A descent from a program without drops (times without a tensor) to lower and lower peaks.
+    """A descent to lower and lower peaks, from the program that keeps every tensor until its last use.
 
-    `found` has all drop sets seen, and `others` some more sets with nearly the lowest peak.
+    Drops (times without a tensor) describe programs: `found` those of all programs seen, and `others` those of more
+    programs with nearly the lowest peak.
     """
 
     def __init__(self, search: DropSearch) -> None:
-        """Start from the program that keeps each tensor until its last use."""
+        """Start from the program without drops, which keeps each tensor until its last use."""
         self.search, self.start = search, search.empty_drops()
         self.found: list[Drops] = []
         self.others: list[Drops] = []
@@ -43,7 +45,7 @@ class Descent:
         self._seed = 0
 
     def reach_limit(self, limit: int) -> list[Drops]:
-        """Return drop sets (times without a tensor) of falling peaks, down to a limit or else to the lowest peak.
+        """Return the drops of programs of falling peaks, down to the limit, or else to the lowest peak reached.
 
         If work is counted, the search for a lower limit begins with all steps of the search for a higher limit, so that
         the answer for the higher limit never costs more.
@@ -52,7 +54,7 @@ class Descent:
             return []
         budgets = peak_steps(self.start.peak, limit, _STEPS_TO_LIMIT)
         if not self.search.counts_work:
-            self._best_drops(self._sweep(budgets), limit)
+            self._best_drops(self._descend_budgets(budgets), limit)
         for budget, drops in self._descend():
             if self._is_large and min(budget, drops.peak) <= limit and not self.search.counts_work:
                 break
@@ -70,10 +72,10 @@ class Descent:
         return self._cheapest_drops([*budgets, *([] if least <= limit else [least])])
 
     def reach_cost(self, most: int, points: int) -> list[Drops]:
-        """Return drop sets (times without a tensor) of falling peaks, each with a total cost of at most `most`."""
+        """Return the drops of up to `points` programs of falling peaks, each with a total cost of at most `most`."""
         lowest = self.search.drops_within(self.start, largest_operation_bytes(self.search.stays))
         budgets = peak_steps(self.start.peak, lowest.peak, points)
-        self._bisect(self._sweep(budgets, most), lowest.peak, most)
+        self._bisect_peak(self._descend_budgets(budgets, most), lowest.peak, most)
         for _, drops in self._descend():
             if drops.cost > most:
                 break
@@ -83,7 +85,7 @@ class Descent:
         return self._affordable_drops(annealing, most, points)
 
     def continue_to_cost(self, most: int, points: int) -> list[Drops]:
-        """Continue the search of `reach_cost` until the time is over; return drop sets of falling peaks."""
+        """Continue the search of `reach_cost` until the time is over; return what `reach_cost` would return."""
         marks = peak_steps(self.start.peak, max(1, largest_operation_bytes(self.search.stays)), _MARKS)
         annealing = Annealing(self.search, [*marks, self.start.peak], [self.start, *self.found], self._seed)
         while not self.search.is_over() and annealing.lower_peak(most):
@@ -91,7 +93,7 @@ class Descent:
         return self._affordable_drops(annealing, most, points)
 
     def _affordable_drops(self, annealing: Annealing, most: int, points: int) -> list[Drops]:
-        """Take over the drops that an annealing found; return the cheapest ones that cost at most `most`."""
+        """Add what an annealing found; return the drops of the cheapest programs with a cost of at most `most`."""
         self.found += annealing.new_drops()
         self._seed = annealing.seed
         self.others = sorted((drops for drops in annealing.ended if drops.cost <= most), key=lambda drops: drops.peak)
@@ -99,10 +101,10 @@ class Descent:
         return self._cheapest_drops(self._budgets_to_lowest(affordable, points), affordable)
 
     def reach_lowest(self, points: int) -> list[Drops]:
-        """Return drop sets (times without a tensor) of falling peaks, the last of which has the lowest peak found."""
+        """Return the drops of programs of falling peaks, the last of which has the lowest peak found."""
         lowest = self.search.drops_within(self.start, largest_operation_bytes(self.search.stays))
         self.found.append(lowest)
-        self._sweep(peak_steps(self.start.peak, lowest.peak, points))
+        self._descend_budgets(peak_steps(self.start.peak, lowest.peak, points))
         for _ in self._descend():
             pass
         budgets = sorted(self._budgets_to_lowest(self.found, points))
@@ -116,16 +118,16 @@ class Descent:
         return sorted({self.start.peak * percent // 100 for percent in range(1, 100)})
 
     def cheapest_within(self, limit: int) -> Drops | None:
-        """Return the cheapest known drop set (times without a tensor) with a peak within a limit in bytes, or None."""
+        """Return the drops of the cheapest known program with a peak of at most `limit` bytes; None without one."""
         within = (drops for drops in self.found if drops.peak <= limit)
         return min(within, key=lambda drops: (drops.cost, drops.peak), default=None)
 
     def drops_above(self, limit: int) -> list[Drops]:
-        """Return the cheapest known drop sets (times without a tensor) for several falling peaks above a limit."""
+        """Return the drops of the cheapest known programs for falling budgets from the full peak down to a limit."""
         return self._cheapest_drops(peak_steps(self.start.peak, limit, _ABOVE))
 
     def search_lower(self, limit: int) -> None:
-        """Search for drops (times without a tensor) within a lower limit than before, or again within the same."""
+        """Search for programs within a lower limit, or longer within the same one; add their drops to `found`."""
         if self.cheapest_within(limit) is None:
             # Random changes alone hardly lower the peak of a large graph, so first search greedily.
             self._best_drops(min(self.found, key=lambda drops: drops.peak, default=self.start), limit, is_quick=True)
@@ -134,8 +136,8 @@ class Descent:
         self._seed = annealing.seed
         self.found += annealing.new_drops()
 
-    def _sweep(self, budgets: Sequence[int], most: int | None = None) -> Drops:
-        """Descend through budgets until one is missed or too expensive; return the last drops that lowered the peak."""
+    def _descend_budgets(self, budgets: Sequence[int], most: int | None = None) -> Drops:
+        """Search for drops for each budget in turn, until one is missed or too expensive; return the best drops."""
         last = self.start
         for budget in budgets:
             best = self._best_drops(last, budget)
@@ -148,7 +150,7 @@ class Descent:
         return last
 
     def _descend(self) -> Iterator[tuple[int, Drops]]:
-        """Descend through fixed budgets until several in a row are missed; yield each budget with its best drop set."""
+        """Yield fixed falling budgets, each with its best drops, until several budgets in a row are missed."""
         last, idle, budget = self.start, 0, self.start.peak
         floor = largest_operation_bytes(self.search.stays)
         while idle < _IDLE and floor < budget and not self.search.is_over():
@@ -160,9 +162,10 @@ class Descent:
             yield budget, best
 
     def _best_drops(self, last: Drops, budget: int, is_quick: bool = False) -> Drops:
-        """Return the better of two drop sets for a budget: one that extends `last`, and one built from no drops.
+        """Return the better of two sets of drops for a budget: one that extends `last`, and one built from nothing.
 
-        Drops for a higher budget may prevent better ones. If `is_quick`, the second is tried only if the first fails.
+        Drops for a higher budget may prevent better ones. If `is_quick`, the second set is built only if the first
+        misses the budget.
         """
         tried = [self.search.drops_within(last, budget)]
         if tried[0].peak > budget or not is_quick:
@@ -170,8 +173,8 @@ class Descent:
         self.found += tried
         return min(tried, key=lambda drops: (max(drops.peak, budget), drops.cost))
 
-    def _bisect(self, last: Drops, least: int, most: int) -> None:
-        """Search by bisection for the lowest peak within the cost `most`, between `least` and the peak of `last`."""
+    def _bisect_peak(self, last: Drops, least: int, most: int) -> None:
+        """Bisect between `least` and the peak of `last` for the lowest peak whose cost is at most `most`."""
         low = least
         for _ in range(_BISECTIONS):
             budget = (low + last.peak) // 2
@@ -185,12 +188,12 @@ class Descent:
                 low = budget
 
     def _budgets_to_lowest(self, found: Sequence[Drops], points: int) -> list[int]:
-        """Return `points` budgets from the full peak down to the lowest peak of the drops found, in bytes."""
+        """Return `points` falling budgets in bytes from the full peak, and the lowest peak of the drops `found`."""
         least = min((drops.peak for drops in found), default=self.start.peak)
         return [*peak_steps(self.start.peak, least, points), least]
 
     def _cheapest_drops(self, budgets: Sequence[int], found: Sequence[Drops] | None = None) -> list[Drops]:
-        """Return the cheapest drop set within each budget, without repetition."""
+        """Return the drops of the cheapest program within each budget, each program once."""
         found = self.found if found is None else found
         chosen: list[Drops] = []
         for budget in budgets:

@@ -36,8 +36,8 @@ _GAP = 0.9
 class Task(NamedTuple):
     """An integer program that an engine minimises until the time `ends` of time.monotonic().
 
-    With `counted_s`, the work of so many seconds is counted instead. A process that starts late has less time left. It
-    reports its result before it would be killed.
+    With `counted_s`, the work of so many seconds is counted instead. A process that starts late has less time left. The
+    engine stops early enough to report its result before the process is killed.
     """
 
     engine: Engine
@@ -53,9 +53,9 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True)
 class EngineReport:
-    """The result of an engine: no solution has an objective below `bound`; if `is_none`, the program is infeasible.
+    """The result of an engine: no solution has an objective below `bound`; if `is_none`, no solution exists.
 
-    If it `has_ended`, more time would not change the result.
+    If `has_ended`, more time would not change the result.
     """
 
     bound: int = 0
@@ -81,9 +81,10 @@ def minimise_by_engine(
     take: Callable[[Sequence[int]], bool],
     is_settled: Callable[[], bool] = lambda: False,
 ) -> EngineReport:
-    """Minimise an integer program with an engine until it ends or `is_settled` returns True; return the result.
+    """Minimise the integer program `draft` by an engine, until the engine ends or `is_settled` returns True.
 
-    `take` receives the column values of each solution, and returns True to end the search.
+    `take` receives each solution's columns, and returns True to end the search. If the engine fails, its last report
+    counts.
     """
     said = EngineReport()
     module = "memplan.extensions.recompute.engines"
@@ -107,7 +108,7 @@ def minimise_by_engine(
 def _run_highs(task: Task, parent: Parent) -> None:
     """Minimise a task's integer program with HiGHS, and send solutions, bounds and the status to its parent."""
 
-    def take(values: F64) -> None:
+    def send_solution(values: F64) -> None:
         """Send the column values of a solution to the parent process, rounded to integers."""
         parent.send(["found", np.rint(values).astype(np.int64)])
 
@@ -116,7 +117,7 @@ def _run_highs(task: Task, parent: Parent) -> None:
         effort = EngineEffort(task.remaining_s, None, _GAP, seed=0)
     else:
         effort = EngineEffort(None, max(1, int(_NODES_PER_S * task.counted_s)), _GAP, seed=0)
-    outcome = solve_program(EngineRun(program, None, effort, take, lambda _: None, lambda: False))
+    outcome = solve_program(EngineRun(program, None, effort, send_solution, lambda _: None, lambda: False))
     if outcome.bound > -inf:
         parent.send(["bound", max(0, ceil(outcome.bound - _ROUNDING))])
     parent.send([{"infeasible": "none", "optimal": "least", "open": "open"}[outcome.status]])
@@ -144,8 +145,8 @@ def _run_cp_sat(task: Task, parent: Parent) -> None:
             """Send the column values of a new solution to the parent process."""
             parent.send(["found", np.array([self.value(column) for column in columns], dtype=np.int64)])
 
-    def hear(bound: float) -> None:
-        """Send a lower bound on the objective to the parent process, rounded up to an integer."""
+    def send_bound(bound: float) -> None:
+        """Send a lower bound on the objective, rounded up to an integer, to the parent process."""
         parent.send(["bound", max(0, ceil(bound - _ROUNDING))])
 
     solver = cp_model.CpSolver()
@@ -154,17 +155,17 @@ def _run_cp_sat(task: Task, parent: Parent) -> None:
     solver.parameters.linearization_level = 2
     if task.counted_s is None:
         solver.parameters.max_time_in_seconds = task.remaining_s
-        solver.best_bound_callback = hear
+        solver.best_bound_callback = send_bound
     else:
         solver.parameters.max_deterministic_time = _UNITS_PER_S * task.counted_s
     status = solver.solve(model, Reporter())
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN):
-        hear(solver.best_objective_bound)
+        send_bound(solver.best_objective_bound)
     parent.send([{cp_model.INFEASIBLE: "none", cp_model.OPTIMAL: "least"}.get(status, "open")])
 
 
 def main() -> None:
-    """Run the child process: minimise the integer program that it receives, and report results as they are found."""
+    """Run the child process: receive an integer program, minimise it, and send each result to the parent at once."""
     parent = Parent()
     task: Any = parent.task
     (_run_highs if task.engine == "highs" else _run_cp_sat)(task, parent)

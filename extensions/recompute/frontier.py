@@ -43,12 +43,12 @@ _WITHOUT_SHARE = 0.5
 
 
 def recompute(graph: OperationGraph, options: OrderOptions, control: Control) -> OrderAnswer:
-    """Return a frontier of programs that run operations again, instead of keeping their results, to lower the peak.
+    """Return a Pareto frontier of programs that run operations again, instead of keeping results, to lower the peak.
 
     The option `within` limits the peak in bytes, and the search then minimises the cost; `extra_cost` limits the cost,
     as a fraction of the cost of all operations. Without limits, the frontier extends down to the lowest peak found.
-    Each program is ordered and planned, and then executed at its planned addresses by a check that shares no code with
-    the search. With a `link`, programs may also offload tensors to another memory.
+    Programs are planned, and then executed at planned addresses by a check that shares no code with the search. With a
+    `link`, programs may also offload tensors to another memory.
     """
     if options.link:
         from memplan.extensions.recompute.offload.frontier import add_link_points
@@ -61,7 +61,7 @@ def recompute(graph: OperationGraph, options: OrderOptions, control: Control) ->
 def _search_without_link(
     graph: OperationGraph, options: OrderOptions, control: Control
 ) -> tuple[OrderAnswer, Sequence[Sequence[int]]]:
-    """Return the answer without transfers, and programs above the limit as starting points for a search with a link."""
+    """Return the answer without transfers, and programs above the limit, from which a search with a link starts."""
     limit_s = control.remaining_s
     order_s = _ORDER_SHARE * limit_s
     if len(graph.ops) > LARGEST:
@@ -100,7 +100,7 @@ def _search_without_link(
 
 @dataclass(frozen=True)
 class _FoundPrograms:
-    """The points found, the known bounds on cost, and programs whose peaks exceed the limit of the search."""
+    """The result of a search: points, known bounds on cost, and programs with peaks above the limit (`sequences`)."""
 
     points: list[RecomputedPoint]
     known: FrontierFacts
@@ -109,7 +109,7 @@ class _FoundPrograms:
 
 
 class _Search:
-    """The search for programs of a graph, starting from a given order; `most` is the maximum extra cost, or None."""
+    """The search for programs of a graph from a given order; `most` is the maximum extra cost, or None."""
 
     def __init__(
         self,
@@ -136,13 +136,13 @@ class _Search:
         return points[0] if points else None
 
     def run(self, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
-        """Search until the control ends; return the points found. `first` is the planned point without clones."""
+        """Return the programs found until the control ends; `first` is the planned point without clones, or None."""
         if self._options.limit is not None and self.is_planned_first:
             return self._search_and_plan(self._options.limit, first, control)
         return self._search_then_plan(first, control)
 
     def _search_and_plan(self, within: int, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
-        """Plan each program of a large graph as soon as it is found, because its plan determines the next target."""
+        """Find and plan programs of a large graph in turn, because each plan determines the next target."""
         first = first or self.first_point(control)
         share, away = self._search_control(control), removal_bounds(self._graph, self._costs)
         points = [] if first is None else points_of_large(self._graph, self._costs, self._order, first, share, within)
@@ -188,7 +188,7 @@ class _Search:
     def _search_lower(
         self, descent: Descent, programs: list[list[int]], most: int, control: Control
     ) -> list[list[int]]:
-        """Return programs of lower peaks within an extra cost; stop once lower peaks are proved impossible."""
+        """Return programs of lower peaks within the extra cost `most`, unless lower peaks are proved impossible."""
         stays = descent.search.stays
         most_units = most // stays.cost_unit + stays.once
         peak = min(drops.peak for drops in (descent.start, *descent.found) if drops.cost <= most_units)
@@ -200,7 +200,7 @@ class _Search:
         return programs + lower
 
     def _plan_control(self, control: Control) -> Control:
-        """Return the control for planning with counted work, which gets the share that the searches leave."""
+        """Return the control for planning if work is counted: planning gets the share that searches leave."""
         return control.limit_to((1 - _ORDER_SHARE - _SEARCH_SHARE) * self._limit_s)
 
     def _search_control(self, control: Control) -> Control:
@@ -216,7 +216,7 @@ def _answer_with_points(
     options: OrderOptions,
     control: Control,
 ) -> OrderAnswer:
-    """Return the answer with the given points (programs), of which the last one determines all other fields."""
+    """Return the answer with these points, one for each program; the last point determines the other fields."""
     ordered, last, known = base.ordered or graph, points[-1], found.known
     bound = last.extra_cost_lower_bound if options.limit is None else known.bounds[options.limit]
     limit = last.peak if options.limit is None else options.limit
@@ -244,7 +244,7 @@ def _answer_with_points(
 
 
 def _add_cost_bound(point: RecomputedPoint, bounds: Mapping[int, int], away: RemovalBounds | None) -> RecomputedPoint:
-    """Return a point with its best lower bound on cost; bounds for higher peaks hold for the point as well."""
+    """Return a point with its best bound on extra cost; `bounds`, by peak, also hold for points of lower peak."""
     least = 0 if away is None else away.cost_bound(point.peak) or 0
     bound = max(least, *(bound for peak, bound in bounds.items() if point.peak <= peak), 0)
     changes = {"extra_cost_lower_bound": bound, "bound_operation": _proving_operation(away, point.peak, bound)}
@@ -252,7 +252,7 @@ def _add_cost_bound(point: RecomputedPoint, bounds: Mapping[int, int], away: Rem
 
 
 def _proving_operation(away: RemovalBounds | None, limit: int, bound: int | None) -> int | None:
-    """Return the operation that alone proves a bound on cost, or alone proves infeasibility if the bound is None."""
+    """Return the operation that alone proves a bound on cost, or infeasibility if `bound` is None; None without one."""
     least, v = (0, None) if away is None else away.bound_and_operation(limit)
     return v if least == bound else None
 

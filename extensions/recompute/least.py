@@ -1,4 +1,4 @@
-"""The minimum cost of recomputation within a budget: the cheapest programs found, and lower bounds on all programs."""
+"""The search for the cheapest program within a budget in bytes, and for lower bounds on the cost of all programs."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ def search_min_work(
     away: RemovalBounds | None = None,
     states: int | None = None,
 ) -> LeastWork:
-    """Search for the cheapest program within a budget in bytes, and for a proof that it is the cheapest.
+    """Search for the cheapest program within `budget` bytes, and for a proof that it is the cheapest.
 
-    `known` has the runs of a program within the budget, `away` the removal bounds of a graph that is small enough. An
-    engine's bound counts only if the other confirms it. `states`, if given, limits the search, and no engine runs.
+    `known` has the runs of a program within the budget; `away` has the removal bounds unless the graph is too large. A
+    bound counts only if both engines confirm it. If `states` limits the search, no engine runs.
     """
     search = _Search(graph, costs, budget, known, control, away or removal_bounds(graph, costs))
     search.search_states(states or MOST_STATES)
     if states is None:
-        search.ask_engines()
+        search.run_engines()
     return LeastWork(search.runs, search.extra_cost, search.bound, search.is_none)
 
 
@@ -77,7 +77,7 @@ def removal_bounds(graph: OperationGraph, costs: Sequence[int]) -> RemovalBounds
 
 
 class _Search:
-    """The search for the minimum cost within a budget, by removal bounds, over states, and with engines."""
+    """The search for the cheapest program within a budget: by removal bounds, over states, and by two engines."""
 
     def __init__(
         self,
@@ -100,8 +100,8 @@ class _Search:
         self.is_none = least is None or max(peak_lower_bound(graph), ends) > budget
         self.bound = least or 0
 
-    def ask_engines(self) -> None:
-        """Solve two integer programs, of snapshots and of stages, until the minimum cost is proved or time is over."""
+    def run_engines(self) -> None:
+        """Minimise the programs of snapshots and of stages, until the minimum cost is proved or time is over."""
         if self._is_settled() or self.control.is_over or len(engines()) < len(PACKAGE) or self.away is None:
             return
         is_large = len(self.graph.ops) > LARGEST_BOUNDED
@@ -113,35 +113,35 @@ class _Search:
             self._minimise_by_both(stages, self.control)
 
     def _max_cost(self, program: Stages | Snapshots) -> int:
-        """Return the highest cost that would still improve on the known program, in the integer program's units."""
+        """Return the highest cost, in the integer program's units, that would improve on the known program."""
         return program.max_cost if self.extra_cost is None else (self.extra_cost - 1) // program.cost_unit
 
     def _minimise_by_both(self, program: Stages | Snapshots, control: Control) -> None:
         """Minimise an integer program with HiGHS and CP-SAT: in parallel or, with counted work, one after the other."""
         refuted = dict.fromkeys(PACKAGE, 0)
 
-        def ask_one(engine: Engine) -> None:
+        def minimise_by_one(engine: Engine) -> None:
             """Minimise the integer program with one engine, and record the bound that the engine proves."""
             most = self._max_cost(program)
             draft = program.draft(min(most, self.bound // program.cost_unit), most)
             if self._is_settled() or control.is_over or not is_exact(draft):
                 return
             said = minimise_by_engine(
-                engine, draft, control, partial(self._take_solution, program, draft), self._is_settled
+                engine, draft, control, partial(self._record_solution, program, draft), self._is_settled
             )
             with self.lock:
                 refuted[engine] = most + 1 if said.is_none else said.bound
-                self._take_bound(program, min(refuted.values()))
+                self._record_bound(program, min(refuted.values()))
 
         if control.counts_work:
             for engine in PACKAGE:
-                ask_one(engine)
+                minimise_by_one(engine)
         else:
             with ThreadPoolExecutor(len(PACKAGE), thread_name_prefix="memplan-engine") as pool:
-                list(pool.map(ask_one, PACKAGE))
+                list(pool.map(minimise_by_one, PACKAGE))
 
-    def _take_bound(self, program: Stages | Snapshots, least: int) -> None:
-        """Record a lower bound that HiGHS and CP-SAT confirm, in the cost units of the integer program."""
+    def _record_bound(self, program: Stages | Snapshots, least: int) -> None:
+        """Record the lower bound `least`, in units of the integer program, which HiGHS and CP-SAT both confirm."""
         if self.extra_cost is None and least > program.max_cost:
             self.is_none = True
         else:
@@ -156,7 +156,7 @@ class _Search:
         with self.control.child(_STATES_SHARE).search_control(WORK_PER_S) as watched:
             found = search_states(self.graph, self.costs, self.budget, most, watched, most_states)
         if found.runs is not None:
-            self._keep_program(found.runs)
+            self._record_program(found.runs)
         if found.bound is not None:
             self.bound = max(self.bound, found.bound if self.extra_cost is None else min(found.bound, self.extra_cost))
         elif self.extra_cost is None:
@@ -165,16 +165,16 @@ class _Search:
             # The search over states ended without a cheaper program, so the known program has the minimum cost.
             self.bound = self.extra_cost
 
-    def _take_solution(self, program: Stages | Snapshots, draft: Draft, values: Sequence[int]) -> bool:
-        """Keep a solution of the stage program as a program; return True if the minimum cost is proved."""
+    def _record_solution(self, program: Stages | Snapshots, draft: Draft, values: Sequence[int]) -> bool:
+        """Record the program that a solution of the stage program describes; return True if it is proved cheapest."""
         # Snapshots are a relaxation, so their solutions may not be programs and are ignored.
         if not isinstance(program, Stages):
             return False
         with self.lock:
-            return self._keep_program(program.sequence(draft, values))
+            return self._record_program(program.sequence(draft, values))
 
-    def _keep_program(self, runs: Sequence[int]) -> bool:
-        """Keep a program if it is within the budget in some order; return True if the minimum is proved."""
+    def _record_program(self, runs: Sequence[int]) -> bool:
+        """Record a program if it is cheaper and fits the budget in some order; return True if it is proved cheapest."""
         cost = self._extra_cost(runs)
         if self.extra_cost is None or cost < self.extra_cost:
             try:

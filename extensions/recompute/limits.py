@@ -1,4 +1,4 @@
-"""The search for programs whose peak is within a limit, and for lower bounds on their cost."""
+"""The search for programs whose peaks are within a limit, with lower bounds on the cost of all such programs."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ _MOST_LOWER = 8
 
 @dataclass(frozen=True)
 class FrontierFacts:
-    """Lower bounds on the extra cost by peak in bytes, programs found, and whether the limit is proved infeasible."""
+    """Lower bounds on extra cost by peak in bytes, and programs found; `is_none`: no program is within the limit."""
 
     bounds: dict[int, int]
     programs: list[list[int]] = field(default_factory=list)
     is_none: bool = False
 
     def proves_cost(self, limit: int) -> bool:
-        """Return True if every program within a limit is proved to run some operation again."""
+        """Return True if it is proved that programs within the limit repeat an operation or do not exist."""
         return self.is_none or self.bounds.get(limit, 0) > 0
 
 
 def _peak_and_runs(graph: OperationGraph, runs: Sequence[int]) -> tuple[int, tuple[int, ...]] | None:
-    """Return the peak of a program and its needed runs; None if the program has too many bytes for a graph."""
+    """Return the peak of a program and its runs without useless ones; None if its tensors have too many bytes."""
     try:
         program = clone_graph(graph, runs)
     except InputError:
@@ -79,10 +79,10 @@ def settle_points(
     control: Control,
     away: RemovalBounds | None,
 ) -> FrontierFacts:
-    """Return the cheapest program for the peak of each given program, and a lower bound on the cost for each peak.
+    """Return the cheapest program, and a lower bound on its cost, for the peak of each given program.
 
-    The first given program has no clones. Each point gets little time, so only states are searched and no engines run.
-    Programs of lower peaks are appended.
+    The first given program has no clones. Each peak gets little time, so only states are searched and no engines run.
+    Programs of lower peaks, found by bisection, are appended.
     """
     known = FrontierFacts({})
     count = len(programs) + _BISECTIONS
@@ -123,7 +123,7 @@ def points_within(
     descent: Descent,
     first: RecomputedPoint | None,
 ) -> list[RecomputedPoint]:
-    """Plan the given programs and, if the plans exceed a limit, programs of lower live peaks; return the points.
+    """Plan the given programs; while plans exceed the limit, also plan programs of lower live peaks. Return the points.
 
     The first two programs are planned in half of the time, so that time remains for the others. `first` is the point of
     the first program, if it is known.
@@ -156,7 +156,7 @@ def points_within(
 def lower_programs(
     graph: OperationGraph, costs: Sequence[int], peak: int, most: int, control: Control
 ) -> tuple[list[list[int]], bool]:
-    """Return programs of falling peaks within an extra cost, and False if lower peaks are proved impossible."""
+    """Return programs of falling peaks within the extra cost `most`, and False if lower peaks are proved impossible."""
     programs = list[list[int]]()
     if len(graph.ops) > LARGEST_BOUNDED:
         # Computing the cost bound of a large graph takes too long, so give up for large graphs.
@@ -179,7 +179,7 @@ def replan_lowest_points(
     programs: Iterable[Sequence[int]],
     control: Control,
 ) -> list[RecomputedPoint]:
-    """Plan programs with nearly the lowest peak, until a plan's peak equals its live peak; return their points.
+    """Plan programs with nearly the lowest peak, until the peak of a plan equals its live peak; return all points.
 
     Each program is planned quickly; then the best ones are planned for longer.
     """
@@ -209,7 +209,7 @@ def points_of_large(
     control: Control,
     within: int,
 ) -> list[RecomputedPoint]:
-    """Return points of a large graph: first programs of falling peaks until a plan fits, then cheaper programs.
+    """Return points of a large graph: programs of falling peaks until a plan is within the limit, then cheaper ones.
 
     The plan of `first`, which has no clones, determines how far below the limit a program's live peak must be.
     """

@@ -1,4 +1,4 @@
-"""The search for an order without clones (repeated runs), which runs in parallel with the search for programs.
+"""The search for an order without clones (repeated runs) that runs in parallel with the search for programs.
 
 An order without clones has the least cost, so the other search ends once the plan of such an order is within the limit.
 """
@@ -24,7 +24,7 @@ search, if it has found no lower order, waits for the other search to end."""
 
 
 class _CallEnd(threading.Event):
-    """An event that ends one part of a call; it counts as set as soon as the whole call ends."""
+    """An event that ends part of a call; it also counts as set once the whole call has ended."""
 
     def __init__(self, whole: threading.Event) -> None:
         """Create an event that also counts as set once the event `whole` is set."""
@@ -37,10 +37,10 @@ class _CallEnd(threading.Event):
 
 
 class Ordering:
-    """The search for an order without clones (repeated runs), which can be continued towards a limit on the peak."""
+    """The search for an order without clones (repeated runs), which can later continue towards a peak limit."""
 
     def __init__(self, graph: OperationGraph, control: Control) -> None:
-        """Search for an order of a graph, in its regions first, until the control ends the search."""
+        """Search for an order of the graph's regions and then of the graph, until the control ends the search."""
         inside = order_regions(graph, control)
         with control.search_control(WORK_PER_S) as watched:
             self._search = OrderSearch(inside, watched)
@@ -64,15 +64,15 @@ class Ordering:
         if control.counts_work:
             is_alone.set()
 
-        def look() -> RecomputedPoint | None:
-            """Return the point of an order, and end the other search if the order's plan is within the limit."""
+        def order_point() -> RecomputedPoint | None:
+            """Return the point of the best order; end the other search if its plan is within the limit."""
             point = self._point_within(costs, limit, first, is_alone, of_order)
             if point is not None and point.peak <= limit:
                 of_rest.cancelled.set()
             return point
 
         with ThreadPoolExecutor(1, thread_name_prefix="memplan-order") as pool:
-            future = pool.submit(look)
+            future = pool.submit(order_point)
             try:
                 if control.counts_work:
                     future.result()
@@ -89,7 +89,7 @@ class Ordering:
         is_alone: threading.Event,
         control: Control,
     ) -> RecomputedPoint | None:
-        """Return the point of an order whose plan is within a limit, or else closest to it; None without a plan."""
+        """Return the point of an order with a plan within the limit, or else the closest one; None without a plan."""
         share = control.child(_SHARE)
         best = first
         for part in (share.child(_TRIED), share):
@@ -112,7 +112,7 @@ class Ordering:
     def _points_of_falling_peaks(
         self, costs: Sequence[int], limit: int, last: RecomputedPoint | None, control: Control
     ) -> Iterator[RecomputedPoint]:
-        """Yield points of orders with peaks below that of `last`, each lower, until the control ends the search."""
+        """Yield points of orders, each of a lower live peak than the one before (first: `last`), until time is over."""
         with control.search_control(WORK_PER_S) as watched:
             while not watched.is_over:
                 # Plans exceed live peaks by similar ratios, so aim for a live peak whose plan would meet the limit.
@@ -142,13 +142,13 @@ class Ordering:
 
 
 class ParallelOrderSearch:
-    """A search for an order that runs in parallel with another search, which has the control `control`.
+    """A search for an order that runs in parallel with another search, which uses `control`.
 
     Once the plan of an order is within the limit, the other search ends.
     """
 
     def __init__(self, control: Control, future: Future[RecomputedPoint | None], is_alone: threading.Event) -> None:
-        """Refer to the thread's search for an order (`future`); the other search runs under `control`."""
+        """Store the control of the other search, and the thread (`future`) that searches for an order."""
         self.control, self._future, self._is_alone = control, future, is_alone
 
     def point(self) -> RecomputedPoint | None:

@@ -39,9 +39,9 @@ def points_of(
     *,
     is_ordered: bool = False,
 ) -> list[RecomputedPoint]:
-    """Return the points of programs; the first program is planned even without time, and invalid programs are skipped.
+    """Return the points of programs, each with its plan. Invalid programs are skipped.
 
-    If `is_ordered`, programs are planned in their own order, without a search for a better order.
+    The first program is planned even if no time is left. If `is_ordered`, programs keep the order of their runs.
     """
     points: list[RecomputedPoint] = []
     for k, runs in enumerate(programs):
@@ -57,15 +57,17 @@ def points_of(
 def point_of_order(
     graph: OperationGraph, costs: Sequence[int], search: OrderSearch, limit: int, control: Control
 ) -> RecomputedPoint | None:
-    """Plan the best orders of a search; return the point within a limit or closest to it, or None without a plan."""
+    """Plan the best orders of a search; return the point within the limit or closest to it, or None without a plan."""
 
-    def pose(order: Sequence[int]) -> Problem:
-        """Return the problem of placing the tensors of the graph if its operations run in an order, each once."""
-        return _problem_of(clone_graph(graph, order))
+    def placement_problem(order: Sequence[int]) -> Problem:
+        """Return the problem of placing the tensors if each operation runs once, in the given order."""
+        return _problem_of_program(clone_graph(graph, order))
 
     with control.search_control(WORK_PER_S) as watched:
         search.set_control(watched)
-        orders = PlannedOrders(graph, search, search.best_order(), pose, watched, control.remaining_s, limit)
+        orders = PlannedOrders(
+            graph, search, search.best_order(), placement_problem, watched, control.remaining_s, limit
+        )
         best = orders.best_order("alive")
     if best.plan.peak is None:
         return None
@@ -82,7 +84,7 @@ def _ordered_point(
     control: Control,
     is_ordered: bool,
 ) -> RecomputedPoint:
-    """Return the point of a program, which is reordered until each reader reads the clone that was meant for it."""
+    """Plan a program and return its point; unless `is_ordered`, first search for a better order of its runs."""
     program = clone_graph(graph, runs)
     # Of five equal shares of the time, orders get at most three, the plan one, and the lower bound one.
     share_s = control.remaining_s / 5
@@ -131,7 +133,7 @@ def _checked_point(
 
 
 def _reserve_workspaces(program: CloneGraph) -> OperationGraph:
-    """Return a program in which each operation with regions has a workspace of sufficient size instead.
+    """Return a program's graph in which large enough workspaces replace the regions of operations.
 
     The check of a program counts one workspace for each operation, and does not execute regions.
     """
@@ -141,14 +143,14 @@ def _reserve_workspaces(program: CloneGraph) -> OperationGraph:
     return replace_fields(roomy, ops=tuple(row.model_copy(update={"regions": ()}) for row in roomy.ops))
 
 
-def _problem_of(program: CloneGraph) -> Problem:
+def _problem_of_program(program: CloneGraph) -> Problem:
     """Return the problem of placing the tensors and workspaces of a program, in the order of its runs."""
     return problem_of_order(_reserve_workspaces(program), range(len(program.runs)))
 
 
 def _plan_program(program: CloneGraph, time_limit_s: float, control: Control) -> PlanAndProblem:
     """Plan a program; return the plan with its problem. Raises TimeOverError if the time suffices for no plan."""
-    problem = _problem_of(program)
+    problem = _problem_of_program(program)
     deterministic, cancelled = control.counts_work, Control(cancelled=control.cancelled)
     least_s = _LEAST_S + _LEAST_OF_EACH_S * len(program.runs)
     plan = solve(problem, time_limit_s=max(time_limit_s, least_s), deterministic=deterministic, control=cancelled)
@@ -161,7 +163,7 @@ def _plan_program(program: CloneGraph, time_limit_s: float, control: Control) ->
 
 
 def _verify_by_execution(graph: OperationGraph, program: CloneGraph, placed: PlanAndProblem) -> None:
-    """Raise InvalidPlanError unless a program computes the graph's values when it runs on its plan."""
+    """Raise InvalidPlanError unless a program that runs on its plan computes the values of the given graph."""
     order = range(len(program.runs))
     at = {row.id: row.offset for row in placed.plan.placements}
     offsets = [at.get(f"tensor_{t}", -1) for t in range(len(program.graph.size))]

@@ -1,4 +1,4 @@
-"""The conversion of programs that run operations several times into graphs with clones: one operation for each run."""
+"""Conversion of programs, which run some operations several times, to graphs in which each run is one operation."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def relax_clones(graph: OperationGraph, clones: Collection[int]) -> OperationGra
 
 
 def _needed_runs(graph: OperationGraph, runs: Sequence[int]) -> list[int]:
-    """Return the needed runs, without repetitions whose outputs are neither read later nor kept by the graph."""
+    """Return the runs without useless repetitions, whose results no later run reads and the graph does not keep."""
     count = Counter(runs)
     read = set(graph.kept)
     needed: list[int] = []

@@ -1,7 +1,7 @@
-"""The search for drops that meet a budget at the least cost; a drop is a time between two uses without the tensor.
+"""The greedy search for the cheapest drops that meet a budget; a drop is a time between two uses without the tensor.
 
-The search is greedy by the excess bytes that a drop removes per cost; an outdated value is re-evaluated only when it
-reaches the top of the queue. At the end, unneeded drops are undone.
+The search prefers drops that remove many excess bytes per cost; an outdated value is re-evaluated only when it reaches
+the top of the queue. At the end, unneeded drops are undone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ as high. They must remove at least `_TOGETHER` times their number times the exce
 
 
 class DropSearch:
-    """The search for sets of drops (times without a tensor) whose peaks are within given budgets."""
+    """The search for drops (times in which a tensor is not kept) that bring the peak within a budget in bytes."""
 
     def __init__(self, stays: Stays, control: Control) -> None:
         """Prepare a search among the stays (times between two uses) that may be dropped."""
@@ -44,12 +44,12 @@ class DropSearch:
         return self._evaluated_drops(self._first.astype(np.int64), self.stays.places, 0)
 
     def drops_within(self, start: Drops, budget: int) -> Drops:
-        """Return `start` with further drops (times without a tensor), so that the peak is within or near a budget."""
-        return self._prune(self._lower_to_budget(start, budget), budget)
+        """Return `start` with more drops (times without a tensor), by which the peak is within the budget or close."""
+        return self._undo_costliest(self._lower_to_budget(start, budget), budget)
 
     def undo_unneeded(self, drops: Drops, budget: int) -> Drops:
         """Return those of the given drops (times without a tensor) that a budget needs; the rest are undone."""
-        return self._prune(drops, budget)
+        return self._undo_costliest(drops, budget)
 
     def is_over(self) -> bool:
         """Report the work done since the last call to the control; return True once the time is over."""
@@ -76,13 +76,15 @@ class DropSearch:
         """Drop stays until the peak is within the budget, or until no drop removes excess bytes; return the drops."""
         now = self._evaluated_drops(start.drop.copy(), start.places, budget)
         queue: list[tuple[float, int]] = []
-        for change, value in self._worths(now, budget, [(s,) for s in self._real if not now.drop[s]]):
+        for change, value in self._gains_per_cost(now, budget, [(s,) for s in self._real if not now.drop[s]]):
             if value > 0:
                 queue.append((-value, change[0]))
         heapify(queue)
         while queue and now.excess > 0 and not self.is_over():
             batch = [heappop(queue)[1] for _ in range(min(_BATCH, len(queue)))]
-            ranked = sorted((-gain, change[0]) for change, gain in self._worths(now, budget, [(s,) for s in batch]))
+            ranked = sorted(
+                (-gain, change[0]) for change, gain in self._gains_per_cost(now, budget, [(s,) for s in batch])
+            )
             # Values in the queue are outdated and mostly too high, so tolerate values up to _STALE times as high.
             bar = max(_ALIKE * -ranked[0][0], -queue[0][0] / _STALE if queue else 0.0)
             taken = [stay for stay_gain, stay in ranked if -stay_gain >= bar and stay_gain < 0]
@@ -107,10 +109,10 @@ class DropSearch:
         drop[list(stays[:count])] = 1
         return self._evaluated_drops(drop, now.places, budget), count
 
-    def _worths(
+    def _gains_per_cost(
         self, now: Drops, budget: int, changes: Sequence[tuple[int, ...]]
     ) -> Iterable[tuple[tuple[int, ...], float]]:
-        """Yield each change (a tuple of stays to drop) with the excess bytes that it removes per unit of cost."""
+        """Yield each change, a tuple of stays to drop, with the excess bytes that it removes per unit of cost."""
         tries = self.stays.try_changes(now.drop, changes, budget, now.places)
         for change, peak, cost, excess in zip(
             changes, tries.peak.tolist(), tries.cost.tolist(), tries.excess.tolist(), strict=True
@@ -118,7 +120,7 @@ class DropSearch:
             gain = now.excess - excess if peak >= 0 else 0.0
             yield change, gain / (self._price + max(0, cost - now.cost)) if gain > 0 else 0.0
 
-    def _prune(self, now: Drops, budget: int) -> Drops:
+    def _undo_costliest(self, now: Drops, budget: int) -> Drops:
         """Undo the drops that the budget does not require, the most expensive first; return the remaining drops."""
         # A program that misses the budget must not get worse, so keep at least the peak that it has reached.
         goal = max(budget, now.peak)

@@ -23,7 +23,7 @@ LARGEST = 3000
 
 
 class Snapshots:
-    """The snapshots of a graph's programs within a budget, taken at the operations that exceed the budget most."""
+    """The snapshots of a graph's programs: the memory contents at the operations that exceed the budget most."""
 
     def __init__(self, stages: Stages) -> None:
         """Choose the operations at which snapshots are taken; `stages` has the graph and the budget."""
@@ -31,7 +31,7 @@ class Snapshots:
         self.chain = self._crowded_chain()
 
     def _crowded_chain(self) -> list[int]:
-        """Return operations that exceed the budget by many bytes, of which each must run after the previous one."""
+        """Return operations that exceed the budget most, far apart, and in one order in every program."""
         excess = self.stages.away.excess(self.stages.limit)
         chain, earlier = list[int](), self.stages.earlier
         apart = max(1, self.stages.n // _APART)
@@ -45,11 +45,11 @@ class Snapshots:
 
     @property
     def max_cost(self) -> int:
-        """The maximum cost of a solution, in units of `cost_unit`: everything runs again after each snapshot."""
+        """The highest cost of a solution, in units of `cost_unit`: everything runs again after each snapshot."""
         return sum(self.stages.cost[v] for v, k in self.repetitions())
 
     def draft(self, at_least: int, at_most: int) -> Draft:
-        """Return the integer program; its objective, a cost in `cost_unit`, is from `at_least` to `at_most`."""
+        """Return the integer program; its objective, a cost in `cost_unit`, lies from `at_least` to `at_most`."""
         return _Writer(self, at_least, at_most).draft
 
     def repetitions(self) -> Iterator[tuple[int, int]]:
@@ -65,7 +65,7 @@ class Snapshots:
 
 
 class _Writer:
-    """The writer of the integer program of snapshots; `here` has the term that a tensor is in a snapshot."""
+    """The writer of the integer program of snapshots; `here[t, k]` is 1 if tensor t is in snapshot k."""
 
     def __init__(self, snapshots: Snapshots, at_least: int, at_most: int) -> None:
         """Write all columns and constraints; the extra cost is from `at_least` to `at_most` units."""
@@ -91,13 +91,13 @@ class _Writer:
         maker = self.stages.graph.maker[t]
         return t in self.stages.given if maker is None else self.snapshots.has_run(maker, self.chain[k])
 
-    def _remaking_runs(self, t: int, k: int) -> list[tuple[Term, int]]:
-        """Return the terms of runs that recompute tensor t between snapshot k and the next one."""
+    def _recomputing_terms(self, t: int, k: int) -> list[tuple[Term, int]]:
+        """Return the run of tensor t's writer between snapshot k and the next, as a list of terms; it may be empty."""
         maker = self.stages.graph.maker[t]
         return [] if maker is None or (maker, k) not in self.again else [(self.again[maker, k], 1)]
 
     def _add_snapshot(self, k: int, at: int) -> None:
-        """Add a snapshot's columns and constraints: its tensors fit, and older tensors were kept or recomputed."""
+        """Add snapshot k, at operation `at`: its tensors fit, and older ones were kept or recomputed."""
         stages, draft = self.stages, self.draft
         held = []
         for t, size in enumerate(stages.size):
@@ -110,13 +110,13 @@ class _Writer:
             if size:
                 held.append((self.here[t, k], size))
             if k and self._exists_at(t, k - 1):
-                before = [(self.here[t, k - 1], 1), *self._remaking_runs(t, k - 1)]
+                before = [(self.here[t, k - 1], 1), *self._recomputing_terms(t, k - 1)]
                 row = [(self.here[t, k], 1), *((term, -1) for term, _ in before)]
                 draft.row_of(("stays", t, k), row, at_most=0)
         draft.row_of(("memory", k), held, at_most=stages.budget - stages.work[at])
 
     def _add_needed_rows(self, k: int) -> None:
-        """Add constraints: a tensor that operations read after snapshot `k` is in the snapshot or recomputed."""
+        """Add constraints: tensors that are read after snapshot `k` are in the snapshot or are recomputed."""
         stages, snapshots = self.stages, self.snapshots
         is_last = k == len(self.chain) - 1
         later = np.flatnonzero(stages.earlier[:, self.chain[k]]).tolist()
@@ -127,12 +127,12 @@ class _Writer:
                 continue
             for t in sorted(stages.own[w].difference(stages.graph.new_tensors[w])):
                 if self._exists_at(t, k):
-                    makes = [term for j in follows for term in self._remaking_runs(t, j)]
+                    makes = [term for j in follows for term in self._recomputing_terms(t, j)]
                     self.draft.row_of(("needed", w, t, k), [(self.here[t, k], 1), *makes], at_least=1)
         for (v, j), again in self.again.items():
             for t in sorted(stages.own[v].difference(stages.graph.new_tensors[v])) if j == k else ():
-                makes = [(self.here[t, k], -1), *((term, -1) for term, _ in self._remaking_runs(t, k))]
+                makes = [(self.here[t, k], -1), *((term, -1) for term, _ in self._recomputing_terms(t, k))]
                 self.draft.row_of(("input", v, t, k), [(again, 1), *makes], at_most=0)
         for t in stages.graph.kept if is_last else ():
             if self._exists_at(t, k):
-                self.draft.row_of(("kept", t), [(self.here[t, k], 1), *self._remaking_runs(t, k)], at_least=1)
+                self.draft.row_of(("kept", t), [(self.here[t, k], 1), *self._recomputing_terms(t, k)], at_least=1)

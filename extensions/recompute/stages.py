@@ -21,10 +21,10 @@ Terms = list[tuple[Term, int]]
 
 
 class Stages:
-    """The stages of a graph's programs within a budget in bytes; all costs are in units of `cost_unit`."""
+    """The integer program of stages for a graph's programs within a budget; costs are in units of `cost_unit`."""
 
     def __init__(self, away: RemovalBounds, budget: int) -> None:
-        """Prepare the integer program of a graph within `budget` bytes; `away` has the graph and its costs."""
+        """Prepare the integer program for programs within `budget` bytes; `away` has the graph and its costs."""
         self.away, self.graph = away, (graph := away.graph)
         self.n = len(graph.ops)
         self.cost_unit = gcd(*away.costs) or 1
@@ -56,15 +56,15 @@ class Stages:
 
     @cached_property
     def max_cost(self) -> int:
-        """The maximum cost of a solution, in units of `cost_unit`, in which everything runs again in every stage."""
+        """The highest cost of a solution, in units of `cost_unit`: everything runs again in every stage."""
         return sum((self.n - self.first[v]) * self.cost[v] for v, row in enumerate(self.behind) if row is not None)
 
     def draft(self, at_least: int, at_most: int) -> Draft:
-        """Return the integer program; its objective, a cost in `cost_unit`, is from `at_least` to `at_most`."""
+        """Return the integer program; its objective, a cost in `cost_unit`, lies from `at_least` to `at_most`."""
         return _Writer(self, at_least, at_most).draft
 
     def sequence(self, draft: Draft, values: Sequence[int]) -> list[int]:
-        """Return all runs of a solution as operations in execution order, stage by stage."""
+        """Return the program that a solution (column `values`) describes, as operations in execution order."""
         runs = []
         for k in range(self.n + 1):
             runs += [v for v in range(self.n) if (at := draft.at.get(("again", v, k))) is not None and values[at]]
@@ -94,7 +94,7 @@ class _Writer:
         return Term(self.draft.column(key, 0, 1, is_whole=True))
 
     def _add_columns(self, again: set[int]) -> None:
-        """Add the columns (variables) of moments, tensors and stages; the operations in `again` may run again."""
+        """Add the columns (variables) of moments, tensors in memory, and second runs of the operations in `again`."""
         stages, n = self.stages, self.stages.n
         graph, kept = stages.graph, set(stages.graph.kept)
         # Find the last moment at which each tensor, and each operation's results, may be used.
@@ -124,7 +124,7 @@ class _Writer:
         self.draft.row_of(("cost",), [(Term(0), -1), *runs], at_most=0)
 
     def moment(self, v: int, k: int) -> Term:
-        """Return the term that is 1 if moment k (the k-th first run) is the first run of operation v, else 0."""
+        """Return a term: 1 if the k-th first run of an operation (moment k) is that of operation v, else 0."""
         first, last = self.stages.first[v], self.stages.last[v]
         if first == last:
             return ONE if k == first else _ZERO
@@ -141,7 +141,7 @@ class _Writer:
         return _ZERO if v is None else self._column_term("again", v, k)
 
     def presence_term(self, t: int, k: int) -> Term:
-        """Return the term that is 1 if tensor t is in memory at moment k, or at the end if k is n, else 0."""
+        """Return a term: 1 if tensor t is in memory at moment k, else 0; the moment n is the end."""
         return self.held.get((t, k), _ZERO)
 
     def _column_term(self, *key: str | int) -> Term:
@@ -155,7 +155,7 @@ class _Writer:
             self.draft.row_of((name,), [(a, 1), *((term, -sign) for term, sign in b)], at_most=constant)
 
     def _add_moment_rows(self) -> None:
-        """Add constraints: each operation has one moment, each moment one operation, and predecessors come first."""
+        """Add constraints: operations and moments correspond one to one, and predecessors run first."""
         stages = self.stages
         for v, (first, last) in enumerate(zip(stages.first, stages.last, strict=True)):
             if first < last:
@@ -171,7 +171,7 @@ class _Writer:
                 self.draft.row_of(("one operation", k), every, at_least=1, at_most=1)
 
     def _add_memory_rows(self) -> None:
-        """Add constraints: tensors in memory were there or are written, fit the budget, and include all inputs."""
+        """Add constraints: a tensor in memory was there or is written; inputs are in memory; all fits the budget."""
         stages, n = self.stages, self.stages.n
         graph, tensors = stages.graph, range(len(stages.graph.size))
         for t, maker in enumerate(graph.maker):
@@ -195,7 +195,7 @@ class _Writer:
             self.draft.row_of(("memory", k), [*held, *works], at_most=stages.budget)
 
     def _add_stage_rows(self) -> None:
-        """Add constraints: an operation that runs again has run before, may still run again, and finds its inputs."""
+        """Add constraints: a repeated operation ran before, may still run again, and has its inputs."""
         stages = self.stages
         for (word, v, k), at in [(key, at) for key, at in self.draft.at.items() if key[0] == "again"]:
             assert word
@@ -208,7 +208,7 @@ class _Writer:
                 self._add_upper_bound("input", again, [(self.presence_term(t, k - 1), 1), (makes, 1)])
 
     def _add_stage_limits(self) -> None:
-        """Add constraints: during a repeated run, the operation's tensors and all that stay in memory fit together."""
+        """Add constraints: the tensors of a repeated operation, and all that stay in memory meanwhile, fit together."""
         stages, n = self.stages, self.stages.n
         sized = [t for t, size in enumerate(stages.size) if size]
         for k in range(1, n + 1):
@@ -232,7 +232,7 @@ class _Writer:
                     self.draft.row_of(("beside", v, k), [(stayed, 1), *own, again], at_most=stages.budget)
 
     def _stay_term(self, t: int, k: int) -> Term:
-        """Return the term that is 1 if tensor t is in memory at moments k - 1 and k, and is not written in between."""
+        """Return a term: 1 if tensor t is in memory from moment k - 1 to moment k without being written, else 0."""
         was, now, maker = self.presence_term(t, k - 1), self.presence_term(t, k), self.stages.graph.maker[t]
         makes = [self.repetition_term(maker, k), *([] if maker is None else [self.moment(maker, k)])]
         if was is ONE and now is ONE and all(term is _ZERO for term in makes):

@@ -1,4 +1,4 @@
-"""The complete search over states for the minimum cost of recomputation, over all orders of a small graph."""
+"""The complete search for the cheapest program of a small graph, over all orders and repetitions of its operations."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def can_search(graph: OperationGraph, costs: Sequence[int]) -> bool:
 
 
 def overwriting_pairs(graph: OperationGraph) -> list[list[tuple[int, int]]]:
-    """Return, for each operation, its outputs that may overwrite an input whose copy nothing needs any more.
+    """Return, for each operation, the (output, input) pairs in which the output may overwrite the input.
 
-    Unlike in a graph whose operations run once, this input may be kept, because its maker may run again.
+    Unlike in a graph whose operations run once, the input may be needed later, because its maker may run again.
     """
     size, resident = graph.working_bytes, set(graph.resident)
     return [
@@ -104,7 +104,7 @@ def search_states(
     control: Control,
     most_states: int = MOST_STATES,
 ) -> SearchResult:
-    """Search for the cheapest runs within a budget and the cost `most`; visit at most `most_states` states."""
+    """Search at most `most_states` states for the cheapest runs within `budget` bytes and a cost of `most`."""
     limit = most_states
     if control.counts_work:
         limit = max(1, min(limit, int(control.work_left[0]) // _WORK_PER_NODE))

@@ -26,9 +26,10 @@ _STEPS = 8
 
 @dataclass(frozen=True, eq=False)
 class Drops:
-    """A set of dropped stays (times in which a tensor is not kept), its peak in bytes and its total cost of all runs.
+    """A program, described by its drops: the stays (times between two uses) in which a tensor is not kept.
 
-    `places` is the order of the operations' first runs; its numbers are positions in the order of the object `Stays`.
+    `peak` is in bytes, `cost` that of all runs, `excess` the bytes over a budget, summed over steps. `places` is the
+    order of the operations' first runs, as positions in the order of the object `Stays`.
     """
 
     drop: I64
@@ -47,7 +48,7 @@ class Effort(NamedTuple):
 
 
 class CheapestPrograms(NamedTuple):
-    """The cheapest program found for each interval of peaks; the intervals end at consecutive marks, in bytes."""
+    """The cheapest program found for each interval of peaks; interval k ends at mark[k] bytes."""
 
     mark: I64
     cost: I64
@@ -60,7 +61,7 @@ class Stays:
     """The stays (times between two uses) of a graph's tensors, in one valid order of the operations.
 
     Stay s of tensor `tensor[s]` is from the operation at position `begin[s]` to the one at `end[s]`, or to n (the
-    number of operations) for a last stay. Costs are divided by `cost_unit`, so that their sums do not overflow.
+    number of operations) after the last use. Costs are divided by `cost_unit`, so that their sums do not overflow.
     """
 
     def __init__(self, graph: OperationGraph, order: Sequence[int], costs: Sequence[int], flag: I64) -> None:
@@ -92,14 +93,15 @@ class Stays:
         self._run = np.zeros(_STEPS * self.n + 100, dtype=np.int64)
 
     def runs_with_drops(self, drops: Drops) -> list[int]:
-        """Return a program with drops as operations in the order of their runs; empty if it has too many runs."""
+        """Return the program with these drops, as operations in execution order; empty if it has too many runs."""
         table = self.try_changes(drops.drop, [()], 0, drops.places)
         return [self.order[k] for k in table.run[: max(int(table.answer[0]), 0)].tolist()]
 
     def try_changes(self, drop: I64, changes: Sequence[Sequence[int]], budget: int, places: I64) -> Replay:
-        """Try each change of the drops separately, where a change flips the stays that it lists; return the results.
+        """Replay the program after each change of its drops, and return the peaks and costs of all tries.
 
-        If the time is over before all of many changes are tried, the remaining peaks are -1.
+        A change flips the stays that it lists. If the time is over before all of many changes are tried, the remaining
+        peaks are -1.
         """
         first, rows = flatten_lists(changes)
         table = Replay(

@@ -1,1 +1,1 @@
-"""Plans of problems whose sizes are expressions, valid for all values of their symbols, and limits of these symbols."""
+"""Plans of problems whose sizes are expressions over symbols, valid for all symbol values, and limits of symbols."""

@@ -38,11 +38,11 @@ def _curves_page(call: Call, answer: Any, path: str) -> bytes | None:
 
 
 def _prepare_source(call: Call) -> None:
-    """Set the option `to` to the language of the output files; raises OptionError if they have several languages."""
+    """Set the option `to` to the language of the source files to write; raises OptionError for several languages."""
     languages = {language for suffix, language in SOURCES.items() if call.has_output(suffix)}
     if (wanted := call.flags["to"]) is not None:
         languages.add(wanted)
     if len(languages) > 1 and any(map(call.has_output, SOURCES)):
-        raise OptionError(f"output: must be in one language, got {', '.join(sorted(languages))}")
+        raise OptionError(f"output: must be source code in one language, got {', '.join(sorted(languages))}")
     if languages and wanted is None:
         call.change(to=languages.pop())

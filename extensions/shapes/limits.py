@@ -1,4 +1,4 @@
-"""The largest values of symbols for which a problem fits within a capacity."""
+"""The largest values of one or two symbols for which a problem fits within a capacity."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ class ShapesLimits(Answer):
 
 
 def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, int]) -> tuple[int, list[str]]:
-    """Return the capacity in bytes, and the one or two symbols to which `at` gives no value; raises OptionError."""
+    """Return the capacity in bytes and the one or two symbols without a value in `at`; raises OptionError."""
     if not problem.symbols:
         raise OptionError.from_rule(
             "limits",
-            "must be given for a problem whose sizes have symbols, and these sizes are all known",
+            "must be given only for a problem whose sizes contain symbols, got a problem without symbols",
             way="leave it out",
         )
     capacity = within if within is not None else problem.capacity
@@ -99,9 +99,9 @@ def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, 
 
 
 def limits_of(planned: ProvedPrograms, capacity: int, at: Mapping[str, int], free: list[str]) -> ShapesLimits:
-    """Return the values up to which the symbols in `free` may grow: one symbol's limit, or a staircase for two symbols.
+    """Return how far the symbols in `free` may grow within a capacity: a limit for one, a staircase for two symbols.
 
-    Each limit consists of two values: the limit of this plan, and a value that no plan can exceed. Raises OptionError.
+    Each limit has two values: that of this plan, and one that no plan can exceed. Raises OptionError without a limit.
     """
     sized = planned.sized
     evaluator = Evaluator(sized.problem, planned.programs)
@@ -120,14 +120,15 @@ def limits_of(planned: ProvedPrograms, capacity: int, at: Mapping[str, int], fre
 
 
 def bound_at(sized: CompiledSizes, loads: tuple[Polynomial, ...]) -> Peak:
-    """Return a function that maps symbol values to the lower bound in bytes, the maximum of `loads` (live-set sums)."""
+    """Return a function from symbol values to the lower bound in bytes: the maximum of the live-set sums `loads`."""
     return lambda values: max(sized.space.values(loads, values))
 
 
 def is_monotone(space: Space, polynomial: Polynomial, name: str) -> bool:
-    """Return True if a polynomial is proved not to fall while a symbol grows, through all variables that contain it.
+    """Return True if it is proved that a polynomial never falls while the symbol `name` grows.
 
-    Variables (symbols, floors and maxima) are treated as independent, so that each may grow separately.
+    The proof changes one variable at a time (the symbol, or a floor or maximum that contains it), as if they were
+    independent.
     """
     for variable in sorted(variable_names([polynomial])):
         atom = space.atoms.get(variable)
@@ -157,28 +158,29 @@ def _shift_variable(polynomial: Polynomial, variable: str) -> Polynomial:
 
 @dataclass
 class SymbolLimits:
-    """The limits of the symbols of one problem; `peak` returns the bytes needed at given symbol values."""
+    """The limits of symbols in one problem; the function `peak` returns the bytes needed at given symbol values."""
 
     sized: CompiledSizes
     peak: Peak
     _grows: dict[str, bool] = field(default_factory=dict)
 
     def max_fitting(self, name: str, at: Values, capacity: int) -> int | None:
-        """Return the largest fitting value of a symbol, given the others in `at`; None if its minimum does not fit.
+        """Return the largest value of symbol `name` whose peak is within the capacity; None if no value fits.
 
-        If the peak may fall while the symbol grows, smaller values need not fit. Raises ValueError if the symbol has no
-        maximum and the peak does not grow with it, or if there are too many values to try.
+        The others have values in `at`. If the peak may fall while the symbol grows, smaller values need not fit. Raises
+        ValueError if the symbol has no maximum and the peak does not grow with it, or if there are too many values to
+        try.
         """
         symbol = self.sized.space.symbols[name]
         low, high = symbol.steps
 
         def fits(step: int) -> bool:
-            """Return True if the peak is within the capacity at a value of the symbol, given in steps."""
+            """Return True if the peak is within the capacity when the symbol has `step` times its divisor as value."""
             return self.peak({**at, name: step * symbol.multiple_of}) <= capacity
 
         if not self.is_monotone(name):
             if high is None or high - low > MOST_SCANNED:
-                raise ValueError(f"{name}: must have at most {MOST_SCANNED} values, as sizes may fall while it grows")
+                raise ValueError(f"{name}: must have at most {MOST_SCANNED} values, as sizes may fall as it grows")
             highest = next((step for step in range(high, low - 1, -1) if fits(step)), None)
             return None if highest is None else highest * symbol.multiple_of
         if not fits(low):
@@ -201,15 +203,15 @@ class SymbolLimits:
         return self._grows[name]
 
     def staircase(self, names: tuple[str, str], at: Values, capacity: int) -> list[Mapping[str, int]]:
-        """Return the largest fitting pairs of values of two symbols, in which neither can grow; raises ValueError."""
+        """Return the largest fitting pairs of values of two symbols, of which neither can grow; raises ValueError."""
         first, second = names
         symbol, other = (self.sized.space.symbols[name] for name in names)
         (step, high), is_smooth = symbol.steps, self.is_monotone(first) and self.is_monotone(second)
-        if is_smooth:  # Without monotone sizes, a value may fit only if the other symbol is larger.
+        if is_smooth:  # Sizes never fall, so the first symbol's limit is largest at the second one's minimum.
             most = self.max_fitting(first, {**at, second: other.steps[0] * other.multiple_of}, capacity)
             high = -1 if most is None else most // symbol.multiple_of
         if high is None or high - step > MOST_SCANNED:
-            raise ValueError(f"{first}: must have at most {MOST_SCANNED} values, as sizes may fall while it grows")
+            raise ValueError(f"{first}: must have at most {MOST_SCANNED} values, as sizes may fall as it grows")
         corners: list[Mapping[str, int]] = []
         while step <= high:
             value = step * symbol.multiple_of

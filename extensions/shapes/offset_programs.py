@@ -1,4 +1,4 @@
-"""Offset programs: data from which the offsets follow for all values of the symbols, and their evaluation."""
+"""Offset programs, from which the offsets follow for all values of the symbols, and their evaluation."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class OffsetProgram(Value):
     forms: SkipJsonSchema[Any] = Field(None, exclude=True, repr=False)
 
     def counts(self) -> list[int]:
-        """Return the number of sums in each value, and then in the peak, if all references are expanded."""
+        """Return how many sums the expanded expression of each value has, and as last entry that of the peak."""
         made: list[int] = []
         for terms in (*self.values, self.last):
             made.append(sum(made[value] + 1 for value, _ in terms))
         return made
 
     def expressions(self, sizes: Mapping[int, Any], largest: Callable[[list[Any]], Any]) -> tuple[list[Any], list[Any]]:
-        """Return the offset of each buffer, and the end offsets whose maximum is the peak, as expressions.
+        """Return the expressions of all buffers' offsets, and the end offsets whose maximum is the peak.
 
-        `sizes` has the padded size for each index. `largest` returns the maximum of some sums, and 0 for none. The end
-        offsets include the padding.
+        `sizes` has the expression of each padded size. `largest` returns the maximum of some sums, and 0 for none. The
+        end offsets include the padding.
         """
         made: list[Any] = []
         for terms in self.values:
@@ -85,7 +85,7 @@ UNPROVED = ProgramsProof(ratio=None, by="", for_any_sizes=False, worst=None, wor
 
 
 class Evaluator:
-    """The evaluation of the offsets and the peak at given values of the symbols, in exact integers."""
+    """The evaluation of offset programs, in exact integers, at given values of the symbols."""
 
     def __init__(self, problem: SymbolicProblem, found: OffsetPrograms) -> None:
         """Parse the sizes of the programs, and prepare the evaluation of their values."""
@@ -102,7 +102,7 @@ class Evaluator:
         return self._best_program(given)[0]
 
     def _best_program(self, given: Values) -> tuple[int, list[int], OffsetProgram]:
-        """Return the lowest peak of all programs, and the values and the data of the program that reaches this peak."""
+        """Return (peak, values, program) of the program with the lowest peak at given values of the symbols."""
         sizes = self.sized.space.values(self.sized.forms, given)
         if sum(sizes[form] * count for form, count in self.counts.items()) >= 2**63:
             raise ProblemError(f"sizes: must sum to less than 2^63 bytes at {point_text(given)}")
@@ -110,12 +110,12 @@ class Evaluator:
         for program in self.found.programs:
             values: list[int] = []
             for terms in program.values:
-                values.append(_max_term(terms, values, sizes))
-            runs.append((_max_term(program.last, values, sizes), values, program))
+                values.append(_max_sum(terms, values, sizes))
+            runs.append((_max_sum(program.last, values, sizes), values, program))
         return min(runs, key=lambda run: run[0])
 
 
-def _max_term(terms: Terms, values: Sequence[int], sizes: Sequence[int]) -> int:
+def _max_sum(terms: Terms, values: Sequence[int], sizes: Sequence[int]) -> int:
     """Return the maximum of sums, each of an earlier value and a size, or 0 without sums."""
     # A loop takes half the time of max() over a generator, and no sum is negative, so loop from 0.
     most = 0

@@ -1,4 +1,4 @@
-"""The source code of offset programs: a function from the values of the symbols to the peak and all offsets."""
+"""Source code of offset programs: a generated function from the values of the symbols to the peak and all offsets."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ register restrict return short signed sizeof static struct switch typedef union 
 
 
 def argument(name: str) -> str:
-    """Return the name of a symbol's argument; a name that is reserved or used elsewhere gets the prefix `x_`."""
+    """Return the argument name of a symbol in generated code; a name that is not free gets the prefix `x_`."""
     return f"x_{name}" if _TAKEN.match(name) or name in _KEPT.split() or keyword.iskeyword(name) else name
 
 
@@ -60,12 +60,12 @@ class _Language:
 
 
 def _fold_writer(operation: Callable[[str, str], str]) -> Callable[[Sequence[str]], str]:
-    """Return a writer that combines any number of terms with a binary operation."""
+    """Return a function that writes any number of terms as nested calls of a binary operation; "0" for none."""
     return lambda terms: reduce(operation, terms) if terms else "0"
 
 
 def _call_writer(name: str) -> Callable[[Sequence[str]], str]:
-    """Return a writer of a call whose arguments are all the terms; it writes a single term without a call."""
+    """Return a function that writes a call of `name` with all terms as arguments, and a single term without a call."""
     return lambda terms: f"{name}({', '.join(terms)})" if len(terms) > 1 else terms[0] if terms else "0"
 
 
@@ -88,10 +88,10 @@ _C = _Language(
 
 
 class _Writer:
-    """The writer of the generated function: it writes sizes with shared subexpressions, then each program's values."""
+    """The writer of a generated function: first the sizes, with shared subexpressions, then each program's values."""
 
     def __init__(self, sized: CompiledSizes, found: OffsetPrograms, language: _Language) -> None:
-        """Start a function without lines, in the syntax of a language."""
+        """Start without lines; `language` has the syntax of the generated code."""
         self.sized, self.found, self.language = sized, found, language
         self.atoms: dict[str, str] = {}
         self.products: dict[Monomial, str] = {}
@@ -109,12 +109,12 @@ class _Writer:
         return self.written
 
     def _write_maximum(self, terms: Terms, program: int) -> str:
-        """Return the source text of a maximum of sums, each of a value of the program and a size."""
+        """Return the source text for the maximum of sums, each of which adds a size to a value of program `program`."""
         sums = [self.language.sum([f"p{program}_v{value}", f"s{size}"]) for value, size in terms]
         return self.language.largest(sums)
 
     def _write_polynomial(self, polynomial: Polynomial) -> str:
-        """Return a polynomial as source text, whose shared products and atoms get local variables."""
+        """Return the source text for a polynomial; its products and atoms become local variables, which are reused."""
         terms = []
         for monomial, value in sorted(polynomial.items(), key=lambda item: (-len(item[0]), item[0])):
             factors = [self._shared_product(monomial)] if monomial else []
@@ -173,7 +173,7 @@ def _range_checks(sized: CompiledSizes) -> Iterator[str]:
 
 
 def _named_offsets(sized: CompiledSizes) -> Iterator[tuple[str, int, TensorRole]]:
-    """Yield the name, the index in `off` and the role of each placed tensor or, without tensors, of each buffer."""
+    """Yield (name, index in `off`, role) of each placed tensor, or of each buffer if the problem has no tensors."""
     at = {buffer.id: i for i, buffer in enumerate(sized.problem.buffers)}
     for tensor in sized.problem.tensors:
         if tensor.buffer is not None:
@@ -183,7 +183,7 @@ def _named_offsets(sized: CompiledSizes) -> Iterator[tuple[str, int, TensorRole]
 
 
 def _tensors_in_c(sized: CompiledSizes) -> Iterator[str]:
-    """Yield the lines of C for the table of tensors, and for a constant `PLAN_AT_x` for each valid C name x."""
+    """Yield lines of C: a table of tensors, and a constant `PLAN_AT_x` for each name x that is unique in C."""
     rows = list(_named_offsets(sized))
     words = [re.sub(r"\W", "_", name, flags=re.ASCII) for name, _, _ in rows]
     counts = Counter(words)
@@ -198,7 +198,7 @@ def _tensors_in_c(sized: CompiledSizes) -> Iterator[str]:
 
 
 def _c_string(text: str) -> str:
-    """Return a text as an ASCII string literal of C, whose octal escapes cannot absorb the digits after them."""
+    """Return a text as an ASCII string literal of C, with octal escapes of three digits."""
     plain = text.encode()
     return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\?' else f"\\{b:03o}" for b in plain) + '"'
 

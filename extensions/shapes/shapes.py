@@ -47,7 +47,7 @@ class Curve(Answer):
 
 
 def curves(problem: SymbolicProblem, found: ProvedPrograms, is_over: Callable[[], bool]) -> Iterator[Curve]:
-    """Yield a curve for each symbol that has several values, until the time is over."""
+    """Yield a curve (peak and bound over the values) for each symbol with several values, until time is over."""
     if is_over():
         return
     space = found.sized.space
@@ -155,25 +155,25 @@ def shapes(
     limit = check_limits(problem, options.within, options.at) if options.limits else None
 
     def note(found: ProvedPrograms) -> None:
-        """Report the first programs found as a preliminary answer, whose proofs and limits are still missing."""
+        """Report the programs found so far as a preliminary answer, without proofs for all values and limits."""
         if running.note is not None:
-            first = _answer(problem, found, options, lambda: True)
+            first = _verified_answer(problem, found, options, lambda: True)
             lacks = "" if limit is None else "limits, which were not found in time; "
             running.note(first.model_copy(update={"unchecked": lacks + _unproved_text(first)}))
 
     programs = search_programs(problem, options.most, running, note)
     if limit is not None:
         note(programs)
-    answer = _answer(problem, programs, options, lambda: running.is_over)
+    answer = _verified_answer(problem, programs, options, lambda: running.is_over)
     if limit is not None:
         answer = answer.model_copy(update={"limits": limits_of(programs, limit[0], options.at, limit[1])})
     return answer.model_copy(update={"unchecked": _undecided_claims(answer, problem, running)})
 
 
-def _answer(
+def _verified_answer(
     problem: SymbolicProblem, planned_programs: ProvedPrograms, options: ShapesOptions, is_over: Callable[[], bool]
 ) -> ShapesAnswer:
-    """Verify programs at some values, or at few if the time is over, and return the answer with these programs."""
+    """Return the answer with these programs, verified at sampled values, or at two values if time is over."""
     programs = planned_programs.programs
     points = samples(planned_programs.sized.space, VERIFIED_AT, seed=2)
     some = (point for k, point in enumerate(points) if k < LEAST_VERIFIED or not is_over())
@@ -202,7 +202,7 @@ def _answer(
 
 
 def _undecided_claims(answer: ShapesAnswer, problem: SymbolicProblem, running: Control) -> str | None:
-    """Return the claims for all values that `checkers/all_values.py` did not decide, or None if all were proved."""
+    """Return the claims that `checkers/all_values.py` left undecided, as text; None if it proved all of them."""
     if answer.proof.ratio is None:
         return _unproved_text(answer)
     content = answer.model_dump(mode="json", exclude={"curves", "source", "tensors", "limits"})
@@ -217,12 +217,12 @@ def _undecided_claims(answer: ShapesAnswer, problem: SymbolicProblem, running: C
 
 
 def _unproved_text(answer: ShapesAnswer) -> str:
-    """Return the claims that a preliminary answer leaves unproved, as text."""
+    """Return text about what a preliminary answer leaves unproved."""
     return f"offsets beyond {count_text(answer.verified_at, 'value')}, as no ratio is claimed for all"
 
 
 def lines(found: ShapesAnswer) -> Iterator[str]:
-    """Yield the printed lines of an answer: source code, limits, a verdict, or a summary of the plan and its proof."""
+    """Yield the lines to print for an answer: a verdict, limits, source code, or a summary of plan and proof."""
     if found.verified is not None:
         yield from verified_lines(found.verified)
         return
@@ -263,7 +263,7 @@ def _range_text(name: str, symbol: SymbolRange) -> str:
 
 
 def _maximum_lines(name: str, forms: tuple[str, ...]) -> Iterator[str]:
-    """Yield the printed lines of a maximum of expressions, after its name."""
+    """Yield the lines to print for `name`, which is the maximum of the expressions `forms`."""
     if len(forms) == 1:
         yield f"{name}: {forms[0]}"
         return
@@ -274,20 +274,20 @@ def _maximum_lines(name: str, forms: tuple[str, ...]) -> Iterator[str]:
 
 
 def _check_options(values: InputValues, options: ShapesOptions) -> None:
-    """Raise OptionError for options that must not be combined, or that do not suit the problem."""
+    """Raise OptionError if options exclude each other or do not suit the problem."""
     for name in ("within", "at"):
         if getattr(options, name) and not options.limits:
             rule = ("must be given only with ", Option("limits"), f", got {excerpt(getattr(options, name))}")
             raise OptionError.from_rule(name, *rule, way="give both, or leave it out")
     problem = values["problem"]
     if options.limits and "verify" in values:
-        raise OptionError("limits: must not be given if offsets are verified")
+        raise OptionError("limits: must not be given together with offsets to verify")
     if options.limits and isinstance(problem, SymbolicProblem):
         check_limits(read_sizes(problem, options), options.within, options.at)
 
 
 def _exit_status(found: ShapesAnswer) -> int:
-    """Return the exit status of an answer: 3 for offsets not proved valid, 1 if no value fits, else 0."""
+    """Return the exit status for an answer: 3 if offsets are not proved valid, 1 if no symbol value fits, else 0."""
     if found.verified is not None:
         return 0 if found.status == "valid" else 3
     return 0 if found.limits is None or found.limits.has_fitting_value else 1

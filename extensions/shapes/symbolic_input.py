@@ -27,7 +27,7 @@ _RANGE = re.compile(r"\s*(\S(?:.*\S)?)\s*=\s*(\d{1,18})\.\.(\d{1,18})?(?::(\d{1,
 
 
 def _parsed_ranges(given: object) -> object:
-    """Return the range of each symbol, parsed from texts such as `n=2..2048:8`; other types stay unchanged."""
+    """Return a map from symbols to ranges, parsed from texts such as `n=2..2048:8`; other types stay unchanged."""
     if not isinstance(given, str | tuple | list):
         return given
     ranges: dict[str, SymbolRange] = {}
@@ -53,10 +53,7 @@ class SymbolicOptions(ForeignOptions):
 
 
 def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> SymbolicProblem:
-    """Return a question's symbolic problem, read from the bytes of a model file if given, with the options' ranges.
-
-    Raises InputError.
-    """
+    """Return the symbolic problem in `given` (perhaps a model file) with the options' ranges; raises InputError."""
     if isinstance(given, bytes):
         return read_symbolic(given, options.name, options.symbol, options)
     options.refuse_for_models()
@@ -68,7 +65,7 @@ def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> Symb
 
 
 def _parsed_problem(value: object) -> SymbolicProblem | bytes:
-    """Return the symbolic problem in a parsed JSON value, or the bytes of a model file in a string."""
+    """Return the symbolic problem in a parsed JSON value; for a string, the bytes of the model file in it."""
     if isinstance(value, str | bytes):
         return FILE.from_json(value)
     content = require_object(value, "problem", ProblemError)
@@ -78,12 +75,12 @@ def _parsed_problem(value: object) -> SymbolicProblem | bytes:
 
 
 def _symbolic_form(problem: Problem) -> SymbolicProblem:
-    """Return a plain problem in symbolic form; raises ProblemError if it has more than sizes and lifetimes."""
+    """Return a problem with plain sizes as a symbolic one; raises ProblemError for more than sizes and lifetimes."""
     features = compile_problem(problem).features
     alignments = {row.alignment for row in problem.buffers}
     if features - {"alignment", "capacity"} or len(alignments) > 1:
         text = ", ".join(sorted(features)) or "several alignments"
-        raise ProblemError(f"problem: must have buffers of one memory, with only sizes and lifetimes, got {text}")
+        raise ProblemError(f"problem: must have one memory and only sizes and lifetimes, got {text}")
     rows = problem.buffers
     return SymbolicProblem(
         symbols={},
@@ -98,7 +95,7 @@ def _symbolic_form(problem: Problem) -> SymbolicProblem:
 
 
 def _read_file(_reader: Reader, data: bytes, name: str, _question: InputValues) -> SymbolicProblem | bytes:
-    """Return the bytes of a model file unchanged, or the symbolic problem in any other file."""
+    """Return the bytes of a model file unchanged; for any other file, the symbolic problem in it."""
     if importers.detect(data, name) is not None:
         return data
     is_json = formats.detect(data, name) == "json"
@@ -110,7 +107,7 @@ def _problem_json(problem: SymbolicProblem | bytes) -> Any:
 
 
 def symbolic_subject(problem: SymbolicProblem | bytes) -> Subject:
-    """Return the hash of a problem or model file, and a problem's name and size, which identify it in a list."""
+    """Return what identifies a symbolic problem or model file in a list: its hash, name and number of buffers."""
     if isinstance(problem, bytes):
         return Subject(f"sha256:{sha256(problem).hexdigest()}", None, 0)
     text = problem.model_dump_json(exclude={"name", "source", "format"})
@@ -139,7 +136,7 @@ EXAMPLE: dict[str, Any] = {
 
 
 def _parsed_values(given: object) -> object:
-    """Return the value of each symbol, parsed from texts such as `n=128`; other types stay unchanged."""
+    """Return a map from symbols to values, parsed from texts such as `n=128`; other types stay unchanged."""
     if not isinstance(given, str | tuple | list):
         return given
     values: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The reader of models whose dimensions are symbols; it yields exact size expressions, and lifetimes for all values.
+"""The reader of models whose dimensions are symbols; sizes become exact expressions, and lifetimes hold for all values.
 
 A model reader computes with numbers that record how they depend on symbols, so that sizes become expressions. At
 several values of the symbols, the problem is then compared with problems read with plain numbers as dimensions.
@@ -32,7 +32,7 @@ _COMPARED = 3
 def read_symbolic(
     data: bytes, name: str | None, ranges: Mapping[str, SymbolRange], options: ModelOptions | None = None
 ) -> SymbolicProblem:
-    """Return the problem of a model for all values of the symbols in its dimensions; raises InputError.
+    """Return the symbolic problem of the model in a file; the symbols are its named dimensions. Raises InputError.
 
     The range of a symbol is the given one, else the one in the file, else from 1 without a maximum. A dimension whose
     size the options set is not a symbol.
@@ -57,7 +57,7 @@ def read_symbolic(
     numbers = SymbolicNumbers(symbols)
 
     def read_at(values: Mapping[str, int]) -> ImportedProblem:
-        """Return the model read with plain numbers as dimensions, at given values of the symbols."""
+        """Return the problem of the model with the symbols replaced by `values`."""
         dims = {each: values[short] for each, short in names.items()}
         return read_model(data, name, options.model_copy(update={"dims": {**options.dims, **dims}}))
 
@@ -92,7 +92,7 @@ def _identifier(name: str) -> str:
 
 
 def _compared_points(space: Space) -> list[Values]:
-    """Return the symbol values at which plain numbers are read as well: corners of the ranges, and some inside."""
+    """Return the symbol values at which the model is read again with plain numbers: corners, and some inside."""
     if not space.symbols:
         return []
     inner = samples(space, _COMPARED, seed=3)
@@ -103,7 +103,7 @@ def _compared_points(space: Space) -> list[Values]:
 
 
 def _require_equal_problem(read: ImportedProgram, plain: Problem, point: Values) -> None:
-    """Raise FormatError if the symbolic problem differs at a point from the problem read with plain numbers."""
+    """Raise FormatError unless the symbolic problem equals `plain`, the problem read at the values `point`."""
     mine = read.problem.buffers
     there = f"must have one form for all values of the symbols: at {point_text(point)}"
     if mine.ids != plain.buffers.ids:
@@ -114,12 +114,12 @@ def _require_equal_problem(read: ImportedProgram, plain: Problem, point: Values)
         if value != other.size or row.intervals != other.intervals or row.alias_of != other.alias_of:
             size_text = excerpt(str(size) if size is not None else row.size)
             raise FormatError(
-                f"buffer {excerpt(str(row.id))}: {there}, its size or lifetime is not {size_text} ({other.size} bytes)"
+                f"buffer {excerpt(str(row.id))}: {there}, its size ({other.size} bytes) or lifetime is not {size_text}"
             )
 
 
 def _symbolic_problem(read: ImportedProgram, symbols: Mapping[str, SymbolRange]) -> SymbolicProblem:
-    """Return the problem of an imported program with expressions as sizes; raises ProblemError for several pools."""
+    """Return the symbolic problem of an imported program; raises ProblemError if it has several pools."""
     problem = read.problem
     if len(problem.pools) > 1:
         raise ProblemError("model: must have only one memory if its sizes have symbols")

@@ -47,7 +47,7 @@ class CheckResult(WireValue):
 
 
 def verify_programs(problem: SymbolicProblem, found: OffsetPrograms, points: Iterable[Values]) -> CheckResult:
-    """Verify each program at some symbol values: conflicting buffers share no bytes, and offsets are aligned.
+    """Verify each program at several symbol values: conflicting buffers share no bytes, and offsets are aligned.
 
     The offsets must also be those of stacking buffers in the program's order, which keeps buffers disjoint for all
     sizes.
@@ -117,7 +117,7 @@ def _structure_violations(problem: SymbolicProblem, found: OffsetPrograms) -> It
 
 
 class _Rules:
-    """The pairs of buffers that must not share bytes, and the offsets that views and pinned buffers must have."""
+    """The rules of a problem: pairs of buffers that must not share bytes, and the offsets of views and pins."""
 
     def __init__(self, problem: SymbolicProblem) -> None:
         """Derive the rules of a problem from its lifetimes, conflicts, views and pins."""

@@ -63,23 +63,23 @@ def verify_shapes(problem: SymbolicProblem, plan: SymbolicOffsets, deadline: flo
     ids = {str(row.id): i for i, row in enumerate(problem.buffers)}
     if plan.offsets.keys() != ids.keys():
         odd = min(plan.offsets.keys() ^ ids.keys())
-        raise PlanError(f"offsets: must have exactly the buffers of the problem, got {excerpt(odd)}")
+        raise PlanError(f"offsets: must name exactly the buffers of the problem, got a difference at {excerpt(odd)}")
     sizes = [parse_expression(row.size, sized.space, "size") for row in problem.buffers]
     offsets: list[Polynomial] = [parse_expression(plan.offsets[name], sized.space, f"offsets.{name}") for name in ids]
     arena = None if plan.arena is None else parse_expression(plan.arena, sized.space, "arena")
-    faults = tuple(islice(_faults(sized, sizes, offsets, arena, deadline), _MOST))
+    faults = tuple(islice(_offset_faults(sized, sizes, offsets, arena, deadline), _MOST))
     wrong = any(row.at is not None for row in faults)
     return VerifiedShapes(status="invalid" if wrong else "unknown" if faults else "valid", faults=faults)
 
 
-def _faults(
+def _offset_faults(
     sized: CompiledSizes,
     sizes: Sequence[Polynomial],
     offsets: Sequence[Polynomial],
     arena: Polynomial | None,
     deadline: float,
 ) -> Iterator[ShapesFault]:
-    """Yield the faults of offsets, each a rule that is violated at some value of the symbols, until the deadline."""
+    """Yield each rule that the offsets violate at some symbol value, or may violate, until the deadline."""
     claims = _Claims(sized, deadline)
     ends = [plus(offset, size) for offset, size in zip(offsets, sizes, strict=True)]
     for b, offset in enumerate(offsets):
@@ -102,7 +102,7 @@ def _faults(
 
 
 class _Claims:
-    """Claims that, at each value of the symbols, one of several polynomials is at most 0; results are cached."""
+    """Cached proofs of claims, each of which states that one of several polynomials is at most 0 at every value."""
 
     def __init__(self, sized: CompiledSizes, deadline: float) -> None:
         """Start without results; `deadline` is a time of the monotonic clock."""
@@ -111,7 +111,7 @@ class _Claims:
         self.known: dict[frozenset[Key], Values | bool] = {}
 
     def fault(self, rule: str, buffers: tuple[int, ...], forms: Sequence[Polynomial]) -> Iterator[ShapesFault]:
-        """Yield a fault of a rule, unless it is proved that one of the polynomials is at most 0 at each value."""
+        """Yield a fault unless it is proved that, at each symbol value, one of the polynomials `forms` is at most 0."""
         form = frozenset(map(hashable_form, forms))
         if form not in self.known:
             self.known[form] = self._breaking_point(forms)
@@ -121,7 +121,7 @@ class _Claims:
             yield ShapesFault(rule=rule, buffers=ids, at=None if values is True else dict(values))
 
     def _breaking_point(self, forms: Sequence[Polynomial]) -> Values | bool:
-        """Return symbol values at which all forms are positive; False if there are provably none, True if unknown."""
+        """Return symbol values at which all `forms` are positive; False if it is proved that none exist, else True."""
         columns = self.sized.space.columns(self.points)
         least = np.min([self.sized.space.values_at(form, columns) for form in forms], axis=0)
         if least.max() > 0:

@@ -91,8 +91,8 @@ def test_each_alternative_plan_is_the_cheapest_that_differs_and_lists_are_comple
 @pytest.mark.parametrize(
     ("options", "changed", "sentence"),
     [
-        ({"plans": 2}, {"objective": "peak"}, "must be 1 without pairs that cost something"),
-        ({"plans": 2}, {"reuse": []}, "must be 1 without pairs that cost something"),
+        ({"plans": 2}, {"objective": "peak"}, "must be 1 unless pairs have a price"),
+        ({"plans": 2}, {"reuse": []}, "must be 1 unless pairs have a price"),
         (
             {"plans": 2},
             {"pools": [{"name": "a", "size": 6}, {"name": "b"}]},

@@ -35,9 +35,10 @@ FIRST = "forward"
 
 @dataclass(frozen=True)
 class PteTensor:
-    """A tensor of a program. `place` is (memory, offset) in the file's plan, or None for a tensor outside the plan.
+    """A tensor of a program, with its number of elements and the bits of each element.
 
-    `has_content` is true for constants and initialized state, whose bytes are in this file or another one.
+    `place` is the (memory, offset) in the file's memory plan, or None for a tensor outside the plan. `has_content` is
+    true for constants and initialized state, whose bytes are in this file or another one.
     """
 
     path: str
@@ -64,7 +65,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Delegate:
-    """A backend that runs a part of the program; `scratch` is its working memory in bytes per call, None if unknown."""
+    """A backend that runs a part of the program; `scratch` is its working bytes per call, or None if unknown."""
 
     name: str
     scratch: int | None
@@ -96,7 +97,7 @@ class Method:
 
 
 def read_methods(data: bytes) -> tuple[Method, ...]:
-    """Return all methods of a program; raises FormatError that names the location and the rule."""
+    """Return all methods of a program. Raises FormatError if the file is not an ExecuTorch program or is broken."""
     if not is_executorch(data):
         raise FormatError(
             f"program: must have an identifier such as ET12 at byte 4, got {excerpt(data[4:8])}", way=OTHER_KIND
@@ -110,12 +111,12 @@ def read_methods(data: bytes) -> tuple[Method, ...]:
 
 
 def tables_of_methods(data: bytes) -> list[Table]:
-    """Return the tables of a program's methods."""
+    """Return the FlatBuffer table of each method in a program file."""
     return list(Table.root(data, "program").tables(1, "execution_plan"))
 
 
 def _read_method(plan: Table, delegates: Sequence[Delegate]) -> Method:
-    """Return a method, read from its table in the file. Only the delegates that its instructions call are included."""
+    """Return the method that a FlatBuffer table describes, with only those delegates that its instructions call."""
     values = [(row.integer(0, "val_type", "B"), row.table(1, "val")) for row in plan.tables(2, "values")]
     tensors = {k: _read_tensor(row) for k, (kind, row) in enumerate(values) if kind == _TENSOR and row is not None}
     lists = {
@@ -145,7 +146,7 @@ def _read_method(plan: Table, delegates: Sequence[Delegate]) -> Method:
 
 
 def _read_delegate(row: Table, program: Table) -> Delegate:
-    """Return a delegate with its name; its scratch size is known only if Vela compiled it for an Ethos-U."""
+    """Return a delegate by its table. Its scratch size is known only if Vela compiled the delegate for an Ethos-U."""
     name, processed = row.text(0, "id") or "delegate", row.table(1, "processed")
     if processed is None:
         return Delegate(name, None)
@@ -162,11 +163,11 @@ def _read_delegate(row: Table, program: Table) -> Delegate:
         start, size = where.list_range(0, "data", 1)
     where.file.check(start, size, where.path)
     is_of_vela = data.startswith(_VELA, start, start + size)
-    return Delegate(name, _scratch_of(data[start : start + size]) if is_of_vela else None)
+    return Delegate(name, _vela_scratch_bytes(data[start : start + size]) if is_of_vela else None)
 
 
-def _scratch_of(stream: bytes) -> int | None:
-    """Return the scratch bytes stated in Vela's output `stream`; None if it has no scratch block."""
+def _vela_scratch_bytes(stream: bytes) -> int | None:
+    """Return the scratch size in bytes that Vela's output `stream` states, or None if `stream` has no scratch block."""
     at = 0
     while at + 2 * _BLOCK <= len(stream):
         name = stream[at : at + _BLOCK].rstrip(b"\0")
@@ -179,6 +180,7 @@ def _scratch_of(stream: bytes) -> int | None:
 
 
 def _read_tensor(row: Table) -> PteTensor:
+    """Return a tensor by its table. Raises FormatError for a negative size or an unknown element type."""
     sizes = row.integers(2, "sizes", "i")
     if any(size < 0 for size in sizes):
         raise FormatError(f"{row.path}.sizes: must be at least 0, got {excerpt(list(sizes))}")
@@ -203,7 +205,7 @@ def _memory_and_offset(row: Table) -> tuple[int, int]:
 
 
 def _read_instruction(row: Table, operators: list[str], delegates: Sequence[Delegate], n_values: int) -> Instruction:
-    """Return an instruction, read from its table; `n_values` is the number of values that arguments may refer to."""
+    """Return an instruction by its table. Raises FormatError for an argument that is not an index below `n_values`."""
     number = row.integer(0, "instr_args_type", "B")
     inner = row.table(1, "instr_args")
     if number not in _KINDS or inner is None:
@@ -213,7 +215,9 @@ def _read_instruction(row: Table, operators: list[str], delegates: Sequence[Dele
     if kind == "kernel":
         index = inner.integer(0, "op_index", "i")
         if not 0 <= index < len(operators):
-            raise FormatError(f"{inner.path}.op_index: must be one of {len(operators)} operators, got {index}")
+            raise FormatError(
+                f"{inner.path}.op_index: must be the index of one of {len(operators)} operators, got {index}"
+            )
         name = operators[index] or kind
     elif kind == "delegate" and (index := inner.integer(0, "delegate_index", "i")) in range(len(delegates)):
         name = delegates[index].name
@@ -228,5 +232,5 @@ def _read_instruction(row: Table, operators: list[str], delegates: Sequence[Dele
         arguments = (inner.integer(0, "value_index", "i"),)
     for value in arguments:
         if not 0 <= value < n_values:
-            raise FormatError(f"{inner.path}: must be the index of one of {n_values} values, got {value}")
+            raise FormatError(f"{inner.path}: must refer to values by an index below {n_values}, got {value}")
     return Instruction(row.path, kind, name, arguments, destination)

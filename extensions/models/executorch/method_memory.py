@@ -1,6 +1,6 @@
-"""The bytes that ExecuTorch keeps for a loaded method, on processors with pointers of 4 or 8 bytes.
+"""The bytes that ExecuTorch allocates for a loaded method, on processors with pointers of 4 or 8 bytes.
 
-The runtime loads a method into an allocator of the caller: its values, tensors, delegates, and the arguments of its
+The runtime loads a method into an allocator that the caller provides: values, tensors, delegates and arguments of
 instructions. The objects follow one another, each at its own alignment, from an aligned start. Memory that a delegate
 itself allocates is not included. Source: pytorch/executorch cff6f4dd3, runtime/executor/method.cpp,
 tensor_parser_portable.cpp, tensor_parser.h; sizes by compilers for x86-64 and Cortex-M.
@@ -25,23 +25,23 @@ _VALUE, _MOST_DIMS = (16, 8), 16
 
 @dataclass(frozen=True)
 class MethodMemory:
-    """The bytes that a method keeps while it is loaded, and the bytes used only while its kernels are chosen."""
+    """The bytes that a loaded method occupies: `kept` while it is loaded, `chosen` only while it chooses kernels."""
 
     kept: int
     chosen: int
 
 
 def method_memory(plan: Table, word: int) -> MethodMemory:
-    """Return the memory of a method's table in a program, for pointers of `word` bytes."""
+    """Return the bytes that the method of table `plan` occupies once loaded, for pointers of `word` bytes."""
     end = 0
     for size, alignment in _allocations(plan, word):
         end = -(-end // alignment) * alignment + size
-    calls = [count for chain in _chains(plan) for kind, count in chain if kind == _KERNEL]
+    calls = [count for chain in _instructions_by_chain(plan) for kind, count in chain if kind == _KERNEL]
     return MethodMemory(end, max(calls, default=0) * (3 * word + _MOST_DIMS))
 
 
 def _allocations(plan: Table, word: int) -> Iterator[tuple[int, int]]:
-    """Yield (size, alignment), in bytes, of each object of a method, in the runtime's order of allocation."""
+    """Yield (size, alignment) in bytes of each object that a loaded method needs, in the runtime's allocation order."""
     values = [(row.integer(0, "val_type", "B"), row.table(1, "val")) for row in plan.tables(2, "values")]
     yield _VALUE[0] * len(values), _VALUE[1]
     if n_inputs := plan.byte_count(3, "inputs"):
@@ -55,7 +55,7 @@ def _allocations(plan: Table, word: int) -> Iterator[tuple[int, int]]:
     yield (_BUFFER[word] + 2 * word) * len(delegates), 8
     for row in delegates:
         yield 3 * word * row.byte_count(2, "compile_specs"), word
-    chains = list(_chains(plan))
+    chains = list(_instructions_by_chain(plan))
     yield 4 * word * len(chains), word
     for chain in chains:
         yield word * len(chain), word
@@ -66,7 +66,7 @@ def _allocations(plan: Table, word: int) -> Iterator[tuple[int, int]]:
 
 
 def _value_allocations(kind: int, row: Table, word: int) -> Iterator[tuple[int, int]]:
-    """Yield (size, alignment), in bytes, of each object that a value needs besides its entry in the list of values."""
+    """Yield (size, alignment) in bytes of each object that a value needs in addition to its entry in the value list."""
     if kind == _TENSOR:
         dims = row.byte_count(2, "sizes")
         if row.integer(8, "shape_dynamism", "b"):
@@ -84,13 +84,13 @@ def _value_allocations(kind: int, row: Table, word: int) -> Iterator[tuple[int, 
 
 
 def _is_outside(tensor: Table) -> bool:
-    """Return True if a tensor's content is in another file."""
+    """Return True if the content of a tensor is stored in another file."""
     extra = tensor.table(9, "extra_tensor_info")
     return extra is not None and extra.integer(2, "location", "b") == 1
 
 
-def _chains(plan: Table) -> Iterator[list[tuple[int, int]]]:
-    """Yield, for each chain of instructions, a list with (kind, number of arguments) of each instruction."""
+def _instructions_by_chain(plan: Table) -> Iterator[list[tuple[int, int]]]:
+    """Yield each chain (list) of instructions as a list of (instruction kind, number of arguments)."""
     for chain in plan.tables(5, "chains"):
         rows = [
             (row.integer(0, "instr_args_type", "B"), row.table(1, "instr_args"))

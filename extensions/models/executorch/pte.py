@@ -1,4 +1,4 @@
-"""Writer of ExecuTorch programs with another memory plan; all other bytes of the file stay the same.
+"""Writer that replaces the memory plan of an ExecuTorch program and preserves all other bytes of the file.
 
 FlatBuffers omit fields with value 0, so an offset of 0 cannot be overwritten in place: planned tensors get new tables
 after the program. The segments (weights), which follow, move by a multiple of their alignment.
@@ -30,9 +30,10 @@ _FIELDS = struct.pack("<HHHHHxx", 10, _ROW.size, 4, 8, 12)
 
 
 def write_pte(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return the program with the plan in its first method; pool k is memory k + 1.
+    """Return the program file after writing the plan into the method `forward`, or into the first method without it.
 
-    Raises FormatError if the file is not a program or there are more pools than memories.
+    Pool k of the plan becomes memory k + 1 of the program. Raises FormatError if the file is not an ExecuTorch program,
+    or if the plan has more pools than the program has memories.
     """
     data = layout.model
     if data is None or not is_executorch(data):
@@ -54,7 +55,7 @@ def write_pte(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _memory_sizes(layout: VerifiedLayout, method: Method, planned: Mapping[int, tuple[int, int]]) -> list[int]:
-    """Return the bytes of each memory; tensors that no instruction uses keep their places."""
+    """Return the bytes of each memory; tensors outside the plan keep the memory and offset that the file states."""
     sizes = [0, *(pool.extent for pool in layout.pools)]
     sizes += [0] * (len(method.memories) - len(sizes))
     for k, tensor in method.tensors.items():
@@ -65,7 +66,7 @@ def _memory_sizes(layout: VerifiedLayout, method: Method, planned: Mapping[int, 
 
 
 def _write_places(data: bytes, number: int, planned: Mapping[int, tuple[int, int]], memories: list[int]) -> bytes:
-    """Return the bytes of the program after adding new tables for the planned tensors and the sizes of the memories."""
+    """Return the file with a new placement table for each planned tensor and with the new sizes of the memories."""
     out = bytearray(data)
     plan = list(Table.root(data, "program").tables(1, "execution_plan"))[number]
     values = list(plan.tables(_VALUES, "values"))
@@ -79,7 +80,7 @@ def _write_places(data: bytes, number: int, planned: Mapping[int, tuple[int, int
         tensor = values[k].table(1, "val")
         pointer = None if tensor is None else tensor.field_offset(_PLACE, "allocation_info")
         if pointer is None:
-            raise FormatError(f"{values[k].path}: must have a place that can be replaced")
+            raise FormatError(f"{values[k].path}: must have an offset in the file that the plan can replace")
         at = end + len(block)
         struct.pack_into("<I", out, pointer, at - pointer)
         block += _ROW.pack(at - fields_at, memory, offset & 0xFFFFFFFF, offset >> 32)
@@ -93,11 +94,11 @@ def _write_places(data: bytes, number: int, planned: Mapping[int, tuple[int, int
 
 
 def _verify_written_program(data: bytes, written: bytes, number: int, planned: Mapping[int, tuple[int, int]]) -> None:
-    """Raise an error unless the written file has the same problem and the places of the plan."""
+    """Raise InvalidPlanError or FormatError unless the written file has the planned offsets and the same problem."""
     before, after = read_methods(data), read_methods(written)
     moved = {k: replace(row, place=planned.get(k, row.place), path="") for k, row in before[number].tensors.items()}
     if moved != {k: replace(row, path="") for k, row in after[number].tensors.items()}:
-        raise InvalidPlanError(f"{before[number].path}: must have the places of the plan after writing")
+        raise InvalidPlanError(f"{before[number].path}: must have the offsets of the plan after writing")
     problems = [read(content, ModelOptions()).problem for content in (data, written)]
     if problem_hash(problems[0]) != problem_hash(problems[1]):
         rule = "plan: must keep each view at the place of the viewed tensor: read the program with "

@@ -41,7 +41,10 @@ _MOST_INSIDE = 64
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Return the problem of a program's first method; raises FormatError, and OptionError for named dimensions."""
+    """Return the problem of a program's method `forward`, or of its first method if no method has this name.
+
+    Raises FormatError for a broken file, and OptionError if the options name dimensions.
+    """
     if options.dims:
         name = next(iter(options.dims))
         raise OptionError.from_rule(
@@ -73,15 +76,15 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _unknown_delegates(method: Method, stated: Container[str]) -> list[str]:
-    """Return the names of called delegates whose working memory neither the file nor the user states."""
+    """Return the names of called delegates whose working memory neither the file nor the user (`stated`) specifies."""
     known = {row.name for row in method.delegates if row.scratch is not None or row.name in stated}
     return sorted({row.name for chain in method.chains for row in chain if row.kind == "delegate"} - known)
 
 
 def _omission_findings(method: Method, others: list[str], stated: Container[str]) -> Iterator[Finding]:
-    """Yield a finding for each thing that the problem omits: other methods, and the working memory of delegates.
+    """Yield a finding for the methods `others` that the problem omits, and for the working memory of each delegate.
 
-    Delegates for which the user stated the working memory (`stated`) are not reported as unknown.
+    Delegates whose working memory the user specified (`stated`) are not reported as unknown.
     """
     if others:
         message = f"method {excerpt(method.name)} is read; not in it are {', '.join(map(excerpt, others[:10]))}"
@@ -96,9 +99,10 @@ def _omission_findings(method: Method, others: list[str], stated: Container[str]
 
 
 class _Program:
-    """The conversion of one method's instructions to operations."""
+    """The conversion of the instructions of one method to a draft of operations."""
 
     def __init__(self, method: Method, options: ModelOptions) -> None:
+        """Start an empty draft; count the uses of each tensor, by which scratch is recognized."""
         self.method = method
         self.alignment = options.alignment or ALIGNMENT
         results = dict.fromkeys(map(_id_of, filter(self._is_planned, method.tensors_of(method.outputs))))
@@ -113,7 +117,7 @@ class _Program:
         self.depth = self.k = 0
 
     def run(self) -> None:
-        """Convert all instructions to operations of the draft, including the method's inputs and outputs."""
+        """Add the method's inputs and all instructions to the draft, and declare the outputs."""
         for value in self.method.tensors_of(self.method.inputs):
             if self._is_planned(value):
                 self._declare(value, "param")
@@ -127,7 +131,7 @@ class _Program:
         self._read_operands(self.method.outputs)
 
     def planned_offsets(self) -> dict[str, int]:
-        """Return the offset of each tensor in the file's plan, with its memories placed one after another."""
+        """Return each tensor's offset in bytes in the file's plan, counted as if its memories followed one another."""
         base = [0, *accumulate(self.method.memories[1:], initial=0)]
         return {
             _id_of(value): base[tensor.place[0]] + tensor.place[1]
@@ -136,7 +140,7 @@ class _Program:
         }
 
     def _convert_range(self, at: int, end: int) -> None:
-        """Convert the instructions of the current chain from index `at` to before `end`."""
+        """Convert the instructions of the current chain from index `at` up to, but not including, index `end`."""
         while at < end:
             row = self.chain[at]
             if self.loops.get(at):
@@ -151,7 +155,7 @@ class _Program:
                 at += 1
 
     def _convert_loop(self, at: int, end: int) -> int:
-        """Convert a loop, which ends with a jump back to its first instruction; return the index after that jump."""
+        """Convert the loop that starts at index `at`; return the index after the jump that closes the loop."""
         last = self.loops[at].pop()
         for row in self.chain[at:last]:
             if row.name == _PUT and row.arguments and row.arguments[0] not in self.written:
@@ -163,7 +167,7 @@ class _Program:
         return last + 1
 
     def _convert_choice(self, at: int, end: int) -> int:
-        """Convert a choice between two branches, of which one runs; return the index of the instruction after both.
+        """Convert an if-else that starts at index `at`; return the index of the first instruction after both branches.
 
         The first instruction jumps to the second branch if a condition is false. The first branch ends with a jump past
         the second one.
@@ -174,8 +178,8 @@ class _Program:
         is_choice = skip.kind == "jump" and self.method.false.issuperset(skip.arguments) and skip is not row
         if not is_choice or not other <= skip.destination <= end:
             raise FormatError(
-                f"{row.path}.destination_instruction: must jump back, as loops do, or over one of two branches, as "
-                f"choices do, got {other}"
+                f"{row.path}.destination_instruction: must be the start of a loop or of the second branch of a choice, "
+                f"got {other}"
             )
         condition = self._read_operands(row.arguments)
         for moved in self.chain[at : skip.destination]:
@@ -190,12 +194,12 @@ class _Program:
         return skip.destination
 
     def _declare_chosen(self, value: int) -> None:
-        """Declare a planned tensor to which the branches of a choice move a result."""
+        """Declare a planned tensor that receives its value from whichever branch of a choice runs."""
         if self._is_planned(value) and not self.draft.is_declared(_id_of(value)):
             self._declare(value, "chosen")
 
     def _convert_instruction(self, row: Instruction) -> None:
-        """Convert a move, delegate, view or kernel to a statement; other instructions add nothing."""
+        """Convert a move, delegate, view or kernel to an operation; instructions of other kinds (free) are ignored."""
         if row.kind == "move":
             self._convert_move(row)
         elif row.kind == "delegate":
@@ -217,7 +221,7 @@ class _Program:
             self._add_operation(row.name, [value for value in inputs if value not in scratch], outputs, scratch)
 
     def _is_scratch(self, row: Instruction, value: int) -> bool:
-        """Return True for the working memory of a Cortex-M kernel, which no other instruction uses."""
+        """Return True if `value` is a Cortex-M kernel's working memory: unwritten, and not used elsewhere."""
         is_alone = self.uses[value] == 1 and value not in self.written
         has_memory = self._is_planned(value) and not self.method.tensors[value].has_content
         return row.name.startswith(_WITH_SCRATCH) and is_alone and has_memory
@@ -225,7 +229,7 @@ class _Program:
     def _add_operation(
         self, name: str, inputs: Iterable[int], outputs: Iterable[int], scratch: Sequence[int] = ()
     ) -> None:
-        """Add an operation that reads and writes the tensors of these values, with the temporaries `scratch`."""
+        """Add an operation that reads the tensors `inputs`, writes `outputs`, and uses `scratch` while it runs."""
         reads = self._read_operands(tuple(inputs))
         writes = [value for value in self.method.tensors_of(tuple(outputs)) if self._is_planned(value)]
         for value in writes:
@@ -236,7 +240,7 @@ class _Program:
         self.draft.operation(name, reads, dict.fromkeys(map(_id_of, writes)), map(_id_of, scratch))
 
     def _convert_move(self, row: Instruction) -> None:
-        """Convert a move of one value to another; the branches of a choice return their results by moves."""
+        """Convert a move of one value to another; inside a branch, it passes a result of the choice to its target."""
         source, result = row.arguments
         if not (self._is_planned(source) and self._is_planned(result)):
             self._add_operation("move", (source,), (result,))
@@ -250,7 +254,7 @@ class _Program:
             self.draft.operation("move", [_id_of(source)], [_id_of(result)])
 
     def _split_delegate(self, row: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return a delegate's inputs and outputs: the last arguments are outputs, if nothing wrote them before."""
+        """Return a delegate's inputs and outputs; its outputs are the last arguments that nothing has written yet."""
         tensors = self.method.tensors_of(row.arguments)
         first = len(tensors)
         while first and self._is_unwritten(tensors[first - 1], is_last=first == len(tensors)):
@@ -258,12 +262,13 @@ class _Program:
         return tensors[:first], tensors[first:]
 
     def _is_unwritten(self, value: int, *, is_last: bool) -> bool:
+        """Return True if a delegate may write this argument: nothing wrote it, and it is not a constant or view."""
         if not self._is_planned(value) or value in self.written:
             return not self._is_planned(value) and not self.method.tensors[value].has_content
         return is_last or self._viewed_tensor(value) is None
 
     def _read_operands(self, values: tuple[int, ...]) -> list[str]:
-        """Return the names of the planned tensors among `values`, after declaring the unwritten ones."""
+        """Return the names of the planned or constant tensors among `values`; declare the unwritten ones."""
         names: dict[str, None] = {}
         for value in self.method.tensors_of(values):
             tensor = self.method.tensors[value]
@@ -277,7 +282,7 @@ class _Program:
         return list(names)
 
     def _declare_unwritten(self, value: int) -> None:
-        """Declare a tensor that is read before it is written: as a view of the tensor at its place, else as state."""
+        """Declare a tensor that is read but not written: a view if a written tensor has its bytes, else state."""
         base = None if self.method.tensors[value].has_content else self._viewed_tensor(value)
         if base is None:
             self._declare(value, "persistent")
@@ -287,7 +292,7 @@ class _Program:
         self._note_write(value)
 
     def _viewed_tensor(self, value: int) -> int | None:
-        """Return the tensor that `value` views: the last tensor written at the same offset, if of the same size."""
+        """Return the tensor that was last written at the offset of `value`; None if there is none of equal size."""
         tensor = self.method.tensors[value]
         base = self.last_at.get(tensor.place) if tensor.place is not None else None
         if base is None:
@@ -296,7 +301,7 @@ class _Program:
         return base if other.elements * other.bits == tensor.elements * tensor.bits else None
 
     def _note_write(self, value: int) -> None:
-        """Mark a tensor as written, and as the tensor last written at its planned place."""
+        """Record that a tensor is written, and that it is the last one written at its planned offset."""
         self.written.add(value)
         tensor = self.method.tensors[value]
         # An empty tensor may share its offset with another tensor, so an empty tensor does not count as written there.
@@ -307,7 +312,7 @@ class _Program:
         return value in self.method.tensors and self.method.tensors[value].place is not None
 
     def _declare(self, value: int, kind: Kind = "plain") -> None:
-        """Declare the buffer of a tensor unless it is declared already; planned tensors with content are persistent."""
+        """Declare a tensor as a buffer unless it already is one; planned tensors with content are persistent."""
         if self.draft.is_declared(_id_of(value)):
             return
         tensor = self.method.tensors[value]
@@ -316,11 +321,11 @@ class _Program:
         self.draft.declare(_id_of(value), size, "persistent" if is_state and kind == "plain" else kind)
 
     def _begin_nested_block(self, row: Instruction, is_inside: bool) -> None:
-        """Open the block of a loop or branch. Raises FormatError if it leaves its parent or is too deep."""
+        """Begin the block of a loop or branch. Raises FormatError if it leaves its parent or is nested too deep."""
         self.depth += 1
         if not is_inside or self.depth > _MOST_INSIDE:
             raise FormatError(
-                f"{row.path}.destination_instruction: must end inside the enclosing loop or branch, at most "
+                f"{row.path}.destination_instruction: must be inside the enclosing loop or branch, nested at most "
                 f"{_MOST_INSIDE} deep, got {row.destination}"
             )
         self.draft.begin_block()
@@ -331,9 +336,10 @@ class _Program:
 
 
 def _split_kernel(row: Instruction, method: Method) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return a kernel's inputs and outputs; its last argument is the result, and the output buffer precedes it.
+    """Return the values that a kernel reads and the tensors that it writes, which its last argument represents.
 
-    A kernel whose name ends with an underscore works in place, so its result is one of its inputs.
+    A caller passes the output buffer directly before the last argument, so these arguments are no inputs. If the
+    kernel's name ends with an underscore, it works in place: its result is one of its inputs.
     """
     *arguments, returned = row.arguments
     outputs = method.tensors_of((returned,))

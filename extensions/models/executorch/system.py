@@ -1,4 +1,4 @@
-"""The registration of ExecuTorch programs (`.pte`): a reader and a writer; memplan itself provides the planners."""
+"""The registration of ExecuTorch programs (`.pte`): a reader and a writer, but no planner."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Reader of the allocation plans that ONNX Runtime prints, together with their model, as a problem with lifetimes.
+"""Reader of the allocation plans that ONNX Runtime prints. It needs the plan's model, and returns a problem.
 
 ONNX Runtime prints such a plan if the line of session_state.cc that logs it is enabled. Each buffer becomes a pool of
-its size. A value is alive from the step that writes it to the last step that reads it. A result stored in the bytes
-of an input counts as the same value if it is a view, or if the input is not read later. Steps of different streams are
+its size. A value is alive from the step that writes it to the last step that reads it. A result stored in the bytes of
+an input counts as the same value if it is a view, or if the input is not read later. Steps of different streams are
 ordered only if a notification or a value passes between the streams; otherwise, a value is assumed to be alive until
 the next value of its buffer is written. Source: microsoft/onnxruntime, core/framework: allocation_planner.cc and
 execution_steps.cc, as of 1.15 and of 1.31.
@@ -48,7 +48,10 @@ MatMul MatMulInteger MaxPool Pad QLinearConv QLinearMatMul ReduceMax ReduceMean 
 
 @dataclass(frozen=True)
 class _Step:
-    """A step of a stream: a node, a notification that it activates, or a notification that it awaits."""
+    """A step of a stream: it runs a node, activates a notification, or awaits a notification.
+
+    `place` is the step's position in its stream.
+    """
 
     stream: int
     place: int
@@ -59,7 +62,7 @@ class _Step:
 
 @dataclass
 class _Value:
-    """A value in a buffer: its bytes, its writer (None for an input), its steps, and the end of its lifetime."""
+    """A value in a buffer: its bytes, and the positions of its writer (None for an input), uses (`steps`) and end."""
 
     name: str
     size: int
@@ -73,12 +76,12 @@ class _Value:
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Raise FormatError: a plan lacks sizes, so it can be read only together with its model (`read_of`)."""
+    """Raise FormatError, because a plan without its model lacks sizes; `read_of` reads both together."""
     raise FormatError("must follow its model, which contains the sizes: `memplan verify MODEL.onnx FILE`")
 
 
 def read_of(model: bytes, data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Return the problem of the first plan in an ONNX Runtime log, for the model that it saved; raises FormatError."""
+    """Return the problem of the first plan in the ONNX Runtime log `data`; `model` is the file that it saved."""
     homes, streams = _read_printed(data.decode(errors="backslashreplace").split(HEAD.decode())[1])
     program = _Program(load_with_shapes(model, options).model.graph, streams, options)
     rows, races = list[dict[str, Any]](), list[str]()
@@ -100,7 +103,7 @@ def read_of(model: bytes, data: bytes, options: ModelOptions) -> ImportedProblem
 
 
 def _read_printed(text: str) -> tuple[dict[str, str], list[list[_Step]]]:
-    """Return, for each planned value, the value whose buffer it uses; and the list of steps of each stream."""
+    """Return, for each planned value, the value whose buffer it uses; and each stream as a list of steps."""
     values, streams = dict[int, re.Match[str]](), list[list[_Step]]()
     for line in text.splitlines():
         match = _LINE.fullmatch(line.strip())
@@ -127,16 +130,17 @@ def _read_printed(text: str) -> tuple[dict[str, str], list[list[_Step]]]:
             at = values[reused]
             seen.add(at["value"])
         if at["kind"] == "Share":
-            raise FormatError(f"value {excerpt(match['name'])}: must name the value whose buffer it uses, got Share")
+            raise FormatError(f"value {excerpt(match['name'])}: must name the value that owns its buffer, got Share")
         if at["kind"] not in _UNPLANNED:
             homes[match["name"]] = at["name"]
     return homes, streams
 
 
 class _Program:
-    """The steps of all streams in one order that respects their dependencies, and the values that they use."""
+    """The steps of all streams in one order that respects their dependencies, with the values that each step uses."""
 
     def __init__(self, graph: GraphProto, streams: Sequence[Sequence[_Step]], options: ModelOptions) -> None:
+        """Match steps with the model's nodes, order all steps, and index each value's writer and readers."""
         self.scope = GraphNames(graph, None, "")
         self.values = Values(graph, OperationsDraft(None, (), options, options.alignment or 1))
         self.inputs, self.outputs = ({row.name for row in rows} for rows in (graph.input, graph.output))
@@ -165,7 +169,7 @@ class _Program:
                 self.readers.setdefault(name, []).append(k)
 
     def _node_values(self, step: _Step, ends: str) -> list[str]:
-        """Return the values that a step's node reads (`ends` is "input", includes subgraphs) or writes ("output")."""
+        """Return the values that a step's node reads or writes; `ends` is "input" (with subgraphs) or "output"."""
         if (node := self.nodes.get(step)) is None:
             return []
         inside = (
@@ -174,7 +178,7 @@ class _Program:
         return [name for name in (*getattr(node, ends), *(inside if ends == "input" else ())) if name]
 
     def _order_steps(self, streams: Sequence[Sequence[_Step]]) -> None:
-        """Append each step to `order` after the steps that it waits for; raises FormatError if the streams deadlock."""
+        """Order the steps of all streams, each after the steps it waits for; raises FormatError for a deadlock."""
         done: dict[object, int] = {}
         heads = [0] * len(streams)
         total = sum(map(len, streams))
@@ -200,14 +204,14 @@ class _Program:
                     self.order.append(step)
                     self.clocks.append(clock)
             if len(self.order) == before:
-                raise FormatError("streams: must not deadlock, and must run nodes after the writers of their inputs")
+                raise FormatError("streams: must let each node run after the writers of its inputs, got a deadlock")
 
     def is_before(self, one: int, other: int | None) -> bool:
         """Return True if step `one` always ends before step `other` begins, however fast the streams run."""
         return other is not None and one != other and self.clocks[other][self.order[one].stream] > self.order[one].place
 
     def races(self, value: _Value, later: _Value) -> Iterator[str]:
-        """Yield a sentence if one stream may still use `value` while another stream overwrites it with `later`."""
+        """Yield a sentence about a race: one stream may still use `value` while another overwrites it with `later`."""
         if later.writer is None:
             return
         stream = self.order[later.writer].stream
@@ -222,7 +226,7 @@ class _Program:
         return self.values.size(self.scope, name, "the plan")
 
     def buffers(self, homes: Mapping[str, str]) -> dict[str, list[_Value]]:
-        """Return the successive values in each buffer, in the order of writing."""
+        """Return, for each buffer, the values that it contains one after another, in the order of their writing."""
         values = dict[str, _Value]()
         for name in sorted(homes, key=lambda name: self.writer.get(name, -1)):
             writer = self.writer.get(name)
@@ -245,7 +249,7 @@ class _Program:
         return buffers
 
     def _sources(self, value: _Value, homes: Mapping[str, str], values: Mapping[str, _Value]) -> Iterator[str]:
-        """Yield the inputs of a value's writer that share the value's buffer, as a view or in place."""
+        """Yield the inputs in whose bytes the writer of `value` stores its result, as a view or in place."""
         if value.writer is None:
             return
         node = self.nodes[self.order[value.writer]]

@@ -1,8 +1,7 @@
-"""Shape rules for operators that ONNX does not infer: classical models (ai.onnx.ml), and quantizers of qonnx.
+"""Rules for output shapes that ONNX does not infer: operators of classical models (ai.onnx.ml), and quantizers.
 
-The shapes of classical models are those that onnxruntime computes: an input of one dimension is a batch of one row, and
-labels are strings if the model has any string label. The quantizers of qonnx, Brevitas and FINN keep the shape of their
-input.
+The shapes of classical models are as in onnxruntime: an input of one dimension is a batch of one row, and labels are
+strings if the model has any string label. The quantizers of qonnx, Brevitas and FINN keep the shape of their input.
 """
 
 from __future__ import annotations
@@ -24,22 +23,22 @@ _FLOAT, _INT64, _STRING = 1, 7, 8
 
 
 def _rule_by_columns(count: Callable[[Said], int]) -> Callable[[Sequence[Shape], Said], list[Shape]]:
-    """Return a shape rule for an output with one row per input row and `count(attributes)` columns."""
+    """Return a shape rule for a matrix with one row per input row and `count(attributes)` columns."""
     return lambda given, said: [[_row_count(given[0]), count(said)]]
 
 
 def _row_count(shape: Shape) -> int | str | None:
-    """Return the number of rows (the batch size) of an input; a vector is a single row."""
+    """Return the number of rows (the batch size) of an input of this shape; a vector is a single row."""
     return shape[0] if len(shape) > 1 else 1
 
 
 def _label_count(said: Said) -> int:
-    """Return the number of classes of a classifier, from the attribute that lists its labels."""
+    """Return the number of classes of a classifier with the attributes `said`, one of which lists its labels."""
     return max(len(said.get(f"classlabels_{kind}", ())) for kind in ("strings", "int64s", "ints"))
 
 
 def _score_count(said: Said) -> int:
-    """Return the number of scores of a support vector classifier: one per class, or one per pair of classes."""
+    """Return the number of scores of a support vector classifier: one for each class, or for each pair of classes."""
     labels = _label_count(said)
     return labels if said.get("prob_a") or not said.get("vectors_per_class") else max(2, labels * (labels - 1) // 2)
 
@@ -57,7 +56,7 @@ _SHAPES: Mapping[str, Callable[[Sequence[Shape], Said], list[Shape]]] = {
 
 
 def classical_output_types(node: NodeProto, types: Mapping[str, TypeProto]) -> dict[str, TypeProto]:
-    """Return the types of a node's outputs by name; empty if the operator or an input shape is unknown."""
+    """Return the types of a node's outputs by name; empty for other operators and unknown input shapes."""
     from onnx import helper
 
     read = node.input[:1] if node.op_type in _LIKE_INPUTS else node.input

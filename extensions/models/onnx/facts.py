@@ -1,6 +1,6 @@
-"""Facts about the values and nodes of an ONNX model, except bytes and order: kinds, shapes, element types, attributes.
+"""Facts about the values and nodes of an ONNX model: operation kinds, attributes, shapes and element types.
 
-If pads or slice bounds are inputs of a node, they are evaluated from constants and known shapes.
+If a node's pads or slice bounds are inputs, they are evaluated from constants and known shapes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOST_NODES = 64
 def evaluate_node(
     node: NodeProto, given: Mapping[str, np.ndarray[Any, Any]], version: int
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """Return a node's outputs by name for the given inputs in an opset; raises the errors of ONNX's evaluator."""
+    """Return a node's outputs by name for the inputs `given`, evaluated by ONNX in opset `version`."""
     import onnx
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
@@ -46,9 +46,10 @@ def evaluate_node(
 
 
 class FoldedNumbers:
-    """Constant folding of a graph's small integer tensors: constants, and results of constants and known shapes."""
+    """Constant folding of a graph's small integer tensors, which are computed from constants and known shapes."""
 
     def __init__(self, graph: GraphProto, version: int) -> None:
+        """Index the graph's constants, and the node that writes each value."""
         self._version, self._left = version, 0
         self._makers = {name: node for node in graph.node for name in node.output if name}
         self._constants = {tensor.name: tensor for tensor in graph.initializer}
@@ -57,14 +58,14 @@ class FoldedNumbers:
                 self._constants.update((node.output[0], row.t) for row in node.attribute if row.HasField("t"))
 
     def integers_of(self, name: str, shape: Callable[[str], tuple[int, ...] | None]) -> list[object] | None:
-        """Return the values of a short list of integers; None if they are unknown or of another type."""
+        """Return the elements of a short integer tensor; None if it is unknown, longer, or of another type."""
         self._left = _MOST_NODES
         value = self._constant_value(name, shape)
         is_short = value is not None and value.size <= MOST_NUMBERS and value.dtype.name in ("int32", "int64")
         return list(value.ravel().tolist()) if value is not None and is_short else None
 
     def _constant_value(self, name: str, shape: Callable[[str], tuple[int, ...] | None]) -> np.ndarray[Any, Any] | None:
-        """Return the array of a tensor, evaluated recursively; None if it is unknown or needs too many nodes."""
+        """Return the value of a tensor, folded recursively; None if it is unknown or takes too many nodes."""
         import numpy as np
 
         self._left -= 1
@@ -140,7 +141,7 @@ class OnnxFacts:
     def node_facts(
         self, node: NodeProto, source: tuple[int, ...], shape: Callable[[str], Shape | None]
     ) -> OperationFacts:
-        """Return the name, kind and attributes of a node; `source` is its position in the model."""
+        """Return the name, operation kind and attributes of a node; `source` is its position in the model."""
         name = node.name or None
         if node.domain not in STANDARD:
             return OperationFacts(name, None, {}, source)
@@ -151,7 +152,7 @@ class OnnxFacts:
         return OperationFacts(name, kind, attributes, source)
 
     def _node_attributes(self, node: NodeProto, shape: Callable[[str], Shape | None]) -> dict[str, Any]:
-        """Return a node's attributes, in which inputs that are small constants replace missing attributes."""
+        """Return the attributes of a node; constant inputs supply attributes that newer opsets pass as inputs."""
         attributes = plain_attributes((_RENAMED.get(row.name, row.name), _value_of(row)) for row in node.attribute)
         if node.op_type in _LISTED:
             inputs = zip(_LISTED[node.op_type], node.input[1:], strict=False)
@@ -170,7 +171,7 @@ class OnnxFacts:
     def _complete_spatial(
         self, node: NodeProto, attributes: dict[str, Any], shape: Callable[[str], Shape | None]
     ) -> str | None:
-        """Complete the attributes of a convolution or pooling, and return its kind; None if its shapes are unknown."""
+        """Add kernel, strides, dilations and pads to a window's attributes; return its kind, or None if unknown."""
         place = 3 if node.op_type == "QLinearConv" else 1
         image = shape(node.input[0]) if node.input else None
         weight = shape(node.input[place]) if len(node.input) > place else None
@@ -211,7 +212,7 @@ def initializer_facts(name: str, dims: Sequence[int], data_type: int) -> TensorF
 
 
 def _pads_of_all_axes(pads: Any, axes: Any, shape: Shape | None) -> Shape | None:
-    """Return the pads of all axes (before each axis, then after each) from the pads of only `axes`; None if invalid."""
+    """Extend the pads of `axes` to all axes: first the pads before each axis, then after. None if invalid."""
     n = 0 if shape is None else len(shape)
     if pads is None or len(pads) != 2 * len(axes) or any(not -n <= axis < n for axis in axes):
         return None
@@ -222,7 +223,7 @@ def _pads_of_all_axes(pads: Any, axes: Any, shape: Shape | None) -> Shape | None
 
 
 def _value_of(attribute: Any) -> object:
-    """Return the value of an attribute; None for a tensor or a graph."""
+    """Return the Python value of a node's attribute: a number, text or list; None for other types."""
     field = {1: "f", 2: "i", 3: "s", 6: "floats", 7: "ints"}.get(attribute.type)
     value: Any = None if field is None else getattr(attribute, field)
     if isinstance(value, bytes):

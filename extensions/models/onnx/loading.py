@@ -1,4 +1,4 @@
-"""Loading of ONNX files: parsing, inlining of functions, sizes for open dimensions, and shape inference."""
+"""Loading of ONNX files: parsing, inlining of functions, filling in open dimensions, and shape inference."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OnnxModel:
-    """A model with all shapes that can be inferred; `causes` maps a value without a shape to the reason.
+    """A model in which all shapes that can be inferred are stored.
 
-    A size that is an expression over symbols is stored as a dimension's name, which `numbers` formats and parses.
+    `causes` maps the name of each value without a shape to the reason. A size that is an expression over symbols is
+    stored as a dimension's name, which `numbers` formats and parses.
     """
 
     model: ModelProto
@@ -34,7 +35,7 @@ class OnnxModel:
 
 
 def load_with_shapes(data: bytes, options: ModelOptions) -> OnnxModel:
-    """Return a model with all shapes that can be inferred.
+    """Parse a model, set the sizes of its open dimensions, and infer the shapes of its values.
 
     Raises FormatError for a file that is not a model or whose inputs have unknown sizes, and OptionError for names of
     dimensions or inputs that the model lacks.
@@ -54,7 +55,7 @@ def load_with_shapes(data: bytes, options: ModelOptions) -> OnnxModel:
     try:
         if model.functions:
             model = inliner.inline_local_functions(model)
-            _refuse_broken_texts(model)
+            _require_valid_names(model)
         inferred = shape_inference.infer_shapes(model)
     except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError, IndexError, MemoryError):
         # If inference of the whole model fails, inference node by node still names the nodes with unknown shapes.
@@ -65,7 +66,7 @@ def load_with_shapes(data: bytes, options: ModelOptions) -> OnnxModel:
 
 
 def parse(data: bytes) -> ModelProto:
-    """Return a parsed model; raises FormatError for another kind of file, or a model with too many nodes."""
+    """Return the model in an ONNX file. Raises FormatError for other files and for models with too many nodes."""
     require_packages("an ONNX model", ("onnx",))
     import onnx
     from google.protobuf.message import DecodeError
@@ -78,13 +79,13 @@ def parse(data: bytes) -> ModelProto:
         raise FormatError(f"model: must be an ONNX model, as onnx.save writes it, got {kind}") from None
     if not model.HasField("graph") or not model.ir_version:
         raise FormatError("model: must be an ONNX model with a graph, got no graph: is it a model of Core ML?")
-    _refuse_broken_texts(model)
-    _refuse_too_many(model)
+    _require_valid_names(model)
+    _require_few_nodes(model)
     return model
 
 
 def _lacks_sizes(whole: GraphProto) -> bool:
-    """Return True if a value that is read or returned has an unknown size."""
+    """Return True if a node has an output of unknown size that is read or returned."""
     for graph in graphs_of(whole):
         shapes = {value.name: shape_of(value.type) for value in _graph_values(graph)}
         read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
@@ -95,8 +96,8 @@ def _lacks_sizes(whole: GraphProto) -> bool:
     return False
 
 
-def _refuse_broken_texts(model: ModelProto) -> None:
-    """Raise FormatError if a name is not valid UTF-8; the parser returns such a name as bytes instead of a string."""
+def _require_valid_names(model: ModelProto) -> None:
+    """Raise FormatError if a name is not valid UTF-8, which the parser returns as bytes, not as a string."""
     for graph in graphs_of(model.graph):
         names = [graph.name, *(tensor.name for tensor in graph.initializer)]
         names += [sparse.values.name for sparse in graph.sparse_initializer]
@@ -116,7 +117,7 @@ def _graph_values(graph: GraphProto) -> Iterator[ValueInfoProto]:
     yield from graph.output
 
 
-def _refuse_too_many(model: ModelProto) -> None:
+def _require_few_nodes(model: ModelProto) -> None:
     """Raise FormatError if a model would have more than MAX_EXPANDED nodes after inlining its functions."""
     bodies = {(function.domain, function.name): function.node for function in model.functions}
     counts: dict[tuple[str, str], int] = {}
@@ -133,9 +134,9 @@ def _refuse_too_many(model: ModelProto) -> None:
         return total
 
     def count_nodes(key: tuple[str, str]) -> int:
-        """Return the number of nodes of a function (domain, name). Raises FormatError if it is recursive."""
+        """Return the number of nodes of the function `key` = (domain, name). Raises FormatError if it is recursive."""
         if key in running or len(running) >= 50:
-            raise FormatError(f"model.functions: must not be recursive or nested too deeply, got {excerpt(key[1])}")
+            raise FormatError(f"model.functions: must not be recursive or nested over 50 deep, got {excerpt(key[1])}")
         if key not in counts:
             running.append(key)
             counts[key] = count(list(bodies[key]))
@@ -160,7 +161,7 @@ _IMAGE_SIDE = 224
 def set_dimension_sizes(
     graph: GraphProto, values: Iterable[ValueInfoProto], options: ModelOptions, numbers: SymbolicNumbers | None = None
 ) -> None:
-    """Write the sizes given by `options.dims` into the dimensions of all values, and into whole shapes of inputs.
+    """Write the sizes in `options.dims` into the open dimensions of all values, and into whole input shapes.
 
     Raises OptionError for names that do not exist in the model. If sizes of inputs are still unknown, raises a
     FormatError that proposes the options to set them.
@@ -199,7 +200,7 @@ def set_dimension_sizes(
 
 
 def _dimension_size(name: str, dims: Mapping[str, int], numbers: SymbolicNumbers | None) -> int | None:
-    """Return the size of a dimension given by name or as an expression such as `past + 1`; None if it is unknown."""
+    """Return the size of a dimension called `name`, or computed by an expression such as `past + 1`; else None."""
     if name in dims or not names_in_dimension(name).issubset(dims):
         return dims.get(name)
     text = _WORD.sub(lambda found: f"({dims[found[0]]})", name)
@@ -211,7 +212,7 @@ def _dimension_size(name: str, dims: Mapping[str, int], numbers: SymbolicNumbers
 
 
 def open_dimension_names(graph: GraphProto) -> list[str]:
-    """Return the names of open input dimensions in order; for a computed dimension, the names in its expression."""
+    """Return the distinct names in the open dimensions of a graph's inputs; `past + 1` contains the name `past`."""
     constants = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in constants]
     words = (
@@ -225,18 +226,18 @@ def open_dimension_names(graph: GraphProto) -> list[str]:
 
 
 def names_in_dimension(name: str) -> set[str]:
-    """Return the names in a computed dimension's expression (`past` in `past + 1`); for others, the name itself."""
+    """Return the names in a dimension's name: `past` for the expression `past + 1`, and the name itself otherwise."""
     return set(_WORD.findall(name)) if _COMPUTED.fullmatch(name) else {name}
 
 
 def dim_name(value: ValueInfoProto, axis: int) -> str:
-    """Return the name of a dimension; an unnamed dimension is named by its value and axis, such as `image.2`."""
+    """Return the name of a dimension of a value, or a name such as `image.2` (value and axis) if it has none."""
     name = value.type.tensor_type.shape.dim[axis].dim_param
     return name if name.strip("?, ") else f"{value.name}.{axis}"
 
 
 def _set_input_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tuple[int, ...]) -> None:
-    """Write a whole shape into an input; raises OptionError if it contradicts the shape in the model."""
+    """Write the shape `sizes` into an input. Raises OptionError for an unknown input or a contradicting shape."""
     if name not in inputs:
         names = ", ".join(sorted(inputs)[:MAX_SHOWN]) or "none"
         raise OptionError.from_rule("dims", f"must be an input of the model ({names}), got {excerpt(name)}")
@@ -254,7 +255,7 @@ def _set_input_shape(inputs: Mapping[str, ValueInfoProto], name: str, sizes: tup
 
 
 def _require_sizes(inputs: list[ValueInfoProto]) -> None:
-    """Raise FormatError if sizes of inputs are unknown, with a proposed option for each open dimension or input."""
+    """Raise FormatError if the size of an input is unknown; the error proposes a size for each open dimension."""
     dims: dict[str, Size] = {}
     shapes: dict[str, Size] = {}
     without: list[str] = []
@@ -283,5 +284,5 @@ def _require_sizes(inputs: list[ValueInfoProto]) -> None:
 
 
 def _proposed_size(axis: int, rank: int) -> int:
-    """Return the size that a message proposes for an open dimension: that of an image side (NCHW), else 1."""
+    """Return the size that an error message proposes for an open dimension: 224 for height or width, else 1."""
     return _IMAGE_SIDE if rank == 4 and axis >= 2 else 1

@@ -26,12 +26,12 @@ FORM = "="
 
 
 def is_form(size: str) -> bool:
-    """Return True if the name of a dimension is an expression over symbols."""
+    """Return True if the name of a dimension is the text of an expression over symbols, marked by a prefix."""
     return size.startswith(FORM)
 
 
 def node_name(node: NodeProto, k: int) -> str:
-    """Return the description of node `k` of a graph for messages: its name or position, and its operator."""
+    """Return how messages name node `k` of a graph: by its name, or else its position, with its operator."""
     op = node.op_type if node.op_type.isprintable() and len(node.op_type) <= 60 else excerpt(node.op_type)
     return f"node {excerpt(node.name)} ({op})" if node.name else f"node[{k}] ({op})"
 
@@ -46,12 +46,12 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
 
 
 def mark_branch_taken(node: NodeProto, label: str) -> None:
-    """Mark in an If node the branch that always runs; `label` is its attribute's name."""
+    """Store in an If node which branch always runs; `label` is the attribute of that branch."""
     node.attribute.add(name=_TAKEN, s=label.encode())
 
 
 def branch_taken(node: NodeProto) -> str | None:
-    """Return the attribute name of the If branch that always runs; None if it is unknown."""
+    """Return the attribute that contains the branch of an If node that always runs; None if it is unknown."""
     return next((row.s.decode() for row in node.attribute if row.name == _TAKEN), None)
 
 
@@ -65,7 +65,7 @@ def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
 
 
 def shape_of(kind: TypeProto) -> tuple[int | str | None, ...] | None:
-    """Return a tensor's shape, with a size, a name or None (unknown) for each dimension; None without a shape."""
+    """Return a tensor type's dimensions, each a size, a name or None (unknown); None for a type without shape."""
     if not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
         return None
     dims = kind.tensor_type.shape.dim
@@ -73,7 +73,7 @@ def shape_of(kind: TypeProto) -> tuple[int | str | None, ...] | None:
 
 
 def type_of(data_type: int, dims: Sequence[int | str]) -> TypeProto:
-    """Return a tensor type; each dimension is a size or a name."""
+    """Return the tensor type with element type number `data_type`; `dims` has a size or a name for each dimension."""
     from onnx import helper
 
     rows = [size if isinstance(size, str) else int(size) for size in dims]
@@ -82,9 +82,9 @@ def type_of(data_type: int, dims: Sequence[int | str]) -> TypeProto:
 
 
 def stacked_type(kind: TypeProto, first: int | str | None, *, is_apart: bool = False) -> TypeProto:
-    """Return the type of a stack of `first` tensors of type `kind`.
+    """Return the type of a stack of `first` tensors, each of type `kind`.
 
-    With `is_apart`, `kind` is the type of a stack, and the type of one of its tensors is returned.
+    With `is_apart`, do the reverse: `kind` is the type of a stack, and the type of one of its tensors is returned.
     """
     from onnx import helper
 
@@ -95,7 +95,7 @@ def stacked_type(kind: TypeProto, first: int | str | None, *, is_apart: bool = F
 
 
 def is_known(kind: TypeProto | None) -> bool:
-    """Return True for a tensor type whose sizes are all known, and for any type other than a tensor."""
+    """Return True for a tensor type whose sizes are all known, and for any other type, such as a sequence."""
     if kind is None or kind.WhichOneof("value") is None:
         return False
     shape = shape_of(kind)

@@ -1,4 +1,4 @@
-"""ONNX Runtime's planner for memory patterns: best fit in time order, in blocks of 256 bytes."""
+"""ONNX Runtime's memory pattern planner, which places buffers best-fit in time order in blocks of 256 bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BLOCK = 256
 
 
 def memory_pattern(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Place buffers by start time, each in the smallest sufficient gap, in blocks of 256 bytes.
+    """Place buffers by start time, each in the smallest gap that is large enough, in blocks of 256 bytes.
 
     Source: microsoft/onnxruntime, onnxruntime/core/framework/mem_pattern_planner.h: TraceAllocation. Workspaces that
     kernels declare (pull request 32071) are ordinary buffers, alive while their node runs.

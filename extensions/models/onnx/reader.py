@@ -1,8 +1,8 @@
 """Reader of ONNX models: each value is a buffer, whose lifetime follows from the order of nodes.
 
-A node whose inputs are all constants produces constants, because runtimes compute it only once. The plan contains
-neither these nor initializers. Both branches of an If write its outputs. The state of a Loop or Scan is stored in its
-outputs, and each iteration ends by copying the new state there. Buffers are aligned to 64 bytes.
+A node whose inputs are all constants produces constants, because runtimes compute it only once. Neither these constants
+nor initializers are part of the plan. Both branches of an If write its outputs. The state of a Loop or Scan is stored
+in its outputs, and each iteration ends by copying the new state into them. Buffers are aligned to 64 bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _INT64, _BOOL = 7, 9
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Return the problem of a model; raises FormatError for a broken file, and OptionError for unknown dimensions."""
+    """Return the problem of a model. Raises FormatError for a broken file, OptionError for unknown dimensions."""
     loaded = load_with_shapes(data, options)
     model = loaded.model
     versions = [row.version for row in model.opset_import if row.domain in STANDARD]
@@ -56,14 +56,15 @@ def _unknown_opset_findings(version: int) -> Iterator[Finding]:
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the names of a model's open input dimensions, each with all values from 1; raises FormatError."""
+    """Return a symbol with the values 1, 2, ... for each open input dimension by name; raises FormatError."""
     return dict.fromkeys(open_dimension_names(parse(data).graph), SymbolRange())
 
 
 class _Program:
-    """The conversion of a model's graphs to operations; `source` is the position of the current node in the model."""
+    """The conversion of a model's graphs to a draft of operations; `source` is the current node's position."""
 
     def __init__(self, graph: GraphProto, options: ModelOptions, version: int) -> None:
+        """Start an empty draft, whose results are the graph's outputs; `version` is the model's opset."""
         self.graph, self.version = graph, version
         results = dict.fromkeys(value.name for value in graph.output)
         self.draft = OperationsDraft(graph.name or None, results, options, options.alignment or ALIGNMENT)
@@ -72,7 +73,7 @@ class _Program:
         self.computed: set[str] = set()
 
     def run(self) -> None:
-        """Convert the main graph with its inputs and outputs."""
+        """Add the main graph to the draft: initializers, inputs, nodes, and copies for constant outputs."""
         scope = GraphNames(self.graph, None, "")
         self.values.add_initializers(self.graph, scope)
         for value in self.graph.input:
@@ -86,6 +87,7 @@ class _Program:
                 self.draft.operation("copy", self.values.operands([name_]), [name])
 
     def _convert_nodes(self, graph: GraphProto, scope: GraphNames) -> None:
+        """Convert the nodes of a graph to operations in their order, with the facts about each node."""
         facts = OnnxFacts(graph, self.version)
         for k, node in enumerate(graph.node):
             around, self.source = self.source, (*self.source, k)
@@ -95,6 +97,7 @@ class _Program:
             self.source = around
 
     def _convert_node(self, node: NodeProto, k: int, scope: GraphNames) -> None:
+        """Convert node `k` by its kind: constant, If, Loop, Scan, or an operation."""
         what = node_name(node, k)
         inputs = [scope.id_of(name, what) for name in node.input if name]
         outputs = [name for name in node.output if name]
@@ -110,13 +113,16 @@ class _Program:
         elif node.op_type == "Scan" and node.domain in STANDARD:
             self._convert_scan(node, what, inputs, scope)
         elif next(subgraphs(node), None) is not None:
-            raise FormatError(f"{what}: must not contain graphs, as it is unknown when each of them runs")
+            raise FormatError(
+                f"{what}: must be an If, Loop or Scan to contain graphs, as it is unknown when its graphs run"
+            )
         else:
             self._add_node(
                 node, what, inputs, [name for name in outputs if self.values.declare(scope, name, what)], scope
             )
 
     def _add_node(self, node: NodeProto, what: str, inputs: list[str], outputs: list[str], scope: GraphNames) -> None:
+        """Add a node to the draft: as a view if it only changes the shape of its input, else as an operation."""
         names = [scope.ids[name] for name in outputs]
         is_view = node.op_type in _VIEWS and node.domain in STANDARD
         if is_view and len(names) == 1 and node.input and node.input[0] and inputs[0] not in self.values.constants:
@@ -125,7 +131,7 @@ class _Program:
             self.draft.operation(node.op_type or what, self.values.operands(inputs), names)
 
     def _is_constant(self, node: NodeProto, inputs: Sequence[str], scope: GraphNames) -> bool:
-        """Return True if a node's outputs can be computed before the program runs."""
+        """Return True if the outputs of a node are known before the program runs."""
         if node.domain not in STANDARD or node.op_type in BY_CHANCE or next(subgraphs(node), None) is not None:
             return False
         if node.op_type == "Shape":
@@ -134,6 +140,7 @@ class _Program:
         return node.op_type == "Constant" or (bool(inputs) and all(name in self.values.constants for name in inputs))
 
     def _convert_if(self, node: NodeProto, what: str, inputs: list[str], scope: GraphNames) -> None:
+        """Convert an If: each branch that may run, with moves or copies of its results to the outputs."""
         bodies = dict(subgraphs(node))
         if set(bodies) != {"then_branch", "else_branch"} or not inputs:
             raise FormatError(f"{what}: must have a condition, then_branch and else_branch")
@@ -155,13 +162,16 @@ class _Program:
         self.draft.branches(self.values.operands(inputs[:1]), drawn)
 
     def _convert_loop(self, node: NodeProto, what: str, scope: GraphNames) -> None:
+        """Convert a Loop: the first write of its state and results, then one iteration as a block."""
         body = dict(subgraphs(node)).get("body")
         if body is None or len(body.input) < 2 or len(node.input) < 2:
-            raise FormatError(f"{what}: must have a body and inputs for its trips and its condition")
+            raise FormatError(f"{what}: must have a body, and inputs for its trip count and its condition")
         n_state = len(body.input) - 2
         initial = [scope.id_of(name, what) for name in node.input[2:]]
         if len(initial) != n_state or len(body.output) < 1 + n_state:
-            raise FormatError(f"{what}: must have as many states as its body ({n_state}), got {len(initial)}")
+            raise FormatError(
+                f"{what}: must have an initial value for each state of its body ({n_state}), got {len(initial)}"
+            )
         control = [scope.id_of(name, what) for name in node.input[:2] if name]
         inner = GraphNames(body, scope, self._id_prefix(node, scope))
         state, stacked = self._add_state(node, what, inner, [value.name for value in body.input[2:]], initial, scope)
@@ -176,6 +186,7 @@ class _Program:
         self._convert_iteration(what, inner, body, state, stacked)
 
     def _convert_scan(self, node: NodeProto, what: str, inputs: list[str], scope: GraphNames) -> None:
+        """Convert a Scan: the first write of its state and results, then one iteration on slices of its inputs."""
         body = dict(subgraphs(node)).get("body")
         count = next((row.i for row in node.attribute if row.name == "num_scan_inputs"), 0)
         n_state = len(inputs) - count
@@ -186,7 +197,7 @@ class _Program:
             or len(body.output) < n_state
         ):
             raise FormatError(
-                f"{what}: must have a body with {len(inputs)} inputs, of which num_scan_inputs ({count}) are scanned"
+                f"{what}: must have a body with {len(inputs)} inputs, of which {count} (num_scan_inputs) are scanned"
             )
         if self.version < 9:
             raise FormatError(f"{what}: must be of opset 9 or later, got {self.version}")
@@ -208,7 +219,7 @@ class _Program:
         initial: Sequence[str],
         scope: GraphNames,
     ) -> tuple[list[str], list[str]]:
-        """Declare a loop's state, which is stored in its outputs, and its stacked results; return the ids of both."""
+        """Declare a loop's state, which is stored in its outputs, and its stacked results; return both lists of ids."""
         outputs = [*node.output, *[""] * len(names)]
         state = []
         for name, output, source in zip(names, outputs, initial, strict=False):
@@ -231,15 +242,17 @@ class _Program:
     def _convert_iteration(
         self, what: str, inner: GraphNames, body: GraphProto, state: Sequence[str], stacked: Sequence[str]
     ) -> None:
-        """Convert a loop's body, add the copies of its new state to the old one, and close the loop."""
+        """Convert a loop's body, add an operation that stores the new state in the old one, and close the loop."""
         sources = self._convert_subgraph(body, inner, what)
         if len(sources) < len(state) + len(stacked):
-            raise FormatError(f"{what}: must have a body of {len(state) + len(stacked)} outputs, got {len(sources)}")
+            raise FormatError(f"{what}: must have a body with {len(state) + len(stacked)} outputs, got {len(sources)}")
         moves: dict[str, str] = {}
         for source, target in zip(sources, state, strict=False):
             size, room = self.values.size_of(source), self.values.size_of(target) or 0
             if size is not None and size > room:
-                raise FormatError(f"{what}: must keep its state {excerpt(target)} at {room} bytes, got {size}")
+                raise FormatError(
+                    f"{what}: must not increase its state {excerpt(target)} beyond {room} bytes, got {size}"
+                )
             # If the new value of a state is another state's old value, save that value before copies overwrite it.
             if source in state and source != target:
                 aside = self.values.free_id(f"{inner.prefix}next {target}")
@@ -253,7 +266,7 @@ class _Program:
         self.draft.loop(self.draft.end_block(), None)
 
     def _convert_subgraph(self, graph: GraphProto, inner: GraphNames, what: str, k: int = 0) -> list[str]:
-        """Convert the subgraph number `k` of a node, and return the ids of its outputs."""
+        """Convert subgraph number `k` of a node, and return the ids of the subgraph's outputs."""
         self.values.add_initializers(graph, inner)
         around, self.source = self.source, (*self.source, k)
         self._convert_nodes(graph, inner)

@@ -1,4 +1,4 @@
-"""Writer of ONNX models with nodes in another order, in all subgraphs; the rest of the file is preserved."""
+"""Writer of ONNX models whose nodes, also those in subgraphs, are reordered; all other content is preserved."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 def set_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedFile:
-    """Return a model with the nodes of each graph in the given order; unknown protobuf fields are preserved.
+    """Return a model file in which the nodes of each graph are in the given order.
 
-    The main graph has the key (), the k-th graph of its node v the key (v, k), and so on. Raises FormatError for a
-    model with functions, whose nodes run at several places, and OperationsError for an invalid order.
+    Unknown protobuf fields are preserved. In `orders`, the main graph has the key (), and the k-th graph of its node v
+    the key (v, k), and so on. Raises FormatError for a model with functions, because their nodes run at several places,
+    and OperationsError for an invalid order.
     """
     model = parse(data)
     if model.functions:
@@ -29,12 +30,12 @@ def set_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedF
         return ReorderedFile(data)
     written: bytes = model.SerializeToString()
     if _sorted_bytes(parse(written)) != _sorted_bytes(parse(data)):
-        raise InvalidPlanError("model.graph: must have the same nodes in another order")
+        raise InvalidPlanError("model.graph: must have the same nodes before and after the change of their order")
     return ReorderedFile(written)
 
 
 def _reorder(graph: GraphProto, orders: Mapping[Where, Sequence[int]], where: Where) -> bool:
-    """Reorder the nodes of a graph and its subgraphs; return True if any node moved."""
+    """Reorder the nodes of a graph and of its subgraphs by `orders`; return True if a node changed its position."""
     reads, writes = [[*_names_read(node)] for node in graph.node], [[*filter(None, node.output)] for node in graph.node]
     by_chance = {v for v, node in enumerate(graph.node) if any(each.op_type in BY_CHANCE for each in _nodes_in(node))}
     order = new_order(orders.get(where, ()), reads, writes, by_chance)
@@ -58,7 +59,7 @@ def _nodes_in(node: NodeProto) -> Iterator[NodeProto]:
 
 
 def _names_read(node: NodeProto) -> Iterator[str]:
-    """Yield the names that a node and its subgraphs read, including names defined inside these subgraphs."""
+    """Yield the names that a node and its subgraphs read, including names that the subgraphs themselves define."""
     for each in _nodes_in(node):
         yield from filter(None, each.input)
     for _, inner in subgraphs(node):
@@ -67,7 +68,7 @@ def _names_read(node: NodeProto) -> Iterator[str]:
 
 
 def _sorted_bytes(model: ModelProto) -> bytes:
-    """Return the serialised model with its nodes sorted: equal for models that differ only in node order."""
+    """Return the model's bytes after sorting all nodes by content, which are equal if only node orders differ."""
     for graph in reversed([*graphs_of(model.graph)]):
         graph.node.sort(key=lambda node: node.SerializeToString(deterministic=True))
     content: bytes = model.SerializeToString(deterministic=True)

@@ -1,4 +1,4 @@
-"""Rules for the output shapes of ONNX operators that compute sizes: sums, products and quotients of input sizes.
+"""Rules for the output shapes of ONNX operators that compute sizes, such as sums and products of input sizes.
 
 Sizes are integers, or expressions over symbols. Operators that copy sizes of their inputs need no rule, because ONNX's
 own inference propagates the names of dimensions. Source: onnx 1.23, Operators.md.
@@ -23,14 +23,14 @@ Shape = list[int]
 
 
 class OpenShapeError(Exception):
-    """Raised if an output shape does not follow from the known facts about a node's inputs."""
+    """An output shape does not follow from the known facts about a node's inputs."""
 
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """The known facts about a node: shapes and values of its inputs, attributes, and the number of outputs.
+    """The known facts about a node: `shapes` and values (`numbers`) of its inputs, attributes, and number of outputs.
 
-    `version` is the opset version of the standard operators.
+    An unknown shape or value is None. `version` is the opset version of the standard operators.
     """
 
     shapes: Sequence[Shape | None]
@@ -40,18 +40,22 @@ class NodeFacts:
     version: int
 
     def shape(self, place: int) -> Shape:
-        """Return the shape of the input at a position; raises OpenShapeError if it is unknown."""
+        """Return the shape of input number `place`; raises OpenShapeError if it is unknown."""
         shape = self.shapes[place] if place < len(self.shapes) else None
         if shape is None:
             raise OpenShapeError
         return shape
 
     def has_values(self, place: int) -> bool:
-        """Return True if the values of the input at a position are known."""
+        """Return True if the elements of input number `place` are known."""
         return place < len(self.numbers) and self.numbers[place] is not None
 
     def input_values(self, place: int, name: str = "", default: Sequence[int] | None = None) -> Any:
-        """Return an input's values, which older opsets store in attribute `name`; raises OpenShapeError if unknown."""
+        """Return the elements of input number `place`, or else the attribute `name`, which older opsets use.
+
+        If neither exists, return `default`. Raises OpenShapeError if the input exists but is unknown, or without a
+        default.
+        """
         if self.has_values(place):
             return self.numbers[place].ravel().tolist()
         is_left_out = place >= len(self.shapes) or self.shapes[place] == [-1]
@@ -76,7 +80,7 @@ def ceil_div(size: int, divisor: int) -> int:
 
 
 def _concat_shape(given: NodeFacts) -> list[Shape]:
-    """Return the shape of a Concat: the sum of the sizes along its axis, and the first input's sizes otherwise."""
+    """Return the shape of a Concat: that of its first input, with the sum of all inputs' sizes along the axis."""
     rows = [given.shape(k) for k in range(len(given.shapes))]
     axis = given.attributes["axis"]
     shape = list(rows[0])
@@ -84,8 +88,8 @@ def _concat_shape(given: NodeFacts) -> list[Shape]:
     return [shape]
 
 
-def _reshape(given: NodeFacts) -> list[Shape]:
-    """Return the shape of a Reshape; a wanted size of -1 is computed from the number of elements."""
+def _reshaped_shape(given: NodeFacts) -> list[Shape]:
+    """Return the shape of a Reshape; a requested size of -1 follows from the number of elements."""
     shape, wanted = given.shape(0), given.input_values(1, "shape")
     if not given.attributes.get("allowzero"):
         wanted = [shape[k] if size == 0 else size for k, size in enumerate(wanted)]
@@ -97,7 +101,7 @@ def _reshape(given: NodeFacts) -> list[Shape]:
 
 
 def cancel_sizes(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shape]:
-    """Return both lists of sizes without the factors that they share: the products' fraction is cancelled."""
+    """Cancel common factors of the fraction product(`top`) / product(`bottom`): return both lists without them."""
     rest, rest_of_bottom = list(top), []
     for size in bottom:
         if size in rest:
@@ -108,13 +112,13 @@ def cancel_sizes(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shap
 
 
 def _flatten_shape(given: NodeFacts) -> list[Shape]:
-    """Return the two sizes of a Flatten: the products of the sizes before and from its axis."""
+    """Return the shape of a Flatten, a matrix: the product of the sizes before its axis, and of the remaining ones."""
     shape, axis = given.shape(0), given.attributes.get("axis", 1)
     return [[product(shape[:axis]), product(shape[axis:])]]
 
 
-def _expand(given: NodeFacts) -> list[Shape]:
-    """Return the shape of an Expand: the broadcast of the input's shape and the wanted shape."""
+def _expanded_shape(given: NodeFacts) -> list[Shape]:
+    """Return the shape of an Expand: the input's shape, broadcast together with the requested shape."""
     mine, other = given.shape(0), given.input_values(1)
     rank = max(len(mine), len(other))
     rows = [[1] * (rank - len(row)) + list(row) for row in (mine, other)]
@@ -127,6 +131,7 @@ def _expand(given: NodeFacts) -> list[Shape]:
 
 
 def _slice_shape(given: NodeFacts) -> list[Shape]:
+    """Return the shape of a Slice: the length of the slice along each sliced axis, and the input's size elsewhere."""
     shape = list(given.shape(0))
     starts, ends = given.input_values(1, "starts"), given.input_values(2, "ends")
     axes = given.input_values(3, "axes", range(len(starts)))
@@ -137,7 +142,10 @@ def _slice_shape(given: NodeFacts) -> list[Shape]:
 
 
 def slice_length(size: int, start: int, end: int, step: int) -> int:
-    """Return the number of elements of a slice; raises OpenShapeError for a negative step, except a full reversal."""
+    """Return the number of elements that a slice selects from a dimension of `size` elements.
+
+    Raises OpenShapeError for a negative step, unless the slice reverses the whole dimension.
+    """
     if step == -1 and start == -1 and end < -(2**31):
         return size
     if step < 1:
@@ -148,7 +156,7 @@ def slice_length(size: int, start: int, end: int, step: int) -> int:
 
 
 def _split_shapes(given: NodeFacts) -> list[Shape]:
-    """Return the shapes of the outputs of a Split, which has given parts or equal ones."""
+    """Return the output shapes of a Split into parts of stated sizes, or else into parts of equal size."""
     shape, axis = given.shape(0), given.attributes.get("axis", 0)
     if given.has_values(1) or "split" in given.attributes:
         parts = given.input_values(1, "split")
@@ -158,12 +166,12 @@ def _split_shapes(given: NodeFacts) -> list[Shape]:
     return [[part if k == axis % len(shape) else size for k, size in enumerate(shape)] for part in parts]
 
 
-def _tile(given: NodeFacts) -> list[Shape]:
-    """Return the shape of a Tile: each size times its number of repetitions."""
+def _tiled_shape(given: NodeFacts) -> list[Shape]:
+    """Return the shape of a Tile: the size of each dimension multiplied by its number of repetitions."""
     return [[size * times for size, times in zip(given.shape(0), given.input_values(1), strict=True)]]
 
 
-def _pad(given: NodeFacts) -> list[Shape]:
+def _padded_shape(given: NodeFacts) -> list[Shape]:
     """Return the shape of a Pad: the input's sizes plus the pads at both ends of each axis."""
     shape, pads = list(given.shape(0)), given.input_values(1, "pads")
     axes = given.input_values(3, "", range(len(shape)))
@@ -172,8 +180,8 @@ def _pad(given: NodeFacts) -> list[Shape]:
     return [shape]
 
 
-def _range(given: NodeFacts) -> list[Shape]:
-    """Return the shape of a Range: the number of values from `start` to before `limit`."""
+def _range_shape(given: NodeFacts) -> list[Shape]:
+    """Return the shape of a Range: the number of values from `start` up to, but not including, `limit`."""
     rows = [given.input_values(k)[0] for k in range(3)]
     if any(isinstance(each, float) and not each.is_integer() for each in rows) or not rows[2]:
         raise OpenShapeError
@@ -183,7 +191,7 @@ def _range(given: NodeFacts) -> list[Shape]:
 
 
 def _window_shapes(given: NodeFacts) -> list[Shape]:
-    """Return the output shapes of a convolution or pooling."""
+    """Return the output shapes of a convolution or pooling on images of any rank, in the layout NCHW."""
     image = given.shape(0)
     weight = given.shape(given.attributes["weight"]) if "weight" in given.attributes else None
     kernel = given.attributes.get("kernel_shape") or (weight or [])[2:]
@@ -207,6 +215,7 @@ def _window_shapes(given: NodeFacts) -> list[Shape]:
 
 
 def _transposed_convolution_shape(given: NodeFacts) -> list[Shape]:
+    """Return the output shape of a ConvTranspose, unless runtimes disagree about it (OpenShapeError)."""
     image, weight = given.shape(0), given.shape(1)
     n, get = len(image) - 2, given.attributes.get
     if get("output_shape"):
@@ -228,6 +237,7 @@ _TRANSPOSED = (("strides", 1), ("dilations", 1), ("output_padding", 0))
 
 
 def _resize_shape(given: NodeFacts) -> list[Shape]:
+    """Return the shape of a Resize by its stated sizes, or else by scales that all runtimes round alike."""
     shape = given.shape(0)
     if given.attributes.get("axes") or given.attributes.get("keep_aspect_ratio_policy", b"stretch") != b"stretch":
         raise OpenShapeError
@@ -240,12 +250,14 @@ def _resize_shape(given: NodeFacts) -> list[Shape]:
 
 
 def _depth_to_space_shape(given: NodeFacts) -> list[Shape]:
+    """Return the shape of a DepthToSpace, which moves blocks of channels to rows and columns."""
     n, c, *image = given.shape(0)
     block = given.attributes["blocksize"]
     return [[n, c // block**2, *(size * block for size in image)]]
 
 
 def _space_to_depth_shape(given: NodeFacts) -> list[Shape]:
+    """Return the shape of a SpaceToDepth, which moves blocks of rows and columns to channels."""
     n, c, *image = given.shape(0)
     block = given.attributes["blocksize"]
     return [[n, c * block**2, *(size // block for size in image)]]
@@ -253,14 +265,14 @@ def _space_to_depth_shape(given: NodeFacts) -> list[Shape]:
 
 RULES: Mapping[str, Callable[[NodeFacts], list[Shape]]] = {
     "Concat": _concat_shape,
-    "Reshape": _reshape,
+    "Reshape": _reshaped_shape,
     "Flatten": _flatten_shape,
-    "Expand": _expand,
+    "Expand": _expanded_shape,
     "Slice": _slice_shape,
     "Split": _split_shapes,
-    "Tile": _tile,
-    "Pad": _pad,
-    "Range": _range,
+    "Tile": _tiled_shape,
+    "Pad": _padded_shape,
+    "Range": _range_shape,
     "ConstantOfShape": lambda given: [given.input_values(0)],
     **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv", "MaxPool", "AveragePool", "LpPool"), _window_shapes),
     "ConvTranspose": _transposed_convolution_shape,

@@ -1,4 +1,4 @@
-"""Shape inference for an ONNX model node by node, used if ONNX's inference of the whole model fails.
+"""Shape inference for an ONNX model node by node, for models on which ONNX's own inference fails.
 
 The types of a node's outputs follow from the types of its inputs and, if known, from their values: constants, shapes of
 tensors, and results computed from these. ONNX's inference for single nodes computes the types, and ONNX's reference
@@ -40,12 +40,14 @@ Known = ChainMap[str, "np.ndarray[Any, Any]"]
 
 
 class NodeShapes:
-    """One pass over a model that writes the inferred types into it.
+    """The inference of all types in a model: creating an instance writes the types into the model.
 
-    `causes` maps a value of unknown shape to the reason; `clashes` lists nodes whose shapes contradict each other.
+    `causes` maps a value of unknown shape to the reason; `clashes` lists messages about nodes with contradicting
+    shapes.
     """
 
     def __init__(self, model: ModelProto) -> None:
+        """Infer the types of all values in the model's graphs and write them into the model."""
         self.versions = {"": 1} | {_canonical_domain(row.domain): row.version for row in model.opset_import}
         self.opsets, self.ir_version = list(model.opset_import), model.ir_version
         self.causes: dict[str, str] = {}
@@ -53,7 +55,7 @@ class NodeShapes:
         self.graph(model.graph, ChainMap(), ChainMap())
 
     def graph(self, graph: GraphProto, types: Types, known: Known) -> None:
-        """Infer the types in a graph and write them into it, given the types and values of the enclosing graphs."""
+        """Infer and write the types in a graph; `types` and `known` (values) of the enclosing graphs are extended."""
         for tensor in graph.initializer:
             types[tensor.name] = type_of(tensor.data_type, tensor.dims)
             _record_constant(known, tensor.name, tensor)
@@ -62,7 +64,7 @@ class NodeShapes:
         for row in graph.input:
             types.setdefault(row.name, row.type)
         for k, node in enumerate(graph.node):
-            types_of_node = self._node(node, k, types, known)
+            types_of_node = self._output_types(node, k, types, known)
             for name in filter(None, node.output):
                 mine, stated_type = types_of_node.get(name), stated.get(name)
                 kind = stated_type if mine is None or (is_known(stated_type) and not is_known(mine)) else mine
@@ -71,14 +73,14 @@ class NodeShapes:
                     self.causes.pop(name, None)
         _write_types(graph, types)
 
-    def _node(self, node: NodeProto, k: int, types: Types, known: Known) -> Mapping[str, TypeProto]:
-        """Return the types of a node's outputs by name, and record the values of outputs if they are known."""
+    def _output_types(self, node: NodeProto, k: int, types: Types, known: Known) -> Mapping[str, TypeProto]:
+        """Return the types of a node's outputs by name; record in `known` the values of computable outputs."""
         if node.op_type == "Constant":
             return _constant_type(node, known)
         inner = {label: (body, types.new_child(), known.new_child()) for label, body in subgraphs(node)}
         if inner:
             return self._body_types(node, inner, types, known)
-        types_of_node = self._infer(node, k, types, known)
+        types_of_node = self._inferred_types(node, k, types, known)
         if node.op_type in ("Shape", "Size"):
             self._record_shape(node, types, known)
         elif node.op_type in FOLDED and all(name in known for name in filter(None, node.input)):
@@ -93,12 +95,12 @@ class NodeShapes:
         return types_of_node
 
     def _mark_unknown(self, names: Iterable[str], cause: str) -> None:
-        """Record the reason why the shapes of values are unknown, unless one is recorded already."""
+        """Record `cause` as the reason why the shapes of these values are unknown; an earlier reason is kept."""
         for name in filter(None, names):
             self.causes.setdefault(name, cause)
 
-    def _infer(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
-        """Return the output types that ONNX's inference gives for one node; empty if the inference fails."""
+    def _inferred_types(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
+        """Return the types of a node's outputs that ONNX infers; empty, with a recorded reason, if it fails."""
         from onnx import checker, defs, numpy_helper, shape_inference
 
         domain = _canonical_domain(node.domain)
@@ -139,7 +141,7 @@ class NodeShapes:
             return {}
 
     def _record_shape(self, node: NodeProto, types: Types, known: Known) -> None:
-        """Record the value of a Shape or Size node if its input's sizes are known."""
+        """Record in `known` the output of a Shape or Size node if the sizes of its input are known."""
         kind = types.get(node.input[0]) if node.input else None
         sizes = None if kind is None else self.sizes(kind)
         if sizes is None or not node.output:
@@ -156,17 +158,17 @@ class NodeShapes:
         return None if shape is None else [size for size in shape if isinstance(size, int)]
 
     def dimension(self, size: int) -> int | str:
-        """Return a size as a dimension of a type."""
+        """Return a size in the form in which a type stores it: here always as an integer."""
         return int(size)
 
     def array(self, values: object) -> np.ndarray[Any, Any]:
-        """Return integers as an int64 array, the type of ONNX's shape tensors."""
+        """Return integers as an int64 array, because ONNX's tensors of shapes have this type."""
         import numpy as np
 
         return np.array(values, np.int64)
 
     def _fold_types(self, node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
-        """Evaluate a node whose input values are known, record the results, and return their types."""
+        """Evaluate a node whose inputs are known, record its outputs in `known`, and return their types."""
         from onnx import helper
 
         try:
@@ -179,7 +181,7 @@ class NodeShapes:
     def _body_types(
         self, node: NodeProto, inner: Mapping[str, tuple[GraphProto, Types, Known]], types: Types, known: Known
     ) -> Mapping[str, TypeProto]:
-        """Return the output types of a node with subgraphs (If, Loop or Scan); empty for any other operator."""
+        """Return the output types of a node with subgraphs: an If, Loop or Scan. For others, the result is empty."""
         if node.op_type == "If" and {"then_branch", "else_branch"} <= inner.keys():
             return self._branch_types(node, inner, known)
         return self._loop_types(node, *inner["body"], types, known) if {*inner} == {"body"} else {}
@@ -187,7 +189,7 @@ class NodeShapes:
     def _branch_types(
         self, node: NodeProto, inner: Mapping[str, tuple[GraphProto, Types, Known]], known: Known
     ) -> Mapping[str, TypeProto]:
-        """Return the output types of an If: those of the branch that always runs, or types common to both branches.
+        """Return the output types of an If: those of the only branch that can run, or those equal in both branches.
 
         A branch whose shapes contradict each other cannot run for these inputs, so the other branch always runs.
         """
@@ -222,7 +224,7 @@ class NodeShapes:
     def _loop_types(
         self, node: NodeProto, body: GraphProto, types: Types, known: Known, outer: Types, values: Known
     ) -> Mapping[str, TypeProto]:
-        """Return the types of the state and the stacked results of a Loop or Scan."""
+        """Return the output types of a Loop or Scan: of its final state, and of its stacked results."""
         first = 2 if node.op_type == "Loop" else 0
         scanned = next((row.i for row in node.attribute if row.name == "num_scan_inputs"), 0)
         inputs = list(node.input)[first:]
@@ -252,13 +254,13 @@ def _canonical_domain(domain: str) -> str:
 
 
 def _is_small(kind: TypeProto) -> bool:
-    """Return True if a type has known sizes and so few elements that its values are worth tracking."""
+    """Return True if a type's sizes are known and it has few elements, so that its values are tracked."""
     shape = shape_of(kind) if is_known(kind) else None
     return shape is not None and element_count(size for size in shape if isinstance(size, int)) <= _MOST_ELEMENTS
 
 
 def _record_constant(known: Known, name: str, tensor: TensorProto) -> None:
-    """Record the array of a small constant; skip a constant whose bytes do not match its shape."""
+    """Record the array of a small constant in `known`, unless its bytes do not match its shape."""
     from onnx import numpy_helper
 
     if element_count(tensor.dims) <= _MOST_ELEMENTS and not tensor.external_data and tensor.data_type in BITS:
@@ -269,7 +271,7 @@ def _record_constant(known: Known, name: str, tensor: TensorProto) -> None:
 
 
 def _constant_type(node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
-    """Return the type of a Constant node's output, and record its value."""
+    """Return the type of a Constant node's output by name, and record the output's value in `known`."""
     import numpy as np
     from onnx import helper
 
@@ -288,7 +290,7 @@ def _constant_type(node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
 
 
 def _write_types(graph: GraphProto, types: Mapping[str, TypeProto]) -> None:
-    """Write inferred types into a graph: into values that it declares, and as new entries of `value_info`."""
+    """Write inferred types into a graph: into its declared values, and into new entries of `value_info`."""
     stated = set()
     for row in (*graph.input, *graph.output, *graph.value_info):
         stated.add(row.name)

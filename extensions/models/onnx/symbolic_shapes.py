@@ -28,15 +28,16 @@ _INTEGERS, _REALS = (6, 7), (1, 11)
 
 
 class SymbolicShapes(NodeShapes):
-    """One pass over a model that writes the inferred types into it; sizes may be expressions over symbols."""
+    """The inference of all types in a model, written into the model; sizes may be expressions over symbols."""
 
     def __init__(self, model: ModelProto, numbers: SymbolicNumbers) -> None:
+        """Infer the types of all values; `numbers` formats and parses expressions over symbols."""
         self.numbers = numbers
         self.reals: set[str] = set()
         super().__init__(model)
 
     def sizes(self, kind: TypeProto) -> list[int] | None:
-        """Return the sizes of a tensor type; None if one of them is unknown."""
+        """Return the sizes of a tensor type, as integers or expressions; None if one of them is unknown."""
         if not is_known(kind):
             return None
         return [
@@ -45,17 +46,17 @@ class SymbolicShapes(NodeShapes):
         ]
 
     def dimension(self, size: int) -> int | str:
-        """Return a size as a dimension of a type: an integer, or the text of an expression."""
+        """Return a size in the form in which a type stores it: an integer, or the text of an expression."""
         return self.numbers.text(size) if isinstance(size, SymbolicNumber) else int(size)
 
     def array(self, values: object) -> Array:
-        """Return integers as an int64 array, or as an object array if some are symbolic."""
+        """Return integers as an int64 array; if some are expressions, as an array of Python objects."""
         array = np.array(values, object)
         return array if any(isinstance(each, SymbolicNumber) for each in array.flat) else array.astype(np.int64)
 
-    def _infer(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
-        """Return the output types of one node by ONNX's inference or, if it leaves sizes unknown, by a rule."""
-        inferred = super()._infer(node, k, types, known)
+    def _inferred_types(self, node: NodeProto, k: int, types: Types, known: Known) -> dict[str, TypeProto]:
+        """Return the output types of a node that ONNX infers; rules compute the sizes that ONNX leaves unknown."""
+        inferred = super()._inferred_types(node, k, types, known)
         if not any(0 in shape for shape in self._node_facts(node, types, known).shapes if shape):
             # Some of ONNX's rules return 0 for a size computed from a named dimension, so discard types with a 0.
             inferred = {name: kind for name, kind in inferred.items() if 0 not in (self.sizes(kind) or ())}
@@ -77,7 +78,7 @@ class SymbolicShapes(NodeShapes):
         return inferred
 
     def _node_facts(self, node: NodeProto, types: Types, known: Known) -> NodeFacts:
-        """Collect the input shapes, input values and attributes of a node for the rules of output shapes."""
+        """Return the input shapes, input values and attributes of a node, from which rules compute its shape."""
         from onnx import helper
 
         attributes = {row.name: helper.get_attribute_value(row) for row in node.attribute}
@@ -88,7 +89,7 @@ class SymbolicShapes(NodeShapes):
         return NodeFacts(shapes, numbers, attributes, len(node.output), self.versions.get("", 1))
 
     def _fold_types(self, node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
-        """Evaluate a node on known input values, some of them symbolic; record its output values."""
+        """Evaluate a node whose inputs are known; if symbols occur, record the outputs, but return no types."""
         inputs = [known[name] for name in node.input if name]
         if not any(each.dtype == object for each in inputs):
             return super()._fold_types(node, known)
@@ -114,6 +115,7 @@ class NodeAttributes:
     """The attributes of a node by name; `is_real` is True if the node computes with floating-point numbers."""
 
     def __init__(self, node: NodeProto, *, is_real: bool = False) -> None:
+        """Read all attributes of a node, and count the node's outputs."""
         from onnx import helper
 
         self.is_real = is_real
@@ -130,12 +132,12 @@ Fold = Callable[[Arrays, NodeAttributes], Any]
 
 
 def _elementwise_fold(function: Callable[[Any, Any], Any]) -> Fold:
-    """Return a function that evaluates a binary operator element by element, with broadcasting."""
+    """Return a function that applies `function` to the elements of two broadcast arrays."""
     return lambda given, _: np.frompyfunc(function, 2, 1)(given[0], given[1])
 
 
 def _integer_objects(values: Array) -> Array:
-    """Convert an array to Python integers; raises OpenShapeError if a number is not integral."""
+    """Convert an array to Python integers, which can be combined with symbols; raises OpenShapeError for fractions."""
     if values.dtype.kind != "f":
         return values.astype(object)
     if not (values == np.floor(values)).all():
@@ -144,9 +146,10 @@ def _integer_objects(values: Array) -> Array:
 
 
 def _fold_division(given: Arrays, attributes: NodeAttributes) -> Any:
-    """Divide two arrays; raises OpenShapeError if ONNX might round a quotient differently."""
+    """Divide two arrays of integers; raises OpenShapeError if ONNX might round a quotient differently."""
 
     def divide(left: int, right: int) -> int:
+        """Return the quotient of two operands for which truncation and rounding down agree."""
         # ONNX rounds toward 0 and Python rounds down, so refuse operands for which the results may differ.
         if left < 0 or right < 1:
             raise OpenShapeError
@@ -159,12 +162,12 @@ def _fold_division(given: Arrays, attributes: NodeAttributes) -> Any:
 
 
 def _variadic_fold(function: Callable[[int, int], int]) -> Fold:
-    """Return a function that evaluates an operator such as Max, which combines all its inputs one after another."""
+    """Return a function that combines any number of arrays by the binary `function`, as Max combines its inputs."""
     return lambda given, _: _combine_arrays(function, given)
 
 
 def _combine_arrays(function: Callable[[int, int], int], given: Arrays) -> Any:
-    """Return the result of applying a binary function to all arrays one after another, element by element."""
+    """Combine arrays by a binary function, from first to last, element by element; return the resulting array."""
     total: Any = given[0]
     for each in given[1:]:
         total = np.frompyfunc(function, 2, 1)(total, each)
@@ -172,14 +175,14 @@ def _combine_arrays(function: Callable[[int, int], int], given: Arrays) -> Any:
 
 
 def _fold_cast(given: Arrays, attributes: NodeAttributes) -> Any:
-    """Return the array of a Cast unchanged. Raises OpenShapeError unless the target type is a number."""
+    """Return the array to cast, unchanged. Raises OpenShapeError if the target type is not a number type."""
     if attributes.get("to", 0) not in _INTEGERS + _REALS:
         raise OpenShapeError
     return given[0]
 
 
 def _concrete_numbers(values: Array) -> list[int]:
-    """Return the elements of an array as a list; raises OpenShapeError if one of them depends on symbols."""
+    """Return the elements of an array as a list. Raises OpenShapeError if an element depends on symbols."""
     values_ = values.ravel().tolist()
     if any(isinstance(each, SymbolicNumber) for each in values_):
         raise OpenShapeError
@@ -199,16 +202,19 @@ def _fold_flatten(given: Arrays, attributes: NodeAttributes) -> Any:
 
 
 def _fold_unsqueeze(given: Arrays, attributes: NodeAttributes) -> Any:
+    """Return the array after an Unsqueeze node inserts dimensions of size 1."""
     axes = _concrete_numbers(given[1]) if len(given) > 1 else attributes.get("axes", [])
     return np.expand_dims(given[0], tuple(axes))
 
 
 def _fold_squeeze(given: Arrays, attributes: NodeAttributes) -> Any:
+    """Return the array after a Squeeze node removes dimensions of size 1."""
     axes = _concrete_numbers(given[1]) if len(given) > 1 else attributes.get("axes", None)
     return np.squeeze(given[0], None if axes is None else tuple(axes))
 
 
 def _fold_slice(given: Arrays, attributes: NodeAttributes) -> Any:
+    """Return the slice of an array by a Slice node, whose bounds are attributes or inputs."""
     if len(given) == 1:
         starts, ends = attributes.get("starts", []), attributes.get("ends", [])
         axes, steps = attributes.get("axes", list(range(len(starts)))), [1] * len(starts)
@@ -225,11 +231,13 @@ def _fold_slice(given: Arrays, attributes: NodeAttributes) -> Any:
 
 
 def _fold_product(given: Arrays, attributes: NodeAttributes) -> Any:
+    """Return the products of an array along the axes of a ReduceProd node."""
     axes = _concrete_numbers(given[1]) if len(given) > 1 else attributes.get("axes", None)
     return np.prod(given[0], axis=None if axes is None else tuple(axes), keepdims=bool(attributes.get("keepdims", 1)))
 
 
 def _fold_split(given: Arrays, attributes: NodeAttributes) -> list[Array]:
+    """Return the parts of an array that a Split node cuts along its axis."""
     sizes = _concrete_numbers(given[1]) if len(given) > 1 else attributes.get("split", None)
     ends = attributes.outputs if sizes is None else np.cumsum(sizes)[:-1]
     return list(np.split(given[0], ends, axis=attributes.get("axis", 0)))

@@ -1,4 +1,4 @@
-"""The registration of readers for ONNX models and for allocation plans of ONNX Runtime, which accepts no offsets."""
+"""The registration of ONNX models, and of ONNX Runtime's allocation plans and memory pattern planner."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from memplan.planner.systems import FileReader, ReferencePlanner, System
 
 
 def is_onnx(data: bytes) -> bool:
-    """Return True if the bytes start with the fields of an ONNX file: an IR version, and a producer or an opset."""
+    """Return True if the bytes begin like an ONNX file: with an IR version, then a producer or an opset."""
     # An ONNX model starts with ir_version (field 1, a varint), followed by a text field or the opsets.
     is_begun = len(data) > 3 and data[0] == 0x08 and 0 < data[1] < 64 and data[2] in (0x12, 0x3A, 0x42)
     return is_begun and not begins_with_description(data)

@@ -1,4 +1,4 @@
-"""Name resolution in nested ONNX graphs: the buffer that a name refers to, and the size of this buffer in bytes."""
+"""The values of nested ONNX graphs: which buffer a name in a graph refers to, and how many bytes it has."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 
 class GraphNames:
-    """The scope of a graph: ids of values by their names here and in the enclosing graphs, and types by name."""
+    """The scope of a graph: the ids and types of all values to which names in this graph can refer."""
 
     def __init__(self, graph: GraphProto, outer: GraphNames | None, prefix: str) -> None:
+        """Open the scope of `graph` inside the scope `outer`; ids of this graph start with `prefix`."""
         self.prefix, self.outer = prefix, outer
         self.constant_shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
         self.types = {value.name: value.type for value in (*graph.output, *graph.value_info, *graph.input)}
@@ -29,7 +30,7 @@ class GraphNames:
         self.ids: ChainMap[str, str] = ChainMap() if outer is None else outer.ids.new_child()
 
     def shape(self, name: str) -> tuple[int, ...] | None:
-        """Return the sizes of a value of this graph or an enclosing graph; None if a size is unknown."""
+        """Return the sizes of the value called `name` in this graph or an enclosing graph; None if one is unknown."""
         scope: GraphNames | None = self
         while scope is not None:
             if name in scope.types:
@@ -42,24 +43,25 @@ class GraphNames:
         return None
 
     def bind(self, name: str, found: str, what: str) -> None:
-        """Bind a name to the id `found` of a value; raises FormatError if this graph has already bound the name."""
+        """Let `name` refer to the value with id `found`. Raises FormatError if this graph has bound the name."""
         if name in self.ids.maps[0]:
             raise FormatError(
-                f"{what}: must write each value only once, got {excerpt(name)}, which comes from {self.writers[name]}"
+                f"{what}: must write each value only once, got {excerpt(name)}, which {self.writers[name]} writes, too"
             )
         self.ids[name], self.writers[name] = found, what
 
     def id_of(self, name: str, what: str) -> str:
-        """Return the id of the value that a name refers to; raises FormatError if the value is not written yet."""
+        """Return the id of the value that `name` refers to. Raises FormatError if nothing has written it yet."""
         if name not in self.ids:
-            raise FormatError(f"{what}: must read only values written before, got {excerpt(name)}")
+            raise FormatError(f"{what}: must read only values that are already written, got {excerpt(name)}")
         return self.ids[name]
 
 
 class Values:
-    """The values of a program: buffers declared in `draft`, and the bytes of constants by id (None if unknown)."""
+    """All values of a model: the buffers in `draft`, and in `constants` the bytes of constants (None: unknown)."""
 
     def __init__(self, graph: GraphProto, draft: OperationsDraft) -> None:
+        """Start without values; collect all names that nodes use as outputs, and all names that are read."""
         self.draft = draft
         self.constants: dict[str, int | None] = {}
         self.causes: Mapping[str, str] = {}
@@ -73,9 +75,9 @@ class Values:
     def declare(
         self, scope: GraphNames, name: str, what: str, kind: Kind = "plain", *, size: int | None = None
     ) -> bool:
-        """Declare a value as a buffer, and return True.
+        """Declare the value called `name` as a buffer and return True; `what` describes its writer in errors.
 
-        A value of unknown size that nothing reads is omitted with a warning; then return False.
+        Return False, with a warning, for a value of unknown size that nothing reads: the problem omits it.
         """
         size = self.size_if_known(scope, name) if size is None else size
         if size is None and name not in self._read:
@@ -90,7 +92,7 @@ class Values:
         return True
 
     def add_constant(self, scope: GraphNames, name: str, size: int | None) -> None:
-        """Bind a name to a constant of `size` bytes; it is declared as a buffer only when it is first read."""
+        """Bind a name to a constant of `size` bytes (None: unknown). Its buffer is declared when it is first read."""
         # A constant that is an output of the program is copied at its end, and the copy gets the output's name.
         is_free = scope.prefix == "" and name not in self.draft.results
         own = name if is_free else self.free_id(f"#constant {scope.prefix}{name}")
@@ -109,7 +111,7 @@ class Values:
             self.add_constant(scope, name, self.bytes_of(f"initializer {excerpt(name)}", sparse.dims, kind))
 
     def operands(self, ids: Iterable[str]) -> list[str]:
-        """Return the ids that are declared as buffers. Constants of known size are declared before."""
+        """Return those ids that have buffers. Constants of known size among the ids get their buffers here."""
         operands = list(ids)
         for name in operands:
             size = self.constants.get(name)
@@ -118,18 +120,18 @@ class Values:
         return [name for name in operands if self.draft.is_declared(name)]
 
     def free_id(self, wanted: str) -> str:
-        """Reserve and return an unused id: `wanted`, with apostrophes appended if it is taken."""
+        """Return an unused id and mark it as used: `wanted`, followed by apostrophes if `wanted` is in use."""
         while wanted in self._taken:
             wanted += "'"
         self._taken.add(wanted)
         return wanted
 
     def size_of(self, found: str) -> int | None:
-        """Return the bytes of the value with the given id; None if they are unknown."""
+        """Return the bytes of the value with the id `found`; None if they are unknown."""
         return self.constants[found] if found in self.constants else self.draft.size(found)
 
     def size_if_known(self, scope: GraphNames, name: str) -> int | None:
-        """Return the bytes of a value of this graph; None if its type or a dimension is unknown."""
+        """Return the bytes of the value called `name` in this graph; None if its type or a size is unknown."""
         kind = scope.types.get(name)
         shape = None if kind is None else shape_of(kind)
         if kind is None or shape is None:
@@ -143,7 +145,7 @@ class Values:
         return self.bytes_of(f"value {excerpt(name)}", sizes, kind.tensor_type.elem_type)
 
     def size(self, scope: GraphNames, name: str, what: str) -> int:
-        """Return the bytes of a value; raises FormatError with the reason if they are unknown."""
+        """Return the bytes of the value called `name` in this graph; raises FormatError if they are unknown."""
         size = self.size_if_known(scope, name)
         if size is not None:
             return size
@@ -158,7 +160,10 @@ class Values:
         raise FormatError(f"{value}: must have a shape that is known or can be inferred, got none")
 
     def bytes_of(self, what: str, dims: Sequence[int], kind: int) -> int:
-        """Return the bytes of a tensor; raises FormatError for a type without a size, or a negative dimension."""
+        """Return the bytes of a tensor with the sizes `dims` and the element type number `kind`.
+
+        Raises FormatError for an element type without a fixed size, and for a negative size.
+        """
         bits = BITS.get(kind)
         if bits is None:
             got = "strings: plan the part of the model before them" if kind == 8 else f"type {kind}"

@@ -95,7 +95,7 @@ def test_operators_with_effects_or_state_keep_their_order() -> None:
     assert graph.predecessors == ((), (), (0,))
     moved = write_reordered(data, "model.tflite", permute(graph, [1, 0, 2])).data
     assert [row.name for row in read_model(moved).subgraphs[0].operators] == ["ADD", "CUSTOM", "CUSTOM"]
-    with pytest.raises(OperationsError, match="must keep operation 0 before 2"):
+    with pytest.raises(OperationsError, match="must run operation 0 before 2"):
         tflite_files.set_orders(data, {(0,): [2, 1, 0]})
 
 
@@ -123,13 +123,13 @@ def test_operators_missing_in_an_order_run_right_before_their_first_reader() -> 
 @pytest.mark.parametrize(
     ("wanted", "in_turn", "sentence"),
     [
-        ([1, 0], (), "must not make operation"),
+        ([1, 0], (), "must not need operation"),
         ([2, 3], {2, 3}, None),
-        ([3, 2], {2, 3}, "must keep operation 2 before 3, as both have effects"),
+        ([3, 2], {2, 3}, "must run operation 2 before 3, as both have effects"),
     ],
 )
 def test_set_orders_refuses_wrong_orders(wanted: list[int], in_turn: set[int], sentence: str | None) -> None:
-    reads, writes = (["b", "a", "", ""] if sentence == "must not make operation" else [""] * 4), [*"abcd"]
+    reads, writes = (["b", "a", "", ""] if sentence == "must not need operation" else [""] * 4), [*"abcd"]
     if sentence is None:
         assert new_order(wanted, reads, writes, in_turn) == [0, 1, 2, 3]
         return

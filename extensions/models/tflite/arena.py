@@ -1,7 +1,7 @@
-"""TFLite Micro's implementation of `memplan.planner.foreign.arena`: arena sizes by the runtime's rules, and trial runs.
+"""The arena sizes of TFLite Micro by the runtime's rules, and trial runs of models in the installed runtime.
 
-Whatever the target, trials use the installed runtime, which is built for the host, with the smallest arena that
-suffices on the host.
+The functions implement the interface `memplan.planner.foreign.arena`. Trials use the installed runtime, which is built
+for the host, in the smallest arena for the host, whatever the target.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from memplan.planner.foreign.model_options import ModelOptions
 
 
 def runtime_verdict(data: bytes, options: ModelOptions | None = None) -> str:
-    """Run a model in its smallest arena, and return the runtime's report, worded to continue a sentence."""
+    """Run a model in the smallest arena for the host; return the runtime's report as text that continues a sentence."""
     return interpreter.measure(data, arena_of(data, host_options(options)).least)
 
 
@@ -26,7 +26,7 @@ def compare_forms(
 ) -> tuple[bool | None, str]:
     """Return whether a form (rewritten version) of a model computes the same as the original, and the runtime's report.
 
-    The first value is None if the runtime cannot tell.
+    The first value is None if the runtime is missing, too slow, or cannot run the original.
     """
     both = ((data, form_options(given, data, options)) for data in (given, form))
     before, now = (arena_of(data, host_options(chosen)).least for data, chosen in both)
@@ -34,10 +34,10 @@ def compare_forms(
 
 
 def form_options(given: bytes, form: bytes, options: ModelOptions | None) -> ModelOptions | None:
-    """Return the options for a form (rewritten version) of a model, in which an operator may have another number.
+    """Return the options for `form`, a rewritten version of the model `given` with other operator numbers.
 
-    Scratch that the user states for a single operator is therefore keyed by the operator's first output. Raises
-    OptionError if the form has such an operator in parts, because the scratch of the parts is not stated.
+    Scratch that the user states for a single operator gets that operator's first output as its key. Raises OptionError
+    if such an operator is split in the form, because the scratch of its parts is not stated.
     """
     if options is None or not options.scratch or form == given:
         return options
@@ -49,7 +49,7 @@ def form_options(given: bytes, form: bytes, options: ModelOptions | None) -> Mod
     if changed := next((name for name, (_, kind) in said.items() if rows.get(name) != kind), None):
         raise OptionError.from_rule(
             "scratch",
-            "must be of all operators of a name, or of an operator that stays whole in the new form, got "
+            "must be of all operators with a name, or of one operator that is not split in the new form, got "
             f"{excerpt(changed)}",
         )
     return options.model_copy(update={"scratch": by_name | {name: size for name, (size, _) in said.items()}})
@@ -60,7 +60,10 @@ _Kind = tuple[str, tuple[int, ...]]
 
 
 def _scratch_by_output(model: Model, by_name: Mapping[str, int]) -> dict[str, tuple[int, _Kind]]:
-    """Return (scratch bytes, kind) of each operator with scratch stated for it alone, by its first output."""
+    """Return (scratch bytes, kind) of each operator for which the user states scratch by its output or number.
+
+    The key is the id of the operator's first output. `by_name` has the scratch stated for all operators of a name.
+    """
     whole = replace(model, scratch=by_name)
     found: dict[str, tuple[int, _Kind]] = {}
     for i, graph in enumerate(model.subgraphs):
@@ -73,7 +76,7 @@ def _scratch_by_output(model: Model, by_name: Mapping[str, int]) -> dict[str, tu
 
 
 def _operators_by_output(model: Model) -> dict[str, _Kind]:
-    """Return the kind (name, output shape) of each operator, by the id of its first output."""
+    """Return the kind (name, output shape) of each operator, keyed by the id of the operator's first output."""
     return {
         graph.tensors[index].id: (operator.name, graph.tensors[index].shape)
         for graph in model.subgraphs

@@ -41,9 +41,9 @@ _FORMS = 2
 
 @dataclass(frozen=True)
 class DeviceForm:
-    """A version of a model (as given, reordered or in parts): its file, its arena, and its relative multiplications.
+    """A form (rewritten version) of a model: its file, its arena, and whether the file contains a plan.
 
-    `macs_ratio` divides its multiplications by those of the original.
+    `macs_ratio` is the number of its multiplications divided by that of the original.
     """
 
     data: bytes
@@ -54,15 +54,16 @@ class DeviceForm:
 
 
 class FormSearch:
-    """The search for a model's form with the smallest arena; forms without extra multiplications are tried first."""
+    """The search for the form of a model with the smallest arena, beginning without extra multiplications."""
 
     def __init__(self, data: bytes, options: ConvertOptions, running: Control) -> None:
+        """Start with the given file as the only form, and without notes."""
         self.options, self.running, self.source = options, running, data
         self.given = DeviceForm(data, self._arena(data), "given")
         self.notes: list[str] = []
 
     def run(self) -> DeviceForm:
-        """Return the best form found; append to `notes` why some kinds of forms are impossible for this model."""
+        """Return the best form found; write to `notes` why some kinds of forms are impossible for this model."""
         graph = read_model_graph(self.given.data, None, self.options.model_copy(update={"alignment": None})).graph
         best = self._smaller_form(self.given, self._planned_form(self.given))
         with self._record_message("order"):
@@ -76,7 +77,7 @@ class FormSearch:
         return best
 
     def _best_form_in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
-        """Return the first form with split operators that fits the requested arena, else the smallest or `best`."""
+        """Return the first form with split operators whose arena fits `fit`, else the smallest form or `best`."""
         model = rewritable_model(self.given.data, None, graph)
         wanted = CascadeOptions(alignment=ALIGNMENT, macs=self.options.macs, time_limit_s=self._share_s())
         answer = cascade(model.access, wanted, Control(cancelled=self.running.cancelled))
@@ -94,14 +95,14 @@ class FormSearch:
         return best
 
     def _smaller_form(self, best: DeviceForm, *others: DeviceForm | None) -> DeviceForm:
-        """Return the form with the smallest arena; of equal arenas, the first form."""
+        """Return the form with the smallest arena among `best` and `others`; of equal arenas, the first form."""
         for form in others:
             if form is not None and form.arena.is_smaller(best.arena):
                 best = form
         return best
 
     def _fits(self, form: DeviceForm) -> bool:
-        """Return True if the option `fit` is given and the arena of a form is within it."""
+        """Return True if the option `fit`, an arena size in bytes, is given and suffices for the form."""
         return self.options.fit is not None and form.arena.least <= self.options.fit
 
     def _planned_form(self, form: DeviceForm) -> DeviceForm | None:
@@ -116,7 +117,7 @@ class FormSearch:
         return replace(form, data=data, arena=self._arena(data), planned=True)
 
     def _arena(self, data: bytes) -> ModelArena:
-        """Return the arena of a form of the model, with the options adapted to this form."""
+        """Return the arena of the form in the file `data`, with the options adapted to this form."""
         return arena_of(data, form_options(self.source, data, self.options))
 
     def _share_s(self) -> float:
@@ -125,7 +126,7 @@ class FormSearch:
 
     @contextmanager
     def _record_message(self, what: str) -> Iterator[None]:
-        """Suppress an InputError, and append its message to `notes` once, prefixed by the kind of form `what`."""
+        """Catch an InputError inside the `with` block, and note its message once, with the kind of form `what`."""
         try:
             yield
         except InputError as error:
@@ -134,7 +135,10 @@ class FormSearch:
 
 
 def deploy(file: bytes, options: ConvertOptions, running: Control) -> Converted:
-    """Return a model in its best form for TFLite Micro; if the runtime is installed, its outputs are compared."""
+    """Return the best form of a model for TFLite Micro, with a report about its arena and about a trial run.
+
+    If the runtime is installed, the outputs of the form are compared with those of the given model.
+    """
     search = FormSearch(file, options, running)
     best, given = search.run(), search.given
     limit_s = min(LIMIT_S, running.remaining_s / 2)

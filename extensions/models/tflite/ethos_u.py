@@ -1,4 +1,4 @@
-"""Constraints of models that Vela compiled for an Ethos-U: its commands address memory at fixed distances.
+"""Constraints of models that Vela compiled for an Ethos-U, whose commands address memory at fixed distances.
 
 The inputs of an Ethos-U operator are its commands, its constants, `scratch`, `scratch_fast`, and the actual inputs. The
 commands address inputs and outputs relative to the start of `scratch`. Tensors that the file's plan puts into `scratch`
@@ -29,9 +29,9 @@ _SCRATCH, _FAST = 2, 3
 
 
 def add_regions(model: Model, imported: ImportedProblem) -> ImportedProblem:
-    """Add to an imported problem the fixed distances and pools that Vela's commands assume.
+    """Return an imported problem with the fixed distances and the pools that Vela's commands assume.
 
-    A model without Ethos-U operators, or without offsets for its tensors, is returned unchanged.
+    A problem of a model without Ethos-U operators, or without offsets for its tensors, is returned unchanged.
     """
     offsets = model.offline_offsets
     operators = [operator for operator in model.subgraphs[0].operators if operator.name == OPERATOR]
@@ -41,7 +41,7 @@ def add_regions(model: Model, imported: ImportedProblem) -> ImportedProblem:
     places = {f"main/{tensor.id}": at for tensor, at in zip(model.tensors, offsets, strict=True) if at >= 0}
     apart = frozenset(f"main/{model.tensors[k].id}" for k in fast)
     problem = imported.problem
-    rows = _tie_rows([*problem.buffers], [f"main/{model.tensors[k].id}" for k in scratch], places, apart)
+    rows = _fix_distances([*problem.buffers], [f"main/{model.tensors[k].id}" for k in scratch], places, apart)
     pools = problem.pools
     if apart:
         of = {False: POOLS[:1], True: POOLS[1:]}
@@ -59,7 +59,7 @@ def add_regions(model: Model, imported: ImportedProblem) -> ImportedProblem:
 def _scratch_tensors(
     model: Model, operators: Sequence[Operator], offsets: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Return the indices of Ethos-U operators' working tensors in two lists: in the arena, and in a second memory."""
+    """Return the indices of Ethos-U operators' working tensors: those in the arena, and those in a second memory."""
     main = model.subgraphs[0].tensors
     scratch, fast = dict[int, None](), dict[int, None]()
     for operator in operators:
@@ -73,12 +73,13 @@ def _scratch_tensors(
     return [*scratch], [k for k in fast if k not in scratch]
 
 
-def _tie_rows(
+def _fix_distances(
     rows: list[Buffer], scratch: Sequence[str], places: dict[str, int], apart: frozenset[str]
 ) -> list[Buffer]:
-    """Return all buffers; each buffer that lies in a scratch tensor while both are alive keeps its distance from it.
+    """Return all buffers, with a fixed distance to a tensor in `scratch` for each buffer that lies inside it.
 
-    `places` maps buffers to offsets in the file's plan. Buffers in `apart` are in other memory, and stay unchanged.
+    The distance is fixed only if both are alive together. `places` maps buffers to offsets in the file's plan. Buffers
+    in `apart` are in the second memory and stay unchanged.
     """
     index = {row.id: i for i, row in enumerate(rows)}
     done = {index[name] for name in apart if name in index}
@@ -102,7 +103,7 @@ def _are_alive_together(one: Buffer, other: Buffer) -> bool:
 
 
 def _vela_plan_fields(imported: ImportedProblem, larger: Problem) -> dict[str, Any]:
-    """Return `own_plan` and `own_peak` of an imported problem, recomputed for its version `larger` with pools."""
+    """Return the fields `own_plan` and `own_peak` (Vela's plan and peak) for the problem `larger` with pools."""
     plan = imported.own_plan
     if plan is None:
         return {}

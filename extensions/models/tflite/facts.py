@@ -1,4 +1,4 @@
-"""Facts about the tensors and operators of a TensorFlow Lite model, except bytes and order: kinds, attributes, types.
+"""Facts about the tensors and operators of a TensorFlow Lite model: operation kinds, attributes and types.
 
 Source: tensorflow/compiler/mlir/lite/schema/schema.fbs. A field's number is its position there.
 """
@@ -56,7 +56,7 @@ Attributes = dict[str, Attribute]
 def operator_facts(
     subgraph: Subgraph, operator: Operator, source: tuple[int, int], contents: Contents
 ) -> OperationFacts:
-    """Return the name, kind and attributes of an operator; raises FormatError for a broken file."""
+    """Return the name, kind and attributes of an operator; `contents` returns a constant tensor's bytes."""
     kind = None if operator.is_custom else kind_of(operator.name, _KINDS)
     reader = OperatorReader(subgraph, operator, contents)
     attributes = reader.attributes()
@@ -79,6 +79,7 @@ def tensor_facts(tensor: TfliteTensor) -> TensorFacts:
 
 
 def _quantization(row: Table | None) -> Quantization | None:
+    """Return a tensor's quantisation; None without scales, or if a scale is not finite."""
     quantization = None if row is None else row.table(4, "quantization")
     if quantization is None:
         return None
@@ -91,16 +92,17 @@ def _quantization(row: Table | None) -> Quantization | None:
 
 
 class OperatorReader:
-    """A reader of the options and the constant operands of one operator."""
+    """A reader of one operator's attributes, which are stored in its options and constant inputs."""
 
     def __init__(self, subgraph: Subgraph, operator: Operator, contents: Contents) -> None:
+        """Look up the operator's input and output tensors and its options."""
         self.operator, self.contents = operator, contents
         self.inputs = [subgraph.tensors[k] if k >= 0 else None for k in operator.inputs]
         self.outputs = [subgraph.tensors[k] for k in operator.outputs]
         self.options = None if operator.table is None else operator.table.table(4, "builtin_options")
 
     def attributes(self) -> Attributes:
-        """Return the operator's attributes, read from its options and constant operands."""
+        """Return the operator's attributes by name, from its options and constant inputs."""
         name = self.operator.name
         attributes: Attributes = {}
         if name in _FUSED_AT and (fused := self.integer(_FUSED_AT[name], "fused_activation_function", "b")):
@@ -126,7 +128,7 @@ class OperatorReader:
         return attributes
 
     def integer(self, field: int, name: str, kind: Any, default: int = 0) -> int:
-        """Return the integer option `name` at a field number; `kind` is its binary format (`flatbuffer.Number`)."""
+        """Return the integer option called `name` in field number `field`; `kind` is its binary format."""
         return default if self.options is None else self.options.integer(field, name, kind, default)
 
     def _window_attributes(self, name: str) -> Attributes:
@@ -157,6 +159,7 @@ class OperatorReader:
         return attributes
 
     def _transposed_convolution_attributes(self) -> Attributes:
+        """Return kernel, strides and pads; the pads follow from the sizes of the input and the output."""
         tensors = [self.inputs[1], self.inputs[2], self.outputs[0]] if len(self.inputs) > 2 and self.outputs else []
         weight, image, out = (tensor.shape if tensor is not None else () for tensor in tensors or [None] * 3)
         strides = self.integer(2, "stride_h", "i"), self.integer(1, "stride_w", "i")
@@ -177,6 +180,7 @@ class OperatorReader:
         return {"mode": "linear" if first else "nearest", "coordinates": place, "layout": "NHWC"}
 
     def _pad_attributes(self) -> Attributes:
+        """Return the pads before all axes, then after all axes; empty if the pads are not constant."""
         numbers = self.numbers(1)
         rank = len(self.inputs[0].shape) if self.inputs and self.inputs[0] is not None else 0
         if numbers is None or len(numbers) != 2 * rank:
@@ -187,7 +191,7 @@ class OperatorReader:
         return {**attributes, "layout": "NHWC"} if rank == 4 else attributes
 
     def _constant_attribute(self, word: str, k: int) -> Attributes:
-        """Return the attribute `word` with the integers of input `k`; empty if these are unknown."""
+        """Return {`word`: the integers in input `k`}; empty if the input is not a short constant list."""
         numbers = self.numbers(k)
         return {} if numbers is None else {word: numbers}
 

@@ -1,4 +1,4 @@
-"""Forms (rewritten versions) of a model as unrolled cascades, ranked by their estimated arena.
+"""The forms (rewritten versions) of a model that run an unrolled cascade, in the order of their estimated arenas.
 
 An unrolled cascade runs operations on parts of tensors, one after the other, without loops.
 """
@@ -34,7 +34,7 @@ _TOGETHER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
 @dataclass(frozen=True)
 class RewritableModel:
-    """A model that can be rewritten: the access map of each operation, and a writer of forms of the model."""
+    """A model that can be rewritten: which rows and columns each operation reads, and a function that writes a form."""
 
     access: AccessGraph
     write: Callable[[UnrolledCascade], bytes]
@@ -42,11 +42,12 @@ class RewritableModel:
     def forms(
         self, points: Sequence[CascadePoint], given: ModelArena, measured: Callable[[bytes], ModelArena], most: int
     ) -> Iterator[FormInParts]:
-        """Yield forms as `memplan.extensions.cascade.writing.ModelInParts` requires.
+        """Yield rewritten versions of the model for `points`; see `memplan.extensions.cascade.writing.ModelInParts`.
 
-        The estimate that ranks forms is inexact, so several forms are written, and their arenas computed by the
-        runtime's rules. Forms that cannot be written are omitted. A limit on multiplications only removes forms, and
-        does not change the others. Raises OperationsError if no form can be written.
+        The estimate that ranks forms is inexact, so up to `most` forms for each number of multiplications are written,
+        and `measured` computes their arenas by the runtime's rules. Forms that cannot be written are omitted. A limit
+        on multiplications only removes forms, and does not change the others. Raises OperationsError if no form can be
+        written.
         """
         refused: OperationsError | None = None
         for form in _promising_forms(
@@ -66,7 +67,7 @@ class RewritableModel:
 
 
 def _promising_forms(forms: Sequence[Rewriting], most: int) -> list[Rewriting]:
-    """Return the forms that fewer than `most` others beat, by ascending bytes (`needed`).
+    """Return the forms that are beaten by fewer than `most` others, in increasing order of bytes (`needed`).
 
     A form beats another one if it has no more multiplications (`macs`) and needs fewer bytes.
     """
@@ -79,7 +80,7 @@ def _promising_forms(forms: Sequence[Rewriting], most: int) -> list[Rewriting]:
 
 
 def arena_estimate(found: UnrolledCascade) -> int:
-    """Estimate the bytes of TFLite Micro's arena for an unrolled cascade: its live peak plus bookkeeping."""
+    """Estimate the arena in bytes that TFLite Micro needs for an unrolled cascade: its live peak plus bookkeeping."""
     graph = found.graph
     made = [t for step in found.steps if step.kind == "run" for t in graph.operations[step.operation].outputs]
     channels = sum(graph.tensors[tensor].pixel for tensor in made)
@@ -88,7 +89,7 @@ def arena_estimate(found: UnrolledCascade) -> int:
 
 
 def rewritable_model(data: bytes, graph: OperationGraph, options: ModelOptions | None = None) -> RewritableModel:
-    """Return the access maps and the writer of a model, whose graph was read from the file `data`."""
+    """Return a rewritable model from its file; operations that cannot be written in parts become barriers."""
     how = TfliteRewriting(data, graph, options)
     access = access_graph(graph)
     rows = tuple(
@@ -100,10 +101,10 @@ def rewritable_model(data: bytes, graph: OperationGraph, options: ModelOptions |
 
 @dataclass(frozen=True)
 class Rewriting:
-    """A cascade unrolled into a model: its live peak in bytes (`peak`), and its multiplications (`macs`).
+    """A cascade unrolled into a straight-line program (`found`), with its live peak in bytes (`peak`).
 
-    Merged steps recompute fewer rows, so `macs` may be below the multiplications of the cascade. `needed` is the peak
-    in bytes plus TFLite Micro's bookkeeping for operations, values and channels.
+    `needed` is the peak plus TFLite Micro's bookkeeping in bytes. `macs` is the number of multiplications; merged steps
+    recompute fewer rows, so it may be smaller than that of the cascade.
     """
 
     peak: int
@@ -113,12 +114,13 @@ class Rewriting:
 
 
 def unrolled_forms(points: Sequence[CascadePoint], most: float = inf) -> Iterator[Rewriting]:
-    """Yield all unrolled forms of cascades (`points`), except those whose operators alone cost more than `most` bytes.
+    """Yield the unrolled versions of each cascade in `points`, with steps merged to different degrees.
 
-    The memory of a cascade run as a loop is a bad estimate for its unrolled form: joins copy parts, inputs are freed
-    part by part, and merged steps share workspaces. Raises the last OperationsError if no cascade can be unrolled.
+    All versions are tried because the memory of a cascade run as a loop is a bad estimate for its unrolled form: joins
+    copy parts, inputs are freed part by part, and merged steps share workspaces. A version whose operators alone take
+    more than `most` bytes is skipped. If no cascade can be unrolled, the error of the last attempt is raised.
     """
-    last: OperationsError | None = OperationsError("points: must have a point that can be written")
+    last: OperationsError | None = OperationsError("points: must contain a cascade that can be unrolled")
     seen = set[object]()
     for point in points:
         for cascade in coarser_cascades(point.cascade):
@@ -141,15 +143,15 @@ def unrolled_forms(points: Sequence[CascadePoint], most: float = inf) -> Iterato
 
 
 def _form_key(cascade: Cascade) -> object:
-    """Return a key that is equal for cascades with the same written form."""
+    """Return a key that is equal for two cascades if the same file would be written for both."""
     regions = ((region.ops, region.kind, region.alternative, *region.ranges.items()) for region in cascade.regions)
     return cascade.graph.origins, cascade.graph.operations, tuple(regions)
 
 
 def _unroll_cascade(cascade: Cascade) -> UnrolledCascade:
-    """Unroll a cascade; a region whose joined output is the peak runs layer by layer if that lowers the peak.
+    """Unroll a cascade; undo a region whose joined output causes the peak if running it layer by layer is better.
 
-    Joining a tensor before an operation that runs whole needs its bytes twice: in parts and joined.
+    A tensor that is joined before an operation that runs whole needs its bytes twice: in parts and joined.
     """
     steps = unroll(cascade)
     live = steps.live_bytes()
@@ -169,7 +171,7 @@ def _unroll_cascade(cascade: Cascade) -> UnrolledCascade:
 
 
 def coarser_cascades(cascade: Cascade) -> Iterator[Cascade]:
-    """Yield coarser versions of a cascade, with several steps merged into one along rows, and possibly along columns.
+    """Yield versions of a cascade with fewer steps: groups of steps along rows, and all along columns, are merged.
 
     The cascade itself comes last. Versions with the fewest runs of operators come first, so a caller can stop once the
     operators alone cost too much.
@@ -178,7 +180,7 @@ def coarser_cascades(cascade: Cascade) -> Iterator[Cascade]:
     most_rows, most_columns = (max((row[axis] for row in steps), default=1) for axis in (0, 1))
     for columns in sorted({1, most_columns}, reverse=True):
         for rows in reversed(_TOGETHER):
-            # Merging all steps gives the layers of the given model, so leave out the number of all steps.
+            # Merging all steps of a region gives back the layers of the given model, so skip that number of steps.
             if rows < most_rows or rows == columns == 1:
                 yield replace(cascade, regions=tuple(_merge_steps(region, rows, columns) for region in cascade.regions))
 
@@ -196,5 +198,5 @@ def _merge_steps(region: CascadeRegion, rows: int, columns: int) -> CascadeRegio
 
 
 def _join_spans(spans: Sequence[Span], count: int) -> tuple[Span, ...]:
-    """Return the hulls of every `count` successive spans."""
+    """Return the hull of each group of `count` consecutive spans; a span is a range of rows or columns."""
     return tuple(hull(spans[k : k + count]) for k in range(0, len(spans), count))

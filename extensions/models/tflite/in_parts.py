@@ -1,8 +1,8 @@
-"""Writer of models whose operators are split into parts: an unrolled cascade as slices, pads and concatenations.
+"""Writer of models whose operators are split into parts by slices, pads and concatenations.
 
-The new tables precede the old file, and refer to its weights, options and quantisation. Split operators do not pad: if
-a part extends beyond the border, a PAD adds the zero point. Source: tensorflow/compiler/mlir/lite/schema/schema.fbs. A
-field's number is its position there.
+It writes an unrolled cascade. The new tables precede the old file, and refer to its weights, options and quantisation.
+Split operators do not pad: if a part extends beyond the border, a PAD adds the zero point. Source:
+tensorflow/compiler/mlir/lite/schema/schema.fbs. A field's number is its position there.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _MOST_JOINED = 10
 
 
 class TfliteRewriting(TfliteSource):
-    """A model that can be written again with any cascade of its graph unrolled."""
+    """A model of which new versions can be written, each of which runs an unrolled cascade of the model's graph."""
 
     def write(self, found: UnrolledCascade) -> bytes:
-        """Return the file of a model that runs an unrolled cascade, with the original inputs and outputs."""
+        """Return the file of a model that runs the cascade `found`; its inputs and outputs are the original ones."""
         writer = _Writer(self, found)
         writer.run()
         out = writer.file()
@@ -49,6 +49,7 @@ class _Writer:
     """The writer of one model, which adds the tensors and operators of the unrolled cascade `found` to its file."""
 
     def __init__(self, how: TfliteSource, found: UnrolledCascade) -> None:
+        """Index the old file, and assign a tensor of the new file to each value of the cascade."""
         self.how, self.found = how, found
         self.old = how.subgraph
         self.root = Table.root(how.data, "model")
@@ -65,7 +66,7 @@ class _Writer:
         self.index = self._value_indices()
 
     def run(self) -> None:
-        """Add the operators of all steps, and the views that compute outputs of the model."""
+        """Add the operators for all steps, and the old operators, such as reshapes, that compute outputs."""
         for step in self.found.steps:
             if step.kind == "slice":
                 self._add_slice(step)
@@ -78,11 +79,14 @@ class _Writer:
     # The following methods find the tensors of the new file.
 
     def _tensor_in(self, tensor: int) -> int:
-        """Return the index in the old file of a tensor of the cascade's graph."""
+        """Return the old file's index of tensor number `tensor` in the cascade's graph."""
         return self.how.tensor_of(self.found.graph.tensor_origin(tensor))
 
     def _value_indices(self) -> list[int]:
-        """Return each value's tensor index: a tensor's first whole value keeps the old one, all others get new ones."""
+        """Return the index of the tensor in the new file that stores each value.
+
+        The first value that is a whole tensor keeps the tensor's old index; all other values get new tensors.
+        """
         indices = self.found
         index = [-1] * len(indices.values)
         taken: set[int] = set()
@@ -98,7 +102,7 @@ class _Writer:
         return index
 
     def _value_shape(self, value: int) -> tuple[int, ...]:
-        """Return the shape of a value (part of a tensor). Raises OperationsError unless it has 4 dimensions."""
+        """Return the shape of a value, which is part of a tensor. Raises OperationsError unless it has 4 dimensions."""
         part = self.found.values[value]
         own = self.old.tensors[self._tensor_in(part.tensor)]
         if len(own.shape) != 4:
@@ -108,7 +112,7 @@ class _Writer:
     # The following methods add operators to the new file.
 
     def _add_operator(self, code: int, inputs: Sequence[int], output: int, options: NewTable) -> None:
-        """Add an operator with the built-in code `code`, its tensors' indices, and its options."""
+        """Add a new operator with the built-in code `code` between the tensors with these indices."""
         self.used.update((*inputs, output))
         number = self.new_codes.setdefault(code, self.codes + len(self.new_codes))
         self.operators.append(
@@ -124,7 +128,7 @@ class _Writer:
         )
 
     def _add_slice(self, step: PartStep) -> None:
-        """Add the operator that slices a part of a value, with its bounds as constant tensors."""
+        """Add the operator that cuts a part out of a value; the part's bounds become constant tensors."""
         (value,), (made,) = step.inputs, step.outputs
         whole, part = self.found.values[value], self.found.values[made]
         shape = self._value_shape(value)
@@ -135,7 +139,7 @@ class _Writer:
         self._add_operator(_STRIDED_SLICE, (self.index[value], *numbers), self.index[made], NewTable({}))
 
     def _add_join(self, step: PartStep) -> None:
-        """Add one concatenation, or several if there are more values than TFLite Micro allows."""
+        """Add a concatenation of the step's values; more values than TFLite Micro allows are joined in groups first."""
         (made,) = step.outputs
         axis, whole = 1 + step.axis, self._value_shape(made)
         like = self.old.tensors[self._tensor_in(self.found.values[made].tensor)]
@@ -159,6 +163,7 @@ class _Writer:
         self._add_concatenation(parts, axis, self.index[made])
 
     def _add_concatenation(self, parts: Sequence[Span], axis: int, output: int) -> int:
+        """Add a concatenation of (tensor index, size along the axis) pairs, and return `output`, its tensor."""
         options = NewTable({0: Scalar(axis, "i"), 1: Scalar(0, "b")})
         self._add_operator(_CONCATENATION, [tensor for tensor, _ in parts], output, options)
         return output
@@ -174,7 +179,7 @@ class _Writer:
             self._add_part(operator, step)
 
     def _replaced_tensors(self, step: PartStep) -> dict[int, int]:
-        """Map each old tensor that a step uses to the tensor index of the value that replaces it."""
+        """Map the old index of each tensor that a step reads or writes to the index of its value's tensor."""
         reads = self.found.graph.operations[step.operation].reads
         tensors = {
             self._tensor_in(read.tensor): self.index[value] for read, value in zip(reads, step.inputs, strict=True)
@@ -182,6 +187,7 @@ class _Writer:
         return tensors | {self._tensor_in(self.found.values[value].tensor): self.index[value] for value in step.outputs}
 
     def _add_whole(self, v: int, step: PartStep) -> None:
+        """Add operation `v`, which runs on whole tensors: the old operator, or a copy with other tensors."""
         meant, operator = self._replaced_tensors(step), self.old.operators[v]
         assert operator.table is not None
         if all(own == now for own, now in meant.items()):
@@ -204,6 +210,7 @@ class _Writer:
         self.operators.append(NewTable({**own, **changed}))
 
     def _add_part(self, operator: Operator, step: PartStep) -> None:
+        """Add the operator that computes one part of its output, after a pad operator if the part needs one."""
         name, row = operator.name, self.found.graph.operations[step.operation]
         meant, made = self._replaced_tensors(step), self.found.values[step.outputs[0]]
         inputs = [meant.get(t, t) for t in operator.inputs]
@@ -235,7 +242,9 @@ class _Writer:
     def _pad_input(self, operator: Operator, value: int, source: int, borders: Sequence[Span]) -> int:
         """Add a pad operator before an operator's input; return the index of the padded tensor."""
         if operator.name == "AVERAGE_POOL_2D":
-            raise OperationsError(f"{operator.path}: must not cross the border, where averages have fewer terms")
+            raise OperationsError(
+                f"{operator.path}: must not have windows across the border, where averages have fewer terms"
+            )
         like = self.old.tensors[self._tensor_in(self.found.values[value].tensor)]
         n, rows, columns, channels = self._value_shape(value)
         shape = (n, rows + sum(borders[0]), columns + sum(borders[1]), channels)
@@ -244,9 +253,9 @@ class _Writer:
         return out
 
     def _add_pad(self, source: int, out: int, borders: Sequence[Span], filled: int | None = None) -> None:
-        """Add the operator that pads tensor `source` by `borders` (before, after) and writes tensor `out`.
+        """Add the operator that writes tensor `out`: tensor `source` with `borders` (pads before, after) around it.
 
-        `filled` is the index of the tensor with the padding value; by default, the zero point is used.
+        `filled` is the index of the tensor with the padding value; by default, the padding is the zero point.
         """
         pads = self.tensors.add_integers((0, 0, *borders[0], *borders[1], 0, 0), (4, 2))
         if filled is None:
@@ -255,7 +264,7 @@ class _Writer:
             self._add_operator(_PADV2, (source, pads, filled), out, NewTable({}))
 
     def _add_views(self, tensors: Iterable[int]) -> None:
-        """Add copies of the operators, such as reshapes, that compute `tensors` and are not in the graph."""
+        """Add the old operators that compute `tensors` but are not operations of the graph, such as reshapes."""
         for tensor in tensors:
             v = self.maker.get(tensor)
             if v is None or v in self.drawn or v in self.done:
@@ -294,6 +303,7 @@ class _Writer:
         return prepend_root(NewTable(fields), b"TFL3", self.how.data)
 
     def _new_subgraph(self, old: Table) -> NewTable:
+        """Return the new first subgraph, with the old inputs, outputs and name."""
         tensors = self.tensors.tensors([*old.tables(0, "tensors")], self.used)
         fields: dict[int, Field] = {
             0: Tables(tensors),
@@ -307,7 +317,7 @@ class _Writer:
 
 
 def _kept_fields(operator: Operator) -> dict[int, Scalar | OldReference]:
-    """Return an operator's fields, except its inputs and outputs, for copies of the operator."""
+    """Return the fields that a copy of an operator takes from it: all except inputs and outputs."""
     table = operator.table
     assert table is not None
     fields: dict[int, Scalar | OldReference] = {

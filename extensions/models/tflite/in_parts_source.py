@@ -1,4 +1,4 @@
-"""A model to split into parts: the file's tensors and operators by graph position, and which operators can be split."""
+"""A model to be split: which operator and tensor of its file a graph refers to, and which operators can be split."""
 
 from __future__ import annotations
 
@@ -40,12 +40,10 @@ BY_PIXEL |= {"SQUARE", "QUANTIZE", "DEQUANTIZE", "SOFTMAX", "CONCATENATION"}
 
 
 class TfliteSource:
-    """A model together with the graph of operations read from it.
-
-    Raises FormatError if the file refers to operators or bytes by position, and OptionError if options set sizes.
-    """
+    """A model file together with the graph of operations that was read from it."""
 
     def __init__(self, data: bytes, graph: OperationGraph, options: ModelOptions | None = None) -> None:
+        """Raise FormatError if the file refers to operators or bytes by position, OptionError if options set sizes."""
         self.data, self.graph, self.model = data, graph, read_model(data)
         if options is not None and options.dims:
             said = ", ".join(f"{name}={size}" for name, size in options.dims.items())
@@ -56,19 +54,19 @@ class TfliteSource:
         refuse_bound_models(self.model)
         for buffer in self.model.buffers:
             if buffer.integer(2, "size", "Q"):
-                raise FormatError(f"{buffer.path}: must be inside the FlatBuffer, not after it")
+                raise FormatError(f"{buffer.path}: must have its bytes inside the FlatBuffer, not after it")
         self.subgraph = self.model.subgraphs[0]
         self.ids = {tensor.id: k for k, tensor in enumerate(self.subgraph.tensors)}
 
     def tensor_of(self, tensor: int) -> int:
-        """Return the index in the file of a tensor of the graph; raises OperationsError if the file lacks it."""
+        """Return the file's index of tensor number `tensor` in the graph; raises OperationsError if it has none."""
         name = self.graph.tensors[tensor].name if self.graph.tensors else None
         if name not in self.ids:
-            raise OperationsError(f"tensor {tensor}: must be a tensor of the file, got {excerpt(name)}")
+            raise OperationsError(f"tensor {tensor}: must have the name of a tensor in the file, got {excerpt(name)}")
         return self.ids[name]
 
     def operator_of(self, v: int) -> int:
-        """Return the index of the operator of operation `v`; raises OperationsError if it is in a subgraph."""
+        """Return the index of the operator that runs operation `v`; raises OperationsError if in another subgraph."""
         source = self.graph.ops[v].source
         if len(source) != 2 or source[0] != 0:
             raise OperationsError(f"ops[{v}]: must be an operator of the main subgraph")
@@ -106,9 +104,10 @@ class TfliteSource:
 
 
 class TfliteTensors:
-    """The tensors and buffers of a new file: those of the old file's main subgraph, followed by added ones."""
+    """The tensors and buffers of a new file: those of the old main subgraph, followed by new ones."""
 
     def __init__(self, model: Model) -> None:
+        """Start without new tensors and buffers; index the quantisation of the old tensors."""
         self._model, self._old = model, model.subgraphs[0].tensors
         self._tensors: list[NewTable] = []
         self._buffers: list[NewTable] = []
@@ -117,7 +116,7 @@ class TfliteTensors:
         self._quantization = {name: OldReference(table.at) for name, table in tables.items() if table is not None}
 
     def add_like(self, own: TfliteTensor, shape: Sequence[int], name: str, buffer: int | None = None) -> int:
-        """Add a tensor with the type and quantisation of `own`; return its index."""
+        """Add a tensor with the element type and quantisation of `own`, and return its index."""
         fields: dict[int, Field] = {
             0: Numbers(shape),
             1: Scalar(own.type, "b"),
@@ -129,7 +128,7 @@ class TfliteTensors:
         return self._add_tensor(fields)
 
     def add_integers(self, values: Sequence[int], shape: Sequence[int]) -> int:
-        """Return the index of a constant int32 tensor with these values; a missing tensor is added."""
+        """Return the index of a constant int32 tensor with these values, which is added unless it exists."""
         key = ("numbers", *values, "of", *shape)
         if key not in self._constants:
             buffer = self._buffer_index(struct.pack(f"<{len(values)}i", *values))
@@ -140,16 +139,19 @@ class TfliteTensors:
         return self._constants[key]
 
     def add_minimum(self, own: TfliteTensor) -> int:
-        """Return the index of a constant scalar: the smallest number of the element type of tensor `own`."""
+        """Return the index of a constant scalar with the smallest value of the element type of `own`.
+
+        The scalar is added unless it exists. Raises OperationsError for other types than float32 and int8.
+        """
         if own.type not in LEAST:
-            raise OperationsError(f"tensor {excerpt(own.id)}: must be of float32 or int8 to be padded")
+            raise OperationsError(f"tensor {excerpt(own.id)}: must have elements of float32 or int8 to be padded")
         key = ("least", own.id)
         if key not in self._constants:
             self._constants[key] = self.add_like(own, (), f"{own.id}/least", self._buffer_index(LEAST[own.type]))
         return self._constants[key]
 
     def tensors(self, tables: Sequence[Table], used: Container[int]) -> list[NewTable | OldReference]:
-        """Return all tensors; unused old tensors become empty.
+        """Return all old and new tensors; unused old tensors are replaced by empty ones.
 
         TFLite Micro allocates memory for every tensor, even if no operator uses it.
         """
@@ -160,7 +162,7 @@ class TfliteTensors:
         return [*olds, *self._tensors]
 
     def buffers(self) -> list[NewTable | OldReference]:
-        """Return all buffers: the old buffers, then the added ones."""
+        """Return all buffers of the new file: the old ones, followed by the added ones."""
         return [*[OldReference(table.at) for table in self._model.buffers], *self._buffers]
 
     def _empty_tensor(self, own: TfliteTensor) -> NewTable:
@@ -178,7 +180,7 @@ class TfliteTensors:
         return 0 if buffers and not buffers[0].byte_count(0, "data") else self._buffer_index(b"")
 
     def _buffer_index(self, data: bytes) -> int:
-        """Return the index of the buffer with this content; a missing buffer is added."""
+        """Return the index of the buffer with the content `data`, which is added unless it exists."""
         key = ("buffer", data)
         if key not in self._constants:
             self._buffers.append(NewTable({0: Content(data)} if data else {}))

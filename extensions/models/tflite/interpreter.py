@@ -43,7 +43,7 @@ LIMIT_S = 30.0
 
 @dataclass(frozen=True, eq=False)
 class MicroRun:
-    """A run of a model on fixed random inputs, or the reason why it could not run.
+    """A run of a model in TFLite Micro on fixed random inputs, or the reason why the model did not run.
 
     said: the runtime's report, worded to continue a sentence.
     outputs: the computed outputs, or None if the run did not end.
@@ -55,7 +55,7 @@ class MicroRun:
     fails: bool = False
 
     def equals(self, other: MicroRun) -> bool:
-        """Return True if two runs have equal outputs, apart from rounding errors of floating-point sums."""
+        """Return True if two runs have equal outputs, except for rounding errors of floating-point numbers."""
         pairs = zip(self.outputs or (), other.outputs or (), strict=True)
         return all(
             a.shape == b.shape
@@ -67,7 +67,7 @@ class MicroRun:
 
 
 def run(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> MicroRun:
-    """Run a model once in an arena of `arena_size` bytes, for at most `limit_s` seconds."""
+    """Run a model once in an arena of `arena_size` bytes for at most `limit_s` seconds; return outputs and report."""
     if find_spec("tflite_micro") is None:
         return MicroRun("by its rules, as tflite_micro is not installed")
     main = read_model(data).subgraphs[0]
@@ -95,12 +95,15 @@ def run(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> MicroRun:
 
 
 def measure(data: bytes, arena_size: int) -> str:
-    """Run a model in an arena of `arena_size` bytes, and return the runtime's report, worded to continue a sentence."""
+    """Run a model in an arena of `arena_size` bytes; return the runtime's report as text that continues a sentence."""
     return run(data, arena_size).said
 
 
 def refusal_reason(data: bytes, arena_size: int, limit_s: float = LIMIT_S) -> str | None:
-    """Return why the runtime refuses a model in an arena of `arena_size` bytes; None if it runs or lacks a kernel."""
+    """Return why the runtime refuses a model in an arena of `arena_size` bytes; None unless it refuses.
+
+    A model for which the installed runtime merely lacks a kernel does not count as refused.
+    """
     done = run(data, arena_size, limit_s)
     is_judged = done.fails and "Failed to get registration" not in done.said
     return f"{done.said}, in an arena of {arena_size:,} bytes" if is_judged else None
@@ -111,8 +114,8 @@ def compare_outputs(
 ) -> tuple[bool | None, str]:
     """Return whether a form (rewritten version) of a model computes the same as the original, and the runtime's report.
 
-    `sizes` are the arena bytes of the original and of the form; each run has the time limit. The first value is None if
-    the runtime is missing, is too slow, or does not run the original.
+    `sizes` are the arena bytes of the original and of the form; `limit_s` applies to each run. The first value is None
+    if the runtime is missing, is too slow, or does not run the original.
     """
     now = run(form, sizes[1], limit_s)
     if given == form or (now.outputs is None and not now.fails):

@@ -76,9 +76,10 @@ _SUBGRAPHS_OF: Mapping[str, tuple[tuple[str, int], tuple[int, ...]]] = {
 
 @dataclass(frozen=True)
 class TfliteTensor:
-    """A tensor. Its id is its name, or `#subgraph/index` if the name is too long, not printable or not unique.
+    """A tensor of a model. Its id is its name, or `#subgraph/index` if the name cannot be an id.
 
-    `open_dims` are the axes whose sizes are known only at run time; `shape` has placeholders for these sizes.
+    A name that is too long, not printable or not unique cannot be an id. `open_dims` are the axes whose sizes are known
+    only at run time; `shape` has placeholders for these sizes. `buffer` is the index of the tensor's content.
     """
 
     id: str
@@ -94,7 +95,7 @@ class TfliteTensor:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator: the indices of its tensors (-1: an omitted input), and of the subgraphs that it runs."""
+    """An operator, with the indices of its tensors (-1: an omitted input) and of the subgraphs that it runs."""
 
     path: str
     name: str
@@ -107,7 +108,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class Subgraph:
-    """A list of tensors, and of operators in execution order."""
+    """A subgraph of a model: its tensors, and its operators in execution order."""
 
     path: str
     tensors: tuple[TfliteTensor, ...]
@@ -117,7 +118,7 @@ class Subgraph:
 
     @cached_property
     def widened_tensors(self) -> frozenset[int]:
-        """The indices of constants that are converted once: float16 weights to float32, sparse tensors to dense ones.
+        """The indices of weights that LiteRT converts once: from float16 to float32, or from sparse to dense.
 
         LiteRT converts them before the first run and keeps the results; TFLite Micro has no kernels for this. Source:
         tflite 2.18, kernels/dequantize.cc and densify.cc.
@@ -135,11 +136,11 @@ class Subgraph:
 
 @dataclass(frozen=True)
 class Model:
-    """A model: its subgraphs, the first of which is the program, and its metadata by name.
+    """A TensorFlow Lite model: its subgraphs, the first of which is the program, and its metadata by name.
 
-    `input_names` maps tensor indices to the names of inputs in the first signature. `scratch` has the bytes that the
-    user states for kernels, by operator name; or for one operator, by the name of an output, or by its number in the
-    first subgraph. `target` is the processor and the set of kernels.
+    `input_names` maps tensor indices to the names of inputs in the first signature. `scratch` has the scratch bytes
+    that the user states: for all operators of a name, or for one operator by the name of its output or by its number in
+    the first subgraph. `target` is the processor and the set of kernels.
     """
 
     subgraphs: tuple[Subgraph, ...]
@@ -155,7 +156,7 @@ class Model:
         return tuple(tensor for subgraph in self.subgraphs for tensor in subgraph.tensors)
 
     def stated_scratch(self, subgraph: int, operator: int) -> int | None:
-        """Return the scratch bytes that the user states for an operator (number, output or name), else None."""
+        """Return the scratch bytes that the user states for an operator, by its number, output or name; else None."""
         graph = self.subgraphs[subgraph]
         row = graph.operators[operator]
         outputs = (graph.tensors[k].id for k in row.outputs if k >= 0)
@@ -171,9 +172,9 @@ class Model:
 
     @cached_property
     def offline_offsets(self) -> tuple[int, ...] | None:
-        """The offset of each tensor in the file's plan for TFLite Micro (negative: unplanned); None without a plan.
+        """The offset of each tensor in the plan that the file contains for TFLite Micro; None if it contains no plan.
 
-        Raises FormatError if the plan is broken.
+        A negative offset means that the tensor is not planned. Raises FormatError if the plan is broken.
         """
         data = self.metadata.get(OFFLINE_PLAN)
         if data is None:
@@ -188,7 +189,7 @@ class Model:
 
 
 def read_model(data: bytes) -> Model:
-    """Parse a `.tflite` file; raises FormatError with the location and the broken rule."""
+    """Parse a `.tflite` file. Raises FormatError, which states the location and the broken rule."""
     if not is_tflite(data):
         raise FormatError(f"model: must have the identifier TFL3 at byte 4, got {excerpt(data[4:8])}", way=OTHER_KIND)
     root = Table.root(data, "model")
@@ -201,13 +202,14 @@ def read_model(data: bytes) -> Model:
     names = _Names(graphs)
     return Model(
         tuple(_read_subgraph(graph, i, names, codes, has_content, len(graphs)) for i, graph in enumerate(graphs)),
-        {entry.text(0, "name"): _content(entry, buffers) for entry in root.tables(6, "metadata")},
+        {entry.text(0, "name"): _metadata_content(entry, buffers) for entry in root.tables(6, "metadata")},
         tuple(buffers),
         _input_names(root),
     )
 
 
 def _input_names(root: Table) -> dict[int, str]:
+    """Return the input names in the first signature of the main subgraph, keyed by tensor index."""
     for signature in root.tables(7, "signature_defs"):
         if signature.integer(4, "subgraph_index", "I") == 0:
             rows = signature.tables(0, "inputs")
@@ -216,7 +218,7 @@ def _input_names(root: Table) -> dict[int, str]:
 
 
 def _operator_name(code: Table) -> tuple[str, bool]:
-    """Return the name of an operator code, and whether it is custom."""
+    """Return the name of the operator that `code` (a row of operator_codes) describes, and whether it is custom."""
     # The old field of an operator code holds one byte, and only the new field holds larger codes, so take the maximum.
     number = max(code.integer(3, "builtin_code", "i"), code.integer(0, "deprecated_builtin_code", "b"))
     name = OPERATORS.get(number, f"operator {number}")
@@ -224,13 +226,15 @@ def _operator_name(code: Table) -> tuple[str, bool]:
 
 
 class _Names:
-    """The names of all tensors of a model; only names that are unique in the model can be ids."""
+    """The ids of all tensors of a model: names that are unique in the model, and positions for other tensors."""
 
     def __init__(self, graphs: list[Table]) -> None:
+        """Read the names of all tensors, and count how often each name occurs."""
         self._found = [[tensor.text(3, "name") for tensor in graph.tables(0, "tensors")] for graph in graphs]
         self._count = Counter(name for names in self._found for name in names)
 
     def id_of(self, subgraph: int, tensor: int) -> str:
+        """Return the name of a tensor if it can be an id, else `#subgraph/index`."""
         name = self._found[subgraph][tensor]
         is_good = 0 < len(name) <= _NAME_LENGTH and name.isprintable() and not name.startswith("#")
         return name if is_good and self._count[name] == 1 else f"#{subgraph}/{tensor}"
@@ -239,26 +243,28 @@ class _Names:
 def _read_subgraph(
     graph: Table, i: int, names: _Names, codes: list[tuple[str, bool]], has_content: list[bool], n_subgraphs: int
 ) -> Subgraph:
+    """Return subgraph number `i` by its table. `codes` has the (name, is custom) of each operator code."""
     tensors = tuple(
         _read_tensor(row, names.id_of(i, k), has_content) for k, row in enumerate(graph.tables(0, "tensors"))
     )
     return Subgraph(
         graph.path,
         tensors,
-        _indices(graph, 1, "inputs", len(tensors), least=0),
-        _indices(graph, 2, "outputs", len(tensors), least=0),
+        _tensor_indices(graph, 1, "inputs", len(tensors), least=0),
+        _tensor_indices(graph, 2, "outputs", len(tensors), least=0),
         tuple(_read_operator(row, codes, len(tensors), n_subgraphs) for row in graph.tables(3, "operators")),
     )
 
 
 def _read_tensor(row: Table, name: str, has_content: list[bool]) -> TfliteTensor:
+    """Return a tensor by its table. `has_content` states for each buffer whether it has content."""
     buffer = row.integer(2, "buffer", "I")
     if buffer >= len(has_content):
         raise FormatError(f"{row.path}.buffer: must be below {len(has_content)}, got {buffer}")
     shape = row.integers(0, "shape", "i")
     for k, size in enumerate(shape):
         if size < 0:
-            raise FormatError(f"{row.path}.shape[{k}]: must be a known size, for {excerpt(name)}, got {size}")
+            raise FormatError(f"{row.path}.shape[{k}]: must be at least 0 for tensor {excerpt(name)}, got {size}")
     signature = row.integers(7, "shape_signature", "i")
     return TfliteTensor(
         name,
@@ -274,18 +280,19 @@ def _read_tensor(row: Table, name: str, has_content: list[bool]) -> TfliteTensor
 
 
 def _read_operator(row: Table, codes: list[tuple[str, bool]], n_tensors: int, n_subgraphs: int) -> Operator:
+    """Return an operator by its table. Raises FormatError for an index of a tensor, code or subgraph out of range."""
     code = row.integer(0, "opcode_index", "I")
     if code >= len(codes):
         raise FormatError(f"{row.path}.opcode_index: must be below {len(codes)}, got {code}")
-    inputs = _indices(row, 1, "inputs", n_tensors, least=-1)
-    outputs = _indices(row, 2, "outputs", n_tensors, least=0)
+    inputs = _tensor_indices(row, 1, "inputs", n_tensors, least=-1)
+    outputs = _tensor_indices(row, 2, "outputs", n_tensors, least=0)
     name, is_custom = codes[code]
-    runs = () if is_custom else _subgraphs(row, name, n_subgraphs)
+    runs = () if is_custom else _subgraph_indices(row, name, n_subgraphs)
     return Operator(row.path, name, inputs, outputs, runs, is_custom, row)
 
 
-def _subgraphs(row: Table, name: str, n_subgraphs: int) -> tuple[int, ...]:
-    """Return the indices of the subgraphs that an operator runs, in the order of its options."""
+def _subgraph_indices(row: Table, name: str, n_subgraphs: int) -> tuple[int, ...]:
+    """Return the indices of the subgraphs that an operator runs, such as (condition, body) for a WHILE."""
     if name not in _SUBGRAPHS_OF:
         return ()
     (place, number), fields = _SUBGRAPHS_OF[name]
@@ -295,12 +302,12 @@ def _subgraphs(row: Table, name: str, n_subgraphs: int) -> tuple[int, ...]:
     indices = tuple(options.integer(field, f"subgraph_{field}", "i") for field in fields)
     for index in indices:
         if not 0 <= index < n_subgraphs:
-            raise FormatError(f"{options.path}: must name a subgraph index below {n_subgraphs}, got {index}")
+            raise FormatError(f"{options.path}: must refer to a subgraph by an index below {n_subgraphs}, got {index}")
     return indices
 
 
-def _indices(row: Table, field: int, name: str, n_tensors: int, *, least: int) -> tuple[int, ...]:
-    """Return the indices in a list field. Raises FormatError for an index below `least` or not below `n_tensors`."""
+def _tensor_indices(row: Table, field: int, name: str, n_tensors: int, *, least: int) -> tuple[int, ...]:
+    """Return the tensor indices in field `name`; raises FormatError unless each is from `least` to `n_tensors` - 1."""
     indices = row.integers(field, name, "i")
     for k, index in enumerate(indices):
         if not least <= index < n_tensors:
@@ -308,8 +315,8 @@ def _indices(row: Table, field: int, name: str, n_tensors: int, *, least: int) -
     return indices
 
 
-def _content(entry: Table, buffers: list[Table]) -> bytes:
-    """Return the bytes of the buffer to which a metadata entry refers. Raises FormatError for an unknown buffer."""
+def _metadata_content(entry: Table, buffers: list[Table]) -> bytes:
+    """Return the bytes to which a metadata entry refers. Raises FormatError if its buffer does not exist."""
     index = entry.integer(1, "buffer", "I")
     if index >= len(buffers):
         raise FormatError(f"{entry.path}.buffer: must be below {len(buffers)}, got {index}")

@@ -1,7 +1,7 @@
-"""Recomputation of the shapes in a TFLite model, operator by operator, for given sizes of its open dimensions.
+"""Recomputation of the shapes in a TFLite model from given sizes of its open dimensions, operator by operator.
 
-Sizes are integers or expressions over symbols; the values of small tensors that hold sizes are tracked as well. For the
-file's own sizes, the results must equal the file's shapes. Source: tflite 2.18, `Prepare` of the kernels.
+Sizes are integers or expressions over symbols; the values of small tensors that contain sizes are tracked as well. For
+the file's own sizes, the results must equal the file's shapes. Source: tflite 2.18, `Prepare` of the kernels.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NUMBERS: Mapping[str, Callable[[int, int], int]] = {"ADD": add, "SUB": sub, "MU
 
 @dataclass(eq=False)
 class _OperatorInputs:
-    """An operator, the shapes of its inputs, and in `held` the integer values of each input (None if unknown)."""
+    """An operator's inputs: their shapes, and in `held` their integer values (None if unknown)."""
 
     operator: Operator
     reader: OperatorReader
@@ -45,22 +45,22 @@ class _OperatorInputs:
     held: Sequence[Sequence[int] | None]
 
     def numbers(self, k: int) -> list[int]:
-        """Return the values of input k; raises OpenShapeError if they are unknown."""
+        """Return the integer values of input number `k`; raises OpenShapeError if they are unknown."""
         values = self.held[k] if k < len(self.held) else None
         if values is None:
             raise OpenShapeError
         return list(values)
 
     def axis(self, field: int, rank: int) -> int:
-        """Return the axis that the option at a field number states; a negative one counts from the end of `rank`."""
+        """Return the axis stated in the option with number `field`, counted from 0, for a tensor with `rank` axes."""
         return self.reader.integer(field, "axis", "i") % max(1, rank)
 
 
 def open_dimensions(model: Model) -> dict[str, list[tuple[int, int]]]:
-    """Return the open dimensions of a model's inputs by name, each as pairs of a tensor index and an axis.
+    """Return the open dimensions of a model's inputs by name, each as a list of (tensor index, axis).
 
-    TFLite does not name dimensions. Open dimensions at the same axis of several inputs count as one, which is named
-    after the first input.
+    TFLite does not name dimensions. Open dimensions at the same axis of several inputs count as one dimension, which
+    gets the name of the first input and the number of the axis.
     """
     main, dims = model.subgraphs[0], dict[int, list[tuple[int, int]]]()
     for index in dict.fromkeys(main.inputs):
@@ -71,7 +71,10 @@ def open_dimensions(model: Model) -> dict[str, list[tuple[int, int]]]:
 
 
 def set_sizes(model: Model, dims: Mapping[str, int]) -> Model:
-    """Return a model with the given sizes of its open dimensions; raises OptionError and FormatError."""
+    """Return a model in which the open dimensions `dims` have the given sizes, and all shapes follow from them.
+
+    Raises OptionError for names of other dimensions, and FormatError if a shape cannot be computed.
+    """
     open_dims = open_dimensions(model)
     if not open_dims:
         raise OptionError.from_rule(
@@ -100,9 +103,10 @@ def set_sizes(model: Model, dims: Mapping[str, int]) -> Model:
 
 
 class _Shapes:
-    """The recomputation of all shapes. `held` maps tensors to known values; `open` has the tensors of changed shape."""
+    """The recomputation of all shapes of a model; `held` has known values, `open` the recomputed tensors."""
 
     def __init__(self, model: Model, sizes: Mapping[tuple[int, int], int]) -> None:
+        """Set the shapes of the inputs: `sizes` maps (tensor index, axis) to the size of an open dimension."""
         self.model, self.main = model, model.subgraphs[0]
         self.shapes: list[Shape] = [list(tensor.shape) for tensor in self.main.tensors]
         self.held: dict[int, list[int]] = {}
@@ -113,7 +117,7 @@ class _Shapes:
                 self.open.add(k)
 
     def run(self) -> list[Shape]:
-        """Recompute the shape of each tensor; raises FormatError if a shape does not follow from the inputs."""
+        """Return the shape of each tensor. Raises FormatError if a shape does not follow from the inputs."""
         for operator in self.main.operators:
             if self.open.isdisjoint(operator.inputs):
                 continue
@@ -130,7 +134,7 @@ class _Shapes:
         return self.shapes
 
     def _record_shape(self, tensor: TfliteTensor, k: int, shape: Shape) -> None:
-        """Store the computed shape of tensor `k`. Raises FormatError if it contradicts a fixed size of the file."""
+        """Store the shape computed for tensor `k`. Raises FormatError if it contradicts a fixed size in the file."""
         fixed = [place for place in range(len(shape)) if place not in tensor.open_dims] if tensor.open_dims else []
         if len(shape) != len(tensor.shape) or any(shape[place] != tensor.shape[place] for place in fixed):
             raise FormatError(f"{tensor.path}.shape: must be {shape} by its operator, got {list(tensor.shape)}")
@@ -152,11 +156,13 @@ def _output_shapes(given: _OperatorInputs) -> list[Shape]:
             return [_broadcast_shape(rows)]
     except (OpenShapeError, IndexError):
         pass
-    raise FormatError(f"{given.operator.path}: must have a shape that follows from its inputs, for {name}")
+    raise FormatError(
+        f"{given.operator.path}: must be an operator whose output shape follows from its inputs, got {name}"
+    )
 
 
 def _output_numbers(given: _OperatorInputs) -> list[int] | None:
-    """Return the values of the output of an operator that computes with sizes; None if they are unknown."""
+    """Return the integers that an operator on sizes computes as its output; None if they are unknown."""
     name, held = given.operator.name, given.held
     if name == "SHAPE":
         return list(given.shapes[0])
@@ -176,7 +182,7 @@ def _output_numbers(given: _OperatorInputs) -> list[int] | None:
 
 
 def _broadcast_shape(rows: Sequence[Shape]) -> Shape:
-    """Return the common shape to which shapes are broadcast; raises OpenShapeError if they are incompatible."""
+    """Return the common shape of broadcast operands with the shapes `rows`; raises OpenShapeError without one."""
     rank, shape = max(map(len, rows)), []
     for sizes in zip(*([1] * (rank - len(row)) + list(row) for row in rows), strict=True):
         wide = [size for size in sizes if size != 1]
@@ -187,6 +193,7 @@ def _broadcast_shape(rows: Sequence[Shape]) -> Shape:
 
 
 def _window_shapes(given: _OperatorInputs) -> list[Shape]:
+    """Return the output shape of a convolution or pooling on an image in the layout NHWC."""
     attributes, image = given.reader.attributes(), given.shapes[0]
     is_pool = given.operator.name.endswith("POOL_2D")
     if "kernel" not in attributes:
@@ -201,6 +208,7 @@ def _window_shapes(given: _OperatorInputs) -> list[Shape]:
 
 
 def _fully_connected_shape(given: _OperatorInputs) -> list[Shape]:
+    """Return the output shape of a fully connected layer, which flattens its input unless an option says otherwise."""
     image, weight = given.shapes[:2]
     if given.reader.integer(2, "keep_num_dims", "B"):
         return [[*image[:-1], weight[0]]]
@@ -209,12 +217,14 @@ def _fully_connected_shape(given: _OperatorInputs) -> list[Shape]:
 
 
 def _batch_matmul_shape(given: _OperatorInputs) -> list[Shape]:
+    """Return the output shape of a batch of matrix products, of which an option may transpose each operand."""
     (*left, m, k), (*right, n, p) = given.shapes[:2]
     rows = k if given.reader.integer(0, "adj_x", "B") else m
     return [[*_broadcast_shape([left, right]), rows, n if given.reader.integer(1, "adj_y", "B") else p]]
 
 
 def _concatenation_shape(given: _OperatorInputs) -> list[Shape]:
+    """Return the shape of the first input, with the sum of all inputs' sizes along the axis."""
     axis = given.axis(0, len(given.shapes[0]))
     shape = list(given.shapes[0])
     shape[axis] = sum(row[axis] for row in given.shapes[1:]) + shape[axis]
@@ -222,6 +232,7 @@ def _concatenation_shape(given: _OperatorInputs) -> list[Shape]:
 
 
 def _reshaped_shapes(given: _OperatorInputs) -> list[Shape]:
+    """Return the requested shape of a reshape; a size of -1 follows from the number of elements."""
     shape, options = given.shapes[0], given.reader.options
     if len(given.shapes) > 1:
         wanted = given.numbers(1)
@@ -237,18 +248,21 @@ def _reshaped_shapes(given: _OperatorInputs) -> list[Shape]:
 
 
 def _squeezed_shape(given: _OperatorInputs) -> list[Shape]:
+    """Return the input's shape without the stated dimensions, or without all dimensions of size 1."""
     shape, options = given.shapes[0], given.reader.options
     axes = [] if options is None else [axis % len(shape) for axis in options.integers(0, "squeeze_dims", "i")]
     return [[size for k, size in enumerate(shape) if (k not in axes if axes else size != 1)]]
 
 
 def _expanded_shape(given: _OperatorInputs) -> list[Shape]:
+    """Return the input's shape with a dimension of size 1 inserted at the axis."""
     shape, (axis,) = list(given.shapes[0]), given.numbers(1)
     shape.insert(axis % (len(shape) + 1), 1)
     return [shape]
 
 
 def _reduction_shapes(given: _OperatorInputs) -> list[Shape]:
+    """Return the input's shape with reduced axes of size 1, or without them."""
     shape, keeps = given.shapes[0], given.reader.integer(0, "keep_dims", "B")
     axes = {axis % len(shape) for axis in given.numbers(1)}
     return [[1 if k in axes else size for k, size in enumerate(shape) if keeps or k not in axes]]
@@ -260,6 +274,7 @@ def _pad_shapes(given: _OperatorInputs) -> list[Shape]:
 
 
 def _strided_slice_shape(given: _OperatorInputs) -> list[Shape]:
+    """Return the shape of a strided slice; raises OpenShapeError for an ellipsis or new axes."""
     begins, ends, hidden, new, shrinks = (given.reader.integer(k, "mask", "i") for k in range(5))
     if hidden or new:
         raise OpenShapeError
@@ -282,12 +297,14 @@ def _split_shapes(given: _OperatorInputs) -> list[Shape]:
 
 
 def _packed_shapes(given: _OperatorInputs) -> list[Shape]:
+    """Return the shape of a stack of the inputs along a new axis."""
     shape = list(given.shapes[0])
     shape.insert(given.axis(1, len(shape) + 1), len(given.shapes))
     return [shape]
 
 
 def _gathered_shape(given: _OperatorInputs) -> list[Shape]:
+    """Return the shape of a gather: the shape of the indices replaces the axis from which they select."""
     shape, places = given.shapes[:2]
     axis = given.axis(0, len(shape))
     if given.reader.integer(1, "batch_dims", "i"):

@@ -1,9 +1,9 @@
 """Reader of TensorFlow Lite models: each tensor is a buffer, whose lifetime follows from the order of operators.
 
 As in TFLite Micro, each subgraph has its own tensors. An operator that runs a subgraph copies its inputs to the inputs
-of the subgraph, and the results back. A tensor has one offset, however often its subgraph runs. Files lack the scratch
-buffers of kernels: for known kernels they are computed from types and shapes, and become temporaries of the operator;
-unknown scratch is reported. Buffers are aligned to 16 bytes, as in TFLite Micro's arena.
+of the subgraph, and the results back. A tensor has one offset, however often its subgraph runs. Files do not list the
+scratch buffers of kernels: for known kernels they are computed from types and shapes, and become temporaries of the
+operator; unknown scratch is reported. Buffers are aligned to 16 bytes, as in TFLite Micro's arena.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MOST_RUNNING = 64
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Convert a model to a problem; raises FormatError for a broken file, and OptionError for wrong options."""
+    """Return the problem of a model. Raises FormatError for a broken file, and OptionError for wrong options."""
     model = model_for_options(read_model(data), options)
     if options.dims:
         model = set_sizes(model, options.sizes)
@@ -66,26 +66,27 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return a symbol for each open dimension of a model's inputs, with all values from 1; raises FormatError."""
+    """Return a symbol with the values 1, 2, ... for each open input dimension by name; raises FormatError."""
     return dict.fromkeys(open_dimensions(read_model(data)), SymbolRange())
 
 
 def _unknown_scratch(model: Model) -> Iterator[Finding]:
-    """Yield a finding that names the operators whose kernels need an unknown amount of scratch in TFLite Micro."""
+    """Yield a finding if operators of the model need an unknown amount of scratch in TFLite Micro."""
     if unknown := scratch_of_model(model)[1]:
         what = f"the scratch of the kernels of {', '.join(unknown[:MAX_LISTED])} is not known"
         yield Finding("unknown-scratch", f"{what}: the arena may become larger than planned here; --scratch sets it")
 
 
 def _runtime_peak(model: Model) -> int:
-    """Return the bytes that TFLite Micro's own planner needs for tensors, scratch and variables."""
+    """Return the bytes of tensors, scratch and variables in the plan that TFLite Micro itself would compute."""
     return arena_head(model).size + sum(rounded_bytes(tensor) for tensor in model.tensors if tensor.is_variable)
 
 
 class _Program:
-    """The conversion of a model's operators to operations; each run of a subgraph is inlined."""
+    """The conversion of a model's operators to a draft of operations; each run of a subgraph is inlined."""
 
     def __init__(self, model: Model, options: ModelOptions) -> None:
+        """Start an empty draft, whose results are the outputs of the first subgraph."""
         self.model = model
         self.options, self.alignment = options, options.alignment or ALIGNMENT
         main = model.subgraphs[0]
@@ -100,7 +101,7 @@ class _Program:
         self.scratch: dict[str, str] = {}
 
     def run(self) -> None:
-        """Convert the first subgraph with its inputs and outputs."""
+        """Add the first subgraph to the draft: its inputs, its operators, and copies for constant outputs."""
         main = self.model.subgraphs[0]
         for index in dict.fromkeys(main.inputs):
             tensor = main.tensors[index]
@@ -114,9 +115,9 @@ class _Program:
                 self.draft.operation("copy", [tensor.id], [name])
 
     def offline_plan(self) -> tuple[int | None, dict[str, int] | None]:
-        """Return the peak and the offsets of the file's own plan; None if a buffer has no offset there.
+        """Return the peak and the offsets of the plan in the file; (None, None) if it lacks a buffer's offset.
 
-        Files have no offsets for scratch buffers, which are placed around the plan as TFLite Micro does.
+        Files have no offsets for scratch buffers, so these are placed around the plan as TFLite Micro does.
         """
         offsets = self.model.offline_offsets
         if offsets is None:
@@ -134,10 +135,12 @@ class _Program:
         return peak, places
 
     def _convert_subgraph(self, index: int, given: Iterable[int]) -> None:
-        """Convert the operators of a subgraph; its `given` tensors are already written."""
+        """Convert the operators of a subgraph, whose tensors `given` are already written."""
         if index in self.running or len(self.running) >= _MOST_RUNNING:
             cycle = " -> ".join(str(k) for k in (*self.running, index)[-8:])
-            raise FormatError(f"model.subgraphs[{index}]: must not run itself, nor nest too deeply, got {cycle}")
+            raise FormatError(
+                f"model.subgraphs[{index}]: must not run itself, nor be nested over {_MOST_RUNNING} deep, got {cycle}"
+            )
         self.running.append(index)
         subgraph = self.model.subgraphs[index]
         written = set(given)
@@ -161,7 +164,7 @@ class _Program:
         self.running.pop()
 
     def _declare_ethos_u_scratch(self, subgraph: Subgraph, operator: Operator, written: set[int]) -> None:
-        """Declare the working tensors of an Ethos-U operator as written, because no operator writes them."""
+        """Add an operation that writes an Ethos-U operator's working tensors, which have no other writer."""
         arenas = []
         for index in operator.inputs:
             tensor = subgraph.tensors[index]
@@ -189,6 +192,7 @@ class _Program:
         return names
 
     def _convert_operator(self, subgraph: Subgraph, operator: Operator, scratch: Sequence[str]) -> None:
+        """Convert an operator: a view, a control-flow operator with its subgraphs, or an operation."""
         inputs = [subgraph.tensors[index].id for index in operator.inputs if index >= 0]
         outputs = [subgraph.tensors[index].id for index in operator.outputs]
         name = operator.name
@@ -211,6 +215,7 @@ class _Program:
             self.draft.operation(name, inputs, outputs, scratch)
 
     def _convert_if(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """Convert an IF: its condition, and one run of a subgraph for each branch."""
         if not inputs:
             raise FormatError(f"{operator.path}.inputs: must begin with the condition, got none")
         bodies = []
@@ -221,10 +226,10 @@ class _Program:
         self.draft.branches(inputs[:1], bodies)
 
     def _convert_while(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """Convert a loop, whose state is stored in the operator's outputs and copied to the condition and the body."""
+        """Convert a WHILE, whose state is stored in its outputs and copied to the condition and the body."""
         if len(inputs) != len(outputs):
             raise FormatError(
-                f"{operator.path}.inputs: must be as many as the outputs ({len(outputs)}), got {len(inputs)}"
+                f"{operator.path}.inputs: must have one input for each output ({len(outputs)}), got {len(inputs)}"
             )
         condition, body = operator.subgraphs
         for source, result in zip(inputs, outputs, strict=True):
@@ -248,8 +253,8 @@ class _Program:
         ):
             if len(inside) != len(outside):
                 raise FormatError(
-                    f"{operator.path}.{field}: must be as many as the {field} of {subgraph.path} ({len(inside)}), got "
-                    f"{len(outside)}"
+                    f"{operator.path}.{field}: must have as many entries as {subgraph.path}.{field} ({len(inside)}), "
+                    f"got {len(outside)}"
                 )
         for k, name in zip(subgraph.inputs, inputs, strict=True):
             self._count_run(operator.path)
@@ -265,14 +270,14 @@ class _Program:
             self.draft.operation("copy", [subgraph.tensors[k].id], [name])
 
     def _declare_operands(self, subgraph: Subgraph, indices: Sequence[int], written: set[int], path: str) -> None:
-        """Declare the constants and variables among operands; raises FormatError for an operand that nothing wrote."""
+        """Declare constant and variable inputs of an operator. Raises FormatError for other unwritten inputs."""
         for index in indices:
             if index < 0 or index in written:
                 continue
             tensor = subgraph.tensors[index]
             is_constant = tensor.is_constant or index in subgraph.widened_tensors
             if not (is_constant or tensor.is_variable or 0 in tensor.shape):
-                raise FormatError(f"{path}: must read only values written before, got {excerpt(tensor.id)}")
+                raise FormatError(f"{path}: must read only values that are already written, got {excerpt(tensor.id)}")
             self._declare(tensor, "constant" if is_constant else None)
             if index in subgraph.widened_tensors:
                 self.widened[tensor.id] = self._tensor_bytes(tensor)
@@ -281,12 +286,14 @@ class _Program:
         """Declare an operator's output as a buffer, and mark it as written."""
         tensor = subgraph.tensors[index]
         if index in written or tensor.is_constant:
-            raise FormatError(f"{operator.path}.outputs: must be unwritten and not constant, got {excerpt(tensor.id)}")
+            raise FormatError(
+                f"{operator.path}.outputs: must be neither written before nor constant, got {excerpt(tensor.id)}"
+            )
         self._declare(tensor, "carried" if operator.name in _LOOPS and not tensor.is_variable else None)
         written.add(index)
 
     def _declare(self, tensor: TfliteTensor, kind: Kind | None = None) -> None:
-        """Declare a tensor as a buffer unless it is declared already; by default, a variable is persistent."""
+        """Declare a tensor as a buffer unless it already is one; without `kind`, a variable is persistent."""
         if self.draft.is_declared(tensor.id):
             return
         self.draft.describe(tensor.id, tensor_facts(tensor))
@@ -295,10 +302,11 @@ class _Program:
         )
 
     def _content(self, tensor: TfliteTensor) -> bytes:
-        """Return the content of a constant; empty if it is stored outside the FlatBuffer."""
+        """Return the bytes of a constant tensor; empty if they are stored outside the FlatBuffer."""
         return self.model.buffers[tensor.buffer].content(0, "data")
 
     def _tensor_bytes(self, tensor: TfliteTensor) -> int:
+        """Return the aligned bytes of a tensor. Raises FormatError for a type without a known size."""
         bits = BITS.get(tensor.type)
         if bits is None:
             what = UNSIZED.get(tensor.type, f"of type {tensor.type}")
@@ -306,19 +314,24 @@ class _Program:
         return packed_bytes(f"{tensor.path}.shape", element_count(tensor.shape), bits, self.alignment)
 
     def _count_run(self, path: str) -> None:
-        """Count an operator that runs. Raises FormatError if too many operators run, with those of subgraphs."""
+        """Count a run of an operator. Raises FormatError at too many runs, including those in subgraphs."""
         self.n_drawn += 1
         if self.n_drawn > _MOST_DRAWN:
-            raise FormatError(f"{path}: must be among the first {_MOST_DRAWN} operators that run, with subgraphs")
+            raise FormatError(
+                f"{path}: must be among the first {_MOST_DRAWN} runs of operators, including those in subgraphs"
+            )
 
 
 def _result_name(tensor: TfliteTensor) -> str:
-    """Return the buffer name of a model output: the tensor's id, or the name of a copy if the tensor is constant."""
+    """Return the name of the buffer of a model output: the tensor's id, or that of its copy if it is constant."""
     return f"#copy of {tensor.id}" if tensor.is_constant else tensor.id
 
 
 def _open_findings(model: Model) -> Iterator[Finding]:
-    """Yield a finding for each input with an open dimension; raises FormatError if only inner tensors have one."""
+    """Yield a finding for each input with an open dimension.
+
+    Raises FormatError if inputs have no open dimension but other tensors have one.
+    """
     main = model.subgraphs[0]
     inputs = [main.tensors[index] for index in dict.fromkeys(main.inputs) if main.tensors[index].open_dims]
     for tensor in inputs[:MAX_LISTED]:

@@ -1,4 +1,4 @@
-"""Writer of TensorFlow Lite models with operators in another order: the lists of operators are permuted in place."""
+"""Writer of TensorFlow Lite models in which the lists of operators are permuted in place."""
 
 from __future__ import annotations
 
@@ -51,29 +51,29 @@ def set_orders(data: bytes, orders: Mapping[Where, Sequence[int]]) -> ReorderedF
 
 
 def refuse_bound_models(model: Model) -> None:
-    """Raise FormatError if a model depends on its order: by positions of operators, or by addresses in commands."""
+    """Raise FormatError if metadata refers to operators by position, or if Ethos-U commands assume this order."""
     if _CONTROL in model.metadata:
         raise FormatError(f"model.metadata: must not have {_CONTROL}, which names operators by their positions")
     if any(operator.name == ethos_u.OPERATOR for graph in model.subgraphs for operator in graph.operators):
         raise FormatError(
-            "model: must not be compiled for an Ethos-U, whose commands have addresses for this order; change the "
+            "model: must not be compiled for an Ethos-U, whose commands contain addresses for this order; change the "
             "model before Vela compiles it"
         )
 
 
 def _write_list(out: bytearray, start: int, tables: Sequence[int], path: str) -> None:
-    """Write the entries of a list of tables; each entry is the distance to the byte where its table begins."""
+    """Write a list of tables from byte `start`; an entry is the distance from itself to its table in bytes."""
     for k, at in enumerate(tables):
         if at < start + 4 * k:
-            raise FormatError(f"{path}: must have its tables after the list, got one at byte {at}")
+            raise FormatError(f"{path}: must have all its tables after the list, got a table at byte {at}")
         struct.pack_into("<I", out, start + 4 * k, at - start - 4 * k)
 
 
 def _verify_same_content(old: Model, new: Model) -> None:
-    """Raise InvalidPlanError if two models differ in anything but operator order and offline plan."""
+    """Raise InvalidPlanError if two models differ in more than operator order and offline plan."""
     for before, after in zip(old.subgraphs, new.subgraphs, strict=True):
         if before.tensors != after.tensors or (before.inputs, before.outputs) != (after.inputs, after.outputs):
-            raise InvalidPlanError(f"{before.path}: must keep its tensors, inputs and outputs")
+            raise InvalidPlanError(f"{before.path}: must have the same tensors, inputs and outputs after reordering")
         rows = [
             sorted((row.name, row.inputs, row.outputs, row.subgraphs, row.table.at if row.table else 0) for row in rows)
             for rows in (before.operators, after.operators)

@@ -1,10 +1,10 @@
-"""Reader of interpreter states printed by LiteRT's `tflite::PrintInterpreterState`: tensors with offsets, and nodes.
+"""Reader of the text that LiteRT's `tflite::PrintInterpreterState` prints: tensors with offsets, and nodes.
 
 A tensor in an arena is alive from its writer to its last reader: inputs from before the first node, outputs until the
 end, temporaries while their node runs. An output at the offset of an input shares its buffer if the operator only
 changes the shape, or is elementwise and the last reader of the input. Each subgraph has its own arena, without
-persistent and dynamic tensors. Source: LiteRT (TensorFlow 2.x), lite/optional_debug_tools.cc:
-PrintInterpreterState; lite/arena_planner.cc.
+persistent and dynamic tensors. Source: LiteRT (TensorFlow 2.x), lite/optional_debug_tools.cc: PrintInterpreterState;
+lite/arena_planner.cc.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ _MOST = 1_000_000
 
 @dataclass
 class _Tensor:
+    """A printed tensor of an arena: its name, its offset in the arena (`start`), and its bytes."""
+
     name: str
     start: int
     size: int
@@ -43,6 +45,8 @@ class _Tensor:
 
 @dataclass
 class _Node:
+    """A printed node: its operator, and its tensors by role, such as "Input"."""
+
     op: str
     delegated: bool
     tensors: dict[str, list[int]] = field(default_factory=dict)
@@ -50,6 +54,8 @@ class _Node:
 
 @dataclass
 class _Subgraph:
+    """A printed subgraph: its tensors and nodes by number, and its execution plan if printed."""
+
     inputs: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
     tensors: dict[int, _Tensor] = field(default_factory=dict)
@@ -89,7 +95,7 @@ def _arena_bytes(subgraphs: Mapping[int, _Subgraph]) -> int:
 
 
 def _parse_subgraphs(text: str) -> dict[int, _Subgraph]:
-    """Parse the subgraphs of a printed state by number; a later state replaces an earlier one."""
+    """Return the subgraphs in a printed state by number; if a subgraph is printed twice, the later one counts."""
     subgraphs: dict[int, _Subgraph] = {}
     here, node = _Subgraph(), _Node("", delegated=True)
     for line in text.splitlines():
@@ -113,7 +119,7 @@ def _parse_subgraphs(text: str) -> dict[int, _Subgraph]:
 
 
 def _parse_list(text: str) -> list[int]:
-    """Return the numbers of a printed list, in which `3-7` is a range, and -1 stands for an empty list."""
+    """Return the numbers of a printed list, in which `3-7` is a range, and -1 means that the list is empty."""
     numbers: list[int] = []
     for first, last in _LISTED.findall(text):
         if last and int(last) - int(first) > _MOST:
@@ -123,7 +129,7 @@ def _parse_list(text: str) -> list[int]:
 
 
 def _lifetimes(number: int, subgraph: _Subgraph) -> dict[int, tuple[int, int]]:
-    """Return the lifetime of each buffer in node positions, keyed by the index of the buffer's first tensor."""
+    """Return the lifetime of each buffer in positions of nodes, keyed by the first tensor in the buffer."""
     order = [k for k, row in subgraph.nodes.items() if not row.delegated] if subgraph.plan is None else subgraph.plan
     if missing := [k for k in order if k not in subgraph.nodes]:
         raise FormatError(f"subgraph {number}: must have the node {missing[0]} of its execution plan")
@@ -151,7 +157,7 @@ def _lifetimes(number: int, subgraph: _Subgraph) -> dict[int, tuple[int, int]]:
 def _shared_pairs(
     subgraph: _Subgraph, node: _Node, when: int, first: Mapping[int, int], last: Mapping[int, int]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the (input, output) pairs of tensors of a node that share a buffer."""
+    """Yield (input, output) for each output of the node at position `when` that shares the buffer of an input."""
     is_elementwise = kind_of(node.op, {}) in OVERWRITING | {"softmax"}
     tensors = subgraph.tensors
     for result in node.tensors.get("Output", ()):

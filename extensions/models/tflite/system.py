@@ -1,4 +1,4 @@
-"""The registration of readers for TensorFlow Lite models and LiteRT's interpreter states, and of TFLite Micro."""
+"""The registration of readers for TensorFlow Lite models and LiteRT's interpreter states, with their writers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ IDENTIFIER = b"TFL3"
 
 
 def is_tflite(data: bytes) -> bool:
-    """Return True if bytes 4 to 7, the identifier of a FlatBuffer's schema, are those of TFLite."""
+    """Return True if bytes 4 to 7, where a FlatBuffer identifies its schema, are those of TFLite."""
     return data[4:8] == IDENTIFIER
 
 

@@ -1,4 +1,4 @@
-"""Writer of TFLite Micro's offline plan: an offset for each tensor, as metadata of the model.
+"""Writer of TFLite Micro's offline plan, which stores an offset for each tensor in the metadata of the model.
 
 Source: tensorflow/lite/micro 90b983c2b, micro_allocation_info.cc and micro_allocator.cc. The runtime adds offsets to
 the start of its arena, which is aligned to 16 bytes, and checks only how many there are. They are listed for the
@@ -37,9 +37,9 @@ _VERSION, _SUBGRAPHS = 0, 1
 
 
 def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return the model with its plan: an offset for each tensor, -1 for constants and tensors outside of the plan.
+    """Return the model with its plan: an offset for each tensor, -1 for constants and tensors outside the plan.
 
-    Raises FormatError for a file that is no TensorFlow Lite model, and for offsets that TFLite Micro cannot use.
+    Raises FormatError for a file that is not a TensorFlow Lite model, and for offsets that TFLite Micro cannot use.
     """
     if layout.model is None or not is_tflite(layout.model):
         way = "give the file that the plan was made of, with that ending"
@@ -53,16 +53,16 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
             found = f"{graph.path}: {rule}, got {excerpt(variable.id)}; try "
             raise FormatError((found, Option("to", "c"), " or ", Option("to", "ld")))
     places = _planned_offsets(layout)
-    offsets = [_AT_RUN_TIME if tensor.is_constant else _offset(tensor, places) for tensor in model.tensors]
+    offsets = [_AT_RUN_TIME if tensor.is_constant else _offset_in_plan(tensor, places) for tensor in model.tensors]
     _refuse_a_larger_arena(model, offsets)
     content = struct.pack(f"<{3 + len(offsets)}i", _VERSION, _SUBGRAPHS, len(offsets), *offsets)
     return {"": set_metadata(layout.model, OFFLINE_PLAN, content)}
 
 
 def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
-    """Raise FormatError unless the offsets surely need no larger arena than TFLite Micro's own plan.
+    """Raise FormatError unless a plan with these offsets certainly needs no larger arena than TFLite Micro's own plan.
 
-    The runtime places scratch of unknown size around the plan, where it may not fit.
+    This is uncertain with scratch of unknown size, because the runtime places such scratch around the plan.
     """
     ours, own = arena_head(model, offsets), arena_head(model)
     if ours.unknown:
@@ -95,8 +95,8 @@ def _planned_offsets(layout: VerifiedLayout) -> dict[int | str, int]:
     return {buffer.id: buffer.offset for buffer in layout.buffers}
 
 
-def _offset(tensor: TfliteTensor, places: Mapping[int | str, int]) -> int:
-    """Return a tensor's offset in the plan; for a tensor outside the plan, -1: the runtime places it."""
+def _offset_in_plan(tensor: TfliteTensor, places: Mapping[int | str, int]) -> int:
+    """Return the offset of a tensor in the plan; -1, by which the runtime places it, if it is outside the plan."""
     return places.get(f"main/{tensor.id}", _AT_RUN_TIME)
 
 
@@ -106,7 +106,7 @@ _BUFFERS, _METADATA = 4, 6
 
 
 def set_metadata(data: bytes, name: str, content: bytes) -> bytes:
-    """Return the file with metadata `name` added or replaced.
+    """Return a model file in which the metadata entry `name` has the given content, whether it existed or not.
 
     Raises FormatError for a broken file, and for a file with absolute positions, which would change.
     """
@@ -132,12 +132,14 @@ def _count_fields(root: Table) -> int:
     index = root.at - root.file.number(root.at, "i", root.path)
     count = (root.file.number(index, "H", root.path) - 4) // 2
     if count > _KNOWN_FIELDS:
-        raise FormatError(f"model: must have at most {_KNOWN_FIELDS} fields, whose kinds are known, got {count}")
+        raise FormatError(
+            f"model: must have at most {_KNOWN_FIELDS} fields, as more are of a newer schema, got {count}"
+        )
     return count
 
 
 def _refuse_trailing_bytes(root: Table) -> None:
-    """Raise FormatError for a file with data after the FlatBuffer, as files above 2 GB have."""
+    """Raise FormatError if a file stores data after the FlatBuffer, as files larger than 2 GB do."""
     for buffer in root.tables(_BUFFERS, "buffers"):
         if buffer.integer(1, "offset", "Q") > 1:
             raise FormatError(

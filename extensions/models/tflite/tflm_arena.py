@@ -1,6 +1,6 @@
-"""The head of TFLite Micro's arena: tensors and kernels' scratch buffers, placed by the runtime's algorithm.
+"""The head of TFLite Micro's arena, where the runtime's algorithm places tensors and the scratch of kernels.
 
-Files do not have scratch buffers. The needs of reference kernels follow from types and shapes; those of other kernels,
+Files do not list scratch buffers. The needs of reference kernels follow from types and shapes; those of other kernels,
 and of models with compressed weights, are unknown. Sizes are rounded up to 16 bytes. Variables without an offset in the
 plan, and all persistent data, are in the arena's tail. Source: tensorflow/tflite-micro 90b983c2b,
 tensorflow/lite/micro/micro_allocation_info.cc, memory_planner/greedy_memory_planner.cc, kernels/*.cc,
@@ -40,7 +40,7 @@ _COMPRESSED = "compressed weights"
 
 @dataclass(frozen=True)
 class Scratch:
-    """Scratch buffer `number` of an operator in a subgraph, with its bytes."""
+    """A scratch buffer of `size` bytes: buffer `number` of an operator's kernel."""
 
     subgraph: int
     operator: int
@@ -55,9 +55,9 @@ class Scratch:
 
 @dataclass(frozen=True)
 class ArenaHead:
-    """The size of the arena's head in bytes, and the offsets of scratch buffers by id.
+    """The head of an arena: its size in bytes, and the offset of each scratch buffer by id.
 
-    `unknown` has the names of operators whose kernels have unknown needs.
+    `unknown` has the names of operators whose kernels need an unknown amount of scratch.
     """
 
     size: int
@@ -67,7 +67,10 @@ class ArenaHead:
 
 @dataclass
 class _Request:
-    """A buffer for the runtime's planner: rounded bytes, a given offset or None, and first and last use, inclusive."""
+    """A request to the runtime's planner for a buffer of `size` bytes (rounded), with a fixed offset or None.
+
+    `first` and `last` are the times of its first and last use.
+    """
 
     size: int
     offset: int | None = None
@@ -75,22 +78,22 @@ class _Request:
     last: int = -1
 
     def use(self, time: int) -> None:
-        """Extend the buffer's lifetime to a time, which is not before its earlier uses."""
+        """Record a use of the buffer at `time`, which is not before its earlier uses."""
         self.first = time if self.first < 0 else self.first
         self.last = time
 
 
 def model_for_options(model: Model, options: ModelOptions | None) -> Model:
-    """Return a model with the options' scratch sizes, kernels and processor; raises OptionError."""
+    """Return a model with the scratch sizes, kernels and processor that options state; raises OptionError."""
     if options is None:
         return model
     return replace(model, scratch=options.scratch, target=target_of(options.target, options.kernels))
 
 
 def arena_head(model: Model, offsets: Sequence[int] | None = None) -> ArenaHead:
-    """Return the head of the arena for a model whose plan has one offset for each tensor (-1: none).
+    """Return the head of a model's arena; `offsets` has the planned offset of each tensor (-1: none).
 
-    Takes O(n^2) time, as in TFLite Micro.
+    Takes O(n^2) time for n buffers, as TFLite Micro does.
     """
     arena = _ArenaRequests(model, offsets)
     arena.run(0)
@@ -123,7 +126,7 @@ def scratch_of_model(model: Model) -> tuple[tuple[Scratch, ...], tuple[str, ...]
 
 
 def _refused_types(graph: Subgraph, operator: Operator) -> str | None:
-    """Return an operator's types as text if the runtime refuses them, else None.
+    """Return text that describes why the runtime refuses the types of an operator; None if it accepts them.
 
     The runtime refuses uint8, float data with integer weights, and a bias whose scale is not that of its products.
     """
@@ -137,7 +140,7 @@ def _refused_types(graph: Subgraph, operator: Operator) -> str | None:
 
 
 def _is_bias_right(graph: Subgraph, operator: Operator) -> bool:
-    """Return False if the scale of a fully connected layer's bias differs from that of the products it is added to."""
+    """Return True unless a fully connected layer's bias has another scale than the products it is added to."""
     if operator.name != "FULLY_CONNECTED" or len(operator.inputs) <= _BIAS or operator.inputs[_BIAS] < 0:
         return True
     indices = (*operator.inputs[: _BIAS + 1], operator.outputs[0])
@@ -151,7 +154,7 @@ def _is_bias_right(graph: Subgraph, operator: Operator) -> bool:
 
 @dataclass
 class _ArenaRequests:
-    """The buffers that a model requests from the planner, with the times of use that TFLite Micro counts."""
+    """All buffers that a model requests from the planner, with the times of use that TFLite Micro counts."""
 
     model: Model
     offsets: Sequence[int] | None
@@ -160,6 +163,7 @@ class _ArenaRequests:
     time: int = 0
 
     def __post_init__(self) -> None:
+        """Create the requests for tensors and scratch; a handle of a variable needs no bytes."""
         places = iter(self.offsets or [-1] * len(self.model.tensors))
         self.tensors = [
             [_tensor_request(tensor, next(places)) for tensor in graph.tensors] for graph in self.model.subgraphs
@@ -175,7 +179,7 @@ class _ArenaRequests:
             rows.append((each.id, _Request(round_up(each.size))))
 
     def run(self, index: int) -> None:
-        """Count the uses in a subgraph, and recursively in the subgraphs that it runs."""
+        """Record the times at which a subgraph, and each subgraph that it runs, uses the buffers."""
         graph, requests = self.model.subgraphs[index], self.tensors[index]
         _extend_uses(requests, graph.inputs, self.time)
         for k, operator in enumerate(graph.operators):
@@ -193,7 +197,7 @@ class _ArenaRequests:
 
 
 def _extend_uses(requests: Sequence[_Request | None], indices: Sequence[int], time: int) -> None:
-    """Extend the lifetimes of the requested buffers of the tensors `indices` to a time."""
+    """Record a use at `time` of the buffers that the tensors `indices` request."""
     for index in indices:
         request = requests[index] if index >= 0 else None
         if request is not None:
@@ -220,9 +224,10 @@ def round_up(size: int) -> int:
 
 
 def _plan_requests(requests: Sequence[_Request]) -> dict[int, int]:
-    """Place requests without an offset, largest first, each into its first gap; return offsets by identity.
+    """Place the requested buffers; return the offset of each request by the identity of the request.
 
-    Takes O(n^2) time, as the original does.
+    Requests with a fixed offset come first, then the others, largest first, each in the lowest gap. Takes O(n^2) time,
+    as the original does.
     """
     # As in TFLite Micro, tensors with an offset in the file are placed first, and the others around them.
     fixed = [request for request in requests if request.offset is not None]
@@ -243,10 +248,10 @@ def _plan_requests(requests: Sequence[_Request]) -> dict[int, int]:
 
 
 def scratch_of(model: Model, subgraph: int, operator: int) -> tuple[Scratch, ...] | None:
-    """Return the scratch buffers of an operator's kernel; None if unknown.
+    """Return the scratch buffers of an operator's kernel; None if they are unknown.
 
-    The reference kernel is assumed unless the user states other needs. A buffer of 0 bytes takes only a row of the
-    planner's table.
+    The reference kernel is assumed unless the user states the scratch or another set of kernels. A buffer of 0 bytes
+    takes only a row of the planner's table.
     """
     sizes = _scratch_sizes(model, subgraph, operator)
     return None if sizes is None else tuple(Scratch(subgraph, operator, j, size) for j, size in enumerate(sizes))
@@ -279,19 +284,21 @@ _Rule = Callable[[_Inputs, Sequence[TfliteTensor]], tuple[int, ...]]
 
 
 def _tensor_at(inputs: _Inputs, index: int) -> TfliteTensor:
-    """Return the input tensor number `index` of an operator."""
+    """Return input number `index` of an operator; raises IndexError if the operator omits it."""
     tensor = inputs[index]
     if tensor is None:
         raise IndexError(index)
     return tensor
 
 
-def _unpacked_filter(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+def _unpacked_filter_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+    """Return the scratch for weights unpacked from 4 to 8 bits; none for other weights."""
     weights = _tensor_at(inputs, 1)
     return (element_count(weights.shape),) if weights.type == _INT4 else ()
 
 
 def _transposed_convolution_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+    """Return the scratch for sums (and a widened bias) of a transposed convolution on integers."""
     kind, count = _tensor_at(inputs, 2).type, element_count(outputs[0].shape)
     if kind == _INT8:
         return (4 * count,)
@@ -302,17 +309,20 @@ def _transposed_convolution_scratch(inputs: _Inputs, outputs: Sequence[TfliteTen
 
 
 def _svdf_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+    """Return the scratch of an SVDF layer: for its sums and, on integers, for its outputs."""
     batch, filters = _tensor_at(inputs, 0).shape[0], _tensor_at(inputs, 1).shape[0]
     sums = 4 * batch * filters
     return (sums,) if _tensor_at(inputs, 0).type == _FLOAT32 else (sums, 4 * element_count(outputs[0].shape))
 
 
 def _lstm_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+    """Return the scratch of an LSTM layer: four buffers for the gates, each like its state."""
     state, cell = _tensor_at(inputs, 18), _tensor_at(inputs, 19)
     return (state.shape[0] * state.shape[1] * BITS[cell.type] // 8,) * 4
 
 
 def _sum_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
+    """Return the scratch of a mean or sum: for sums of integers, and for the reduction itself."""
     is_whole = _tensor_at(inputs, 0).type in (_INT8, _INT16)
     return ((4 * element_count(outputs[0].shape),) if is_whole else ()) + _reduction_scratch(inputs, outputs)
 
@@ -326,17 +336,17 @@ def _mirror_pad_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tup
 
 
 def _fourier_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    """Return the scratch bytes of a real Fourier transform: the bytes of its n inputs.
+    """Return the scratch of a real Fourier transform: as many bytes as its n inputs.
 
-    The n inputs follow from its outputs, which are n / 2 + 1 pairs.
+    The outputs are n / 2 + 1 complex numbers, from which n follows.
     """
     return ((outputs[0].shape[-1] - 2) * BITS[_tensor_at(inputs, 0).type] // 8,)
 
 
 _RULES: Mapping[str, _Rule] = {
-    "CONV_2D": _unpacked_filter,
-    "DEPTHWISE_CONV_2D": _unpacked_filter,
-    "FULLY_CONNECTED": _unpacked_filter,
+    "CONV_2D": _unpacked_filter_scratch,
+    "DEPTHWISE_CONV_2D": _unpacked_filter_scratch,
+    "FULLY_CONNECTED": _unpacked_filter_scratch,
     "TRANSPOSE_CONV": _transposed_convolution_scratch,
     "SVDF": _svdf_scratch,
     "UNIDIRECTIONAL_SEQUENCE_LSTM": _lstm_scratch,

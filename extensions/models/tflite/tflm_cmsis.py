@@ -1,4 +1,4 @@
-"""Scratch and data of CMSIS-NN's kernels in TFLite Micro, where they differ from those of the reference kernels.
+"""The scratch and data of CMSIS-NN's kernels in TFLite Micro that differ from those of the reference kernels.
 
 Sources: tensorflow/tflite-micro 90b983c2b, kernels/cmsis_nn; ARM-software/CMSIS-NN 99f736a63, the
 `*_get_buffer_sizes_*.c`, which equal those of 4ab83cc3c, the version that TFLite Micro downloads. A build by GCC for
@@ -21,7 +21,7 @@ _BLOCK, _MOST_UNTURNED = 124, 16
 
 
 class Window(NamedTuple):
-    """The window of a convolution or pooling, with (rows, columns, channels) of its input image and of its output.
+    """The sizes of a convolution or pooling; `image` and `out` are (rows, columns, channels) of its input and output.
 
     `depth` is the number of channels of the weights.
     """
@@ -37,7 +37,7 @@ class Window(NamedTuple):
 
 
 def window_of(graph: Subgraph, operator: Operator) -> Window | None:
-    """Return the window of an operator on images; None for other operators and for tensors of other ranks."""
+    """Return the window of an operator on images; None for other operators, and unless tensors have 4 dimensions."""
     tensors = [graph.tensors[k] if k >= 0 else None for k in operator.inputs]
     image, made = tensors[2 if operator.name == "TRANSPOSE_CONV" else 0], graph.tensors[operator.outputs[0]]
     weights = tensors[1] if len(tensors) > 1 else image
@@ -64,14 +64,14 @@ def scales_of(tensor: TfliteTensor) -> int:
 
 
 def data_type_of(graph: Subgraph, operator: Operator) -> int | None:
-    """Return the type of the data that an operator reads; None if the operator reads no data."""
+    """Return the element type number of the data (not weights) that an operator reads; None if it reads no data."""
     place = 2 if operator.name == "TRANSPOSE_CONV" else 0
     is_given = place < len(operator.inputs) and operator.inputs[place] >= 0
     return graph.tensors[operator.inputs[place]].type if is_given else None
 
 
 def cmsis_scratch(graph: Subgraph, operator: Operator, target: Target) -> tuple[int, ...] | None:
-    """Return the bytes of each scratch buffer of a kernel for integers; None if unknown."""
+    """Return the bytes of each scratch buffer of a CMSIS-NN kernel for integers; None if they are unknown."""
     tensors = [graph.tensors[k] if k >= 0 else None for k in operator.inputs]
     made, window = graph.tensors[operator.outputs[0]], window_of(graph, operator)
     try:
@@ -108,7 +108,7 @@ def _convolution_scratch(at: Window, tensors: Sequence[Any], target: Target) -> 
 
 
 def _row_scratch(at: Window, area: int) -> int:
-    """Return the scratch bytes of a convolution along one row with vector instructions; 0 if another kernel runs it."""
+    """Return the scratch bytes of a convolution along one row with vector instructions; 0 for other kernels."""
     (_, columns, channels), left, stride = at.image, at.pads[1], at.strides[1]
     total = (at.out[1] - 1) * stride + at.kernel[1] - columns
     odd = total % 2 if total >= 0 else -(-total % 2)
@@ -149,7 +149,7 @@ def _transposed_scratch(at: Window, tensors: Sequence[Any], target: Target) -> t
 
 
 def _layer_bytes(made: Any, tensors: Sequence[Any], target: Target) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return two lists for a fully connected layer: the bytes of its scratch buffers, and of its persistent buffers.
+    """Return the bytes of the scratch buffers and of the persistent buffers of a fully connected layer, as two lists.
 
     Vector kernels store sums of the weights: in a persistent buffer if the weights are constant, else in scratch.
     """

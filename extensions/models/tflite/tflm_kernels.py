@@ -1,4 +1,4 @@
-"""The memory of TFLite Micro's kernels besides scratch: what they allocate before the model runs.
+"""The memory that TFLite Micro's kernels allocate before the model runs; their scratch is in `tflm_arena`.
 
 A kernel gets its options, and may allocate data, when it is initialized. While the kernel prepares, it may allocate
 more. It also requests tensors with their quantisation, all of which stay above the arena's head until the kernel is
@@ -71,7 +71,7 @@ def is_known(operator: Operator, target: Target) -> bool:
 
 
 def options_of(operator: Operator, target: Target) -> Size:
-    """Return the size of an operator's parsed options; it is 0 for custom operators, whose options stay in the file."""
+    """Return the size of the parsed options of an operator; 0 for a custom operator, whose options stay in the file."""
     return target.options(_SAME_OPTIONS.get(operator.name, operator.name))
 
 
@@ -82,7 +82,7 @@ def construction_bytes(operator: Operator, target: Target) -> int:
 
 
 def temporaries(graph: Subgraph, operator: Operator, target: Target) -> Iterator[TfliteTensor]:
-    """Yield the tensors that a kernel requests while it prepares, repeated for each request."""
+    """Yield each tensor that a kernel requests while it prepares, once for each request."""
     # The average kernel of CMSIS-NN requests its tensors a second time, after the reference kernel, so count both.
     times = 2 if operator.name == "AVERAGE_POOL_2D" and target.has_cmsis else 1
     for place in _request_order(graph, operator) * times:
@@ -93,7 +93,7 @@ def temporaries(graph: Subgraph, operator: Operator, target: Target) -> Iterator
 
 
 def _request_order(graph: Subgraph, operator: Operator) -> tuple[int, ...]:
-    """Return the positions of the inputs that a kernel requests, in the order of requests; -1 is the output."""
+    """Return the input positions of the tensors that a kernel requests, in the order of requests; -1 is the output."""
     name, n_inputs = operator.name, len(operator.inputs)
     kind = data_type_of(graph, operator)
     if name == "ADD_N":

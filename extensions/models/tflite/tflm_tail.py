@@ -1,10 +1,10 @@
-"""The tail of TFLite Micro's arena, which has all persistent data, and the smallest arena in which a model starts.
+"""The tail of TFLite Micro's arena with all persistent data, and the smallest arena in which a model starts.
 
 The tail grows down from the arena's end by one allocation after the other: the allocator itself, a row for each tensor
 and operator, options, data of kernels, variables, inputs and outputs. The space above the head is used temporarily,
-first by requests of kernels that prepare, then by the planner's rows. The arena must have room for the largest sum of
-both ends. The runtime checks this for temporary data, but lets the tail grow into them. Source: as in `tflm_arena`; and
-micro_allocator.cc, micro_interpreter.cc, micro_interpreter_graph.cc, micro_allocation_info.cc,
+first by requests of kernels that prepare, then by the planner's rows. The arena must be at least as large as the
+largest sum of both ends. The runtime checks this for temporary data, but lets the tail grow into them. Source: as in
+`tflm_arena`; and micro_allocator.cc, micro_interpreter.cc, micro_interpreter_graph.cc, micro_allocation_info.cc,
 arena_allocator/single_arena_buffer_allocator.cc, micro_resource_variable.cc.
 """
 
@@ -43,12 +43,12 @@ _MOST_REQUESTS = 12
 
 
 def arena_of(data: bytes, options: ModelOptions | None = None) -> ModelArena:
-    """Return the arena that a model's file needs with the given options; raises OptionError for unknown values."""
+    """Return the arena that the model in a file needs; raises OptionError for unknown processors and kernels."""
     return replace(whole_arena(model_for_options(read_model(data), options)), flash=len(data))
 
 
 def host_options(options: ModelOptions | None) -> ModelOptions | None:
-    """Return options for the runtime of the Python package, which has the reference kernels."""
+    """Return the options without target and kernels: the Python package's runtime has the reference kernels."""
     return None if options is None else options.model_copy(update={"target": None, "kernels": None})
 
 
@@ -79,7 +79,7 @@ def whole_arena(model: Model) -> ModelArena:
 
 
 def arena_space(model: Model, head: int) -> Space:
-    """Return how a model uses both ends of the arena; `head` is the bytes of tensors and scratch."""
+    """Return the bytes that a model uses at both ends of the arena; `head` is the bytes of tensors and scratch."""
     space = Space(model.target)
     _count_preparation(model, space)
     _count_planning(model, space, head)
@@ -89,7 +89,7 @@ def arena_space(model: Model, head: int) -> Space:
 
 @dataclass
 class Space:
-    """The bytes in use at both ends of an arena: the head with temporary data above it, and the tail.
+    """The bytes in use at both ends of an arena: the head, temporary data above it up to `top`, and the tail.
 
     `least` is the size of the smallest arena in which the ends never overlap, and `unguarded` that of the smallest
     arena that the runtime accepts. `temporary` is the peak of temporary bytes before tensors are placed.
@@ -104,7 +104,7 @@ class Space:
     temporary: int = 0
 
     def allocate_in_tail(self, size: int, alignment: int = ALIGNMENT) -> None:
-        """Allocate persistent bytes in the tail."""
+        """Allocate `size` persistent bytes in the tail, aligned to `alignment`."""
         if size:  # A kernel without data makes no allocation, so the tail is not aligned either.
             self.tail = -(-(self.tail + size) // alignment) * alignment
             self.least = max(self.least, self.top + self.tail)
@@ -116,7 +116,7 @@ class Space:
         self.allocate_in_tail(count * size.size, alignment or size.alignment)
 
     def allocate_temporarily(self, name: str, count: int = 1, more: int = 0) -> None:
-        """Allocate `count` of the runtime's structures, and `more` bytes after them, temporarily above the head."""
+        """Allocate `count` of the runtime's structures above the head, followed by `more` bytes, until `set_head`."""
         size = self.target.runtime(name)
         self.top = -(-self.top // size.alignment) * size.alignment + count * size.size + more
         self._update_maxima()
@@ -127,13 +127,14 @@ class Space:
         self._update_maxima()
 
     def _update_maxima(self) -> None:
+        """Raise the recorded peaks to the current state of both ends."""
         self.temporary = max(self.temporary, self.top)
         self.least = max(self.least, self.top + self.tail)
         self.unguarded = max(self.unguarded, self.top + self.tail)
 
 
 def _count_preparation(model: Model, space: Space) -> None:
-    """Count the allocations before tensors are placed, in the order of the runtime."""
+    """Add to `space` all allocations before tensors are placed, in the runtime's order."""
     graphs, variables, target = model.subgraphs, _variable_sizes(model), space.target
     kind = "Recording" if target.is_host else ""
     for name in (f"{kind}Arena", "GreedyPlanner", f"{kind}Allocator"):
@@ -173,7 +174,7 @@ def _count_preparation(model: Model, space: Space) -> None:
 
 
 def _count_planning(model: Model, space: Space, head: int) -> None:
-    """Count the allocations of the runtime's planner, and set the head to the size of its plan."""
+    """Add to `space` the allocations of the runtime's planner, and set the head to `head`, the size of its plan."""
     places = model.offline_offsets or (-1,) * len(model.tensors)
     n_scratch = len(scratch_of_model(model)[0])
     handles = {t.id for graph in model.subgraphs for t in _handle_tensors(graph)}
@@ -197,7 +198,7 @@ def _count_planning(model: Model, space: Space, head: int) -> None:
 
 
 def _count_inputs_and_outputs(model: Model, space: Space) -> None:
-    """Count the allocations for inputs and outputs after tensors are placed."""
+    """Add to `space` the allocations for inputs and outputs, which follow the placement of tensors."""
     main = model.subgraphs[0]
     for indices in (main.inputs, main.outputs):
         space.allocate_in_tail(space.target.pointer * len(indices))
@@ -209,19 +210,19 @@ def _count_inputs_and_outputs(model: Model, space: Space) -> None:
 
 
 def _handle_tensors(graph: Subgraph) -> Iterator[TfliteTensor]:
-    """Yield the tensors that are handles of variables, and have no bytes in the head."""
+    """Yield the tensors that are handles of variables; they need no bytes in the head."""
     for operator in graph.operators:
         if operator.name == "VAR_HANDLE":
             yield from (graph.tensors[index] for index in operator.outputs)
 
 
 def _variable_sizes(model: Model) -> dict[str, int]:
-    """Return the bytes of each named variable that operators share: the bytes of the first value assigned to it."""
+    """Return the bytes of each shared variable by name: those of the first value that an operator assigns to it."""
     sizes: dict[str, int] = {}
     for graph in model.subgraphs:
         for operator in graph.operators:
             if operator.name == "VAR_HANDLE":
-                sizes.setdefault(_shared_name(operator), 0)
+                sizes.setdefault(_variable_name(operator), 0)
     for graph in model.subgraphs:
         for operator in graph.operators:
             if (name := _assigned_variable(graph, operator)) is not None and not sizes[name]:
@@ -230,15 +231,15 @@ def _variable_sizes(model: Model) -> dict[str, int]:
 
 
 def _assigned_variable(graph: Subgraph, operator: Operator) -> str | None:
-    """Return the name of the variable that an operator assigns; None for other operators and unknown handles."""
+    """Return the name of the variable that an operator assigns; None if it assigns none or by an unknown handle."""
     if operator.name != "ASSIGN_VARIABLE":
         return None
     makers = (each for each in graph.operators if each.name == "VAR_HANDLE" and operator.inputs[0] in each.outputs)
-    return next(map(_shared_name, makers), None)
+    return next(map(_variable_name, makers), None)
 
 
-def _shared_name(operator: Operator) -> str:
-    """Return the name of the shared variable in a handle operator's options; empty if there is none."""
+def _variable_name(operator: Operator) -> str:
+    """Return the variable's name in the options of an operator that makes a handle; empty if there are no options."""
     options = None if operator.table is None else operator.table.table(4, "builtin_options")
     return "" if options is None else options.text(1, "shared_name")
 
@@ -249,7 +250,7 @@ _APART = 32
 
 
 def write_c_model(data: bytes, arena: ModelArena, stem: str, section: str | None = None) -> Mapping[str, bytes]:
-    """Return a C header and source by suffix: the model, aligned to 16 bytes, and its arena in its own section."""
+    """Return a C header and source, by suffix, with a model and its arena; the arena is in its own section."""
     prefix = prefix_of(stem)
     macro = prefix.upper()
     text = f"/* Written by memplan {__version__}: a model and its arena for TFLite Micro. */\n"

@@ -1,4 +1,4 @@
-"""Processors for TFLite Micro: the sizes of its structures there, and the sets of kernels that firmware can link.
+"""The processors on which TFLite Micro runs: the sizes of its structures there, and the available sets of kernels.
 
 `python -m lab.tflm_sizes` makes the table of sizes from one version's headers, by compilers. Arm's ABI for firmware has
 4-byte pointers and enumerations as small as their values; Xtensa, RISC-V and wasm32 have 4-byte ones. `host` is the
@@ -43,7 +43,7 @@ _BOARDS = {
 
 
 class Size(NamedTuple):
-    """The size of a structure in bytes, and its alignment."""
+    """The size and the alignment of a structure, both in bytes."""
 
     size: int
     alignment: int
@@ -51,7 +51,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """A processor, and the set of kernels that the firmware links; `is_named` if the user names one of them."""
+    """A processor, and the set of kernels that the firmware links; `is_named` is True if the user chose one of both."""
 
     name: str = _HOST
     kernels: str = REFERENCE
@@ -59,31 +59,31 @@ class Target:
 
     @property
     def abi(self) -> str:
-        """The processor's column in the table of sizes."""
+        """The processor's ABI, which is the name of its column in the table of structure sizes."""
         return ABIS[self.name]
 
     @property
     def is_host(self) -> bool:
-        """True for the runtime of the Python package, whose allocator records its allocations."""
+        """True for the runtime in the Python package `tflite_micro`, which also records its allocations."""
         return self.name == _HOST
 
     @property
     def pointer(self) -> int:
-        """The bytes of a pointer."""
+        """The size of a pointer in bytes."""
         return self.runtime("Pointer").size
 
     def runtime(self, name: str) -> Size:
-        """Return the size of one of the runtime's structures, such as `Tensor`."""
+        """Return the size and alignment of one of the runtime's structures, such as `Tensor`."""
         return _structure_sizes()[f"runtime {name}"][self.abi]
 
     def kernel_bytes(self, name: str) -> int:
-        """Return the bytes of an operator's kernel data; 0 if it has none."""
+        """Return the bytes of the persistent data of an operator's kernel; 0 if it has none."""
         vendor = "esp" if self.kernels == "esp-nn" else "cmsis" if self.has_cmsis else ""
         found = _structure_sizes().get(f"{vendor} {name}") or _structure_sizes().get(f"data {name}", _NOTHING)
         return found[self.abi].size
 
     def options(self, name: str) -> Size:
-        """Return the size of an operator's parsed options; 0 if it has none."""
+        """Return the size and alignment of an operator's parsed options; (0, 1) if it has none."""
         found = _structure_sizes().get(f"options {name}", _NOTHING)[self.abi]
         return _LATER.get(f"options {name}", found) if self.is_host else found
 
@@ -117,6 +117,7 @@ _NOTHING = dict.fromkeys(_CORES, Size(0, 1))
 
 @cache
 def _structure_sizes() -> Mapping[str, Mapping[str, Size]]:
+    """Return the table of sizes: the name of a structure, then the ABI, gives the size."""
     with (Path(__file__).parent / "tflm_sizes.csv").open() as file:
         _, *rows = reader(file)
     return {
@@ -130,7 +131,7 @@ HOST = Target()
 
 
 def target_of(name: str | None, kernels: str | None) -> Target:
-    """Return the target that two options state; raises OptionError for unknown or incompatible values."""
+    """Return the target for the options `target` and `kernels`; raises OptionError for unknown or incompatible ones."""
     core = _BOARDS.get(name or _HOST, name or _HOST)
     if core not in ABIS:
         hint = did_you_mean(core, (*_BOARDS, *ABIS))

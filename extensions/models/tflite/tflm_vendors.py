@@ -1,6 +1,6 @@
-"""Scratch and data of vendors' kernels in TFLite Micro, where they differ from those of the reference kernels.
+"""The scratch and data of vendors' kernels in TFLite Micro that differ from those of the reference kernels.
 
-Those of CMSIS-NN are in `tflm_cmsis`; ESP-NN's differ only for integers of 8 bits. Sources: espressif/esp-tflite-micro
+CMSIS-NN's kernels are in `tflm_cmsis`; ESP-NN's differ only for integers of 8 bits. Sources: espressif/esp-tflite-micro
 99f49e149, kernels/esp_nn; espressif/esp-nn d45b843ca, `esp_nn_get_*_scratch_size_*` of esp32s3, esp32p4 and `opt`.
 """
 
@@ -58,19 +58,19 @@ def vendor_scratch(graph: Subgraph, operator: Operator, target: Target) -> tuple
 
 
 def is_on_npu(operator: Operator, target: Target) -> bool:
-    """Return True if an operator runs on an Ethos-U whose kernel is linked."""
+    """Return True if an operator runs on an Ethos-U, for which the firmware must link the Ethos-U kernel."""
     return operator.name == "ethos-u" and target.kernels == "ethos-u"
 
 
 def _esp_scratch(name: str, at: Window, target: Target) -> int | None:
-    """Return the scratch bytes of ESP-NN's kernel of the operator `name` on the target's processor; None if unknown."""
+    """Return the scratch bytes that ESP-NN's kernel for operator `name` needs on the target; None if unknown."""
     if target.name == "esp32s3":
         return _s3_convolution_scratch(at) if name == "CONV_2D" else _s3_depthwise_scratch(at)
     return _p4_convolution_scratch(at) if (target.name, name) == ("esp32p4", "CONV_2D") else 0
 
 
 def _point_scratch(at: Window) -> int | None:
-    """Return the scratch bytes, without a safety margin, of a 1 x 1 convolution; None for any other convolution."""
+    """Return the scratch bytes of a convolution of 1 x 1, without a safety margin; None for other convolutions."""
     (rows, columns, channels), wide = at.image, round_up(at.image[2], 8)
     if (at.kernel, at.pads, at.strides) != ((1, 1), (0, 0), (1, 1)):
         return None

@@ -24,7 +24,7 @@ StepKind = Literal["run", "slice", "join"]
 
 @dataclass(frozen=True)
 class Part:
-    """A value of an unrolled cascade: a rectangle of a tensor, given by its range of rows and its range of columns."""
+    """A value of an unrolled cascade: the rectangle of a tensor in a range of rows and a range of columns."""
 
     tensor: int
     rows: Span
@@ -32,13 +32,13 @@ class Part:
 
     @property
     def spans(self) -> tuple[Span, Span]:
-        """The ranges of rows and of columns."""
+        """The range of rows and the range of columns."""
         return self.rows, self.columns
 
 
 @dataclass(frozen=True)
 class PartStep:
-    """A step that slices a value, joins values along an axis (0: rows), or runs an operation; values are indices."""
+    """A step that slices a value, joins values along an axis (0: rows), or runs an operation. Values are indices."""
 
     kind: StepKind
     inputs: tuple[int, ...]
@@ -49,7 +49,10 @@ class PartStep:
 
 @dataclass(frozen=True)
 class UnrolledCascade:
-    """A straight-line program: values (inputs first) and the steps that compute them; `kept` are the outputs."""
+    """A cascade as a straight-line program: values (inputs first), and the steps that compute them.
+
+    `inputs` and `kept` are the indices of the values that are inputs and outputs of the program.
+    """
 
     graph: AccessGraph
     values: tuple[Part, ...]
@@ -86,7 +89,7 @@ class UnrolledCascade:
 
     @property
     def live_peak(self) -> int:
-        """The peak of the live bytes without in-place operations: a lower bound for runtimes without these."""
+        """The peak of the live bytes if no operation works in place."""
         return max(self.live_bytes())
 
     def live_bytes(self) -> list[int]:
@@ -100,7 +103,7 @@ class UnrolledCascade:
 
 
 def unroll(cascade: Cascade) -> UnrolledCascade:
-    """Return the unrolled form of a cascade whose inputs and outputs are resident.
+    """Return a cascade as a straight-line program; its inputs and outputs must be resident (wholly in memory).
 
     Raises OperationsError for streamed tensors, regions along channels, sums, parts that read only padding, and more
     than MOST_RUNS runs of operations.
@@ -115,15 +118,16 @@ def unroll(cascade: Cascade) -> UnrolledCascade:
 
 
 def _full_spans(graph: AccessGraph, tensor: int) -> tuple[Span, Span]:
-    """Return the spans of all rows and of all columns of a tensor."""
+    """Return the ranges of all rows and of all columns of a tensor."""
     row = graph.tensors[tensor]
     return (0, row.rows), (0, row.columns)
 
 
 class _Unrolling:
-    """The unrolling of a cascade. `parts` has the stored parts of each tensor, `taken` those read in this step."""
+    """The unrolling of a cascade: the stored parts of each tensor, and the parts `taken` in the current step."""
 
     def __init__(self, cascade: Cascade) -> None:
+        """Start without values and steps."""
         self.cascade, self.graph = cascade, cascade.graph
         self.values: list[Part] = []
         self.steps: list[PartStep] = []
@@ -131,6 +135,7 @@ class _Unrolling:
         self.taken: dict[Part, int] = {}
 
     def run(self) -> UnrolledCascade:
+        """Return the straight-line program: the steps of all regions, then joins for the outputs."""
         graph = self.graph
         inputs = tuple(self._add_value(tensor, *_full_spans(graph, tensor)) for tensor in graph.inputs)
         self.parts = {self.values[value].tensor: [value] for value in inputs}
@@ -174,7 +179,7 @@ class _Unrolling:
         """Add the step that computes the given rows and columns of the output of operation `v`."""
         row, graph = self.graph.operations[v], self.graph
         if row.role != "striped":
-            raise OperationsError(f"ops[{v}]: must be an operation that runs in parts, got role {row.role}")
+            raise OperationsError(f"ops[{v}]: must have the role striped to run in parts, got {row.role}")
         inputs = []
         for read in row.reads:
             wanted = [
@@ -184,14 +189,16 @@ class _Unrolling:
                 )
             ]
             if any(b <= a for a, b in wanted):
-                raise OperationsError(f"ops[{v}]: must read at least one row and column in each part")
+                raise OperationsError(
+                    f"ops[{v}]: must read at least one row and one column for each part of its output"
+                )
             inputs.append(self._part_value(Part(read.tensor, wanted[0], wanted[1])))
         value = self._add_value(row.outputs[0], rows, columns)
         self.steps.append(PartStep("run", tuple(inputs), (value,), v))
         self.parts.setdefault(row.outputs[0], []).append(value)
 
     def _part_value(self, wanted: Part) -> int:
-        """Return the value of a part of a tensor: an existing value, or a join of slices of existing values."""
+        """Return the value that equals a part of a tensor, after adding the slices and joins that it needs."""
         if wanted in self.taken:
             return self.taken[wanted]
         (row, bottom), (left, right) = wanted.spans
@@ -209,7 +216,7 @@ class _Unrolling:
         return self.taken[wanted]
 
     def _covering_value(self, wanted: Part, row: int, column: int) -> int:
-        """Return the value that contains a position and the most wanted rows below it; of equal values, the newest."""
+        """Return the value that contains (row, column) and most of the wanted rows below; of equals, the newest."""
         best, most = -1, -1
         for value in self.parts.get(wanted.tensor, ()):
             (top, bottom), (left, right) = self.values[value].spans
@@ -220,7 +227,7 @@ class _Unrolling:
         return best
 
     def _add_slice(self, value: int, rows: Span, columns: Span) -> int:
-        """Add a step that slices the given rows and columns out of a value, and return the new value."""
+        """Return the value of these rows and columns of `value`; add a slice step unless it is `value` itself."""
         part = self.values[value]
         if part.spans == (rows, columns):
             return value
@@ -229,7 +236,7 @@ class _Unrolling:
         return part_value
 
     def _add_join(self, values: Sequence[int], axis: int) -> int:
-        """Add a step that joins values along an axis (0: rows), and return the new value."""
+        """Return the value that joins `values` along an axis (0: rows); add a join step unless there is only one."""
         if len(values) == 1:
             return values[0]
         first, last = self.values[values[0]], self.values[values[-1]]

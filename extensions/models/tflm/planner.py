@@ -1,4 +1,4 @@
-"""TFLite Micro's greedy planner: largest buffer first, each in the lowest gap among buffers alive with it.
+"""TFLite Micro's greedy planner, which places the largest buffer first, each in the lowest sufficient gap.
 
 Source: tensorflow/tflite-micro 17bebc092249, tensorflow/lite/micro/memory_planner/greedy_memory_planner.cc
 (GreedyMemoryPlanner::CalculateOffsetsIfNeeded, ReverseSortInPlace). Its caller, micro_allocator.cc, rounds sizes up to
@@ -18,7 +18,7 @@ PlacedTensor = tuple[int, int, Tensor]
 
 
 def plan_greedily(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Return an offset for each tensor, the lowest gap found; pool capacities are ignored."""
+    """Return the offset of each tensor, placed largest first in the lowest sufficient gap; capacities are ignored."""
     rows = tensors(problem)
     unit = common_alignment(problem, rows)
     by_offset: list[PlacedTensor] = []
@@ -31,7 +31,7 @@ def plan_greedily(problem: Problem, seed: int, stop_check: StopCheck) -> Planner
 
 
 def _placement_order(found: Sequence[Tensor], unit: int) -> list[Tensor]:
-    """Return the tensors in the order of placement: first those with a given offset, then the others by falling size.
+    """Return the tensors in the order of placement: first those with a fixed offset, then the others, largest first.
 
     Of tensors of equal size, the last one is placed first: the original fills its list from the end, and sorts it
     stably.
@@ -42,7 +42,7 @@ def _placement_order(found: Sequence[Tensor], unit: int) -> list[Tensor]:
 
 
 def _first_gap(by_offset: Sequence[PlacedTensor], tensor: Tensor, size: int) -> int:
-    """Return the offset of the lowest sufficient gap between the placed tensors that are alive with a tensor."""
+    """Return the offset of the lowest gap of `size` bytes between the placed tensors that are alive with `tensor`."""
     end = 0
     for offset, length, other in by_offset:
         if not other.meets(tensor):

@@ -90,9 +90,9 @@ def test_zero_size_buffers_need_one_heap(fields: dict[str, int]) -> None:
     ("fields", "limit", "error", "message"),
     [
         ({}, 4, ProblemError, "heaps: must be at least the largest buffer"),
-        ({"pools": [{"name": "a"}, {"name": "b"}]}, 9, OptionError, "must be used with a problem of one pool"),
-        ({"pools": [{"reserved": [[0, 1]]}]}, 9, ProblemError, "must be used with a problem without reserved"),
-        ({"no_cross": 5}, 10, ProblemError, "heaps: must be used with a problem without no_cross"),
+        ({"pools": [{"name": "a"}, {"name": "b"}]}, 9, OptionError, "must be given only for a problem with one pool"),
+        ({"pools": [{"reserved": [[0, 1]]}]}, 9, ProblemError, "must be given only for a problem without reserved"),
+        ({"no_cross": 5}, 10, ProblemError, "heaps: must be given only for a problem without no_cross"),
     ],
 )
 def test_rules_that_heaps_do_not_support_are_refused(
@@ -133,7 +133,9 @@ def test_heaps_not_found_in_time_are_reported_as_open(monkeypatch: pytest.Monkey
     monkeypatch.setattr(heaps, "_plan_with_walls", lambda *_: None)
     monkeypatch.setattr(heaps, "_plan_in_share", lambda *_, **__: Plan(status="unknown"))
     problem, size = draw_problem(1)
-    with pytest.raises(TimeOverError, match=r"time_limit_s: must be enough to find heaps, got no plan with up to \d+"):
+    with pytest.raises(
+        TimeOverError, match=r"time_limit_s: must be enough to find a plan in heaps, got none with up to \d+"
+    ):
         heap_plan(problem, size, 1)
 
 

@@ -37,9 +37,9 @@ class Reruns(NamedTuple):
 
 
 class StayRows(NamedTuple):
-    """The stays (times between two uses) of a graph's tensors; tensor t has the stays stay_first[t]:stay_first[t + 1].
+    """The stays of a graph's tensors; a stay is the time between two uses of a tensor.
 
-    Each use of a tensor ends one stay and starts the next; the last stay of a tensor has no end.
+    Tensor t has the stays stay_first[t]:stay_first[t + 1]. Its last stay begins with its last use and has no end.
     """
 
     stay_first: I64  # (m + 1,): start of each tensor's stays, then the end of the last tensor's stays
@@ -48,12 +48,13 @@ class StayRows(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """Changes of drops (times in which a tensor is not kept) to try in one order of the operations, and the results.
+    """The input and output of a replay, which tries changes of drops in one order of the operations.
 
-    Try k changes the stays change[change_first[k]:change_first[k + 1]]. `drop[s]` is the kind of drop of stay s, one
-    of `Drop` in replay.hpp. Each try has the outputs `peak[k]`, `cost[k]` (of all runs), and `excess[k]` (the bytes
-    above `budget`, summed over the steps). If a program has more than len(run) steps, its peak is -1. The last try runs
-    the operations `run[:answer[0]]`, in this order; answer[1] counts the steps of all tries.
+    A drop is a time in which a tensor is not kept. Try k changes the stays change[change_first[k]:change_first[k + 1]].
+    `drop[s]` is the kind of drop of stay s, one of `Drop` in replay.hpp. Each try has the outputs `peak[k]`, `cost[k]`
+    (of all runs), and `excess[k]` (the bytes above `budget`, summed over the steps). If a program has more than
+    len(run) steps, its peak is -1. The last try runs the operations `run[:answer[0]]`, in this order; answer[1] counts
+    the steps of all tries.
     """
 
     budget: int
@@ -80,12 +81,13 @@ ANNEALED, ANNEAL_STOPPED = 1, -1
 
 
 class Annealing(NamedTuple):
-    """An order and drops (times in which a tensor is not kept) to anneal, and the cheapest programs found.
+    """The input and output of simulated annealing, which changes an order and drops to make programs cheaper.
 
-    The search is for programs within `budget`, for `steps` steps, from a temperature of `heat` times the average cost
-    of an operation. The stays in `stay` may be dropped; `begin` has their starts in the order 0, 1, ... of operations.
-    Each of the ascending sizes in `mark` has the cheapest program whose peak is above the previous mark and at most
-    this one: its `cost`, its `peak`, and its rows of `orders` and `drops`.
+    A drop is a time in which a tensor is not kept. The search makes `steps` steps towards programs within `budget`,
+    from a temperature of `heat` times the average cost of an operation. The stays in `stay` may be dropped; `begin` has
+    their starts in the order 0, 1, ... of operations. Each of the ascending peaks in `mark` has the cheapest program
+    whose peak is above the previous mark and at most this one: its `cost`, its `peak`, and its rows of `orders` and
+    `drops`.
     """
 
     budget: int
@@ -121,8 +123,8 @@ LEAST, NONE = 1, 0
 class LeastRuns(NamedTuple):
     """The input and output of the search for the cheapest runs within `budget` bytes and a cost of at most `most`.
 
-    Output over_output[k] of operation v may lie over its input over_input[k], for k in over_first[v]:over_first[v + 1],
-    if no later run needs this copy of the input. The search ends once another thread sets flag[0], or after
+    Output over_output[k] of operation v may overwrite its input over_input[k], for k in over_first[v]:over_first[v +
+    1], if no later run needs this copy of the input. The search ends once another thread sets flag[0], or after
     `node_limit` states.
     """
 
@@ -195,7 +197,7 @@ class Sequence(NamedTuple):
 
 
 class AwayChoice(NamedTuple):
-    """The choice of tensors to offload in a sequence, within `limit` bytes and in the least time.
+    """The input and output of the search for tensors to offload in a sequence, within `limit` bytes in the least time.
 
     At the start, a stay is offloaded during the runs `first` to `last`, unless these are -1. The search ends at a time
     of `goal`, after `work` units of work, or after a long time without improvement.

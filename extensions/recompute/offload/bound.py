@@ -1,4 +1,4 @@
-"""Lower bounds on the time of programs with a link, by the bytes that must leave memory during one operation.
+"""Lower bounds on the time of programs with a link, each from the bytes that must leave memory during one operation.
 
 When operation v first runs, all its predecessors have run, and none of its successors has. Consider the tensors that
 are needed both before and after this run: their bytes above the limit are absent during the run. Either operations
@@ -41,18 +41,18 @@ class _OperationMemory(NamedTuple):
 
 
 class LinkedBound:
-    """Lower bounds on the time of programs of a graph with a link, for any limit on the peak."""
+    """Lower bounds on the time of a graph's programs with a link, within any limit on the peak."""
 
     def __init__(self, program: LinkedGraph, away: RemovalBounds) -> None:
         """Collect, for each operation, the tensors that may be absent while it runs, and their transfer times."""
         self.program, self.once = program, sum(program.costs)
         graph = program.graph
-        # Every program has the bytes at its start and at its end in memory, so no limit can be below them.
+        # Every program holds its inputs at the start and its outputs at the end, so no limit can be below their bytes.
         self.least_bytes = max(bytes_after(graph, ()), bytes_after(graph, range(len(graph.ops))))
         self._rows = list(self._operation_rows(away))
 
     def time_bound(self, limit: int) -> int | None:
-        """Return a lower bound on the time beyond one run of each operation within a limit; None if infeasible."""
+        """Return a lower bound on the time beyond one run per operation, for peaks of at most `limit`; else None."""
         if self.least_bytes > limit:
             return None
         most = 0
@@ -65,7 +65,7 @@ class LinkedBound:
         return most
 
     def _removal_time(self, row: _OperationMemory, over: int, known: int) -> int | None:
-        """Return the minimum time, at least `known`, to remove `over` bytes during an operation; None if impossible."""
+        """Return the minimum extra time, at least `known`, to remove `over` bytes; None if it is impossible."""
         if over > row.movable:
             return None
         if self._is_long_enough(row, over, known):
@@ -80,7 +80,7 @@ class LinkedBound:
         return high
 
     def _is_long_enough(self, row: _OperationMemory, over: int, extra: int) -> bool:
-        """Return True unless `extra` time is too short to send and fetch the bytes that no operation recomputes."""
+        """Return True if the bytes that are not recomputed in the time `extra` can be sent and fetched in time."""
         k = bisect_left(row.cost, extra + 1) - 1
         freed: float = row.freed[k]
         if k + 1 < len(row.cost):

@@ -33,7 +33,7 @@ class FastestProgram:
 
 
 def can_search(program: LinkedGraph) -> bool:
-    """Return True if a graph is small enough to search all its programs, and has neither overwriting nor regions."""
+    """Return True if a graph is small enough to search all its programs, and has no overwriting and no regions."""
     graph, longest = program.graph, sum(program.costs) + sum(duration or 0 for duration in program.transfer)
     is_small = max(len(graph.ops), len(graph.size)) <= MOST_LINKED and max(longest, sum(graph.size)) < _MOST
     return is_small and not any(row.may_overwrite or row.regions for row in graph.ops)
@@ -42,7 +42,7 @@ def can_search(program: LinkedGraph) -> bool:
 def search_all(
     program: LinkedGraph, budget: int, most: int | None, control: Control, states: int = MOST_STATES
 ) -> FastestProgram:
-    """Search for the fastest program within a budget in bytes and a time of `most`; visit at most `states` states."""
+    """Search at most `states` states for the fastest program within `budget` bytes and a time of at most `most`."""
     limit = states
     if control.counts_work:
         limit = max(1, min(limit, int(control.work_left[0]) // WORK_PER_STATE))
@@ -63,12 +63,14 @@ def search_all(
     control.spend(WORK_PER_STATE * nodes)
     if outcome == LEAST:
         rows = zip(query.kind[:count].tolist(), query.what[:count].tolist(), query.start[:count].tolist(), strict=True)
-        return FastestProgram(_drop_unneeded([Step(KINDS[kind], what, start) for kind, what, start in rows]), time)
+        return FastestProgram(
+            _drop_unneeded_sends([Step(KINDS[kind], what, start) for kind, what, start in rows]), time
+        )
     return FastestProgram(None, None if outcome == NONE and bound >= _ENDLESS else bound)
 
 
-def _drop_unneeded(steps: list[Step]) -> tuple[Step, ...]:
-    """Return the steps without sends of tensors that are never fetched afterwards."""
+def _drop_unneeded_sends(steps: list[Step]) -> tuple[Step, ...]:
+    """Return the steps, except for sends of tensors that are not fetched afterwards."""
     needed, fetched = list[Step](), set[int]()
     for step in reversed(steps):
         if step.kind == "fetch":

@@ -1,4 +1,4 @@
-"""The Pareto frontier of time and peak for programs with a link; each point is replayed, planned, and executed."""
+"""The Pareto frontier of time and peak for programs with a link; all programs are replayed, planned and executed."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def add_link_points(
     sequences: Sequence[Sequence[int]],
     control: Control,
 ) -> OrderAnswer:
-    """Return the answer without a link, extended by points with transfers, and with bounds that hold for all points.
+    """Return the answer `alone`, found without a link, extended by points with transfers and by bounds for all points.
 
-    The search starts from the points without a link, and from other given sequences of runs.
+    The search starts from the points without a link, and from the given sequences of runs.
     """
     recomputed = alone.recomputed
     if recomputed is None or not recomputed.points:
@@ -88,8 +88,8 @@ def add_link_points(
     return answer.model_copy(update={**of_point, "placed_peak": last.peak, "placed_status": last.status})
 
 
-class _Try(NamedTuple):
-    """A sequence of runs, and the tensors chosen to be offloaded while it runs."""
+class _Attempt(NamedTuple):
+    """A sequence of runs, and one choice of the tensors that are offloaded while the sequence runs."""
 
     runs: Runs
     chosen: TransferChoice
@@ -101,7 +101,7 @@ class _Try(NamedTuple):
 
 
 class _Search:
-    """The search for points of a graph with a link, which starts from points without a link."""
+    """The search for points with transfers of a graph with a link, starting from points without transfers."""
 
     def __init__(
         self,
@@ -166,11 +166,13 @@ class _Search:
         return None if limit < self.floor else most
 
     def _points_within(self, within: int) -> list[RecomputedPoint]:
-        """Return points within a limit; if plans exceed it, also plan programs with lower live peaks."""
+        """Return points within the limit; while plans exceed it, also plan programs with lower live peaks."""
         points, limit = list[RecomputedPoint](), within
         for k in range(_LOWER):
             # With counted work, all searches must fit, so each search gets half the work of the previous one.
-            found = self._steps(limit, self.control.child(_SEARCH_SHARE / (1 << k if self.control.counts_work else 1)))
+            found = self._fastest_steps(
+                limit, self.control.child(_SEARCH_SHARE / (1 << k if self.control.counts_work else 1))
+            )
             if found is None or (k and self.control.is_over):
                 break
             points += self._plan_programs([found])
@@ -181,7 +183,7 @@ class _Search:
         return points
 
     def _points_by_limits(self, limits: Sequence[int]) -> list[RecomputedPoint]:
-        """Return points of the fastest programs found within each of several falling limits."""
+        """Return the point of the fastest program found within each of several falling limits in bytes."""
         found = []
         # The time may not suffice for all limits, so begin with limits from the whole range.
         limits = [*limits[3::4], *limits[1::4], *limits[::2]]
@@ -189,13 +191,13 @@ class _Search:
             if k and self.control.is_over:
                 break
             share = _SEARCH_SHARE / (len(limits) if self.control.counts_work else len(limits) - k)
-            steps = self._steps(limit, self.control.child(share))
+            steps = self._fastest_steps(limit, self.control.child(share))
             if steps is not None:
                 found.append(steps)
         return self._plan_programs(found)
 
     def _plan_programs(self, programs: Sequence[tuple[Step, ...]]) -> list[RecomputedPoint]:
-        """Replay, plan and execute programs until the time is over, at least the first one; return their points."""
+        """Return the points of programs, replayed, planned and executed until time is over; at least the first."""
         points = []
         for k, steps in enumerate(programs):
             if k and self.control.is_over:
@@ -205,8 +207,8 @@ class _Search:
             points.append(point.model_copy(update={"planned": point.placed} if self.options.with_plan else {}))
         return points
 
-    def _steps(self, limit: int, control: Control) -> tuple[Step, ...] | None:
-        """Return the fastest steps found within a limit, or None if the best known program is as fast."""
+    def _fastest_steps(self, limit: int, control: Control) -> tuple[Step, ...] | None:
+        """Return the fastest program found within `limit` bytes; None unless it is faster than the known ones."""
         known = min((row.extra_cost for row in self.known if row.live_peak <= limit), default=None)
         least = None if known is None else self.once + known
         goal = self.time_bound(limit)
@@ -214,7 +216,7 @@ class _Search:
             return None
         best: tuple[Step, ...] | None = None
         with control.search_control(WORK_PER_S) as watched:
-            tries = self._tries(limit, least, watched)
+            tries = self._offload_attempts(limit, least, watched)
             if tries and (least is None or tries[0].time < least):
                 best, least = tries[0].runs.steps_of_choice(tries[0].chosen), tries[0].time
             is_settled = least == self.once + goal
@@ -229,26 +231,26 @@ class _Search:
                 best = better.runs.steps_of_choice(better.chosen)
         return best
 
-    def _tries(self, limit: int, least: int | None, control: Control) -> list[_Try]:
-        """Choose offloaded tensors for each sequence that may beat the best one; return the choices, fastest first."""
-        tries = list[_Try]()
+    def _offload_attempts(self, limit: int, least: int | None, control: Control) -> list[_Attempt]:
+        """Choose tensors to offload for each sequence that may be fastest; return all choices, fastest first."""
+        tries = list[_Attempt]()
         # The sequence without clones and sequences of peaks near the limit are most promising, so try them first.
         above = [runs for runs in self.sequences if runs.peak > limit]
         for runs in above[:1] + above[:0:-1]:
             if least is None or runs.time < least:
                 chosen = runs.choose_within(limit, control)
                 if chosen is not None:
-                    tries.append(_Try(runs, chosen))
+                    tries.append(_Attempt(runs, chosen))
                     # A lower `least` lets the loop skip sequences that take longer even without transfers.
                     least = chosen.time if least is None else min(least, chosen.time)
         return sorted(tries, key=lambda row: row.time)
 
-    def _improve_choices(self, tries: Sequence[_Try], limit: int, goal: int, control: Control) -> _Try | None:
-        """Improve choices of offloaded tensors in rounds, ever fewer choices with more effort; return the fastest."""
+    def _improve_choices(self, tries: Sequence[_Attempt], limit: int, goal: int, control: Control) -> _Attempt | None:
+        """Improve choices of offloaded tensors in rounds, each with fewer choices and more effort; return the best."""
         tries, idle, effort = [*tries[:_IMPROVED]], 0, Effort(limit, goal, 1, _WORK)
         while tries and idle < _IDLE and tries[0].time > goal and not control.is_over:
             before = tries[0].time
-            tries = [_Try(runs, runs.improve_choice(chosen, effort, control)) for runs, chosen in tries]
+            tries = [_Attempt(runs, runs.improve_choice(chosen, effort, control)) for runs, chosen in tries]
             tries.sort(key=lambda row: row.time)
             tries[0] = self._change_choice(tries[0], effort, control)
             idle = 0 if len(tries) > 1 or tries[0].time < before else idle + 1
@@ -256,7 +258,7 @@ class _Search:
             effort = effort._replace(seed=effort.seed + 1, work=2 * effort.work)
         return tries[0] if tries else None
 
-    def _change_choice(self, best: _Try, effort: Effort, control: Control) -> _Try:
+    def _change_choice(self, best: _Attempt, effort: Effort, control: Control) -> _Attempt:
         """Return the fastest choice after random changes: recompute a fetched tensor, or remove a clone."""
         draw, effort = random.Random(effort.seed), effort._replace(work=effort.work // _CHANGES)
         for _ in range(_CHANGES):
@@ -268,13 +270,13 @@ class _Search:
             if runs is not None and chosen is not None:
                 chosen = runs.improve_choice(chosen, effort, control)
                 if chosen.time <= best.time:
-                    best = _Try(runs, chosen)
+                    best = _Attempt(runs, chosen)
         return best
 
     def _search_fastest(self, limit: int, time: int | None, control: Control) -> tuple[tuple[Step, ...] | None, bool]:
-        """Search all programs of the small graph; return the fastest steps within a limit, and whether that is proved.
+        """Search all programs of a small graph; return the fastest one within `limit`, and whether that is proved.
 
-        The steps are None unless they beat the given time. The search also records the proved bound on the time.
+        The steps are None unless they take less than `time`. The search also records the proved bound on the time.
         """
         found = search_all(self.program, limit, None if time is None else time - 1, control, self.states)
         if found.bound is None:

@@ -1,4 +1,4 @@
-"""The points of programs with a link, whose steps are replayed, planned, and executed on the plan's addresses."""
+"""The points of programs with a link: each program is replayed, planned, and executed on its planned addresses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLAN_S = 0.25
 
 
 def point_of(program: LinkedGraph, steps: Sequence[Step], floor: int, control: Control) -> RecomputedPoint:
-    """Replay, plan and execute steps; return their point. `floor` is a lower bound on the peak of every program."""
+    """Replay, plan and execute steps, and return their point; `floor` is a lower bound in bytes on every peak."""
     found, order = replay_steps(program, steps), runs_of(steps)
     first = {v: k for k, v in reversed([*enumerate(order)])}
     placed = _plan_copies(program, steps, found, control)
@@ -37,9 +37,9 @@ def point_of(program: LinkedGraph, steps: Sequence[Step], floor: int, control: C
 
 
 def _plan_copies(program: LinkedGraph, steps: Sequence[Step], found: ReplayResult, control: Control) -> PlanAndProblem:
-    """Plan the tensor copies and workspaces of a program; return the plan and its problem, whose times are steps.
+    """Plan the tensor copies and workspaces of a program, and execute the program on the plan.
 
-    Raises InvalidPlanError if the program cannot run on the plan.
+    Return the plan and its problem, in which times are numbers of steps. Raises InvalidPlanError if values are lost.
     """
     graph = program.graph
     rows = []

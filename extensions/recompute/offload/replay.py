@@ -1,4 +1,4 @@
-"""The replay of a program with a link, which checks its steps and measures its time and its bytes.
+"""The replay of a program with a link: it checks the steps, and measures the program's time and bytes.
 
 It shares no code with the search for such programs. A copy of a tensor begins to exist when the run that writes it, or
 its fetch, starts. It exists until the last run that reads it, and its send, have ended. A run reads the copy that was
@@ -18,7 +18,7 @@ from memplan.planner.errors import OperationsError
 
 @dataclass
 class Copy:
-    """A copy of a tensor: the step that creates it (-1 for inputs), the time at which it is `ready`, and its last use.
+    """A copy of a tensor: the step `first` that creates it (-1 for inputs), and the time at which it is `ready`.
 
     `last` is the last step that uses the copy, and `end` is the time after which no step uses it.
     """
@@ -82,8 +82,12 @@ class _Replay:
         """Replay step k, and record the time at which it ends; raises OperationsError if the step is impossible."""
         where, before = f"steps[{k}]", self.steps[k - 1].start if k else 0
         if step.start < max(before, self.free[step.kind]):
-            raise OperationsError(f"{where}: must not start before earlier steps allow it, got {step.start}")
-        end = step.start + (self._run_operation(where, k, step) if step.kind == "run" else self._move(where, k, step))
+            raise OperationsError(
+                f"{where}: must start at {max(before, self.free[step.kind])} or later, got {step.start}"
+            )
+        end = step.start + (
+            self._run_operation(where, k, step) if step.kind == "run" else self._transfer_tensor(where, k, step)
+        )
         self.free[step.kind] = end
         self.ends.append(end)
 
@@ -93,7 +97,7 @@ class _Replay:
         if lacking := set(self.graph.predecessors[v]) - self.ran:
             raise OperationsError(f"{where}: must run after operation {min(lacking)}")
         if v in self.ran:
-            self._refuse_again(where, v)
+            self._require_rerun_allowed(where, v)
         self.ran.add(v)
         for t in {*row.inputs, *row.outputs}.difference(self.graph.new_tensors[v]):
             self._extend_use(self._newest_copy(where, t, step.start), k, step.start + cost)
@@ -101,8 +105,8 @@ class _Replay:
             self._add_copy(Copy(t, k, step.start + cost, k, step.start + cost))
         return cost
 
-    def _refuse_again(self, where: str, v: int) -> None:
-        """Raise OperationsError if operation v must not run again after the operations that have run."""
+    def _require_rerun_allowed(self, where: str, v: int) -> None:
+        """Raise OperationsError if operation v must not run again, at all or after an operation that has run."""
         row = self.graph.ops[v]
         if row.once or row.regions or not row.outputs or any(t in self.changed for t in row.outputs):
             raise OperationsError(f"{where}: operation {v} must not run again")
@@ -110,7 +114,7 @@ class _Replay:
             if behind := self.ran & others:
                 raise OperationsError(f"{where}: operation {v} must not run again after operation {min(behind)}")
 
-    def _move(self, where: str, k: int, step: Step) -> int:
+    def _transfer_tensor(self, where: str, k: int, step: Step) -> int:
         """Send or fetch a tensor as step k, and return the duration; raises OperationsError if this is impossible."""
         duration, t = self.program.transfer[step.what], step.what
         if duration is None:
@@ -134,7 +138,7 @@ class _Replay:
         """Return the copy of tensor t that was ready last by time `start`; raises OperationsError if there is none."""
         ready = [copy for copy in self.of_tensor.get(t, ()) if copy.ready <= start]
         if not ready:
-            raise OperationsError(f"{where}: tensor {t} must be in memory at {start}")
+            raise OperationsError(f"{where}: tensor {t} must be in memory at time {start}")
         return max(ready, key=lambda copy: (copy.ready, copy.first))
 
     @staticmethod
@@ -225,7 +229,7 @@ def check_on_addresses(
 
 
 class _Addresses:
-    """The values in memory by byte range; overwriting any byte of a value removes the value."""
+    """The values in memory by byte range. A value is lost once another value overwrites one of its bytes."""
 
     def __init__(self) -> None:
         """Start without any value in memory."""
@@ -250,4 +254,6 @@ class _Addresses:
     def read(self, where: str, one: int) -> None:
         """Raise OperationsError if any byte of value `one` has been overwritten."""
         if one not in self.whole:
-            raise OperationsError(f"{where}: must find the bytes that it needs intact, got overwritten bytes")
+            raise OperationsError(
+                f"{where}: must have intact copies of the values that it needs, got overwritten bytes"
+            )

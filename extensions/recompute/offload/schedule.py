@@ -32,7 +32,7 @@ _WITHOUT = 0.5
 
 
 class Effort(NamedTuple):
-    """The limits of a search for offloaded tensors: bytes, a time that suffices, a seed, and work units."""
+    """The limits of a search for tensors to offload: `limit` bytes, a sufficient time (`goal`), a seed, work units."""
 
     limit: int
     goal: int
@@ -41,7 +41,7 @@ class Effort(NamedTuple):
 
 
 class Stay(NamedTuple):
-    """A tensor between two runs that use it, which are positions in the sequence; -1 is the start, n the end.
+    """A stay of a tensor: the time between two runs that use it, `begin` and `end` (-1: the start, n: the end).
 
     The tensor can be sent once the run `made`, which writes it, has ended, even while other runs read it.
     """
@@ -54,14 +54,14 @@ class Stay(NamedTuple):
 
 
 class TransferChoice(NamedTuple):
-    """The stays (times between two uses) in which tensors are offloaded in a sequence, and the time of the sequence."""
+    """A choice of the stays (times between two uses) in which tensors are offloaded, and the resulting time."""
 
     time: int
     table: kernels.AwayChoice
 
 
 class Runs:
-    """A sequence of runs and its stays; `time` and `peak` are those of the sequence without offloaded tensors."""
+    """A sequence of runs and its stays (times between two uses); `time` and `peak` are without transfers."""
 
     def __init__(self, program: LinkedGraph, runs: Sequence[int]) -> None:
         """Find the stays (times between two uses) of all tensor copies in a sequence of runs."""
@@ -160,7 +160,7 @@ class Runs:
         return tuple(row[-1] for row in sorted(rows))
 
     def _search_choice(self, effort: Effort, away: tuple[I64, I64], control: Control) -> TransferChoice | None:
-        """Search for a fast choice of offloaded tensors from the choice `away`; None if none is within the limit."""
+        """Search for a fast choice of tensors to offload, from the runs `away`; None if none is within the limit."""
         first, last = away
         table = kernels.AwayChoice(
             *effort,

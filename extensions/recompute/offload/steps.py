@@ -37,7 +37,7 @@ class LinkedGraph(NamedTuple):
 
 
 def link_graph(graph: OperationGraph, costs: Sequence[int], link: float) -> LinkedGraph:
-    """Return a graph with a link of `link` bytes per unit of cost; a link of 0 sends no tensors.
+    """Return a graph with the transfer times over a link of `link` bytes per unit of cost (0: no link).
 
     A tensor cannot be sent if it is resident, empty or changed in place, because a copy would be useless or outdated.
     It cannot be sent either if its transfer would take longer than any sum of costs.

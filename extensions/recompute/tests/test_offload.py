@@ -101,13 +101,13 @@ def test_links_of_extreme_speeds_are_accepted() -> None:
 WRONG: dict[str, tuple[list[tuple[str, int, int]], str]] = {
     "before": (
         [("run", 0, 0), ("run", 1, 8)],
-        "steps[1]: must not start before earlier steps allow it, got 8",
+        "steps[1]: must start at 9 or later, got 8",
     ),
     "order": ([("run", 1, 0)], "steps[0]: must run after operation 0"),
     "unsent": ([("run", 0, 0), ("fetch", 0, 9)], "steps[1]: tensor 0 must have been sent before it is fetched"),
     "sending": ([("run", 0, 0), ("send", 0, 9), ("fetch", 0, 12)], "steps[2]: tensor 0 must have been sent"),
-    "both": ([("run", 0, 0), ("run", 1, 9), ("send", 0, 17), ("send", 1, 18)], "steps[3]: must not start before"),
-    "missing": ([("send", 1, 0)], "steps[0]: tensor 1 must be in memory at 0"),
+    "both": ([("run", 0, 0), ("run", 1, 9), ("send", 0, 17), ("send", 1, 18)], "steps[3]: must start at"),
+    "missing": ([("send", 1, 0)], "steps[0]: tensor 1 must be in memory at time 0"),
     "unfinished": ([("run", 0, 0), ("run", 1, 9)], "steps: must run operation 2"),
 }
 
@@ -131,7 +131,9 @@ def test_check_on_addresses_finds_bytes_overwritten_while_needed() -> None:
     apart = [200 * c for c in range(len(copies))]
     check_on_addresses(program, steps, copies, apart, {})
     sent, later = (next(c for c, copy in enumerate(copies) if copy.tensor == t) for t in (0, 1))
-    with pytest.raises(OperationsError, match="must find the bytes that it needs intact, got overwritten bytes"):
+    with pytest.raises(
+        OperationsError, match="must have intact copies of the values that it needs, got overwritten bytes"
+    ):
         check_on_addresses(
             program, steps, copies, [apart[sent] if c == later else at for c, at in enumerate(apart)], {}
         )

@@ -1,4 +1,4 @@
-"""The input of annealing.cpp, which searches for one stacking order that is good at several symbol values."""
+"""The input of the kernel in annealing.cpp, which searches for a stacking order that is good at several values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memplan.solvers.core.tables import Rows
 
 
 class Stacking(NamedTuple):
-    """The input of the search: `n` buffers, with their sizes at `k` values of the symbols.
+    """The input of the search for a stacking order of `n` buffers, with their sizes at `k` values of the symbols.
 
     Buffer b is in the live sets `sets[first[b]:first[b + 1]]`, at offset `least[b]` or above. The search replaces
     `order` by the best order found. `heat` is the initial temperature: the increase of the result that one move may

@@ -1,4 +1,4 @@
-"""Proofs that, for all values of the symbols, the lowest peak of some programs is within a ratio of the lower bound.
+"""Proofs that, for all symbol values, the lowest peak of several programs is within a ratio of the lower bound.
 
 If comparing polynomials gives no proof, the ranges of the symbols are halved into boxes, and one program is proved in
 each box.
@@ -32,9 +32,10 @@ Found = Literal["proved", "refuted", "open"]
 
 
 def lower_bound_forms(sized: CompiledSizes, is_over: Callable[[], bool] = lambda: False) -> list[Polynomial]:
-    """Return polynomials whose maximum is the lower bound: the undominated sums of live sets, and pinned buffers' ends.
+    """Return polynomials whose maximum is a lower bound: sums of live sets, and ends of pinned buffers.
 
-    Once `is_over` returns True, fewer are returned; the maximum of these is still a lower bound.
+    Polynomials that never exceed another one are omitted. Once `is_over` returns True, fewer are returned: still a
+    bound.
     """
     form_of, most = (
         sized.form_of[sized.members],
@@ -71,7 +72,7 @@ def lower_bound_forms(sized: CompiledSizes, is_over: Callable[[], bool] = lambda
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a proof; if `refuted`, the lowest peak at the symbol values `at` is `ratio` times the bound."""
+    """The outcome of a proof; if refuted, the lowest peak is `ratio` times the bound at the symbol values `at`."""
 
     found: Found
     by: str = ""
@@ -82,11 +83,11 @@ class Verdict:
 def prove_within(
     sized: CompiledSizes, peaks: Sequence[Forms], loads: Forms, over: Fraction, deadline: float
 ) -> Verdict:
-    """Prove or refute that the lowest of some peaks is at most `1 + over` times the bound for all symbol values.
+    """Prove or refute that, for all symbol values, the lowest of `peaks` is at most `1 + over` times the lower bound.
 
-    Each peak is the maximum of its forms (polynomials), and the bound is the maximum of `loads`. `deadline` is a time
-    of the monotonic clock. If a symbol has no maximum, only one proof is tried: that every form of a peak is at most
-    one form of the bound.
+    A peak is the maximum of several polynomials (its forms), and the bound is the maximum of `loads`. `deadline` is a
+    time of the monotonic clock. If a symbol has no maximum, only one proof is tried: that every form of a peak is at
+    most one form of the bound.
     """
     if not peaks:
         return Verdict("open")
@@ -113,7 +114,7 @@ Left = list[NDArray[np.int64]]
 
 
 class ProofByBoxes:
-    """A proof in boxes of symbol ranges that the lowest peak of some programs is at most `1 + over` times the bound."""
+    """A proof by boxes of symbol values: in each box, some program has a peak of at most `1 + over` times the bound."""
 
     def __init__(
         self, sized: CompiledSizes, peaks: Sequence[Sequence[Polynomial]], loads: Sequence[Polynomial], over: Fraction
@@ -132,9 +133,9 @@ class ProofByBoxes:
             ]
 
     def refutation(self, deadline: float) -> tuple[Values, Fraction] | bool | None:
-        """Return symbol values that violate the ratio, and the ratio there; False if it is proved that none exist.
+        """Return symbol values at which the ratio is exceeded, and the ratio there; False if none exist.
 
-        Return None if neither is known at `deadline`, a time of the monotonic clock.
+        Return None if neither is proved by `deadline`, a time of the monotonic clock.
         """
         whole = box_ends(self.sized.compare.box)
         if not self.is_usable or whole is None:
@@ -155,7 +156,7 @@ class ProofByBoxes:
         return False
 
     def _open_forms(self, program: int, rows: NDArray[np.int64], box: Box) -> NDArray[np.int64]:
-        """Return the forms of a program's peak that are not proved to be within the ratio in a box."""
+        """Return those of the forms `rows` of a program's peak that may exceed the ratio in a box."""
         assert self.table is not None
         error = self.table.error(box)
         margin = float(1 + self.over) * error[None, : len(self.loads)] + error[self.begins[program] + rows][:, None]
@@ -167,16 +168,16 @@ class ProofByBoxes:
         return rows[~is_proved]
 
     def _is_within_ratio(self, form: Polynomial, load: Polynomial, box: Box) -> bool:
-        """Return True if a form is proved to be at most `1 + over` times the form `load` in a box."""
+        """Return True if `form` is proved to be at most `1 + over` times `load` everywhere in a box."""
         top, bottom = self.over.numerator + self.over.denominator, self.over.denominator
         ends = dict(zip(self.sized.space.symbols, box, strict=True))
         cases = self.sized.compare.lower_polynomials(minus(scale(load, top), scale(form, bottom)))
         return all(is_non_negative(case, ends) for case in cases)
 
     def _worst_breaking_value(self, box: Box, left: Left, *, every: bool) -> tuple[Values, Fraction] | None:
-        """Return the symbol values in a box that violate the ratio most, with their ratio; None if none do.
+        """Return the symbol values in a box that exceed the ratio most, with their ratio; None if none are found.
 
-        If `every` is False, only corners and midpoints are tried. `left` has the forms of each peak without a proof.
+        If `every` is False, only corners and midpoints are tried. `left` has the unproved forms of each program's peak.
         """
         assert self.table is not None
         axes = [range(low, high + 1) if every else sorted({low, (low + high) // 2, high}) for low, high in box]

@@ -1,4 +1,4 @@
-"""The offset program of an order for all values of the symbols: few distinct maxima of sums, as polynomials."""
+"""The offset program of a stacking order: its offsets, valid for all symbol values, as few distinct maxima of sums."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Term = tuple[int, int]
 
 
 def program_of(sized: CompiledSizes, order: Order, is_over: Callable[[], bool] = lambda: False) -> OffsetProgram | None:
-    """Return the program of an order; None unless buffers below a pinned buffer provably end at or below its offset.
+    """Return the offset program of a stacking order; None if a buffer below a pinned one may end above the pin.
 
     Once `is_over` returns True, offsets get no polynomials unless a pin needs them. Offsets with equal polynomials
     share one value. A term is kept if one of its polynomials may be the maximum.
@@ -49,17 +49,17 @@ def program_of(sized: CompiledSizes, order: Order, is_over: Callable[[], bool] =
 
 
 class _ProgramBuilder:
-    """A program under construction; each value is the maximum of its polynomials (None if there are too many)."""
+    """An offset program under construction, with the polynomials of each value in `forms` (None: too many)."""
 
     def __init__(self, sized: CompiledSizes, is_over: Callable[[], bool]) -> None:
-        """Start with the value 0 alone; offsets get no polynomials once `is_over` returns True."""
+        """Start with value 0, which is always 0; once `is_over` returns True, values get no polynomials."""
         self.sized, self.is_over = sized, is_over
         self.values: list[tuple[Term, ...]] = [()]
         self.forms: list[tuple[Polynomial, ...] | None] = [({},)]
         self.known: dict[object, int] = {((),): 0}
 
     def value(self, terms: set[Term]) -> int:
-        """Return the index of the value that is the maximum of some terms; equal maxima share one value."""
+        """Return the index of the value that is the maximum of `terms`; it is added unless an equal one exists."""
         forms, needed = self.max_forms(terms)
         if not needed:
             return 0
@@ -71,7 +71,7 @@ class _ProgramBuilder:
         return self.known[form_keys]
 
     def max_forms(self, terms: set[Term]) -> tuple[list[Polynomial] | None, tuple[Term, ...]]:
-        """Return the polynomials of the maximum of some terms, and few terms that together yield all of them."""
+        """Return the polynomials of the maximum of `terms`, and the few terms that suffice for all of them."""
         if self.is_over():
             return (None, tuple(sorted(terms))) if terms else ([{}], ())
         ends: dict[Term, dict[Key, Polynomial]] = {}

@@ -1,4 +1,4 @@
-"""The search for orders: first-fit orders at some symbol values, then plans for the values at which these are worst."""
+"""The search for stacking orders: first-fit orders, then plans for the symbol values at which they are worst."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ PLANNING = 0.8
 
 @dataclass(frozen=True, eq=False)
 class ProvedPrograms:
-    """The programs of a problem with their proof; at each symbol value, the program with the lowest peak applies.
+    """The offset programs of a problem and their proof; at each symbol value, the program of lowest peak applies.
 
     `loads` has the polynomials whose maximum is the lower bound.
     """
@@ -67,9 +67,9 @@ class ProvedPrograms:
 def search_programs(
     problem: SymbolicProblem, most: int, running: Control, note: Callable[[ProvedPrograms], object] = ignore_report
 ) -> ProvedPrograms:
-    """Search for at most `most` offset programs within the time of a call; raises ProblemError for invalid sizes.
+    """Search for at most `most` offset programs of a problem in most of the remaining time, and prove their peaks.
 
-    `note` receives the first program found, for which nothing is proved yet.
+    `note` receives the first program found, for which nothing is proved yet. Raises ProblemError for invalid sizes.
     """
     return _Search(compile_sizes(problem), most, running, time.monotonic() + PLANNING * running.remaining_s).result(
         note
@@ -78,7 +78,7 @@ def search_programs(
 
 @dataclass
 class _Search:
-    """The search of one call: sampled symbol values, known orders with their peak-to-bound ratios, and programs."""
+    """The state of a search: sampled symbol values, known orders with peak-to-bound ratios there, and programs."""
 
     sized: CompiledSizes
     most: int
@@ -101,7 +101,9 @@ class _Search:
         self.loads = lower_bound_forms(sized, lambda: self._is_late(self.deadline))
         if sized.count > _LARGE and self.control.is_over:
             buffers = count_text(sized.count, "buffer")
-            raise TimeOverError(f"time_limit_s: must be enough for a program of {buffers}, got as far as their bound")
+            raise TimeOverError(
+                f"time_limit_s: must be enough for a program of {buffers}, got time for their bound only"
+            )
         self.sizes = self.least = np.zeros((sized.count, 0), np.int64)
         self.bound = np.zeros(0, np.int64)
         self._add_points(samples(sized.space, SAMPLES))
@@ -113,7 +115,7 @@ class _Search:
                 return self._proved_result([order], Verdict("proved", "sizes"), Fraction(0), for_any_sizes=True)
         for order in map(self._add_order, self._first_fit_orders()):
             if len(self.orders) == 1:
-                note(self._first_result(order))
+                note(self._unproved_result(order))
             if self.orders[order].max() <= 1:
                 verdict = self._prove_ratio([order], Fraction(0))
                 if verdict.found == "proved":
@@ -124,16 +126,16 @@ class _Search:
         return self._improve_orders()
 
     def _improve_orders(self) -> ProvedPrograms:
-        """Improve a few orders where they are worst, until they are proved optimal or the time is over."""
+        """Improve orders at the sampled values where they are worst, until some are proved optimal or time is over."""
         begun = time.monotonic()
         until = begun + SEARCHING * (self.deadline - begun)
         idle = 0
         while idle < IDLE * self.most and not self._is_late(until):
-            worst, count = self._least_ratios(self._best_cover(self.orders)), len(self.points)
+            worst, count = self._least_ratios(self._covering_orders(self.orders)), len(self.points)
             if idle or worst.max() <= 1 or PROVING * (time.monotonic() - begun) >= self.proved_s:
                 if (proved := self._prove_orders()) is not None:
                     return proved
-                worst = self._least_ratios(self._best_cover(self.orders))
+                worst = self._least_ratios(self._covering_orders(self.orders))
             self.rounds += 1
             is_new = self._plan_worst(worst) if self.rounds % 2 else self._anneal_order()
             is_new |= len(self.points) > count
@@ -141,7 +143,7 @@ class _Search:
         return self._best_result()
 
     def _prove_orders(self) -> ProvedPrograms | None:
-        """Return the best orders if they are proved optimal; otherwise add the refuting values to the sample."""
+        """Return the best orders if they are proved optimal; else add the values that refute this to the sample."""
         begun = time.monotonic()
         chosen = self._orders_with_forms()
         worst = float(self._least_ratios(chosen).max())
@@ -152,7 +154,7 @@ class _Search:
         return self._proved_result(chosen, verdict, over) if verdict.found == "proved" and not over else None
 
     def _plan_worst(self, worst: NDArray[np.float64]) -> bool:
-        """Plan the worst value that has no plan yet; return False if all values above the bound have plans."""
+        """Plan the sampled value with the worst ratio that has no plan yet; return False if none above 1 remains."""
         for at in np.argsort(-worst, kind="stable").tolist():
             if worst[at] <= 1:
                 return False
@@ -168,12 +170,12 @@ class _Search:
         return False
 
     def _anneal_order(self) -> bool:
-        """Improve one order at the values at which the other best orders are worst; return False without progress."""
+        """Improve one order at the sampled values where all other best orders are bad; return False without success."""
         draw = np.random.default_rng(self.rounds)
-        chosen = self._best_cover(self.orders)
+        chosen = self._covering_orders(self.orders)
         left_out = self.rounds // 2 % (len(chosen) + 1)
         others = [each for i, each in enumerate(chosen) if i != left_out] if left_out < len(chosen) else []
-        worst = self._least_ratios(others or self._best_cover(self.orders, 1))
+        worst = self._least_ratios(others or self._covering_orders(self.orders, 1))
         by_ratio = np.argsort(-worst, kind="stable")
         some = np.unique([by_ratio[0], *draw.choice(by_ratio[:40], 3), *draw.integers(0, len(worst), 6)])
         start = min(self.orders, key=lambda order: (float(self.orders[order][some].max()), order))
@@ -195,7 +197,7 @@ class _Search:
                 yield order_of(sized, first_fit(sized, np.asarray(ranks, np.float64), size, least))
 
     def _is_late(self, until: float) -> bool:
-        """Return True if a time of the monotonic clock is over or the call was cancelled."""
+        """Return True after `until`, a time of the monotonic clock, and once the call is cancelled or out of time."""
         return time.monotonic() > until or self.control.is_over
 
     # The following methods add sampled values of the symbols and known orders.
@@ -211,7 +213,7 @@ class _Search:
         self.bound = np.append(self.bound, bound)
 
     def _add_order(self, order: Order) -> Order:
-        """Adapt an order to the pins, add it to the known orders, and return the adapted order."""
+        """Change an order so that pins hold, record its ratios at all sampled values, and return the changed order."""
         if self.sized.pins:
             order = order_respecting_pins(self.sized, order, self.sizes, self.least)
             if program_of(self.sized, order) is None:
@@ -221,7 +223,7 @@ class _Search:
         return order
 
     def _add_refuting_point(self, verdict: Verdict) -> bool:
-        """Add a refuting value and some values near it to the sample; return False if it is in the sample already."""
+        """Add the symbol values that refute a proof, and values near them, to the sample; return False if known."""
         if verdict.at is None or verdict.at in self.points:
             return False
         near = [verdict.at]
@@ -235,7 +237,7 @@ class _Search:
         return True
 
     def _least_ratios(self, orders: Sequence[Order]) -> NDArray[np.float64]:
-        """Return the lowest ratio of peak to bound over several orders, for each sampled value."""
+        """Return, for each sampled value, the lowest ratio of peak to bound among the given orders."""
         ratios: NDArray[np.float64] = np.min([self.orders[order] for order in orders], axis=0)
         return ratios
 
@@ -251,13 +253,13 @@ class _Search:
                 return chosen
 
     def _orders_with_forms(self) -> list[Order]:
-        """Return the best orders, except orders whose peaks are known to have too many polynomials."""
-        chosen = self._best_cover([order for order in self.orders if order not in self.formless] or self.orders)
+        """Return the best few orders; orders whose peaks have too many polynomials are left out if possible."""
+        chosen = self._covering_orders([order for order in self.orders if order not in self.formless] or self.orders)
         self.formless |= {order for order in chosen if self._program_of(order).forms is None}
         return chosen
 
-    def _best_cover(self, orders: Iterable[Order], most: int | None = None) -> list[Order]:
-        """Return few orders, at most `most`, whose lowest peak is close to the best at all sampled values."""
+    def _covering_orders(self, orders: Iterable[Order], most: int | None = None) -> list[Order]:
+        """Return at most `most` orders, of which at each sampled value one has nearly the lowest known peak."""
         rows = sorted(orders, key=lambda order: float(self.orders[order].max() + 0.3 * self.orders[order].mean()))
         rows = rows[:MOST_COVERED]
         ratios = np.array([self.orders[order] for order in rows])
@@ -268,15 +270,15 @@ class _Search:
     # The following methods prove the results of orders.
 
     def _program_of(self, order: Order) -> OffsetProgram:
-        """Return the offset program of an order, which is computed only once."""
+        """Return the offset program of an order, computed at the first call."""
         if order not in self.programs:
             program = program_of(self.sized, order, lambda: self._is_late(self.deadline))
             assert program is not None  # Orders are adapted to pins when added, so each one has a program.
             self.programs[order] = program
         return self.programs[order]
 
-    def _first_result(self, order: Order) -> ProvedPrograms:
-        """Return the result that an order has before any proof."""
+    def _unproved_result(self, order: Order) -> ProvedPrograms:
+        """Return the result of a single order for which nothing is proved yet."""
         program = program_of(self.sized, order, lambda: True)
         assert program is not None  # Orders are adapted to pins when added, so each one has a program.
         before, self.programs = self.programs, {order: program}
@@ -286,16 +288,16 @@ class _Search:
             self.programs = before
 
     def _prove_ratio(self, orders: Sequence[Order], over: Fraction, share: float = 0.5) -> Verdict:
-        """Try to prove, in a share of the remaining time, that the lowest peak is within `1 + over` times the bound."""
+        """Try to prove in a share of the time that, at all values, some order is within `1 + over` of the bound."""
         now = time.monotonic()
         until = now + max(0.0, share * (self.deadline - now))
         forms = [program.forms for program in map(self._program_of, orders) if program.forms is not None]
         return prove_within(self.sized, forms, self.loads, over, until)
 
     def _best_result(self) -> ProvedPrograms:
-        """Return the best orders on the sample, with the smallest ratio that can be proved for them.
+        """Return the best orders on the sample, with the smallest ratio to the bound that can be proved.
 
-        If nothing can be proved, the best orders of all are returned, even if their peaks have no polynomials.
+        If nothing can be proved, the orders may be ones whose peaks have no polynomials.
         """
         chosen = self._provable_orders(self._choose_orders())
         seen = Fraction(float(self._least_ratios(chosen).max())).limit_denominator(10**6) - 1
@@ -309,20 +311,20 @@ class _Search:
                 proved, ratios = (verdict, ratios[at]), ratios[:at]
             else:
                 last, ratios = verdict, [over for over in ratios[at + 1 :] if over >= verdict.ratio - 1]
-        return self._proved_result(chosen if proved else self._best_cover(self.orders), *(proved or (last, None)))
+        return self._proved_result(chosen if proved else self._covering_orders(self.orders), *(proved or (last, None)))
 
     def _provable_orders(self, chosen: list[Order]) -> list[Order]:
-        """Return orders for which a ratio can be proved, if any are known, else the given orders."""
+        """Return orders among which one has a peak with polynomials, so that a ratio can be proved, if possible."""
         having = [order for order, program in self.programs.items() if program.forms is not None]
         if not having or not self.formless.issuperset(chosen):
             return chosen
         best = min(having, key=lambda order: (float(self.orders[order].max()), order))
-        return [*(self._best_cover(self.orders, self.most - 1) if self.most > 1 else ()), best]
+        return [*(self._covering_orders(self.orders, self.most - 1) if self.most > 1 else ()), best]
 
     def _proved_result(
         self, orders: Sequence[Order], verdict: Verdict, over: Fraction | None, *, for_any_sizes: bool = False
     ) -> ProvedPrograms:
-        """Return the programs of some orders, with the outcome of their proof and the worst sampled value."""
+        """Return the offset programs of orders, with the outcome of their proof and the worst sampled value."""
         ratios = self._least_ratios(orders)
         at = int(ratios.argmax())
         sizes, least, text = self.sizes[:, at : at + 1], self.least[:, at : at + 1], self.sized.space.text

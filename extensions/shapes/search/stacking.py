@@ -20,7 +20,7 @@ Order = tuple[int, ...]
 
 
 def buffers_below(sized: CompiledSizes, order: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return, for each buffer of an order, the buffers directly below it: the topmost one of each of its live sets."""
+    """Return, for each buffer, the buffers on which it is stacked: the topmost earlier one in each of its live sets."""
     tops = np.full(sized.live_sets, -1, np.int64)
     below_: list[tuple[int, ...]] = [()] * sized.count
     for buffer in order:
@@ -119,7 +119,7 @@ def order_for_any_sizes(sized: CompiledSizes) -> Order | None:
 
 
 def _transitive_orientation(left: list[set[int]]) -> list[set[int]] | None:
-    """Return each buffer's predecessors in a transitive orientation of the conflicts, or None if there is none."""
+    """Return each vertex's predecessors in a transitive orientation of the graph `left`; None if none is found."""
     beneath: list[set[int]] = [set() for _ in left]
     steps = 0
     for i in range(len(left)):
@@ -145,7 +145,7 @@ def _transitive_orientation(left: list[set[int]]) -> list[set[int]] | None:
 
 
 def _forced_edges(edge: Edge, left: Sequence[set[int]]) -> Iterator[Edge]:
-    """Yield the directed edges that one directed edge forces directly in a transitive orientation."""
+    """Yield the directed edges that `edge` forces in every transitive orientation of a graph with neighbours `left`."""
     a, b = edge
     for c in left[a] - left[b]:
         if c != b:

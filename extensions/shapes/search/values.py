@@ -1,4 +1,4 @@
-"""Orders for some symbol values: planned for one value, improved for several, and a small cover of all values."""
+"""Stacking orders for sampled symbol values: planned for one value, improved for several, and chosen to cover all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORK = 30_000_000
 def planned_offsets(
     sized: CompiledSizes, sizes: NDArray[np.int64], least: NDArray[np.int64], limit_s: float
 ) -> NDArray[np.int64] | None:
-    """Return the offsets of a good plan at one value of the symbols, in bytes, or None if none is found in time."""
+    """Return the offsets in bytes of a plan at one value of the symbols; None if none is found in `limit_s` seconds."""
     pins = {buffer for buffer, _ in sized.pins}
     buffers = []
     for i, (size, pin) in enumerate(zip(sizes.tolist(), least.tolist(), strict=True)):
@@ -40,7 +40,7 @@ def planned_offsets(
 def improve_order(
     sized: CompiledSizes, start: Order, at: tuple[Rows, Rows, NDArray[np.int64]], heat: float, seed: int
 ) -> Order:
-    """Return an order no worse than `start` at some symbol values; `at` has sizes, minimum offsets and bounds there."""
+    """Return an order as good as `start` or better at several values; `at` has sizes, offsets and bounds there."""
     sizes, least, bound = map(np.ascontiguousarray, at)
     order = np.array(start, np.int64)
     moves = max(200, min(8000, WORK // max(1, len(sized.sets) * len(bound))))
@@ -50,15 +50,15 @@ def improve_order(
 
 
 def first_optimal(worst: Sequence[float]) -> int:
-    """Return the index of the first ratio of at most 1 or, without one, of the first within 0.02 % of the smallest."""
+    """Return the index of the first ratio of at most 1; without one, of the first close (0.0002) to the smallest."""
     enough = 1.0 if min(worst) <= 1 else min(worst) + 0.0002
     return next(i for i, ratio in enumerate(worst) if ratio <= enough)
 
 
 def best_row_cover(ratios: NDArray[np.float64], count: int) -> list[int]:
-    """Select `count` rows, greedily and by swaps, whose smallest ratio in the worst column is as low as possible.
+    """Select `count` rows, greedily and by swaps, so that every column has a low ratio in one of these rows.
 
-    The mean over all columns counts as well, with a smaller weight. Return the positions of the rows.
+    The score to minimise is the worst column's ratio, plus 0.3 times the mean. Return the positions of the rows.
     """
 
     def score(rows: NDArray[np.float64]) -> NDArray[np.float64]:

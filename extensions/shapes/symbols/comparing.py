@@ -1,10 +1,10 @@
-"""Exact proofs that one polynomial never exceeds another for any symbol values; a result of False means not proved.
+"""Exact proofs that one polynomial never exceeds another one, for any symbol values. False means: not proved.
 
 In the difference, each atom (a floor or a maximum) is replaced by its range. A floor becomes `floor(p / d) = (p - r) /
-d` with `0 <= r <= d - 1`; each atom has one remainder `r` (a *rest*), so common parts of both sides cancel. As
-`max(p, 0)` is 0 or `p`, both cases are proved. The result is a polynomial over the symbols in a box. Its minimum
-coefficient in Bernstein's basis is a lower bound on its values there, so the claim is proved if no coefficient is
-negative. For unbounded symbols, the coefficients in `symbol - min` are used.
+d` with `0 <= r <= d - 1`; each atom has one remainder `r` (a *rest*), so common parts of both sides cancel. As `max(p,
+0)` is 0 or `p`, both cases are proved. The result is a polynomial over the symbols in a box. Its minimum coefficient in
+Bernstein's basis is a lower bound on its values there, so the claim is proved if no coefficient is negative. For
+unbounded symbols, the coefficients in `symbol - min` are used.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ class Comparer:
         """Return True if a polynomial is proved to be at least 0 for all values of the symbols."""
         form = hashable_form(polynomial)
         if form not in self._known:
-            self._known[form] = self._is_plain(polynomial) or all(
+            self._known[form] = self._is_trivially_non_negative(polynomial) or all(
                 is_non_negative(each, self.box) for each in self.lower_polynomials(polynomial)
             )
         return self._known[form]
 
     def negative_point(self, polynomial: Polynomial) -> Values | bool:
-        """Return symbol values at which a polynomial is negative; False if none exist, True if that is unknown.
+        """Return symbol values at which a polynomial is negative; False if none exist, True if this is unknown.
 
         If no single comparison decides, the ranges are halved, and small boxes are enumerated.
         """
@@ -114,31 +114,31 @@ class Comparer:
                 return {name: step * space.symbols[name].multiple_of for name, step in corner.items()}
         return True
 
-    def _is_plain(self, polynomial: Polynomial) -> bool:
-        """Return True if no value is negative even with independent variables, as for `n//3` but not for `n//3 - 1`."""
+    def _is_trivially_non_negative(self, polynomial: Polynomial) -> bool:
+        """Return True if signs or interval arithmetic prove a polynomial nonnegative, as `n//3`, but not `n//3 - 1`."""
         if all(value >= 0 for value in polynomial.values()):
             inner = (self.space.atoms.get(name) for name in sorted(variable_names([polynomial])))
-            if all(not isinstance(atom, Floor) or self._is_plain(atom.inner) for atom in inner):
+            if all(not isinstance(atom, Floor) or self._is_trivially_non_negative(atom.inner) for atom in inner):
                 return True
         spread = self.space.value_bounds(polynomial)
         return spread is not None and spread[0] >= 0
 
     def lower_polynomials(self, polynomial: Polynomial) -> list[Exact]:
-        """Return polynomials over the symbols alone, of which at least one does not exceed `polynomial` at each value.
+        """Return polynomials over symbols alone: at each symbol value, one of them is at most `polynomial`.
 
-        So if none of them is negative, neither is `polynomial`. There are several of them if it has `max` atoms. If it
-        has too many, only a negative polynomial is returned, so that nothing is proved.
+        So if none of them is negative, neither is `polynomial`. Several are needed if it has `max` atoms. With too many
+        such atoms, a negative constant is returned, which proves nothing.
         """
         bounds: list[Exact] = []
-        for case in self._cases([polynomial]):
-            corners = [self._expand(polynomial, case)]
-            for rest in self._mixed_rests(corners[0]):
+        for case in self._cases_of_maxima([polynomial]):
+            corners = [self._replace_atoms(polynomial, case)]
+            for rest in self._mixed_remainders(corners[0]):
                 corners = [self._end_polynomial(corner, rest, end) for corner in corners for end in (0, 1)]
-            bounds += map(self._lower_without_rests, corners)
+            bounds += map(self._lower_without_remainders, corners)
         return bounds or [{(): Fraction(-1)}]
 
-    def _mixed_rests(self, polynomial: Exact) -> list[str]:
-        """Return the remainders that occur linearly in terms of both signs; an end of their range gives the minimum."""
+    def _mixed_remainders(self, polynomial: Exact) -> list[str]:
+        """Return the remainders that occur linearly in terms of both signs: the minimum is at an end of their range."""
         signs: dict[str, set[bool]] = {}
         for monomial, value in polynomial.items():
             for name in monomial:
@@ -148,8 +148,8 @@ class Comparer:
         return mixed[:_MOST_MIXED]
 
     def _end_polynomial(self, polynomial: Exact, rest: str, end: int) -> Exact:
-        """Return a polynomial, linear in a remainder, with the remainder set to 0 (end 0) or its maximum (end 1)."""
-        most = self._max_rest(rest)
+        """Return a polynomial after setting the remainder `rest` to 0 (end 0) or to its maximum (end 1)."""
+        most = self._max_remainder(rest)
         assert most is not None
         total: Exact = {}
         for monomial, value in polynomial.items():
@@ -159,8 +159,8 @@ class Comparer:
                 total = plus(total, {tuple(name for name in monomial if name != rest): value * most})
         return total
 
-    def _cases(self, polynomials: Sequence[Polynomial]) -> list[Case]:
-        """Return the sets of `max(p, 0)` atoms that may equal `p` while all others are 0; empty for too many sets."""
+    def _cases_of_maxima(self, polynomials: Sequence[Polynomial]) -> list[Case]:
+        """Return all sets of `max(p, 0)` atoms that equal `p` while all others are 0; empty if there are too many."""
         symbols: set[str] = set()
         work = variable_names(polynomials)
         while work:
@@ -175,18 +175,20 @@ class Comparer:
         return [frozenset(row) for row in rows]
 
     def table(self, polynomials: Sequence[Polynomial]) -> PolynomialTable | None:
-        """Return polynomials as rows of a table for comparing many at once; None if they have too many `max` atoms."""
+        """Return a table with a row for each polynomial, to compare many at once; None for too many `max` atoms."""
         monomials = tuple(sorted({monomial for polynomial in polynomials for monomial in polynomial}))
         if monomials not in self._frames:
-            cases = [partial(self._expand, case=case) for case in self._cases([dict.fromkeys(monomials, 1)])]
-            self._frames[monomials] = Frame(monomials, list(self.space.symbols), self._max_rest, cases)
+            cases = [
+                partial(self._replace_atoms, case=case) for case in self._cases_of_maxima([dict.fromkeys(monomials, 1)])
+            ]
+            self._frames[monomials] = Frame(monomials, list(self.space.symbols), self._max_remainder, cases)
         frame = self._frames[monomials]
         return PolynomialTable(polynomials, frame) if len(frame.matrix) else None
 
-    def _expand(self, polynomial: Polynomial, case: Case) -> Exact:
-        """Return a polynomial in which every atom, nested ones too, is replaced by its definition.
+    def _replace_atoms(self, polynomial: Polynomial, case: Case) -> Exact:
+        """Return a polynomial over symbols and remainders: all atoms, also nested ones, are replaced by definitions.
 
-        The variable `~@3` is the remainder of atom @3's division, over the divisor.
+        The variable `~@3` is the remainder of atom @3's division, divided by the divisor.
         """
         total: Exact = {}
         for monomial, value in polynomial.items():
@@ -199,32 +201,32 @@ class Comparer:
         return total
 
     def _case_value(self, name: str, case: Case) -> Exact:
-        """Return a variable as a polynomial over symbols and remainders; `max` atoms outside of `case` are 0."""
+        """Return a variable as a polynomial over symbols and remainders; a `max` atom is 0 unless it is in `case`."""
         match self.space.atoms.get(name):
             case None:
                 return {(name,): Fraction(1)}
             case PositivePart(inner):
-                return self._expand(inner, case) if name in case else {}
+                return self._replace_atoms(inner, case) if name in case else {}
             case Floor(inner, divisor):
-                parts = self._expand(inner, case).items()
+                parts = self._replace_atoms(inner, case).items()
                 return plus({monomial: value / divisor for monomial, value in parts}, {(_REST + name,): Fraction(-1)})
 
-    def _max_rest(self, name: str) -> Fraction | None:
-        """Return the maximum of a variable such as `~@3` (a remainder over its divisor), or None for a symbol."""
+    def _max_remainder(self, name: str) -> Fraction | None:
+        """Return the maximum of a variable such as `~@3`, a remainder divided by its divisor; None for a symbol."""
         if not name.startswith(_REST):
             return None
         atom = self.space.atoms[name[len(_REST) :]]
         assert isinstance(atom, Floor)
         return Fraction(atom.divisor - 1, atom.divisor)
 
-    def _lower_without_rests(self, polynomial: Exact) -> Exact:
-        """Return a polynomial without remainders that is at most the given one.
+    def _lower_without_remainders(self, polynomial: Exact) -> Exact:
+        """Return a polynomial without remainders that is never larger than the given one.
 
         A remainder becomes 0 in a positive term, and its maximum in a negative term.
         """
         total: dict[Monomial, Fraction] = {}
         for monomial, value in polynomial.items():
-            rests = [rest for name in monomial if (rest := self._max_rest(name)) is not None]
+            rests = [rest for name in monomial if (rest := self._max_remainder(name)) is not None]
             if rests and value > 0:
                 continue
             value *= prod(rests, start=Fraction(1))
@@ -234,7 +236,7 @@ class Comparer:
     # The following methods compare several polynomials.
 
     def drop_dominated(self, polynomials: Sequence[Polynomial]) -> list[Polynomial]:
-        """Return the polynomials that may be the maximum at some value; samples decide most pairs, then proofs."""
+        """Return the polynomials that may be the largest at some value; samples decide most pairs, then proofs."""
         different = {hashable_form(each): each for each in polynomials}
         rows = [different[each] for each in sorted(different)]
         table = self.table(rows) if len(rows) > 1 else None
@@ -272,7 +274,7 @@ class Comparer:
 
 
 def box_halves(box: Sequence[tuple[int, int]]) -> list[tuple[tuple[int, int], ...]]:
-    """Return the halves of a box, cut at the symbol with the largest ratio of ends; wide ranges are cut by ratio."""
+    """Return two halves of a box, cut at the symbol with the largest ratio of ends; wide ranges are cut by ratio."""
     at = max(range(len(box)), key=lambda i: (box[i][0] < box[i][1], (box[i][1] + 1) / (box[i][0] + 1)))
     low, high = box[at]
     middle = isqrt(max(low, 1) * high) if low * 4 < high else (low + high) // 2
@@ -281,7 +283,7 @@ def box_halves(box: Sequence[tuple[int, int]]) -> list[tuple[tuple[int, int], ..
 
 
 def is_non_negative(polynomial: Exact, box: Box) -> bool:
-    """Return True if a polynomial over non-negative symbols is proved to be at least 0 in a box."""
+    """Return True if a polynomial is proved to be at least 0 in a box of non-negative symbol values."""
     if not polynomial or all(value > 0 for value in polynomial.values()):
         return True
     polynomial = _divide_factors(polynomial, box)
@@ -301,7 +303,7 @@ def is_non_negative(polynomial: Exact, box: Box) -> bool:
 
 
 def min_coefficient(polynomial: Exact, box: Mapping[str, tuple[int, int]]) -> int:
-    """Return a positive multiple of the minimum Bernstein coefficient on a box, whose sign is exact."""
+    """Return the minimum Bernstein coefficient of a polynomial on a box times a positive number; its sign is exact."""
     variables = sorted(box)
     scale = lcm(*(value.denominator for value in polynomial.values()))
     rows = {
@@ -346,13 +348,13 @@ that products of the symbols are still valid sizes.
 
 
 def step_ranges(space: Space, reach: int = SHOWN) -> dict[str, tuple[int, int]]:
-    """Return the first and last step of each symbol; if it is unbounded, the last step is `reach` times the first."""
+    """Return the range of each symbol in steps of its divisor; without a maximum, up to `reach` times the start."""
     steps = {name: symbol.steps for name, symbol in space.symbols.items()}
     return {name: (low, high if high is not None else max(low, 1) * reach) for name, (low, high) in steps.items()}
 
 
 def samples(space: Space, count: int, seed: int = 0) -> list[Values]:
-    """Return symbol values: the corners and midpoints of the ranges, and `count` random values, log-uniform."""
+    """Return sampled symbol values: corners and midpoints of the ranges, and `count` random ones, log-uniform."""
     free = sum(symbol.steps[1] is None for symbol in space.symbols.values())
     steps = step_ranges(space, min(SAMPLED, max(SHOWN, int(2 ** (30 / max(free, 1))))))
     axes = [sorted({low, high, round((max(low, 1) * high) ** 0.5)}) for low, high in steps.values()]

@@ -1,4 +1,4 @@
-"""Integers that record how they depend on symbols, with which readers of models compute as with any integer.
+"""Integers that depend on symbols: readers of models compute with them as with any integer, and get expressions.
 
 Such a number has a value at one sample point, and a polynomial for all values of the symbols. Sums, products and
 quotients update both. Comparisons are proved for all values; a comparison that is true only at some values raises
@@ -29,9 +29,10 @@ _MOST_TERMS = 1_000
 
 
 class SymbolicNumbers:
-    """The numbers over some symbols, evaluated at an interior point at which different sizes rarely coincide.
+    """The maker of symbolic numbers over some symbols; as integers, they have their values at a sample point.
 
-    `prefix` marks the text of such a number among the names of dimensions.
+    At this point, different sizes rarely coincide. `prefix` marks the text of such a number among the names of
+    dimensions.
     """
 
     prefix = "="
@@ -102,20 +103,24 @@ class SymbolicNumber(int):
         return self.numbers.number_of(scale(self.form, -1))
 
     def __floordiv__(self, other: int) -> int:
+        """Return the quotient, rounded down; raises FormatError unless the divisor is a number or divides exactly."""
         divisor = _polynomial_of(other)
         if (exact := exact_quotient(self.form, divisor)) is not None:
             return self.numbers.number_of(exact)
         value = constant_value(divisor)
         if value is None or value < 1:
             raise FormatError(
-                f"sizes: must divide by a number, or without remainder for all values, got {self} // {other}"
+                f"sizes: must be divided by a number, or without remainder for all values, got {self} // {other}"
             )
         return self.numbers.number_of(self.numbers.space.floor(self.form, value))
 
     def __rfloordiv__(self, other: int) -> int:
+        """Return 0 for 0 // self. Raises FormatError for any other number."""
         if other == 0:
             return 0
-        raise FormatError(f"sizes: must divide by a number, or without remainder for all values, got {other} // {self}")
+        raise FormatError(
+            f"sizes: must be divided by a number, or without remainder for all values, got {other} // {self}"
+        )
 
     def __mod__(self, other: int) -> int:
         return self - self // other * other
@@ -153,7 +158,7 @@ class SymbolicNumber(int):
         return True
 
     def _is_at_most(self, other: int, less: int) -> bool:
-        """Return True if `self <= other - less` for all values; raises FormatError if true only for some."""
+        """Return True if `self <= other - less` at all symbol values, False if at none; else raise FormatError."""
         if abs(int(other)) >= MAX_BYTES:  # The total of all sizes is checked later, so skip the proof here.
             return int(self) <= int(other) - less
         room = minus(_polynomial_of(other), plus(self.form, constant(less)))
@@ -169,17 +174,17 @@ class SymbolicNumber(int):
 
 
 def max_number(left: int, right: int) -> int:
-    """Return the larger number, or a `max` expression if neither one is the larger for all values."""
+    """Return the larger number; if symbol values decide which one is larger, return a `max` expression."""
     return _min_or_max(left, right, at_most=False)
 
 
 def min_number(left: int, right: int) -> int:
-    """Return the smaller number, or a `min` expression if neither one is the smaller for all values."""
+    """Return the smaller number; if symbol values decide which one is smaller, return a `min` expression."""
     return _min_or_max(left, right, at_most=True)
 
 
 def _min_or_max(left: int, right: int, *, at_most: bool) -> int:
-    """Return the smaller number if `at_most`, else the larger one, as an expression if values of symbols decide."""
+    """Return the smaller number if `at_most`, else the larger; if symbol values decide, a min or max expression."""
     over: Any = left if isinstance(left, SymbolicNumber) else right
     if not isinstance(over, SymbolicNumber):
         return min(left, right) if at_most else max(left, right)
@@ -197,7 +202,7 @@ def _polynomial_of(value: int) -> Polynomial:
 
 
 def _sample_value(symbol: SymbolRange, place: int) -> int:
-    """Return a value of a symbol at which different sizes rarely coincide; it depends on the symbol's `place`."""
+    """Return the value of a symbol at the sample point; each `place` gives another value, so that sizes differ."""
     low, high = symbol.steps
     step = max(low, 3) + 8 + 3 * place
     return symbol.multiple_of * (step if high is None else min(step, max(low, high - 1 - place)))

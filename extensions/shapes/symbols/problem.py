@@ -1,4 +1,4 @@
-"""Problems whose sizes are expressions: their wire format, and values derived from it."""
+"""Symbolic problems, whose sizes are expressions: their wire format, and values derived from it."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ FUNCTIONS = "floor_div, ceil_div, align, min and max"
 
 
 def parse_expression(text: str | int, space: Space, where: str) -> Polynomial:
-    """Return the polynomial of an expression; raises ProblemError that states `where`, the wrong part and the rule."""
+    """Return the polynomial of an expression. Raises ProblemError with its position `where`, the rule and the part."""
     if isinstance(text, int):
         return constant(text)
     if len(text) > MOST_CHARACTERS:
@@ -40,7 +40,7 @@ def parse_expression(text: str | int, space: Space, where: str) -> Polynomial:
     try:
         return _Reader(space, where).read(tree)
     except RecursionError:
-        raise ProblemError(f"{where}: must be nested less deeply, got {excerpt(text)}") from None
+        raise ProblemError(f"{where}: must not be nested so deeply, got {excerpt(text)}") from None
 
 
 class _Reader:
@@ -57,7 +57,7 @@ class _Reader:
         }  # fmt: skip
 
     def refuse(self, rule: str, tree: ast.AST) -> NoReturn:
-        """Raise ProblemError with the rule that a part of the expression breaks."""
+        """Raise ProblemError: the part `tree` of the expression breaks `rule`."""
         raise ProblemError(f"{self.where}: {rule}, got {excerpt(ast.unparse(tree))}")
 
     def read(self, tree: ast.AST) -> Polynomial:
@@ -133,22 +133,22 @@ class _Reader:
         return value
 
     def _dividend_and_divisor(self, parts: Sequence[Polynomial], tree: ast.Call) -> tuple[Polynomial, int]:
-        """Return the dividend and the constant divisor of a call of two arguments; raises ProblemError."""
+        """Return the dividend and the constant divisor of a call; raises ProblemError unless it has two arguments."""
         if len(parts) != 2:
             self.refuse("must have two arguments", tree)
         return parts[0], self._positive_divisor(parts[1], tree.args[1])
 
     def _read_floor_div(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
-        """Return the polynomial of a call that divides and rounds down."""
+        """Return the polynomial of a call `floor_div(a, b)`, which rounds the quotient down."""
         return self.space.floor(*self._dividend_and_divisor(parts, tree))
 
     def _read_ceil_div(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
-        """Return the polynomial of a call that divides and rounds up."""
+        """Return the polynomial of a call `ceil_div(a, b)`, which rounds the quotient up."""
         inner, divisor = self._dividend_and_divisor(parts, tree)
         return self.space.floor(plus(inner, constant(divisor - 1)), divisor)
 
     def _read_align(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
-        """Return the polynomial of a call that rounds up to a multiple."""
+        """Return the polynomial of a call `align(a, b)`, which rounds a up to a multiple of b."""
         return self.space.align(*self._dividend_and_divisor(parts, tree))
 
     def _read_min(self, parts: Sequence[Polynomial], _: ast.Call) -> Polynomial:

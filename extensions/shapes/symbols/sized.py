@@ -25,7 +25,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class CompiledSizes:
-    """A compiled symbolic problem: its distinct sizes as polynomials, padded to the alignment, and maximal live sets.
+    """A compiled symbolic problem: distinct sizes as polynomials, padded to the alignment, and live sets.
 
     `form_of` has the index of each buffer's size in `forms`. No two buffers of a live set may share bytes. Buffer b is
     in the live sets `sets[first[b]:first[b + 1]]`, in ascending order. The last live sets, `apart`, come from
@@ -52,12 +52,12 @@ class CompiledSizes:
 
     @cached_property
     def members(self) -> NDArray[np.int64]:
-        """The buffer of each entry in `sets`."""
+        """The buffer to which each entry of `sets` belongs."""
         return np.repeat(np.arange(self.count), np.diff(self.first))
 
     @cached_property
     def meets(self) -> NDArray[np.bool_]:
-        """A matrix of flags for pairs of buffers, True if the pair must not share bytes, with a False diagonal."""
+        """A matrix that is True for each pair of different buffers that must not share bytes."""
         alive = np.zeros((self.count, self.live_sets), np.float32)
         alive[self.members, self.sets] = 1
         meets: NDArray[np.bool_] = alive @ alive.T > 0
@@ -73,7 +73,7 @@ class CompiledSizes:
         return self._values_at(points)[self.form_of]
 
     def min_offsets(self, points: Sequence[Values]) -> Rows:
-        """Return the minimum offset of each buffer, in bytes, at the given symbol values: its pin, or else 0."""
+        """Return the minimum offset in bytes of each buffer (row) at each symbol value (column): its pin, else 0."""
         least = np.zeros((self.count, len(points)), np.int64)
         for (buffer, _), row in zip(self.pins, self._values_at(points)[[form for _, form in self.pins]], strict=True):
             least[buffer] = row
@@ -86,7 +86,7 @@ class CompiledSizes:
         return np.array(rows, np.int64).reshape(len(rows), len(points))
 
     def demand(self, sizes: Rows, least: Rows) -> NDArray[np.int64]:
-        """Return a lower bound on all peaks at each symbol value: the largest live-set sum or pinned buffer's end."""
+        """Return a lower bound in bytes on every peak at each symbol value: the largest live set or end of a pin."""
         total = np.zeros((self.live_sets, sizes.shape[1]), np.int64)
         np.add.at(total, self.sets, sizes[self.members])
         ends = np.where(sizes > 0, least + sizes, 0)[[buffer for buffer, _ in self.pins]]
@@ -95,7 +95,7 @@ class CompiledSizes:
 
 
 def compile_sizes(problem: SymbolicProblem) -> CompiledSizes:
-    """Compile the sizes of a problem; raises ProblemError, which names the size, the symbol and the value."""
+    """Compile a symbolic problem: its sizes to polynomials, and its lifetimes to live sets. Raises ProblemError."""
     reader = _Reader(problem)
     form_of = np.array([reader.form(i, row.size) for i, row in enumerate(problem.buffers)], np.int64)
     pins = tuple((i, reader.place(i, "offset", row.offset)) for i, row in reader.rows if row.offset is not None)
@@ -120,7 +120,7 @@ def compile_sizes(problem: SymbolicProblem) -> CompiledSizes:
 
 
 class _Reader:
-    """The reader of a problem's sizes, which collects the distinct sizes and the errors in them."""
+    """The reader of a problem's sizes and offsets: it collects distinct polynomials (`forms`), and errors (`wrong`)."""
 
     def __init__(self, problem: SymbolicProblem) -> None:
         """Start without sizes, in the space of the problem's symbols."""
@@ -132,18 +132,18 @@ class _Reader:
         self._by_key: dict[Key, int] = {}
 
     def form(self, i: int, text: int | str) -> int:
-        """Return the index in `forms` of the padded size of buffer i."""
+        """Return the index in `forms` of buffer i's size, whose expression is `text`, padded to the alignment."""
         if text not in self._by_text:
             form = parse_expression(text, self.space, f"buffers[{i}].size")
-            if (rule := _size_rule(form, Comparer(self.space))) is not None:
+            if (rule := _broken_size_rule(form, Comparer(self.space))) is not None:
                 self.wrong.append(f"buffers[{i}].size: {rule}, got {excerpt(text)}")
             self._by_text[text] = form, self._form_index(self.space.align(form, self.problem.alignment))
         return self._by_text[text][1]
 
     def place(self, i: int, field: str, text: int | str) -> int:
-        """Return the index in `forms` of a buffer's pinned offset, or of its offset inside another buffer."""
+        """Return the index in `forms` of the offset in `field` of buffer i: its pin, or its distance as an alias."""
         form, alignment = parse_expression(text, self.space, f"buffers[{i}].{field}"), self.problem.alignment
-        rule = _size_rule(form, Comparer(self.space))
+        rule = _broken_size_rule(form, Comparer(self.space))
         if any(value % alignment for value in form.values()):
             rule = f"must be proved to be a multiple of the alignment ({alignment})"
         if rule is not None:
@@ -151,14 +151,14 @@ class _Reader:
         return self._form_index(form)
 
     def views(self) -> Iterator[tuple[int, int, int]]:
-        """Yield each alias, the root buffer that contains it, and the index in `forms` of its offset there."""
+        """Yield (alias, outermost buffer that contains it, index in `forms` of its offset there) for each alias."""
         index, ways = {row.id: i for i, row in self.rows}, {}
         for i, row in self.rows:
             if row.alias_of is not None:
                 ways[i] = index[row.alias_of], self.forms[self.place(i, "alias_offset", row.alias_offset or 0)]
                 upper = self.problem.buffers[ways[i][0]]
                 room = minus(self._by_text[upper.size][0], plus(ways[i][1], self._by_text[row.size][0]))
-                if _size_rule(room, Comparer(self.space)) is not None:
+                if _broken_size_rule(room, Comparer(self.space)) is not None:
                     rule = f"must be proved to end inside {excerpt(row.alias_of)}, of {excerpt(upper.size)} bytes"
                     self.wrong.append(f"buffers[{i}].alias_offset: {rule}, got {excerpt(row.alias_offset or 0)}")
                 if row.offset is not None:
@@ -178,8 +178,8 @@ class _Reader:
         return at
 
 
-def _size_rule(form: Polynomial, compare: Comparer) -> str | None:
-    """Return the rule that a size violates, or None; the rule is that the size is proved never to be negative."""
+def _broken_size_rule(form: Polynomial, compare: Comparer) -> str | None:
+    """Return the text of the violated rule if a size may be negative; None if it is proved never to be."""
     space, corner = compare.space, compare.negative_point(form)
     if corner is False:
         return None
@@ -199,11 +199,11 @@ def _refuse_large_total(space: Space, forms: Sequence[Polynomial], used: Sequenc
     total = sum((space.magnitude_bound(forms[form]) or 0) * count for form, count in Counter(used).items())
     if total > MAX_BYTES:
         top = ", ".join(f"{name}={each.max}" for name, each in space.symbols.items())
-        raise ProblemError(f"buffers: sizes must have a sum of at most {MAX_BYTES} bytes, got {total} at {top}")
+        raise ProblemError(f"buffers: must have sizes with a sum of at most {MAX_BYTES} bytes, got {total} at {top}")
 
 
 def _live_sets(problem: SymbolicProblem) -> tuple[list[frozenset[int]], tuple[tuple[int, ...], ...]]:
-    """Return the maximal sets of buffers that are alive together, and then the sets that explicit conflicts add.
+    """Return the maximal sets of buffers that are alive together, and the sets that explicit conflicts add.
 
     A buffer is alive whenever one of its aliases is alive; aliases are in no live set.
     """
@@ -226,7 +226,7 @@ def _live_sets(problem: SymbolicProblem) -> tuple[list[frozenset[int]], tuple[tu
 
 
 def _disjoint_sets(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int]]) -> tuple[tuple[int, ...], ...]:
-    """Return sets of buffers that never share bytes: each has the two of a conflict and buffers alive with either."""
+    """Return sets of buffers that pairwise must not share bytes; each one extends a conflict in `pairs`."""
     near: dict[int, set[int]] = defaultdict(set)
     for each in [*live, *pairs] if pairs else ():
         for buffer in each:
@@ -243,7 +243,7 @@ def _disjoint_sets(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int
 
 
 def _overlapping_pins(sized: CompiledSizes) -> Iterator[str]:
-    """Yield a sentence for each pair of conflicting pinned buffers that are not proved to be disjoint."""
+    """Yield a sentence for each pair of pinned buffers that must not share bytes, but may overlap."""
     rows, compare = sized.problem.buffers, sized.compare
     for (a, low), (b, high) in combinations(sized.pins, 2):
         spans = [

@@ -41,7 +41,7 @@ class SymbolRange(Value):
 
     @property
     def steps(self) -> tuple[int, int | None]:
-        """The minimum and the maximum of the symbol, in steps of its divisor; the maximum is None if unbounded."""
+        """The first and last value of the symbol, counted in steps of `multiple_of`; the last is None if unbounded."""
         return -(-self.min // self.multiple_of), None if self.max is None else self.max // self.multiple_of
 
 
@@ -63,9 +63,10 @@ Atom = Floor | PositivePart
 
 @dataclass
 class Space:
-    """Symbols and the atoms over them, created on demand; a variable is the name of a symbol or of an atom (`@0`).
+    """The variables of polynomials: symbols, and atoms (floors and positive parts), which are created on demand.
 
-    A symbol counts steps of its divisor, so that `(b*h*w)//64` needs no atom if h and w are multiples of 8.
+    Atoms have names such as `@0`. A symbol counts steps of its divisor, so that `(b*h*w)//64` needs no atom if h and w
+    are multiples of 8.
     """
 
     symbols: Mapping[str, SymbolRange]
@@ -74,7 +75,7 @@ class Space:
 
     @classmethod
     def from_symbols(cls, symbols: Mapping[str, SymbolRange]) -> Space:
-        """Return the space of some symbols; raises ProblemError if a symbol has no value in its range."""
+        """Return a space with these symbols and no atoms; raises ProblemError if a range contains no value."""
         wrong = []
         for name, symbol in symbols.items():
             low, high = symbol.steps
@@ -94,11 +95,11 @@ class Space:
         return all(symbol.max is not None for symbol in self.symbols.values())
 
     def symbol(self, name: str) -> Polynomial:
-        """Return the polynomial that equals the value of a symbol, in units and not in steps."""
+        """Return the polynomial that equals the value of a symbol; its variable counts steps of the divisor."""
         return variable(name, self.symbols[name].multiple_of)
 
     def floor(self, inner: Polynomial, divisor: int) -> Polynomial:
-        """Return `floor(inner / divisor)`, with whole coefficients outside of the atom, so that atoms coincide."""
+        """Return `floor(inner / divisor)` as a polynomial; whole coefficients stay outside the atom, for reuse."""
         whole = {monomial: value // divisor for monomial, value in inner.items() if value // divisor}
         rest = {monomial: value % divisor for monomial, value in inner.items() if value % divisor}
         if constant_value(rest) is not None:
@@ -106,7 +107,7 @@ class Space:
         return plus(whole, variable(self._atom_name("floor", rest, divisor)))
 
     def positive_part(self, inner: Polynomial) -> Polynomial:
-        """Return `max(inner, 0)`; `p` and `-p` share one atom, because `max(p, 0) = p + max(-p, 0)`."""
+        """Return `max(inner, 0)` as a polynomial; `p` and `-p` share an atom, as `max(p, 0) = p + max(-p, 0)`."""
         if (value := constant_value(inner)) is not None:
             return constant(max(0, value))
         if next(value for _, value in reversed(hashable_form(inner))) < 0:
@@ -114,18 +115,18 @@ class Space:
         return variable(self._atom_name("positive", inner, 0))
 
     def maximum(self, polynomials: Sequence[Polynomial]) -> Polynomial:
-        """Return the maximum of some polynomials as a polynomial over symbols and atoms."""
+        """Return the maximum of polynomials as one polynomial over symbols and atoms."""
         first, *others = sorted(polynomials, key=hashable_form)
         for each in others:
             first = plus(first, self.positive_part(minus(each, first)))
         return first
 
     def minimum(self, polynomials: Sequence[Polynomial]) -> Polynomial:
-        """Return the minimum of some polynomials as a polynomial over symbols and atoms."""
+        """Return the minimum of polynomials as one polynomial over symbols and atoms."""
         return scale(self.maximum([scale(each, -1) for each in polynomials]), -1)
 
     def align(self, polynomial: Polynomial, alignment: int) -> Polynomial:
-        """Return a polynomial rounded up to a multiple of an alignment, as a polynomial."""
+        """Return the polynomial that equals the given one, rounded up to a multiple of `alignment`."""
         if alignment == 1:
             return polynomial
         return scale(self.floor(plus(polynomial, constant(alignment - 1)), alignment), alignment)
@@ -150,7 +151,7 @@ class Space:
         return [self._value_in_steps(polynomial, steps) for polynomial in polynomials]
 
     def _value_in_steps(self, polynomial: Polynomial, known: dict[str, int]) -> int:
-        """Return the value of a polynomial; `known` has values of variables, and receives those of atoms."""
+        """Return the value of a polynomial; `known` has the values of symbols in steps, and receives those of atoms."""
         total = 0
         for monomial, coefficient in polynomial.items():
             for name in monomial:
@@ -163,7 +164,7 @@ class Space:
         return total
 
     def columns(self, points: Sequence[Values]) -> Columns:
-        """Return the values of all variables (symbols and atoms) at some points, as input for `values_at`."""
+        """Return the values of all symbols (in steps) and atoms at several points, as input for `values_at`."""
         steps = {
             name: np.array([point[name] // each.multiple_of for point in points], np.int64)
             for name, each in self.symbols.items()
@@ -171,7 +172,7 @@ class Space:
         return self.fill_atoms(steps or {"": np.zeros(len(points), np.int64)})
 
     def fill_atoms(self, steps: Columns) -> Columns:
-        """Extend symbol values (given as step counts) with the value of every atom (a floor or positive part)."""
+        """Extend `steps`, the values of symbols as step counts, by the value of every atom (floor or positive part)."""
         columns = dict(steps)
         for name, atom in self.atoms.items():
             inner = self.values_at(atom.inner, columns)
@@ -179,7 +180,7 @@ class Space:
         return columns
 
     def values_at(self, polynomial: Polynomial, columns: Columns) -> NDArray[np.int64]:
-        """Return the values of a polynomial at the points for which `columns` has the variables' values."""
+        """Return the values of a polynomial at several points, from the values of its variables in `columns`."""
         total = np.zeros(len(next(iter(columns.values()))), np.int64)
         for monomial, coefficient in polynomial.items():
             term: NDArray[np.int64] = np.full_like(total, coefficient)
@@ -203,7 +204,7 @@ class Space:
         return low, high
 
     def _value_interval(self, name: str) -> tuple[int, int]:
-        """Return bounds on the values of a symbol (in steps) or an atom, whose symbols are all bounded."""
+        """Return bounds on the values of a symbol (in steps) or atom, none of whose symbols is unbounded."""
         if name in self.symbols:
             low, high = self.symbols[name].steps
             assert high is not None
@@ -215,7 +216,7 @@ class Space:
         return (low // atom.divisor, high // atom.divisor) if isinstance(atom, Floor) else (max(0, low), max(0, high))
 
     def magnitude_bound(self, polynomial: Polynomial) -> int | None:
-        """Return a bound on the absolute values of a polynomial's partial sums, or None if a symbol is unbounded."""
+        """Return a bound on the absolute value of a polynomial and of all its partial sums; None if it is unbounded."""
         if not all(self.symbols[name].max is not None for name in self.free_symbols(polynomial)):
             return None
         total = 0

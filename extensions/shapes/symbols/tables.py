@@ -1,4 +1,4 @@
-"""Tables of polynomials, which compare many at once: doubles decide the clear cases, with an error margin.
+"""Tables of polynomials, by which many polynomials are compared at once in doubles with an error margin.
 
 A row has the coefficients of a polynomial over symbols and atoms. One matrix replaces atoms by symbols and remainders
 (see `comparing`), and another converts to Bernstein's basis on a box. Exact fractions decide signs within the error of
@@ -28,12 +28,12 @@ ERROR = 1e-11
 
 @lru_cache(maxsize=4096)
 def bernstein_matrix(degree: int, low: int, high: int) -> tuple[int, tuple[tuple[int, ...], ...]]:
-    """Return a factor, and the matrix from powers of x to Bernstein's basis on [low, high] times this factor."""
+    """Return an integer factor, and this factor times the matrix from powers of x to Bernstein's basis on the range."""
     width = high - low
     scale = lcm(*(comb(degree, k) for k in range(degree + 1)))
 
     def entry(i: int, j: int) -> int:
-        """Return the integer in row i and column j of the matrix, which includes the factor."""
+        """Return the matrix entry in row i and column j as an integer, which includes the factor."""
         parts = (
             scale // comb(degree, k) * comb(i, k) * comb(j, k) * low ** (j - k) * width**k for k in range(min(i, j) + 1)
         )
@@ -44,13 +44,13 @@ def bernstein_matrix(degree: int, low: int, high: int) -> tuple[int, tuple[tuple
 
 @lru_cache(maxsize=4096)
 def _bernstein_matrix_doubles(degree: int, low: int, high: int) -> Doubles:
-    """Return the transposed matrix from powers of x to Bernstein's basis on [low, high], in doubles."""
+    """Return the matrix of `bernstein_matrix` without its factor, transposed, in doubles."""
     scale, matrix = bernstein_matrix(degree, low, high)
     return np.array([[value / scale for value in row] for row in matrix]).T
 
 
 def sign_masks(room: Doubles, turned: Doubles, error: Doubles) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return two masks of polynomials: those surely non-negative in a box, and those undecided by doubles.
+    """Return two masks over polynomials: which are surely non-negative in a box, and which doubles cannot decide.
 
     The product of `room` and `turned` has the Bernstein coefficients, and `error` is their error margin.
     """
@@ -59,10 +59,10 @@ def sign_masks(room: Doubles, turned: Doubles, error: Doubles) -> tuple[NDArray[
 
 
 class Frame:
-    """The monomials of a table, each expanded over symbols and remainders, for each choice of positive `max` atoms.
+    """The columns of a table: its monomials, expanded over symbols and remainders for each case of `max` atoms.
 
-    Each function in `cases` expands a polynomial for one choice; `rests` returns the maximum of a remainder. A
-    polynomial is non-negative if it is non-negative for all choices.
+    A case states which `max` atoms are positive; each function in `cases` expands a polynomial for one case, and a
+    polynomial is non-negative if it is in all cases. `rests` returns the maximum of a remainder.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Frame:
         rests: Callable[[str], Fraction | None],
         cases: Sequence[Callable[[Polynomial], Mapping[Monomial, Fraction]]],
     ) -> None:
-        """Expand all monomials in each case; the results are matrices of doubles."""
+        """Expand all monomials in all cases, and store the results as matrices of doubles."""
         self.monomials = monomials
         turned = [[case({monomial: 1}) for monomial in monomials] for case in cases]
         every = sorted({monomial for rows in turned for row in rows for monomial in row})
@@ -88,7 +88,7 @@ class Frame:
 
 
 class PolynomialTable:
-    """Polynomials as rows of a table, with a column for the coefficient of each monomial of a frame."""
+    """A table of polynomials: a row for each polynomial, and a column for each monomial of a frame."""
 
     def __init__(self, polynomials: Sequence[Polynomial], frame: Frame) -> None:
         """Fill the table with the coefficients of polynomials, over a frame that has all their monomials."""
@@ -103,12 +103,12 @@ class PolynomialTable:
         self._sizes: Doubles = (sizes * frame.most_rest) @ frame.onto
 
     def difference_coefficients(self, above: Any, below: Any, factor: float = 1.0) -> Doubles:
-        """Return coefficients of lower bounds on `factor * above - below`, over powers of symbols, by case and pair."""
+        """Return lower bounds on `factor * above - below`, as coefficients of powers of symbols, by case and pair."""
         rows, frame = factor * self._rows[:, above] - self._rows[:, below], self.frame
         return np.asarray(np.where(frame.is_plain, rows, np.minimum(rows, 0) * frame.most_rest) @ frame.onto)
 
     def error(self, box: Box) -> Doubles:
-        """Return the error margin of doubles for each polynomial's values in a box."""
+        """Return, for each polynomial, the error margin of its values in a box when computed in doubles."""
         top = [prod(float(high) ** power for power, (_, high) in zip(each, box, strict=True)) for each in self.powers]
         return np.asarray(ERROR * (self._sizes @ np.array(top)))
 

@@ -100,7 +100,7 @@ def test_a_plain_problem_is_proved_optimal_for_any_sizes_of_its_buffers(capsys: 
     assert main(["shapes", str(examples / "mobilenet_v2.csv"), "--format", "table"]) == 0
     assert "optimal whatever the sizes of the buffers are" in capsys.readouterr().out
     assert main(["shapes", str(examples / "two_memories.json")]) == 2
-    assert "must have buffers of one memory, with only sizes and lifetimes, got" in capsys.readouterr().err
+    assert "must have one memory and only sizes and lifetimes, got" in capsys.readouterr().err
 
 
 def limits_within(problem: SymbolicProblem, **options: Any) -> ShapesLimits:
@@ -152,7 +152,7 @@ def test_a_large_problem_without_time_raises_time_over(monkeypatch: pytest.Monke
     monkeypatch.setattr(search, "_LARGE", 0)
     over = threading.Event()
     over.set()
-    with pytest.raises(TimeOverError, match=r"for a program of \d+ buffers, got as far as their bound"):
+    with pytest.raises(TimeOverError, match=r"for a program of \d+ buffers, got time for their bound only"):
         shapes(draw_problem(7), control=Control(cancelled=over))
 
 

@@ -102,7 +102,7 @@ def overlap_at(problem: SymbolicProblem, offsets: dict[str, int | str], values: 
 
 
 def test_verify_shapes_refuses_offsets_of_other_buffers() -> None:
-    with pytest.raises(PlanError, match="offsets: must have exactly the buffers of the problem, got"):
+    with pytest.raises(PlanError, match="offsets: must name exactly the buffers of the problem, got"):
         check_offsets(SymbolicProblem.model_validate(EXAMPLE), {"mask": 0})
 
 

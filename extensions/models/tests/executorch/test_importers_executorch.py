@@ -306,11 +306,11 @@ BROKEN = {
     ),
     "a value that is not there": (
         program([tensor()], [0], [0], kernel(0, 7)),
-        r"instructions\[0\]\.instr_args: must be the index of one of 1 values, got 7",
+        r"instructions\[0\]\.instr_args: must refer to values by an index below 1, got 7",
     ),
     "an operator that is not there": (
         program([tensor()], [0], [0], kernel(0, operator=9)),
-        r"op_index: must be one of 5 operators, got 9",
+        r"op_index: must be the index of one of 5 operators, got 9",
     ),
     "an instruction nobody knows": (
         program([tensor()], [0], [0], {0: ("B", 9), 1: {}}),
@@ -318,11 +318,11 @@ BROKEN = {
     ),
     "a jump over one way only": (
         program([tensor(), NEVER], [0], [0], jump(1, 2), kernel(0, 0)),
-        r"destination_instruction: must jump back, as loops do, or over one of two branches, as choices do, got 2",
+        r"destination_instruction: must be the start of a loop or of the second branch of a choice, got 2",
     ),
     "a loop that ends outside of its way": (
         program([tensor(), NEVER], [0], [0], jump(0, 3), kernel(0, 0), jump(1, 4), kernel(0, 0), jump(0, 1)),
-        r"destination_instruction: must end inside the enclosing loop or branch",
+        r"destination_instruction: must be inside the enclosing loop or branch",
     ),
     "loops a hundred deep": (
         program([tensor()], [0], [0], kernel(0, 0), *[jump(0, 0) for _ in range(100)]),

@@ -321,11 +321,14 @@ def test_a_newer_opset_gives_a_warning() -> None:
         (b"\x08\x08\x12", "model: must be an ONNX model, as onnx.save writes it, got 3 bytes that do not parse"),
         (b"ir_version: 8\n", "model: must be an ONNX model, as onnx.save writes it, got text"),
         (b"", "must not be empty"),
-        (model([node("Neg", "z", "y")], [X], [Y]), 'node[0] (Neg): must read only values written before, got "z"'),
-        (model([], [X], [Y]), 'the outputs: must read only values written before, got "y"'),
+        (
+            model([node("Neg", "z", "y")], [X], [Y]),
+            'node[0] (Neg): must read only values that are already written, got "z"',
+        ),
+        (model([], [X], [Y]), 'the outputs: must read only values that are already written, got "y"'),
         (
             model([node("Neg", "x", "y"), node("Abs", "x", "y", name="again")], [X], [Y]),
-            'node "again" (Abs): must write each value only once, got "y", which comes from node[0]',
+            'node "again" (Abs): must write each value only once, got "y", which node[0]',
         ),
         (
             model([node("Neg", "x", "y")], [value("x", (-4,))], [Y]),
@@ -345,7 +348,7 @@ def test_a_newer_opset_gives_a_warning() -> None:
         ),
         (
             model([node("If", "c", "y", then_branch=LOST, else_branch=LOST)], [value("c", (), BOOL)], [Y]),
-            'node[0] (Neg): must read only values written before, got "nothing"',
+            'node[0] (Neg): must read only values that are already written, got "nothing"',
         ),
         (
             model([node("NonZero", "x", "y")], [X], [value("y", (1, None), INT64)]),

@@ -60,7 +60,7 @@ def test_cascades_that_cannot_be_unrolled_or_written_are_reported() -> None:
     streamed = cascade(graph, CascadeOptions(input="streamed"))
     with pytest.raises(OperationsError, match="resident"):
         unroll(streamed.points[-1].cascade)
-    with pytest.raises(OperationsError, match="points: must have a point that can be written"):
+    with pytest.raises(OperationsError, match="points: must contain a cascade that can be unrolled"):
         list(unrolled_forms([]))
     with pytest.raises(FormatError, match=r"written in parts \(tflite\), got none"):
         rewritable_model(b'{"ops": []}', None, graph)

@@ -233,7 +233,7 @@ SMALL = subgraph([X, Y], [0], [1], [operator("RELU", [0], [1])])
         (model(), "model.subgraphs: must not be empty"),
         (
             chain(X, tensor("y", (-1, 4))),
-            'model.subgraphs[0].tensors[1].shape[0]: must be a known size, for "y", got -1',
+            'model.subgraphs[0].tensors[1].shape[0]: must be at least 0 for tensor "y", got -1',
         ),
         (
             chain(X, tensor("y", (1,), STRING)),
@@ -250,15 +250,15 @@ SMALL = subgraph([X, Y], [0], [1], [operator("RELU", [0], [1])])
         ),
         (
             model(subgraph([X, Y], [0], [1], [])),
-            'model.subgraphs[0]: must read only values written before, got "y"',
+            'model.subgraphs[0]: must read only values that are already written, got "y"',
         ),
         (
             model(subgraph([X, Y], [0], [1], [operator("RELU", [1], [1])])),
-            'model.subgraphs[0].operators[0]: must read only values written before, got "y"',
+            'model.subgraphs[0].operators[0]: must read only values that are already written, got "y"',
         ),
         (
             model(subgraph([X, Y], [0], [1], [operator("RELU", [0], [1])] * 2)),
-            'model.subgraphs[0].operators[1].outputs: must be unwritten and not constant, got "y"',
+            'model.subgraphs[0].operators[1].outputs: must be neither written before nor constant, got "y"',
         ),
         (
             model(subgraph([X, Y], [0], [1], [operator("RELU", [7], [1])])),
@@ -266,7 +266,7 @@ SMALL = subgraph([X, Y], [0], [1], [operator("RELU", [0], [1])])
         ),
         (
             model(subgraph([X, Y], [0], [1], [operator("IF", [0, 0], [1], 0, 5), operator("RELU", [0], [1])])),
-            "model.subgraphs[0].operators[0].builtin_options: must name a subgraph index below 1, got 5",
+            "model.subgraphs[0].operators[0].builtin_options: must refer to a subgraph by an index below 1, got 5",
         ),
         (
             model(subgraph([X, Y], [0], [1], [operator("IF", [0, 0], [1])])),
@@ -278,11 +278,11 @@ SMALL = subgraph([X, Y], [0], [1], [operator("RELU", [0], [1])])
         ),
         (
             model(subgraph([X, Y], [0], [1], [operator("IF", [0, 0], [1], 0, 0)])),
-            "model.subgraphs[0]: must not run itself, nor nest too deeply, got 0 -> 0",
+            "model.subgraphs[0]: must not run itself, nor be nested over 64 deep, got 0 -> 0",
         ),
         (
             model(subgraph([X, Y], [0], [1], [operator("IF", [0], [1], 1, 1)]), SMALL),
-            "model.subgraphs[0].operators[0].inputs: must be as many as the inputs of model.subgraphs[1] (1), got 0",
+            "model.subgraphs[0].operators[0].inputs: must have as many entries as model.subgraphs[1].inputs (1), got 0",
         ),
     ],
 )
@@ -300,5 +300,5 @@ def test_subgraphs_whose_nested_calls_grow_exponentially_are_refused(monkeypatch
         for k in range(40)
     ]
     last = subgraph([X, tensor("c", (), 6), Y], [0, 1], [2], [operator("RELU", [0], [2])])
-    with pytest.raises(FormatError, match="must be among the first 2000 operators"):
+    with pytest.raises(FormatError, match="must be among the first 2000 runs of operators"):
         import_model(model(*graphs, last))
