@@ -32,9 +32,11 @@ from tests.support.random_networks import random_blocks, random_network, random_
 
 def test_the_answer_names_the_parts_of_the_search_that_the_time_limit_cut_short() -> None:
     result = cascade(NETWORKS["mobilenet_v1"](), CascadeOptions(time_limit_s=1e-6))
-    assert result.exhausted.cut_short[:1] == ("regions",)
+    assert (result.exhausted.cut_short[:1], result.exhausted.intervals) == (("regions",), False)
+    assert result.layers_peak == 1_204_224
     assert any(line.startswith("time was over") for line in lines(result))
-    assert cascade(two_convolutions()).exhausted.cut_short == ()
+    complete = cascade(two_convolutions()).exhausted
+    assert (complete.cut_short, complete.intervals) == ((), True)
     stopped = threading.Event()
     stopped.set()
     assert "regions" in cascade(two_convolutions(), control=Control(cancelled=stopped)).exhausted.cut_short

@@ -100,16 +100,6 @@ def test_an_empty_value_is_not_treated_as_the_base_of_a_view() -> None:
     assert solve(found.problem).peak == 32
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_plan_of_a_compiled_program_survives_its_execution(name: str) -> None:
-    for views in ("alias", "separate"):
-        found = import_program((MODELS / f"{name}.pte").read_bytes(), views=views)
-        assert isinstance(found, ImportedProgram)
-        plan = solve(found.problem)
-        assert plan.status == "optimal"
-        assert shadow(found.operations, plan) == ()
-
-
 @pytest.mark.parametrize(
     ("name", "own", "bound"),
     [("choice", 320, 192), ("loop", 416, 384), ("state", 160, 160), ("thirds", 448, 400)],

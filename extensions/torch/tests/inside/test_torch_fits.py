@@ -105,14 +105,8 @@ def test_the_answer_stays_unknown_if_an_operator_keeps_uncounted_bytes() -> None
     assert on_cpu.live_peak > answer.live_peak
     large = torch.empty(1 << 15, 1 << 14, device="meta")
     loss = torch.nn.functional.mse_loss
-    step = fits(
-        torch.nn.Identity(),
-        large,
-        loss=lambda made, of: loss(made * of, of),
-        targets=(torch.empty(1, requires_grad=True),),
-        capacity="99GiB",
-        allocator="cpu",
-    )
+    given = {"loss": lambda made, of: loss(made * of, of), "targets": (torch.empty(1, requires_grad=True),)}
+    step = fits(torch.nn.Identity(), large, **given, capacity="99GiB", allocator="cpu")
     assert step.fits is None
     assert "aten.mse_loss.default" in step.proof
 
@@ -205,14 +199,8 @@ def test_a_step_fits_with_the_chosen_checkpoints_and_not_with_one_fewer() -> Non
     device = FitsOptions(allocator="cpu")
     whole, _ = live_peak_of(step.record(), device)
     capacity = int(0.7 * whole)
-    given: dict[str, Any] = {
-        "loss": sum_losses,
-        "optimizer": "sgd",
-        "allocator": "cpu",
-        "time_limit_s": 1.0,
-        "sizes": {},
-    }
-    answer = fits(model, inputs, **given, capacity=capacity, suggest=True)
+    given: dict[str, Any] = {"loss": sum_losses, "optimizer": "sgd", "allocator": "cpu", "time_limit_s": 1.0}
+    answer = fits(model, inputs, **given, sizes={}, capacity=capacity, suggest=True)
     assert answer.fits is False
     assert answer.ways is not None
     chosen = answer.ways.checkpoint
