@@ -158,12 +158,9 @@ def test_a_malformed_listing_is_refused(folder: Path) -> None:
         pose(str(folder / "one.csv"))
 
 
-def test_a_malformed_suite_is_refused() -> None:
+def test_a_suite_without_instances_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match='suite: must be a folder or a file, got "nowhere"'):
         instances("nowhere")
-
-
-def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"suite: must contain files that end with \.csv or \.json"):
         instances(str(tmp_path))
 

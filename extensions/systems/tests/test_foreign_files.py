@@ -77,7 +77,7 @@ REFUSED = {
     "convolution.stablehlo.mlir": 'arg0.0, arg0.1, arg0.2: must have sizes, got "b", "h", "w"; give them',
     "recurrent.stablehlo.mlir": 'arg0.0, arg0.1: must have sizes, got "t", "b"; give them, for example: dims=t=1',
     "two_functions.relax": "must have a function main, or only one function, with @R.function (keep the",
-    "loops.relax": "must have a function with @R.function, got only loops",
+    "loops.relax": "must have a function with @R.function, got only loops (T.prim_func); write operations instead",
     "broken.relax": "must be TVMScript: ",
     "snapshot_without_history.pickle": "device_traces: must have events: start recording the memory history before",
     "snapshot_that_runs.pickle": 'must contain plain values only, got an object of "builtins.print"',
