@@ -42,7 +42,7 @@ def test_a_run_is_solved_at_the_best_bound_that_any_solver_proved() -> None:
     }
 
 
-def test_an_unsolved_run_counts_twice_its_limit() -> None:
+def test_a_run_without_a_solution_counts_as_twice_its_time_limit() -> None:
     ours, theirs = sorted(Summary(ROWS).lines(), key=lambda line: line.solver)
     assert ours.par2_s == pytest.approx((1 + 3 + 20) / 3)
     assert theirs.par2_s == pytest.approx((20 + 20 + 4 + 20) / 4)
@@ -144,7 +144,7 @@ def test_comparing_equal_results_reports_no_change() -> None:
     ],
     ids=["small differences", "one bad seed of three", "very short times"],
 )
-def test_noise_is_not_reported_as_a_regression(old: list[Result], new: list[Result]) -> None:
+def test_a_change_within_the_noise_is_not_reported_as_a_regression(old: list[Result], new: list[Result]) -> None:
     assert compare(old, new).regressions == ()
 
 

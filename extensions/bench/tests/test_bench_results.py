@@ -141,7 +141,7 @@ def test_instances_of_a_folder_are_its_problem_files_in_sorted_order(folder: Pat
     assert instances(str(folder)) == [str(folder / "one.csv"), str(folder / "two.csv")]
 
 
-def test_pose_uses_the_known_peaks_and_pools_in_the_folder_listing(folder: Path) -> None:
+def test_pose_takes_known_peaks_and_pools_from_the_listing_of_a_folder(folder: Path) -> None:
     (folder / "index.json").write_text(
         '[{"file": "one.csv", "peer_peaks": {"x": 28, "y": 24, "z": {"bufsizes": [1]}}, "more": 1},'
         ' {"file": "two.csv", "peer_peaks": {"x": 28}, "pools": [{"name": "fast", "size": 16}, {"name": "slow"}]}]'

@@ -205,7 +205,7 @@ def advice_texts() -> set[tuple[str, str]]:
     return found
 
 
-def test_every_advised_command_is_run_by_a_case() -> None:
+def test_every_command_that_a_message_advises_is_run_by_a_test_case() -> None:
     shown = {module for module, *_ in CASES}
     found = {f"{module}:{name}" for module, name in advice_texts() if module not in shown}
     assert found - set(ELSEWHERE) - {*MISTAKES.split()} == set()

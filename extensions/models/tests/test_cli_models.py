@@ -275,7 +275,7 @@ def test_check_compares_the_whole_arena_of_a_model_with_the_budget(tmp_path: Pat
     assert "arena" not in json.loads(capfd.readouterr().out)
 
 
-def test_a_model_that_does_not_fit_gets_the_hint_of_a_cascade_that_fits(capfd: Captured) -> None:
+def test_plan_prints_a_cascade_that_fits_for_a_model_that_does_not_fit(capfd: Captured) -> None:
     model = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
     assert main(["cascade", model, "--alignment", "16", "--format", "json"]) == 0
     peak = json.loads(capfd.readouterr().out)["points"][0]["peak"]

@@ -80,7 +80,7 @@ def test_the_fewest_heaps_are_proved_even_if_each_live_set_fits_in_fewer() -> No
 
 
 @pytest.mark.parametrize("fields", [{}, {"alignment": 8}])
-def test_zero_size_buffers_need_one_heap(fields: dict[str, int]) -> None:
+def test_buffers_of_size_zero_all_share_one_heap(fields: dict[str, int]) -> None:
     found = heap_plan(Problem(buffers=[{"id": "a", "size": 0, "start": 0, "end": 1, **fields}]), 1, 2)
     assert (found.status, found.peak, found.gap, len(found.pools)) == ("optimal", 0, None, 1)
     assert "1 heap of at most 1 byte, no fewer are enough" in list(plan_lines(found))

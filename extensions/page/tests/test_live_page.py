@@ -214,7 +214,7 @@ def test_a_comparison_shows_two_opened_plans_and_is_closed_by_its_button(opened_
     opened_tab.page.wait_for_selector("button:text-is('before: build 1')")  # "before" must stay the first plan.
 
 
-def test_a_lost_connection_is_reported_and_restored(opened_tab: Tab, server: RunningServer) -> None:
+def test_the_page_reports_a_lost_connection_and_its_return(opened_tab: Tab, server: RunningServer) -> None:
     plan_file(opened_tab, "first.json")
     opened_tab.page.route("**/events", lambda route: route.abort())
     opened_tab.page.fill("label:has-text('seconds') input", "60")

@@ -279,7 +279,7 @@ def test_order_recompute_claims_infeasibility_only_with_a_proof() -> None:
 
 @pytest.mark.drawn
 @pytest.mark.slow
-def test_bound_recomputed_lets_an_output_overwrite_a_kept_input_that_is_recomputed_later() -> None:
+def test_an_output_may_overwrite_a_kept_input_that_is_recomputed_later() -> None:
     # The second operation overwrites the output of the first one, which then runs again.
     ops = [{"in": [0], "out": [1], "cost": 4}, {"in": [1], "out": [2], "work": 4, "may_overwrite": [[0, 0]]}]
     graph = OperationGraph.model_validate({"size": [1, 3, 2], "kept": [1, 2], "ops": ops})

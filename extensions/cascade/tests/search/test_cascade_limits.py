@@ -57,7 +57,7 @@ def test_preliminary_answers_come_first_without_points_then_layer_by_layer_then_
     assert found.points[-1].peak < first.layers_peak
 
 
-def test_a_large_graph_without_time_is_answered_with_the_live_peak_of_its_order() -> None:
+def test_the_answer_for_a_large_graph_is_the_live_peak_of_its_order_if_no_time_is_left() -> None:
     noted: list[CascadeAnswer] = []
     chain = [{"in": [k], "out": [k + 1]} for k in range(2_001)]
     graph = graph_from({"size": [k % 7 + 1 for k in range(2_002)], "ops": chain})

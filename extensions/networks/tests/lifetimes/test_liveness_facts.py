@@ -92,7 +92,7 @@ def test_a_buffer_written_in_parts_by_nested_loops_gives_no_warning() -> None:
     assert [row.buffers for row in analyse(program(never)).warnings] == [("main/y",)]
 
 
-def test_analysis_of_a_tentative_order_has_the_live_bytes_of_any_order() -> None:
+def test_analysis_of_a_tentative_order_states_its_live_bytes_and_a_bound_for_all_orders() -> None:
     main = function(op("-> a"), op("-> b"), op("a ->"), op("b ->"), a=5, b=6)
     found = analyse(operations_from({"order": "tentative", "functions": {"main": main}}))
     assert (found.order, found.workspace.live_bytes, found.workspace.any_order_live_bytes) == ("tentative", 11, 6)

@@ -138,7 +138,7 @@ def test_errors_in_xla_dumps_state_their_location(data: bytes, sentence: str) ->
         read_model(data, "dump.hlo.pb")
 
 
-def test_dimensions_are_refused_for_xla() -> None:
+def test_the_option_dims_is_refused_for_xla_dumps() -> None:
     with pytest.raises(OptionError, match='dims: must not be given, as XLA\'s buffers name no dimensions, got "n"'):
         read_model(TEXT, options=ModelOptions(dims={"n": 1}))
 

@@ -192,7 +192,7 @@ def test_the_largest_batch_is_found_by_a_symbolic_recording_and_two_trials(name:
     assert (ways.sizes[0].name, ways.sizes[0].size, ways.sizes[0].tried) == ("batch", 5, 2)
 
 
-def test_a_step_fits_with_the_chosen_checkpoints_and_not_with_one_fewer() -> None:
+def test_a_step_fits_with_the_chosen_checkpoints_but_not_with_one_checkpoint_less() -> None:
     torch.manual_seed(1)
     model, inputs = Language(4, 16, 4), (tokens(32, 4),)
     step = TorchStep(model, inputs, sum_losses, (), "sgd")

@@ -71,7 +71,7 @@ def test_each_bound_has_a_valid_witness() -> None:
     assert kinds == {"state", "cut", "exhaustion"}
 
 
-def test_a_large_graph_without_time_has_the_bound_of_a_single_operation() -> None:
+def test_a_large_graph_gets_the_bound_of_its_largest_operation_if_no_time_is_left() -> None:
     ops = [{"out": [0]}, *({"in": [k], "out": [k + 1], "work": 5 * (k == 7)} for k in range(2500))]
     graph = OperationGraph.model_validate({"size": [2] * 2501, "ops": ops})
     found = order_operations(graph, time_limit_s=0)
