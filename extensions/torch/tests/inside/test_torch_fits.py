@@ -57,15 +57,21 @@ def count_live_bytes(model: Any, inputs: Any, optimizer: Any, *, compiled: bool 
 
 TRAINED = [kind for kind in STEPS if kind != "inference"]
 """The optimizers for training: gpt2 is trained with each of them, every other model with one, in rotation."""
+DEEP = ("mobilenet_v2", "densenet", "inception", "shufflenet", "unet", "mixer", "llama", "bert", "vit")
+"""Models whose operators all occur in other models, too; they run before a release."""
+
+
+def model_row(name: str, kind: str) -> Any:
+    return pytest.param(name, kind, False, marks=[pytest.mark.deep] if name in DEEP else [])
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "compiled"),
     [
         *((name, kind, True) for name in ("vgg", "untied") for kind in ("sgd", "inference")),
-        *((name, "inference", False) for name in ("gpt2", "mobilenet_v2", "lstm", "translator", "experts")),
+        *(model_row(name, "inference") for name in ("gpt2", "mobilenet_v2", "lstm", "translator", "experts")),
         *(
-            (name, kind, False)
+            model_row(name, kind)
             for k, name in enumerate(MODELS)
             # All operators of resnet18 also occur in other models.
             if name != "resnet18"
@@ -177,7 +183,7 @@ def test_scratch_of_convolutions_is_counted_beside_the_tensors() -> None:
     assert whole.fits is True
 
 
-@pytest.mark.parametrize("name", ["unet", "mixer"])
+@pytest.mark.parametrize("name", ["unet", pytest.param("mixer", marks=pytest.mark.deep)])
 def test_the_largest_batch_is_found_by_a_symbolic_recording_and_two_trials(name: str) -> None:
     torch.manual_seed(1)
     model, inputs = MODELS[name]()
