@@ -63,13 +63,6 @@ def graph(*nodes: tuple[str, object], taken: list[int] | None = None) -> SimpleN
     return module
 
 
-def test_lifetimes_of_specs_include_the_last_node() -> None:
-    first, second = Tensor(16, [0, 3]), Tensor(16, [3, 4])
-    found = plan_specs(first, second)
-    assert found.places[first].mem_offset != found.places[second].mem_offset
-    assert found.bufsizes == (0, 32)
-
-
 def test_specs_with_disjoint_lifetimes_share_bytes_and_an_object() -> None:
     first, second = Tensor(16, [0, 2]), Tensor(16, [3, 4])
     found = plan_specs(first, second)
@@ -79,34 +72,32 @@ def test_specs_with_disjoint_lifetimes_share_bytes_and_an_object() -> None:
 @pytest.mark.parametrize(
     ("specs", "options", "bufsizes"),
     [
+        ([Tensor(16, [0, 3]), Tensor(16, [3, 4])], {}, (0, 32)),
+        ([Tensor(0, [0, 4]), Tensor(16, [0, 4])], {}, (0, 16)),
+        ([Tensor(16, [0, 2])], {"taken": (0, 40)}, (0, 64)),
         ([Tensor(1, [0, 2]), Tensor(1, [0, 2])], {"alignment": 64}, (0, 128)),
         ([], {"taken": (0, 40, 8)}, (0, 40, 8)),
         ([], {}, (0, 0)),
         ([Tensor(16, [0, 1]), Tensor(16, [0, 1], mem_id=3)], {"padding": 64}, (0, 80, 0, 80)),
         ([Tensor(16, [0, 1]), Tensor(32, [0, 1], mem_id=2)], {}, (0, 16, 32)),
     ],
-    ids=["rounded sizes", "bytes of submodules", "no specs", "padding of memories in use", "a given memory"],
+    ids=[
+        "a last node in common",
+        "size zero",
+        "above submodules",
+        "rounded sizes",
+        "bytes of submodules",
+        "no specs",
+        "padding of memories in use",
+        "a given memory",
+    ],
 )
-def test_sizes_of_memories_include_rounding_submodules_and_padding(
+def test_memories_have_the_sizes_of_their_specs_with_rounding_submodules_and_padding(
     specs: list[Tensor], options: dict[str, Any], bufsizes: tuple[int, ...]
 ) -> None:
     found = plan_specs(*specs, **options)
     assert found.bufsizes == bufsizes
     assert [found.places[spec].mem_id for spec in specs] == [spec.mem_id or 1 for spec in specs]
-
-
-def test_bytes_of_submodules_are_kept_free_below_the_specs() -> None:
-    tensor = Tensor(16, [0, 2])
-    found = plan_specs(tensor, taken=(0, 40))
-    assert found.places[tensor].mem_offset == 48  # the next multiple of 16 after 40
-    assert found.bufsizes == (0, 64)
-
-
-def test_specs_of_size_zero_get_an_offset() -> None:
-    nothing, something = Tensor(0, [0, 4]), Tensor(16, [0, 4])
-    found = plan_specs(nothing, something)
-    assert found.places[nothing].mem_id == 1
-    assert found.bufsizes == (0, 16)
 
 
 def test_a_view_is_placed_inside_its_base_in_the_same_memory_and_object() -> None:
