@@ -25,6 +25,7 @@ from memplan.planner.errors import OptionError
 from tests.support import public_problems
 
 INSTANCES = [str(file) for file in public_problems.files("minimalloc_small")[:3]]
+COMPARED = {"outcome", "peak", "lower_bound", "status", "found_by", "proved_by", "buffers", "machine", "version"}
 PATIENCE_S = 60.0
 
 
@@ -59,36 +60,14 @@ def test_benchmark_on_a_cluster_has_the_same_rows_as_a_local_one_and_can_resume(
     address: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     results = tmp_path / "results.jsonl"
-    command = [
-        "bench",
-        *INSTANCES,
-        "--solvers",
-        "greedy,auto",
-        "--time-limit",
-        "5",
-        "--on",
-        address,
-        "-o",
-        str(results),
-    ]
+    command = ["bench", *INSTANCES, "--solvers", "greedy,auto", "--time-limit", "5", "--on", address, f"-o{results}"]
     assert main(command) == 0
     rows = {row.key: row for row in read_results(results)}
     wanted = jobs(INSTANCES, ["greedy", "auto"], [1], 5.0, 2**33)
     assert rows.keys() == {task.key for task in wanted}
     for task in wanted:
         there, here = rows[task.key], measure(task)
-        for name in (
-            "outcome",
-            "peak",
-            "lower_bound",
-            "status",
-            "found_by",
-            "proved_by",
-            "buffers",
-            "machine",
-            "version",
-        ):
-            assert getattr(there, name) == getattr(here, name), name
+        assert there.model_dump(include=COMPARED) == here.model_dump(include=COMPARED)
         assert (there.begun, here.begun) == (1, None)
     capfd.readouterr()
     assert main(command) == 0
@@ -137,7 +116,7 @@ def test_running_tasks_end_when_their_caller_ends(address: str, tmp_path: Path) 
         wait_for_file(tmp_path / "ended")
 
 
-def test_check_names_a_machine_with_another_version_of_memplan(
+def test_a_cluster_machine_with_another_version_of_memplan_is_named(
     executor: ClusterExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor.check(str)
@@ -187,7 +166,7 @@ def test_the_solver_auto_requires_all_solvers_installed_here() -> None:
         ),
     ],
 )
-def test_an_address_without_a_cluster_is_refused(
+def test_a_malformed_address_or_one_where_nothing_answers_is_refused(
     address: str, sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     if "1:1" in address and (reason := obstacle("dask")):

@@ -79,7 +79,7 @@ def test_sleeping_planner_uses_wall_time_but_no_cpu_time() -> None:
     assert result.cpu_time_s < BUSY_S / 2
 
 
-def test_busy_planner_uses_cpu_time() -> None:
+def test_cpu_time_counts_the_work_of_a_planner_but_not_of_its_process_start() -> None:
     result = measure_planner("burn")
     assert result.cpu_time_s is not None
     assert result.process_cpu_s is not None

@@ -141,7 +141,7 @@ def test_instances_of_a_folder_are_its_problem_files_in_sorted_order(folder: Pat
     assert instances(str(folder)) == [str(folder / "one.csv"), str(folder / "two.csv")]
 
 
-def test_pose_uses_the_known_peaks_and_pools_in_the_folder_listing(folder: Path) -> None:
+def test_pose_takes_known_peaks_and_pools_from_the_listing_of_a_folder(folder: Path) -> None:
     (folder / "index.json").write_text(
         '[{"file": "one.csv", "peer_peaks": {"x": 28, "y": 24, "z": {"bufsizes": [1]}}, "more": 1},'
         ' {"file": "two.csv", "peer_peaks": {"x": 28}, "pools": [{"name": "fast", "size": 16}, {"name": "slow"}]}]'
@@ -158,12 +158,9 @@ def test_a_malformed_listing_is_refused(folder: Path) -> None:
         pose(str(folder / "one.csv"))
 
 
-def test_a_malformed_suite_is_refused() -> None:
+def test_a_suite_without_instances_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match='suite: must be a folder or a file, got "nowhere"'):
         instances("nowhere")
-
-
-def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r"suite: must contain files that end with \.csv or \.json"):
         instances(str(tmp_path))
 

@@ -63,7 +63,7 @@ def outputs(folder: Path) -> dict[str, Any]:
     [["plan", *PROBLEMS, *WHOLE], ["sweep", *PROBLEMS, "--size", "16:48:16", "--time-limit", "10"]],
     ids=["plan", "sweep"],
 )
-def test_a_cluster_writes_the_same_files_as_this_machine(
+def test_a_cluster_run_writes_the_same_files_as_a_local_run(
     command: list[str], machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
@@ -78,7 +78,7 @@ def test_a_cluster_writes_the_same_files_as_this_machine(
         assert [a.read_bytes() == b.read_bytes() for a, b in pairs] == [True] * len(PROBLEMS)
 
 
-def test_a_cluster_handles_equal_file_names_and_wrong_files_like_this_machine(
+def test_a_cluster_run_handles_equal_file_names_and_wrong_files_like_a_local_run(
     machine: Machine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     first, second = tmp_path / "a" / "one.csv", tmp_path / "b" / "one.csv"
@@ -147,14 +147,14 @@ def test_standard_input_and_a_server_are_refused_with_a_cluster(
     assert machine.sizes == []
 
 
-def test_several_files_on_a_cluster_require_an_output_folder(capfd: pytest.CaptureFixture[str]) -> None:
+def test_sweep_requires_an_output_folder_for_several_files(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", *PROBLEMS[:2], "--size", "16:48:16"]) == 2
     assert "output: must be a folder for several files" in capfd.readouterr().err
 
 
 @pytest.mark.cluster
 @pytest.mark.slow
-def test_dask_writes_the_same_files_as_this_machine(tmp_path: Path) -> None:
+def test_a_dask_run_writes_the_same_files_as_a_local_run(tmp_path: Path) -> None:
     if (reason := obstacle("dask")) is not None:
         pytest.skip(reason)
     with cluster("dask", tmp_path) as address:

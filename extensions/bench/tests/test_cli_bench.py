@@ -79,18 +79,12 @@ def test_an_interrupt_ends_running_jobs_and_keeps_finished_rows(tmp_path: Path) 
     assert [result.solver for result in read_results(results)] == ["greedy"]
 
 
-def test_memplan_bench_exits_with_status_3_for_an_invalid_plan(tmp_path: Path) -> None:
-    results = tmp_path / "results.jsonl"
-    results.write_text(row() + row(seed=2, outcome="invalid", peak=None, message="1 violations"))
-    assert main(["bench", "-o", str(results)]) == 3
-
-
-def test_memplan_bench_exits_with_status_4_for_a_failed_run(tmp_path: Path) -> None:
+def test_memplan_bench_exits_with_status_4_for_a_failed_run_and_with_3_for_an_invalid_plan(tmp_path: Path) -> None:
     raising = "memplan.extensions.bench.tests.planners_to_measure:fail"
     results = tmp_path / "results.jsonl"
     assert main(["bench", SUITE, *QUICK[:3], f"greedy,{raising}", "-o", str(results)]) == 4
     assert [each.outcome for each in read_results(results)] == ["plan", "failed"]
-    for outcome, status in {"late": 0, "memory": 0, "skipped": 0, "failed": 4}.items():
+    for outcome, status in {"late": 0, "memory": 0, "skipped": 0, "failed": 4, "invalid": 3}.items():
         results.write_text(row() + row(seed=2, outcome=outcome, peak=None, message="said"))
         assert main(["bench", "-o", str(results)]) == status
     results.write_text(row() + row(solver="absent", outcome="skipped", peak=None, message="not installed"))

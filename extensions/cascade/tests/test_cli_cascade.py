@@ -14,16 +14,6 @@ NETWORKS = Path(__file__).parents[3] / "examples" / "networks"
 SMALL = str(NETWORKS / "two_convolutions.json")
 
 
-def test_memplan_cascade_prints_its_points_as_json(capfd: Captured) -> None:
-    assert main(["cascade", SMALL, "--check", "--format", "json"]) == 0
-    told = json.loads(capfd.readouterr().out)
-    assert told["layers_peak"] == 23_040
-    (point,) = told["points"]
-    assert (point["peak"], point["macs_ratio"], point["checked_by_value"]) == (6_668, 1.0, True)
-    assert point["regions"][0]["kind"] == "tiles"
-    assert told["exhausted"]["intervals"] is True
-
-
 def test_memplan_cascade_prints_ranges_as_lines_of_their_ends(capfd: Captured) -> None:
     assert main(["cascade", SMALL, "--overlap", "sliding", "--format", "json"]) == 0
     (point,) = json.loads(capfd.readouterr().out)["points"]

@@ -135,7 +135,7 @@ def test_certify_names_a_buffer_whose_alias_is_pinned_to_another_offset() -> Non
     assert (certificate.kind, certificate.buffers) == ("live-set", ("a",))
 
 
-@pytest.mark.parametrize("feature", ["pins", "everything"])
+@pytest.mark.parametrize("feature", ["pins", "everything", "alignment"])
 def test_buffers_of_an_infeasible_core_do_not_fit_even_alone(feature: str) -> None:
     for seed in range(12):
         best = best_score(tight_problem(seed, feature))
@@ -143,14 +143,6 @@ def test_buffers_of_an_infeasible_core_do_not_fit_even_alone(feature: str) -> No
         core = infeasible_core(problem)
         assert core is not None
         assert best_score(problem_of_buffers(problem, core)) is None
-
-
-def test_infeasible_core_of_a_small_problem_is_infeasible() -> None:
-    problem = tight_problem(4, "alignment", capacity=6)
-    core = infeasible_core(problem)
-    assert core is not None
-    rows = [row for row in problem.buffers if row.id in core]
-    assert best_score(problem.model_copy(update={"buffers": type(problem.buffers).from_rows(rows)})) is None
 
 
 def test_certify_proves_a_plan_with_two_pools_by_three_claims() -> None:

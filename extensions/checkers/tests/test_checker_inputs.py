@@ -55,7 +55,7 @@ def test_checkers_print_the_proved_claim_with_capacities_and_the_hash_of_the_pro
     assert run_checker(tmp_path, table, used)[1].startswith("proved: no plan uses less than 30 bytes of its pools,")
 
 
-def test_checkers_use_the_pool_sizes_of_the_command_instead_of_those_of_the_problem(tmp_path: Path) -> None:
+def test_pool_sizes_of_the_command_override_those_of_the_problem_in_all_checkers(tmp_path: Path) -> None:
     text = problem(*PAIR, pools=[{"size": 20, "base_address": 1}])
     assert status(tmp_path, text, FITS_NOT) == 3
     code, sentence = run_checker(tmp_path, text, FITS_NOT, "7@64")

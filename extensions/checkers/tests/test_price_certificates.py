@@ -49,6 +49,14 @@ def remove_scale(text: str) -> str:
     return text.replace("scale 1048576", "scale 0")
 
 
+def verdict(folder: Path, problem: Problem, certificate: str) -> tuple[int, str]:
+    files = folder / "problem.json", folder / "plan.proof"
+    files[0].write_bytes(write_problem(problem))
+    files[1].write_text(certificate)
+    status, said = CHECKER.main([*map(str, files)])
+    return status, said
+
+
 @pytest.mark.parametrize(
     ("change", "status"),
     [(str, 0), (raise_price, 3), (repeat_part, 2), (drop_buffer, 2), (remove_scale, 2)],
@@ -56,10 +64,7 @@ def remove_scale(text: str) -> str:
 def test_checker_refuses_a_changed_price_certificate(
     change: Callable[[str], str], status: int, text: str, tmp_path: Path
 ) -> None:
-    problem, proof = tmp_path / "problem.json", tmp_path / "plan.proof"
-    problem.write_bytes(write_problem(PROBLEM))
-    proof.write_text(change(text))
-    found, said = CHECKER.main([str(problem), str(proof)])
+    found, said = verdict(tmp_path, PROBLEM, change(text))
     assert found == status, said
     assert ("no plan pays less than 8" in said) == (status == 0)
 
@@ -69,10 +74,7 @@ def test_checker_accepts_a_certificate_of_price_zero_without_cliques(tmp_path: P
     plan = solve(cheap)
     found = certify(cheap, plan)
     assert (plan.status, plan.cost, found.kind, found.reason) == ("optimal", 0, "multipliers", None)
-    problem, proof = tmp_path / "problem.json", tmp_path / "plan.proof"
-    problem.write_bytes(write_problem(cheap))
-    proof.write_text(found.text)
-    status, said = CHECKER.main([str(problem), str(proof)])
+    status, said = verdict(tmp_path, cheap, found.text)
     assert status == 0, said
 
 

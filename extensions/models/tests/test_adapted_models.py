@@ -26,7 +26,7 @@ def offsets(plan: Any) -> dict[str, tuple[str, int]]:
     return {row["id"]: (row["pool"], row["offset"]) for row in plan["placements"]}
 
 
-def test_weights_are_placed_in_flash_in_ram_or_in_any_pool_by_option(capfd: Captured) -> None:
+def test_the_option_weights_chooses_flash_ram_or_any_pool_for_the_weights(capfd: Captured) -> None:
     flash = run_plan(capfd, str(KWS), "--weights", "flash")
     assert {row["name"]: row["used"] for row in flash["pools"]} == {"ram": 16_000, "flash": 24_320}
     ram = run_plan(capfd, str(KWS), "--weights", "ram")
@@ -56,7 +56,7 @@ def test_the_option_copies_applies_to_inputs_and_outputs_of_a_model(capfd: Captu
     assert {"main/x", "main/x#2", "main/Identity", "main/Identity#2"} <= set(found)
 
 
-def test_every_entrance_places_weights_equally() -> None:
+def test_read_problem_and_convert_place_weights_in_the_same_pools() -> None:
     weights = memplan.read_problem(KWS, weights="flash", capacity={"ram": 32768, "flash": 65536})
     found = convert(KWS.read_bytes(), None, ConvertOptions(weights="flash")).problem
     assert found is not None

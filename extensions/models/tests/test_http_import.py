@@ -36,13 +36,6 @@ def server() -> Iterator[RunningServer]:
         yield found
 
 
-def test_http_convert_returns_the_problem_of_a_model(server: RunningServer) -> None:
-    answer = server.client.post("/v1/convert", params={"name": "choice.tflite"}, content=MODEL, headers=BYTES)
-    found = answer.json()
-    assert (answer.status_code, found["format"], found["plan"]) == (200, "tflite", None)
-    assert Problem.model_validate(found["problem"]) == read_model(MODEL).problem
-
-
 def test_http_returns_the_names_of_a_program_on_request(server: RunningServer) -> None:
     def convert_model(data: bytes, **params: str) -> dict[str, Any]:
         found: dict[str, Any] = server.client.post("/v1/convert", params=params, content=data, headers=BYTES).json()
@@ -66,21 +59,6 @@ def test_http_convert_returns_the_problem_and_the_plan_of_a_dump(server: Running
     plan = read_plan(to_json(found["plan"]), problem)
     assert (found["format"], found["own_peak"], found["violations"]) == ("xla", 12_090_728, [])
     assert verify(problem, plan).valid
-
-
-@pytest.mark.parametrize(
-    ("data", "name", "known"),
-    [
-        (MEMORIES, None, "cadence"),
-        (b"id,lower,upper,size\na,0,3,64\n", "small.csv", "csv"),
-        (b'{"buffers": [{"id": 1, "size": 3, "start": 0, "end": 2}]}', None, "json"),
-    ],
-)
-def test_http_detects_the_format_by_bytes_or_name(
-    server: RunningServer, data: bytes, name: str | None, known: str
-) -> None:
-    params = {} if name is None else {"name": name}
-    assert server.client.post("/v1/convert", params=params, content=data, headers=BYTES).json()["format"] == known
 
 
 @pytest.mark.parametrize(
@@ -157,12 +135,14 @@ def test_symbolic_problems_with_pins_or_conflicts_are_answered_or_refused(server
     assert "buffers[0].offset: must be proved to be a multiple of the alignment (16), got 8" in refused.text
 
 
-def test_json_of_another_system_is_recognised_by_its_content(server: RunningServer) -> None:
+def test_a_format_is_recognised_by_the_content_or_name_of_a_body(server: RunningServer) -> None:
     snapshot = b64decode(QUESTIONS["compare"].example["file"])
     answer = server.client.post("/v1/plan", content=snapshot, headers={"Content-Type": "application/json"})
     assert (answer.status_code, answer.json()["peak"]) == (200, 1024)
     other = server.client.post("/v1/plan", json={"bufers": []})
     assert (other.status_code, other.json()["detail"][:8]) == (422, "buffers:")
+    for data, query, known in ((MEMORIES, "", "cadence"), (TABLE, "?name=small.csv", "csv")):
+        assert post(server, f"/v1/convert{query}", content=data, headers=BYTES)["format"] == known
 
 
 CSV = {"Content-Type": "text/csv"}

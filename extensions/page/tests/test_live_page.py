@@ -15,7 +15,8 @@ from memplan.questions import question_rows
 from tests.support.server import RunningServer, run_server
 
 pytestmark = pytest.mark.slow
-MODELS = Path(__file__).parents[3] / "tests" / "models"
+MODELS, EXAMPLES = Path(__file__).parents[3] / "tests" / "models", Path(__file__).parents[3] / "examples"
+HARD = EXAMPLES / "problems" / "minimalloc" / "J.1048576.csv"
 SMALL: dict[str, Any] = {
     "buffers": [
         {"id": "conv1", "size": 64, "start": 0, "end": 3},
@@ -51,6 +52,12 @@ def give(found: Tab, name: str, content: bytes) -> None:
 
 def wait_for_text(found: Tab, text: str) -> None:
     found.page.wait_for_function("text => document.querySelector('.said').textContent.includes(text)", arg=text)
+
+
+def plan_file(found: Tab, name: str, content: bytes | dict[str, Any] = SMALL) -> None:
+    """Give the page a file, by default one of the small problem, and wait for its plan."""
+    give(found, name, content if isinstance(content, bytes) else json.dumps(content).encode())
+    wait_for_text(found, "planned in")
 
 
 def alarm(found: Tab) -> str:
@@ -131,15 +138,6 @@ def test_jobs_can_be_renamed_searched_and_deleted_by_keyboard_alone(opened_tab: 
     assert focused_name(opened_tab) == "Jobs"
 
 
-def test_a_dropped_problem_is_planned_and_drawn(opened_tab: Tab) -> None:
-    opened_tab.page.evaluate(DROP, ["small.json", json.dumps(SMALL)])
-    wait_for_text(opened_tab, "planned in")
-    badge(opened_tab, "valid: checked")
-    assert "112 B, proved to be the least" in opened_tab.page.inner_text(".sentences")
-    assert opened_tab.page.locator(".picture canvas").count() == 2
-    assert opened_tab.page.title() == "small - memplan"
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_violation(opened_tab: Tab, scheme: str) -> None:
     opened_tab.page.emulate_media(color_scheme=scheme)
@@ -152,8 +150,7 @@ def test_axe_finds_no_serious_violation(opened_tab: Tab, scheme: str) -> None:
 
 
 def test_a_job_can_be_found_by_its_address_and_in_the_list(opened_tab: Tab) -> None:
-    give(opened_tab, "again.json", json.dumps(SMALL).encode())
-    wait_for_text(opened_tab, "planned in")
+    plan_file(opened_tab, "again.json")
     address = opened_tab.page.url
     assert "?job=" in address
     opened_tab.page.goto(address)
@@ -169,10 +166,12 @@ def badge(found: Tab, text: str) -> None:
 
 
 def test_opened_plans_are_verified_and_restored_by_back_and_forward(opened_tab: Tab) -> None:
-    give(opened_tab, "one.json", json.dumps(SMALL).encode())
+    opened_tab.page.evaluate(DROP, ["one.json", json.dumps(SMALL)])
     wait_for_text(opened_tab, "planned in")
     badge(opened_tab, "valid: checked")
-    assert "proved to be the least" in opened_tab.page.inner_text(".sentences")
+    assert "112 B, proved to be the least" in opened_tab.page.inner_text(".sentences")
+    assert opened_tab.page.locator(".picture canvas").count() == 2
+    assert opened_tab.page.title() == "one - memplan"
     opened_tab.page.fill("label:has-text('capacity') input", "100 B")
     opened_tab.page.click(".service button.primary")
     wait_for_text(opened_tab, "does not fit")
@@ -185,8 +184,7 @@ def test_opened_plans_are_verified_and_restored_by_back_and_forward(opened_tab: 
         give(opened_tab, "plan.json", wrong)
         badge(opened_tab, "not valid")
     larger = [{**row, "size": row["size"] + 16} for row in SMALL["buffers"]]
-    give(opened_tab, "two.json", json.dumps({**SMALL, "buffers": larger}).encode())
-    wait_for_text(opened_tab, "planned in")
+    plan_file(opened_tab, "two.json", {**SMALL, "buffers": larger})
     opened_tab.page.go_back()
     badge(opened_tab, "not valid")
     opened_tab.page.go_back()
@@ -197,11 +195,9 @@ def test_opened_plans_are_verified_and_restored_by_back_and_forward(opened_tab: 
 
 
 def test_a_comparison_shows_two_opened_plans_and_is_closed_by_its_button(opened_tab: Tab) -> None:
-    give(opened_tab, "build 1.json", json.dumps(SMALL).encode())
-    wait_for_text(opened_tab, "planned in")
+    plan_file(opened_tab, "build 1.json")
     larger = [{**row, "size": row["size"] + 16} for row in SMALL["buffers"]]
-    give(opened_tab, "build 2.json", json.dumps({**SMALL, "buffers": larger}).encode())
-    wait_for_text(opened_tab, "planned in")
+    plan_file(opened_tab, "build 2.json", {**SMALL, "buffers": larger})
     opened_tab.page.click("text=Compare")
     opened_tab.page.wait_for_selector(".causes")
     heads = opened_tab.page.locator("main .bar >> nth=0").locator("button").all_inner_texts()
@@ -218,13 +214,11 @@ def test_a_comparison_shows_two_opened_plans_and_is_closed_by_its_button(opened_
     opened_tab.page.wait_for_selector("button:text-is('before: build 1')")  # "before" must stay the first plan.
 
 
-def test_a_lost_connection_is_reported_and_restored(opened_tab: Tab, server: RunningServer) -> None:
-    hard = Path(__file__).parents[3] / "examples" / "problems" / "minimalloc" / "J.1048576.csv"
-    give(opened_tab, "first.json", json.dumps(SMALL).encode())
-    wait_for_text(opened_tab, "planned in")
+def test_the_page_reports_a_lost_connection_and_its_return(opened_tab: Tab, server: RunningServer) -> None:
+    plan_file(opened_tab, "first.json")
     opened_tab.page.route("**/events", lambda route: route.abort())
     opened_tab.page.fill("label:has-text('seconds') input", "60")
-    give(opened_tab, hard.name, hard.read_bytes().replace(b"\r", b""))
+    give(opened_tab, HARD.name, HARD.read_bytes().replace(b"\r", b""))
     wait_for_text(opened_tab, "connection lost, trying again")
     opened_tab.page.unroute("**/events")
     wait_for_text(opened_tab, "searching")
@@ -233,8 +227,7 @@ def test_a_lost_connection_is_reported_and_restored(opened_tab: Tab, server: Run
 
 
 def test_a_dropped_model_is_planned_with_the_names_of_its_operations(opened_tab: Tab) -> None:
-    give(opened_tab, "choice.tflite", (MODELS / "choice.tflite").read_bytes())
-    wait_for_text(opened_tab, "planned in")
+    plan_file(opened_tab, "choice.tflite", (MODELS / "choice.tflite").read_bytes())
     assert "peak 48 B" in opened_tab.page.inner_text("main .facts")
     opened_tab.page.goto(opened_tab.page.url)  # Opening the link must show the names, too.
     wait_for_text(opened_tab, "planned in")
@@ -273,8 +266,7 @@ def question(found: Tab, kind: str, **options: str | bool) -> None:
 
 
 def test_the_menu_has_every_question_and_shows_answers_about_a_dropped_model(opened_tab: Tab) -> None:
-    give(opened_tab, "view.tflite", (MODELS / "view.tflite").read_bytes())
-    wait_for_text(opened_tab, "planned in")
+    plan_file(opened_tab, "view.tflite", (MODELS / "view.tflite").read_bytes())
     opened_tab.page.click("text=More…")
     opened_tab.page.wait_for_selector("dialog .menu b")
     assert sorted(opened_tab.page.locator("dialog .menu b").all_inner_texts()) == sorted(question_rows())
@@ -296,17 +288,13 @@ def test_the_menu_has_every_question_and_shows_answers_about_a_dropped_model(ope
     wait_for_text(opened_tab, "done in")
     assert "proved to be the least" in opened_tab.page.inner_text(".outcome")
     badge(opened_tab, "valid: checked")
-    for kind in ("sweep",):  # Its example names buffers of the shown problem, so it must work.
-        question(opened_tab, kind)
-        wait_for_text(opened_tab, "done in")
+    question(opened_tab, "sweep")  # Its example names buffers of the shown problem, so it must work.
+    wait_for_text(opened_tab, "done in")
     question(opened_tab, "shapes")
     opened_tab.page.click("text=over n")
     assert "n (b=64)" in opened_tab.page.inner_text(".chart")
     question(opened_tab, "shapes", limits=True, within="100000")
     opened_tab.page.wait_for_selector(".points button:has-text('b=1, n=')")
-
-
-EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def test_a_dropped_file_opens_the_form_of_its_question(opened_tab: Tab) -> None:
@@ -350,8 +338,7 @@ def test_a_wrong_file_is_sent_only_once_and_replaced_by_its_correction(opened_ta
     for _ in range(2):  # Each round gives a wrong file, then its correction, so both must work twice.
         give(opened_tab, "small.json", json.dumps({**SMALL, "buffers": [{"id": 1, "size": 1.5}]}).encode())
         alarm(opened_tab)
-        give(opened_tab, "small.json", json.dumps(SMALL).encode())
-        wait_for_text(opened_tab, "planned in")
+        plan_file(opened_tab, "small.json")
         assert opened_tab.page.locator("[role=alert] li").count() == 0
 
 
@@ -434,8 +421,7 @@ def test_plans_in_tables_of_answers_can_be_opened(opened_tab: Tab) -> None:
     rows = [row.split("\t") for row in opened_tab.page.locator(".outcome table tbody tr").all_inner_texts()]
     gains = {row[0].strip(): row[heads.index("gain if shrunk")] for row in rows if len(row) == len(heads)}
     assert gains["conv1"] == "32 B"  # If conv1 shrinks, the peak falls from 112 to 80 B.
-    give(opened_tab, "again.json", json.dumps(SMALL).encode())
-    wait_for_text(opened_tab, "planned in")
+    plan_file(opened_tab, "again.json")
     badge(opened_tab, "valid: checked")
     question(opened_tab, "sweep")
     opened_tab.page.wait_for_selector("circle.point.optimal")
@@ -453,8 +439,7 @@ def test_the_page_discards_the_data_of_old_entries_stored_as_jobs(opened_tab: Ta
 
 
 def test_answers_of_order_and_cascade_open_as_charts(opened_tab: Tab) -> None:
-    give(opened_tab, "view.tflite", (MODELS / "view.tflite").read_bytes())
-    wait_for_text(opened_tab, "planned in")
+    plan_file(opened_tab, "view.tflite", (MODELS / "view.tflite").read_bytes())
     for kind, points in (("order", 0), ("cascade", 1)):
         opened_tab.page.click("text=More…")
         opened_tab.page.locator("dialog .menu button", has=opened_tab.page.locator(f"b:text-is('{kind}')")).click()
@@ -470,8 +455,7 @@ def test_answers_of_order_and_cascade_open_as_charts(opened_tab: Tab) -> None:
 
 
 def test_each_model_of_an_application_has_its_own_colour(opened_tab: Tab) -> None:
-    give(opened_tab, "camera.json", (MODELS.parents[1] / "examples" / "application.json").read_bytes())
-    wait_for_text(opened_tab, "planned in")
+    plan_file(opened_tab, "camera.json", (EXAMPLES / "application.json").read_bytes())
     assert {"capture", "detect", "network"} <= set(opened_tab.page.inner_text(".legend").split())
 
 
@@ -491,11 +475,9 @@ def test_error_messages_with_markup_are_shown_as_text(
 
 
 def test_a_stopped_search_keeps_its_best_plan(opened_tab: Tab) -> None:
-    hard = Path(__file__).parents[3] / "examples" / "problems" / "minimalloc" / "J.1048576.csv"
-    give(opened_tab, "first.json", json.dumps(SMALL).encode())
-    wait_for_text(opened_tab, "planned in")
+    plan_file(opened_tab, "first.json")
     opened_tab.page.fill("label:has-text('seconds') input", "60")
-    give(opened_tab, hard.name, hard.read_bytes().replace(b"\r", b""))
+    give(opened_tab, HARD.name, HARD.read_bytes().replace(b"\r", b""))
     opened_tab.page.wait_for_function("() => !document.querySelectorAll('.service button')[2].disabled")
     peaks = (
         "[...document.querySelectorAll('[data-fact=peak], main .facts b')].slice(0, 2).map((one) => one.textContent)"
@@ -513,9 +495,8 @@ def test_a_stopped_search_keeps_its_best_plan(opened_tab: Tab) -> None:
 
 def test_names_with_markup_are_shown_as_text(opened_tab: Tab) -> None:
     names = ["<script>document.title='taken'</script>", "\u202egnp.exe", "x" * 10_000]
-    problem = {"name": names[0], "buffers": [{"id": name, "size": 8, "start": 0, "end": 2} for name in names]}
-    give(opened_tab, "hostile.json", json.dumps(problem).encode())
-    wait_for_text(opened_tab, "planned in")
+    rows = [{"id": name, "size": 8, "start": 0, "end": 2} for name in names]
+    plan_file(opened_tab, "hostile.json", {"name": names[0], "buffers": rows})
     assert "taken" not in opened_tab.page.title().replace(names[0], "")
     opened_tab.page.click("text=Jobs")
     opened_tab.page.wait_for_selector("dialog tbody tr")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from memplan import Buffer, Plan, Pool, Problem, read_problem, solve
 from memplan.api.reports.views import PlanOf
 from memplan.extensions.page.comparison import comparison_page
 from memplan.extensions.page.file_page import plan_page
-from memplan.extensions.page.tests.browser import DROP, Tab, show_page, tab, wait_until
+from memplan.extensions.page.tests.browser import Tab, show_page, tab, wait_until
 from memplan.questions.check.difference import difference_of
 from memplan.questions.plan.baseline import Baseline
 
@@ -62,14 +61,6 @@ def test_pools_that_are_too_small_together_are_drawn_as_one_with_the_proof(share
     assert page.inner_text(".sentences") == sentence
     assert page.evaluate("memplan.view.picture.lanes.all.length") == 1
     assert "red: above the capacity" in page.inner_text(".legend")
-
-
-def test_a_corrected_file_can_be_dropped_after_a_wrong_one(shared_tab: Tab, tmp_path: Path) -> None:
-    page = show_page(shared_tab, tmp_path, plan_page(POOLS, solve(POOLS)))
-    page.evaluate(DROP, ["next.json", '{"buffers": [{"id": "x", "size": 1.5}]}'])
-    page.wait_for_selector("#page > .alarm")
-    page.evaluate(DROP, ["next.json", json.dumps({"buffers": [{"id": "x", "size": 1, "start": 0, "end": 1}]})])
-    wait_until(shared_tab, "memplan.view.plan.ids.includes('x') && !document.querySelector('#page > .alarm')")
 
 
 def test_a_large_file_page_shows_a_loading_message_before_its_script_runs() -> None:

@@ -141,22 +141,8 @@ def test_models_of_an_application_are_drawn_in_different_colours_along_time(brow
     files = [str(tmp_path / f"{name}.json") for name in ("first", "second")]
     for file, problem in zip(files, (OLD, NEW), strict=True):
         Path(file).write_bytes(write_problem(problem))
-    assert (
-        main(
-            [
-                "plan",
-                *files,
-                "--together",
-                "none",
-                "-o",
-                str(tmp_path / "page.html"),
-                "-o",
-                str(tmp_path / "plan.json"),
-                "-q",
-            ]
-        )
-        == 0
-    )
+    outputs = (f"-o{tmp_path / name}" for name in ("page.html", "plan.json"))
+    assert main(["plan", *files, "--together", "none", *outputs, "-q"]) == 0
     with tab(browser) as shown:
         shown.page.goto((tmp_path / "page.html").as_uri())
         assert shown.page.inner_text("h1") == "first, second"
@@ -253,6 +239,9 @@ def test_problems_and_plans_can_be_dropped_on_a_file_page(open_page: Any) -> Non
     assert "bytes that are needed" in shown.page.inner_text(".legend")
     drop(shown, "<b>notes", "hello")
     assert "<b>notes: is no JSON" in shown.page.inner_text("p[role=alert]")
+    drop(shown, "corrected.json", json.dumps({"buffers": [{"id": "x", "size": 1, "start": 0, "end": 1}]}))
+    shown.page.wait_for_function("() => memplan.view.plan.ids.includes('x')")
+    assert shown.page.locator("p[role=alert]").count() == 0
 
 
 def test_a_schedule_is_drawn_on_its_page_and_from_a_dropped_answer(open_page: Any, tmp_path: Path) -> None:

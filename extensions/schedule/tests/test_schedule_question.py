@@ -113,7 +113,7 @@ def test_the_offsets_of_a_given_schedule_are_verified(change: dict[str, int], se
         ),
     ],
 )
-def test_a_network_needs_a_target_with_a_rate(name: str | None, sentence: str) -> None:
+def test_schedule_requires_a_target_with_a_rate_of_arithmetic_for_a_network(name: str | None, sentence: str) -> None:
     target = None if name is None else Target.model_validate(example(name))
     with pytest.raises(ProblemError) as refused:
         schedule(two_convolutions(), target)

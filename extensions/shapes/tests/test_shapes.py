@@ -135,7 +135,7 @@ def test_a_training_step_with_two_symbols_is_proved_optimal_by_the_checker() -> 
     assert checker_verdict(answer | {"programs": answer["programs"][:1]}, problem.model_dump(mode="json")) == "refused"
 
 
-def test_load_forms_keeps_the_largest_of_too_many_live_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_too_many_live_sets_load_forms_keeps_only_the_largest(monkeypatch: pytest.MonkeyPatch) -> None:
     sized = compile_sizes(draw_problem(9))
     whole = lower_bound_forms(sized)
     monkeypatch.setattr(certificate, "_MOST_CELLS", 1)
@@ -148,7 +148,7 @@ def test_load_forms_keeps_the_largest_of_too_many_live_sets(monkeypatch: pytest.
     )
 
 
-def test_a_large_problem_without_time_raises_time_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_problem_raises_time_over_if_no_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "_LARGE", 0)
     over = threading.Event()
     over.set()
@@ -156,7 +156,7 @@ def test_a_large_problem_without_time_raises_time_over(monkeypatch: pytest.Monke
         shapes(draw_problem(7), control=Control(cancelled=over))
 
 
-def test_an_answer_without_time_reports_that_less_was_proved_and_verified() -> None:
+def test_an_answer_at_the_end_of_the_time_reports_that_less_was_proved_and_verified() -> None:
     its, over, notes = draw_problem(7), threading.Event(), list[ShapesAnswer]()
     over.set()
     whole = QUESTION.answer_verified({"problem": its}, ShapesOptions(), Control())

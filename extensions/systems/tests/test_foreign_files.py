@@ -8,6 +8,7 @@ import pytest
 
 from memplan.extensions.systems.tests.foreign_files import files
 from memplan.planner.errors import FormatError, InputError
+from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.questions.reading import Reader
@@ -76,7 +77,7 @@ REFUSED = {
     "convolution.stablehlo.mlir": 'arg0.0, arg0.1, arg0.2: must have sizes, got none for "b", "h", "w"; give them',
     "recurrent.stablehlo.mlir": 'arg0.0, arg0.1: must have sizes, got none for "t", "b"; give them, for example:',
     "two_functions.relax": "must have a function main, or only one function, with @R.function (keep the",
-    "loops.relax": "must have a function with @R.function, got only loops",
+    "loops.relax": "must have a function with @R.function, got only loops (T.prim_func); write operations instead",
     "broken.relax": "must be TVMScript: ",
     "snapshot_without_history.pickle": "device_traces: must have events: start recording the memory history before",
     "snapshot_that_runs.pickle": 'must contain plain values only, got an object of "builtins.print"',
@@ -95,6 +96,15 @@ def test_every_file_has_an_expected_result() -> None:
     assert sum(map(len, FILES.values())) < 1_000_000
 
 
+def extent(problem: Problem, plan: Plan) -> int:
+    """Return the bytes that a plan takes in all pools, by the offsets and sizes of its buffers."""
+    size = dict(zip(problem.buffers.ids, problem.buffers.size.tolist(), strict=True))
+    ends: dict[str, int] = {}
+    for row in plan.placements:
+        ends[row.pool] = max(ends.get(row.pool, 0), row.offset + size[row.id])
+    return sum(ends.values())
+
+
 @pytest.mark.parametrize("name", READ)
 def test_a_file_of_another_system_is_read_with_its_own_plan(name: str) -> None:
     problem, found = read(name, FILES[name])
@@ -103,6 +113,8 @@ def test_a_file_of_another_system_is_read_with_its_own_plan(name: str) -> None:
         plan = found.plan(FILES[name], name, problem)
         problem = found.problem_of_plan or problem
         is_valid = verify(problem, plan) == ()
+        # A stated peak may be larger, by bytes that no buffer takes.
+        assert own_peak is None or own_peak * 0.95 <= extent(problem, plan) <= own_peak
     assert (len(problem.buffers), own_peak, is_valid) == READ[name]
 
 
@@ -111,23 +123,3 @@ def test_an_unreadable_file_is_refused_with_its_message(name: str) -> None:
     with pytest.raises(InputError) as error:
         read(name, FILES[name])
     assert str(error.value).startswith(REFUSED[name])
-
-
-def test_onnx_models_are_read_or_refused_with_a_message() -> None:
-    pytest.importorskip("onnx", reason="needs the extra onnx")
-    from memplan.extensions.models.tests.onnx_models import choice, loop, model, node, scan, value
-
-    x, y = value("x", (4,)), value("y", (4,))
-    counts = [len(read("m.onnx", data)[0].buffers) for data in (choice(), loop(), loop(swaps=True), scan())]
-    assert counts == [7, 13, 14, 7]
-    relu = [node("Relu", "x", "y")]
-    for data, sentence in {
-        model(
-            relu, [value("x", ("batch",))], [y]
-        ): 'inputs: must have sizes, got dimension "batch" open; give it, for example: dims=batch=1',
-        model([node("Relu", "z", "y")], [x], [y]): 'node[0] (Relu): must read only values written before, got "z"',
-        b"\x08\x08\x12\x00": "with a graph, got no",
-    }.items():
-        with pytest.raises(InputError) as error:
-            read("m.onnx", data)
-        assert sentence in str(error.value)

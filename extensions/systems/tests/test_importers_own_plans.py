@@ -12,13 +12,10 @@ import pytest
 
 from memplan import read_problem
 from memplan.planner.errors import InputError
-from memplan.planner.foreign.imported import ImportedProblem
 from memplan.planner.foreign.names_in_files import names_in, names_of_imported
 from memplan.planner.foreign.reading import detect, read_model
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
-
-TESTS = Path(__file__).parents[3] / "tests"
 
 
 def event(action: str, addr: int, size: int) -> dict[str, Any]:
@@ -41,31 +38,6 @@ SNAPSHOT: dict[str, Any] = {
         ],
     ],
 }
-
-
-def peak_of(found: ImportedProblem) -> int:
-    assert found.own_plan is not None
-    size = dict(zip(found.problem.buffers.ids, found.problem.buffers.size.tolist(), strict=True))
-    ends: dict[str, int] = {}
-    for row in found.own_plan.placements:
-        ends[row.pool] = max(ends.get(row.pool, 0), row.offset + size[row.id])
-    return sum(ends.values())
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *(f"models/{name}.pte" for name in ("loop", "state", "thirds")),
-        *(f"dumps/{name}" for name in ("mlp_sgd.hlo.pb", "mlp_sgd.xla.txt", "network_planned.relax")),
-        "dumps/zfnet512.iree.txt",
-    ],
-)
-def test_plans_inside_files_are_valid_and_have_the_stated_peaks(name: str) -> None:
-    found = read_model((TESTS / name).read_bytes(), name)
-    assert found.own_plan is not None
-    assert verify(found.problem, found.own_plan) == ()
-    assert peak_of(found) <= (found.own_peak or 0)
-    assert found.own_peak == pytest.approx(peak_of(found), rel=0.05)
 
 
 @pytest.mark.parametrize("write", [lambda value: json.dumps(value).encode(), pickle.dumps])

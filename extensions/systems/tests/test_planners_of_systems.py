@@ -63,7 +63,7 @@ def test_offsets_of_a_planner_equal_those_of_the_original(planner: str, count: i
     assert digest(answers) == RECORDED[planner][str(count)]
 
 
-def test_the_explanation_names_gradients_that_nntrainer_v2_overlaps() -> None:
+def test_the_explanation_lists_gradients_whose_bytes_overlap_in_the_plan_of_nntrainer_v2() -> None:
     rows = [(8, 1, 2), (1, 0, 1), (1, 0, 1), (4, 0, 4)]
     plan = solve(problem(rows), solver="reference:nntrainer-v2")
     assert plan.status == "unknown"

@@ -32,9 +32,11 @@ from tests.support.random_networks import random_blocks, random_network, random_
 
 def test_the_answer_names_the_parts_of_the_search_that_the_time_limit_cut_short() -> None:
     result = cascade(NETWORKS["mobilenet_v1"](), CascadeOptions(time_limit_s=1e-6))
-    assert result.exhausted.cut_short[:1] == ("regions",)
+    assert (result.exhausted.cut_short[:1], result.exhausted.intervals) == (("regions",), False)
+    assert result.layers_peak == 1_204_224
     assert any(line.startswith("time was over") for line in lines(result))
-    assert cascade(two_convolutions()).exhausted.cut_short == ()
+    complete = cascade(two_convolutions()).exhausted
+    assert (complete.cut_short, complete.intervals) == ((), True)
     stopped = threading.Event()
     stopped.set()
     assert "regions" in cascade(two_convolutions(), control=Control(cancelled=stopped)).exhausted.cut_short
@@ -55,7 +57,7 @@ def test_preliminary_answers_come_first_without_points_then_layer_by_layer_then_
     assert found.points[-1].peak < first.layers_peak
 
 
-def test_a_large_graph_without_time_is_answered_with_the_live_peak_of_its_order() -> None:
+def test_the_answer_for_a_large_graph_is_the_live_peak_of_its_order_if_no_time_is_left() -> None:
     noted: list[CascadeAnswer] = []
     chain = [{"in": [k], "out": [k + 1]} for k in range(2_001)]
     graph = graph_from({"size": [k % 7 + 1 for k in range(2_002)], "ops": chain})

@@ -80,7 +80,7 @@ def test_fronts_are_equal_to_brute_force_over_all_chains_of_regions() -> None:
         assert fronts_differ(seed, 25) == []
 
 
-def test_front_of_three_counts_the_chains_that_it_omits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_front_of_three_objectives_counts_the_chains_that_it_omits(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = random_network(random.Random(207), 5)
     found, n = RegionSearch(graph, CascadeOptions()).run(), len(graph.operations)
     every, none = front_of_three(found, n, 2**62)

@@ -204,7 +204,7 @@ def test_many_short_steps_are_slow_on_a_link_with_a_high_latency() -> None:
     assert "latency" not in cascade(two_convolutions()).points[0].model_dump()
 
 
-def test_cascade_on_a_target_without_a_rate_is_refused() -> None:
+def test_cascade_refuses_a_target_without_a_rate_of_arithmetic() -> None:
     target = machine()
     without = target.model_copy(update={"engine": target.engine.model_copy(update={"rate": None})})
     with pytest.raises(OptionError, match=r"target\.engine\.rate: is required"):

@@ -46,27 +46,18 @@ def test_an_exported_program_reads_back_with_its_plan_and_is_otherwise_unchanged
     assert said == {row.id: row.offset for row in layout.buffers if row.id in said}
     for old, new in zip(read_methods(data), read_methods(written), strict=True):
         assert (old.chains, old.inputs, old.outputs, old.lists) == (new.chains, new.inputs, new.outputs, new.lists)
+    # Segments after the program keep their bytes and alignment.
+    at, moved = (int.from_bytes(content[24:32], "little") for content in (data, written))
+    assert data[at:] == written[moved:]
+    assert (moved - at) % min(4096, at & -at) == 0
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_segments_after_the_program_keep_their_bytes_and_alignment(name: str) -> None:
-    data, layout = planned_program(name, views="alias")
-    written = export("pte", layout, "program")[""]
-    old, new = (int.from_bytes(content[24:32], "little") for content in (data, written))
-    assert data[old:] == written[new:]
-    assert (new - old) % min(4096, old & -old) == 0
-
-
-def test_write_pte_refuses_files_that_are_not_programs() -> None:
+def test_write_pte_refuses_other_files_and_more_pools_than_the_program_has_memories() -> None:
     with pytest.raises(FormatError, match=r"problem: must be an ExecuTorch program, a \.pte file, for the target pte"):
         export("pte", single_pool_layout({}), "program")
-
-
-def test_write_pte_refuses_more_pools_than_the_program_has_memories() -> None:
     _, layout = planned_program("thirds.pte", views="alias")
-    two = replace(layout, pools=layout.pools * 2)
     with pytest.raises(FormatError, match=r"problem.pools: must not exceed the memories of the program \(1\)"):
-        export("pte", two, "program")
+        export("pte", replace(layout, pools=layout.pools * 2), "program")
 
 
 def test_executorch_runs_a_program_with_an_exported_plan(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import GraphProto, TensorProto, helper, numpy_helper
 
+from memplan.extensions.models.tests.onnx_models import model, node, value
 from memplan.extensions.shapes.symbolic_models import read_symbolic
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers, max_number, min_number
@@ -34,80 +34,52 @@ class Module:
 """
 
 
-def number(name: str, *values: int) -> TensorProto:
-    return numpy_helper.from_array(np.array(values, np.int64), name)
-
-
-def model_bytes(graph: GraphProto) -> bytes:
-    return bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
-
-
 def attention() -> bytes:
     """Return self-attention as exporters write it, whose reshapes take their sizes from the shape of the input."""
-    constants = [
-        *(number(f"c{k}", k) for k in (0, 1)), number("heads", 4), number("width", 16), number("last", -1),
-        number("to", 2**63 - 1), number("half", 2),
-        numpy_helper.from_array(np.ones((64, 64), np.float32), "w"),
-        numpy_helper.from_array(np.ones((512, 64), np.float32), "table"),
-    ]  # fmt: skip
+    numbers = {"c0": 0, "c1": 1, "heads": 4, "width": 16, "last": -1, "to": 2**63 - 1, "half": 2}
+    constants = {name: np.array([number]) for name, number in numbers.items()}
+    constants |= {"w": np.ones((64, 64), np.float32), "table": np.ones((512, 64), np.float32)}
     rows = [
-        ("Shape", ["x"], "shape"), ("Gather", ["shape", "c0"], "b"), ("Gather", ["shape", "c1"], "n"),
-        ("Slice", ["table", "c0", "n", "c0"], "places"), ("Add", ["x", "places"], "placed"),
-        ("MatMul", ["placed", "w"], "q"), ("Concat", ["b", "n", "heads", "width"], "split"),
-        ("Reshape", ["q", "split"], "apart"), ("Transpose", ["apart"], "turned"),
-        ("MatMul", ["turned", "flipped"], "scores"), ("Transpose", ["turned"], "flipped"),
-        ("Add", ["scores", "mask"], "masked"), ("Softmax", ["masked"], "weights"),
-        ("MatMul", ["weights", "turned"], "mixed"), ("Transpose", ["mixed"], "back"),
-        ("Concat", ["b", "last", "sixtyfour"], "joined"), ("Mul", ["heads", "width"], "sixtyfour"),
-        ("Reshape", ["back", "joined"], "whole"), ("Div", ["n", "half"], "middle"),
-        ("Slice", ["whole", "c0", "middle", "c1"], "first"), ("Slice", ["whole", "middle", "to", "c1"], "second"),
-        ("Concat", ["first", "second"], "exchanged"),
+        ("Shape", "x", "shape"), ("Gather", "shape c0", "b"), ("Gather", "shape c1", "n"),
+        ("Slice", "table c0 n c0", "places"), ("Add", "x places", "placed"), ("MatMul", "placed w", "q"),
+        ("Concat", "b n heads width", "split"), ("Reshape", "q split", "apart"), ("Transpose", "apart", "turned"),
+        ("Transpose", "turned", "flipped"), ("MatMul", "turned flipped", "scores"), ("Add", "scores mask", "masked"),
+        ("Softmax", "masked", "weights"), ("MatMul", "weights turned", "mixed"), ("Transpose", "mixed", "back"),
+        ("Mul", "heads width", "sixtyfour"), ("Concat", "b last sixtyfour", "joined"),
+        ("Reshape", "back joined", "whole"), ("Div", "n half", "middle"),
+        ("Slice", "whole c0 middle c1", "first"), ("Slice", "whole middle to c1", "second"),
+        ("Concat", "first second", "exchanged"),
     ]  # fmt: skip
-    order = [*range(9), 10, 9, *range(11, 15), 16, 15, *range(17, 22)]
     attributes: dict[str, dict[str, Any]] = {
         "split": {"axis": 0}, "joined": {"axis": 0}, "exchanged": {"axis": 1}, "turned": {"perm": [0, 2, 1, 3]},
         "flipped": {"perm": [0, 1, 3, 2]}, "back": {"perm": [0, 2, 1, 3]},
     }  # fmt: skip
-    nodes = [
-        helper.make_node(op, given, [out], **attributes.get(out, {})) for op, given, out in map(rows.__getitem__, order)
-    ]
-    inputs = [
-        helper.make_tensor_value_info("x", 1, ["batch", "sequence", 64]),
-        helper.make_tensor_value_info("mask", 1, ["batch", 1, 1, "sequence"]),
-    ]
-    graph = helper.make_graph(
-        nodes, "attention", inputs, [helper.make_tensor_value_info("exchanged", 1, None)], constants
-    )
-    return model_bytes(graph)
+    nodes = [node(op, given, out, **attributes.get(out, {})) for op, given, out in rows]
+    inputs = [value("x", ["batch", "sequence", 64]), value("mask", ["batch", 1, 1, "sequence"])]
+    return model(nodes, inputs, [value("exchanged", None)], **constants)
 
 
 def image() -> bytes:
     """Return a small network of images: strides, a pool, rows above each other, a resize and a pad."""
-    weight = numpy_helper.from_array(np.ones((8, 3, 3, 3), np.float32), "w")
-    scales = numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "scales")
+    constants = {"w": np.ones((8, 3, 3, 3), np.float32), "scales": np.array([1, 1, 2, 2], np.float32)}
+    constants["pads"] = np.array([0, 0, 1, 1, 0, 0, 1, 1])
     nodes = [
-        helper.make_node("Conv", ["image", "w"], ["a"], strides=[2, 2], pads=[1, 1, 1, 1]),
-        helper.make_node("Relu", ["a"], ["b"]),
-        helper.make_node("MaxPool", ["b"], ["c"], kernel_shape=[2, 2], strides=[2, 2]),
-        helper.make_node("Resize", ["c", "", "scales"], ["d"]),
-        helper.make_node("Concat", ["d", "d"], ["e"], axis=1),
-        helper.make_node("Pad", ["e", "pads"], ["f"]),
-        helper.make_node("Flatten", ["f"], ["g"]),
+        node("Conv", "image w", "a", strides=[2, 2], pads=[1, 1, 1, 1]),
+        node("Relu", "a", "b"),
+        node("MaxPool", "b", "c", kernel_shape=[2, 2], strides=[2, 2]),
+        node("Resize", "c - scales", "d"),
+        node("Concat", "d d", "e", axis=1),
+        node("Pad", "e pads", "f"),
+        node("Flatten", "f", "g"),
     ]
-    inputs = [helper.make_tensor_value_info("image", 1, [None, 3, "h h", "w?"])]
-    outputs = [helper.make_tensor_value_info("g", 1, None)]
-    graph = helper.make_graph(nodes, "image", inputs, outputs, [weight, scales, number("pads", 0, 0, 1, 1, 0, 0, 1, 1)])
-    return model_bytes(graph)
+    return model(nodes, [value("image", [None, 3, "h h", "w?"])], [value("g", None)], **constants)
 
 
-def node(op: str, *shapes: list[object], **attributes: object) -> bytes:
-    inputs = [helper.make_tensor_value_info(f"x{k}", 1, shape) for k, shape in enumerate(shapes)]
-    made = [
-        helper.make_node(op, [row.name for row in inputs], ["y"], **attributes),
-        helper.make_node("Relu", ["y"], ["z"]),
-    ]
-    graph = helper.make_graph(made, "g", inputs, [helper.make_tensor_value_info("z", 1, None)])
-    return model_bytes(graph)
+def relu_after(op: str, *shapes: list[Any], **attributes: object) -> bytes:
+    """Return a model of one operator, whose output a Relu reads."""
+    inputs = [value(f"x{k}", shape) for k, shape in enumerate(shapes)]
+    names = " ".join(row.name for row in inputs)
+    return model([node(op, names, "y", **attributes), node("Relu", "y", "z")], inputs, [value("z", None)])
 
 
 def plain_sizes(data: bytes, dims: Values) -> dict[str, int]:
@@ -148,7 +120,9 @@ def test_the_range_of_a_symbol_comes_from_the_caller_or_else_from_the_file() -> 
 
 
 def test_a_dimension_may_be_an_expression_of_other_dimensions() -> None:
-    problem = read_symbolic(node("Concat", ["n", 4], ["past + 1", 4], axis=0), None, {"past": SymbolRange(max=99)})
+    problem = read_symbolic(
+        relu_after("Concat", ["n", 4], ["past + 1", 4], axis=0), None, {"past": SymbolRange(max=99)}
+    )
     assert list(problem.symbols) == ["n", "past"]
     assert {str(row.id): row.size for row in problem.buffers}["main/y"] == "64*((16*n + 16*past + 15)//64) + 64"
 
@@ -157,10 +131,10 @@ def test_a_dimension_may_be_an_expression_of_other_dimensions() -> None:
     ("data", "ranges", "sentence"),
     [
         (EXPORTED, {"x": SymbolRange()}, 'symbol: must be a named dimension of the model (s77), got "x"'),
-        (node("NonZero", ["n"]), {}, 'value "y" of node[0] (NonZero): must have a shape that is known before'),
-        (node("Add", ["n", 4], ["m", 4]), {}, "node[0] (Add)"),
-        (node("Add", ["n", 4], ["m", 4]), {}, '"n" may have any value from 1; fewer, as in symbol=n=1..1024'),
-        (node("Conv", ["n", 3, "h", 9], [8, 3, 3, 3]), {}, "dimension 2 must be at least 0, as with inputs of"),
+        (relu_after("NonZero", ["n"]), {}, 'value "y" of node[0] (NonZero): must have a shape that is known before'),
+        (relu_after("Add", ["n", 4], ["m", 4]), {}, "node[0] (Add)"),
+        (relu_after("Add", ["n", 4], ["m", 4]), {}, '"n" may have any value from 1; fewer, as in symbol=n=1..1024'),
+        (relu_after("Conv", ["n", 3, "h", 9], [8, 3, 3, 3]), {}, "dimension 2 must be at least 0, as with inputs of"),
         (b"\x00\x00\x00\x00ET12", {}, "must be a problem in JSON, or a model whose dimensions have names (relax, onnx"),
     ],
 )  # fmt: skip
@@ -173,11 +147,8 @@ def test_a_size_without_an_expression_is_refused_and_the_error_names_its_operato
 
 
 def test_a_model_whose_structure_depends_on_symbol_values_is_refused() -> None:
-    halves = [number("halves", 2, -1)]
-    inputs = [helper.make_tensor_value_info("x", 1, ["n", 3])]
-    nodes = [helper.make_node("Reshape", ["x", "halves"], ["y"]), helper.make_node("Relu", ["y"], ["z"])]
-    graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("z", 1, None)], halves)
-    data = model_bytes(graph)
+    nodes = [node("Reshape", "x halves", "y"), node("Relu", "y", "z")]
+    data = model(nodes, [value("x", ["n", 3])], [value("z", None)], halves=np.array([2, -1]))
     with pytest.raises(FormatError):
         read_symbolic(data, None, {"n": SymbolRange(max=9)})
     assert read_symbolic(data, None, {"n": SymbolRange(min=2, max=8, multiple_of=2)})

@@ -12,20 +12,6 @@ INNER = {0: ("i", -7), 2: "name", 3: b"\x01\x02\x03", 4: [1, -2]}
 TABLES = flatbuffer({0: INNER, 1: [INNER, {}]})
 
 
-def test_table_fields_are_read_by_number() -> None:
-    root = Table.root(TABLES, "root")
-    inner = root.table(0, "inner")
-    assert inner is not None
-    assert inner.integer(0, "count", "i") == -7
-    assert (inner.text(2, "name"), inner.content(3, "bytes"), inner.byte_count(3, "bytes")) == (
-        "name",
-        b"\x01\x02\x03",
-        3,
-    )
-    assert inner.integers(4, "numbers", "i") == (1, -2)
-    assert [row.path for row in root.tables(1, "rows")] == ["root.rows[0]", "root.rows[1]"]
-
-
 def test_an_absent_field_has_its_default_value() -> None:
     _, empty = Table.root(TABLES, "root").tables(1, "rows")
     assert (empty.integer(9, "count", "i", 5), empty.integer(1, "other", "q")) == (5, 0)

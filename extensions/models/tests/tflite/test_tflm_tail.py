@@ -70,11 +70,6 @@ def test_the_arena_on_two_processors_equals_the_measured_one(name: str) -> None:
     assert tuple((arena.used, arena.least) for arena in said) == ON_BOARDS[name]
 
 
-def test_unknown_kernels_are_named() -> None:
-    custom = model(subgraph([tensor("x", (4,)), tensor("y", (4,))], [0], [1], [operator("CUSTOM", [0], [1])]))
-    assert whole_arena(read_model(custom)).unknown == ("CUSTOM",)
-
-
 @pytest.mark.parametrize(
     "names", [["NEG"], ["NEG", "RELU"], ["RELU", "NEG", "NEG"], ["NEG"] * 4, ["NEG"] * 5 + ["RELU"]]
 )

@@ -161,7 +161,7 @@ GRAPH = graph_from(
 )
 
 
-def test_bytes_along_counts_the_live_bytes_of_each_operation() -> None:
+def test_live_bytes_by_operation_counts_the_bytes_alive_during_each_operation() -> None:
     assert live_bytes_by_operation(GRAPH, [0, 1, 2, 3]) == [19, 34, 33, 10]
     assert live_bytes_by_operation(GRAPH, [3, 1, 0, 2]) == [11, 24, 39, 33]
     assert live_bytes_by_operation(GRAPH, [0, 1]) == [19, 34]
@@ -188,7 +188,7 @@ def test_peak_of_refuses_an_invalid_order(order: list[int], sentence: str) -> No
     assert error.value.sentences == (sentence,)
 
 
-def test_bytes_after_and_bytes_beside_refuse_a_state_that_no_order_reaches() -> None:
+def test_bytes_after_and_bytes_during_refuse_a_state_that_no_order_reaches() -> None:
     with pytest.raises(OperationsError, match="done: must contain operation 0, a predecessor of 2"):
         bytes_after(GRAPH, {1, 2})
     with pytest.raises(OperationsError, match="done: must contain operation 1, a predecessor of 2"):
@@ -198,7 +198,7 @@ def test_bytes_after_and_bytes_beside_refuse_a_state_that_no_order_reaches() -> 
 
 
 @pytest.mark.drawn
-def test_bytes_beside_agrees_with_bytes_along() -> None:
+def test_bytes_during_agrees_with_live_bytes_by_operation() -> None:
     for seed in seeds(50):
         rng = random.Random(seed)
         graph = random_graph(rng, rng.randint(1, 12))

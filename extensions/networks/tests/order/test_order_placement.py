@@ -42,7 +42,7 @@ def legal_orders(graph: OperationGraph) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.drawn
-def test_problem_of_order_has_the_live_bytes_of_bytes_along() -> None:
+def test_problem_of_order_has_at_each_step_the_live_bytes_of_its_operation() -> None:
     for seed in seeds(50):
         rng = random.Random(seed)
         graph = random_graph(rng, rng.randint(1, 8))

@@ -55,7 +55,7 @@ def test_best_fit_by_life_places_the_longest_lifetime_first() -> None:
     assert offsets(rows, "best-fit-by-size") == [0, 10]
 
 
-def test_best_fit_by_life_counts_lifetimes_in_events_not_time_steps() -> None:
+def test_best_fit_by_life_counts_lifetimes_in_events_instead_of_time_steps() -> None:
     rows = {"slow": (4, 0, 100), "busy": (4, 99, 103), "other": (1, 101, 102)}
     assert offsets(rows, "best-fit-by-life") == [4, 0, 4]
 

@@ -30,6 +30,6 @@ def test_memories_without_names_and_alignments_get_defaults() -> None:
     assert len(problem.buffers) == 0
 
 
-def test_dimensions_are_refused_for_memories() -> None:
+def test_the_option_dims_is_refused_for_a_description_of_memories() -> None:
     with pytest.raises(OptionError, match="dims: must not be given"):
         read_model(MEMORIES, None, ModelOptions(dims={"n": 1}))

@@ -15,7 +15,7 @@ from memplan.extensions.torch.executorch.algorithm import (
     OwnPlannerWarning,
     Source,
 )
-from memplan.extensions.torch.tests.later import LateModule
+from memplan.extensions.torch.tests.late_imports import LateModule
 from memplan.planner.foreign.reading import read_model
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.verify.verifier import verify

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memplan.extensions.torch.executorch.algorithm import OwnPlannerWarning, Source
-from memplan.extensions.torch.tests.later import LateModule
+from memplan.extensions.torch.tests.late_imports import LateModule
 
 exir, runtime = LateModule("executorch.exir"), LateModule("executorch.runtime")
 aot = "executorch.backends.cadence.aot"

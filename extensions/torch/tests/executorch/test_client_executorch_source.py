@@ -80,16 +80,22 @@ def test_a_busy_or_failing_service_raises_a_service_away_error(status: int) -> N
         Source(url, patience_s=0).plan(PROBLEM)
 
 
-def test_a_plan_with_overlapping_buffers_is_not_passed_to_executorch() -> None:
-    both = b'{"id": "a", "pool": "default", "offset": 0}, {"id": "b", "pool": "default", "offset": 0}'
-    body = b'{"status": "feasible", "placements": [' + both + b"]}"
-    with answering(200, body) as url, pytest.raises(WrongAnswerError):
-        Source(url).plan(PROBLEM)
+A_AT_0, B_AT_0 = (b'{"id": "%s", "pool": "default", "offset": 0}' % name for name in (b"a", b"b"))
 
 
-def test_a_plan_without_one_of_the_buffers_is_not_passed_to_executorch() -> None:
-    body = b'{"status": "feasible", "placements": [{"id": "a", "pool": "default", "offset": 0}]}'
-    with answering(200, body) as url, pytest.raises(WrongAnswerError, match='"b"'):
+@pytest.mark.parametrize(
+    ("body", "error", "sentence"),
+    [
+        (b'{"status": "feasible", "placements": [%s, %s]}' % (A_AT_0, B_AT_0), WrongAnswerError, "share bytes"),
+        (b'{"status": "feasible", "placements": [%s]}' % A_AT_0, WrongAnswerError, '"b"'),
+        (b'{"status": "unknown"}', NoPlanError, "status unknown"),
+    ],
+    ids=["overlapping buffers", "a buffer without a place", "no plan"],
+)
+def test_a_wrong_or_missing_plan_of_a_service_is_not_passed_to_executorch(
+    body: bytes, error: type[Exception], sentence: str
+) -> None:
+    with answering(200, body) as url, pytest.raises(error, match=sentence):
         Source(url).plan(PROBLEM)
 
 
@@ -97,8 +103,3 @@ def test_an_infeasible_problem_raises_an_error_with_the_reason() -> None:
     small = PROBLEM.model_copy(update={"pools": (Pool(name="default", size=10),)})
     with pytest.raises(NothingFitsError, match="2 bytes"):
         Source().plan(small)
-
-
-def test_an_answer_without_a_plan_raises_an_error_with_its_status() -> None:
-    with answering(200, b'{"status": "unknown"}') as url, pytest.raises(NoPlanError, match="status unknown"):
-        Source(url).plan(PROBLEM)

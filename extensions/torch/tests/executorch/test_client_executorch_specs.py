@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -62,54 +63,41 @@ def graph(*nodes: tuple[str, object], taken: list[int] | None = None) -> SimpleN
     return module
 
 
-def test_lifetimes_of_specs_include_the_last_node() -> None:
-    first, second = Tensor(16, [0, 3]), Tensor(16, [3, 4])
-    found = plan_specs(first, second)
-    assert found.places[first].mem_offset != found.places[second].mem_offset
-    assert found.bufsizes == (0, 32)
-
-
 def test_specs_with_disjoint_lifetimes_share_bytes_and_an_object() -> None:
     first, second = Tensor(16, [0, 2]), Tensor(16, [3, 4])
     found = plan_specs(first, second)
     assert found.places[first] == found.places[second] == Place(1, 0, 0)
 
 
-def test_sizes_of_specs_are_rounded_up_to_the_requested_alignment() -> None:
-    assert plan_specs(Tensor(1, [0, 2]), Tensor(1, [0, 2]), alignment=64).bufsizes == (0, 128)
-
-
-def test_bytes_of_submodules_are_kept_free_below_the_specs() -> None:
-    tensor = Tensor(16, [0, 2])
-    found = plan_specs(tensor, taken=(0, 40))
-    assert found.places[tensor].mem_offset == 48  # the next multiple of 16 after 40
-    assert found.bufsizes == (0, 64)
-
-
-def test_bytes_of_submodules_are_counted_without_other_specs() -> None:
-    assert plan_specs(taken=(0, 40, 8)).bufsizes == (0, 40, 8)
-
-
-def test_a_graph_without_specs_needs_no_memory() -> None:
-    assert plan_specs().bufsizes == (0, 0)
-
-
-def test_padding_follows_the_last_spec_of_each_memory_in_use() -> None:
-    assert plan_specs(Tensor(16, [0, 1]), Tensor(16, [0, 1], mem_id=3), padding=64).bufsizes == (0, 80, 0, 80)
-
-
-def test_a_spec_stays_in_its_given_memory() -> None:
-    near, far = Tensor(16, [0, 1]), Tensor(32, [0, 1], mem_id=2)
-    found = plan_specs(near, far)
-    assert (found.places[near].mem_id, found.places[far].mem_id) == (1, 2)
-    assert found.bufsizes == (0, 16, 32)
-
-
-def test_specs_of_size_zero_get_an_offset() -> None:
-    nothing, something = Tensor(0, [0, 4]), Tensor(16, [0, 4])
-    found = plan_specs(nothing, something)
-    assert found.places[nothing].mem_id == 1
-    assert found.bufsizes == (0, 16)
+@pytest.mark.parametrize(
+    ("specs", "options", "bufsizes"),
+    [
+        ([Tensor(16, [0, 3]), Tensor(16, [3, 4])], {}, (0, 32)),
+        ([Tensor(0, [0, 4]), Tensor(16, [0, 4])], {}, (0, 16)),
+        ([Tensor(16, [0, 2])], {"taken": (0, 40)}, (0, 64)),
+        ([Tensor(1, [0, 2]), Tensor(1, [0, 2])], {"alignment": 64}, (0, 128)),
+        ([], {"taken": (0, 40, 8)}, (0, 40, 8)),
+        ([], {}, (0, 0)),
+        ([Tensor(16, [0, 1]), Tensor(16, [0, 1], mem_id=3)], {"padding": 64}, (0, 80, 0, 80)),
+        ([Tensor(16, [0, 1]), Tensor(32, [0, 1], mem_id=2)], {}, (0, 16, 32)),
+    ],
+    ids=[
+        "a last node in common",
+        "size zero",
+        "above submodules",
+        "rounded sizes",
+        "bytes of submodules",
+        "no specs",
+        "padding of memories in use",
+        "a given memory",
+    ],
+)
+def test_memories_have_the_sizes_of_their_specs_with_rounding_submodules_and_padding(
+    specs: list[Tensor], options: dict[str, Any], bufsizes: tuple[int, ...]
+) -> None:
+    found = plan_specs(*specs, **options)
+    assert found.bufsizes == bufsizes
+    assert [found.places[spec].mem_id for spec in specs] == [spec.mem_id or 1 for spec in specs]
 
 
 def test_a_view_is_placed_inside_its_base_in_the_same_memory_and_object() -> None:
@@ -123,10 +111,17 @@ def test_a_view_is_placed_inside_its_base_in_the_same_memory_and_object() -> Non
     assert found.bufsizes == (0, 0, 80)
 
 
-def test_a_view_whose_base_is_not_planned_is_refused() -> None:
-    view = Tensor(16, [0, 1], storage_base=Tensor(16, [0, 1]))
-    with pytest.raises(ProblemError, match=r'spec "spec:0": storage_base must be planned in the same call'):
-        plan_specs(view)
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        (Tensor(16, [0, 1], storage_base=Tensor(16, [0, 1])), "storage_base must be planned in the same call"),
+        (Tensor(16, [0, 1], mem_id=0), "mem_id must be at least 1, as memory 0 holds constants, got 0"),
+        (Tensor(16, [None, None]), r"lifetime must be known, got \[null, null\]"),
+    ],
+)
+def test_a_spec_that_cannot_be_planned_is_refused(spec: Tensor, sentence: str) -> None:
+    with pytest.raises(ProblemError, match=f'spec "spec:0": {sentence}'):
+        plan_specs(spec)
 
 
 def test_cyclic_storage_bases_are_refused() -> None:
@@ -134,18 +129,6 @@ def test_cyclic_storage_bases_are_refused() -> None:
     view.storage_base, base.storage_base = base, view
     with pytest.raises(ProblemError, match=r'spec "spec:0": storage_base must not form a cycle'):
         plan_specs(view, base)
-
-
-def test_a_spec_in_the_memory_of_constants_is_refused() -> None:
-    with pytest.raises(
-        ProblemError, match=r'spec "spec:0": mem_id must be at least 1, as memory 0 holds constants, got 0'
-    ):
-        plan_specs(Tensor(16, [0, 1], mem_id=0))
-
-
-def test_a_spec_without_a_lifetime_is_refused() -> None:
-    with pytest.raises(ProblemError, match=r'spec "spec:0": lifetime must be known, got \[null, null\]'):
-        plan_specs(Tensor(16, [None, None]))
 
 
 def test_a_request_aligns_specs_and_removes_duplicates() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from memplan.extensions.torch.executorch.algorithm import MemplanAlgorithm
 from memplan.extensions.torch.executorch.order import reordered
-from memplan.extensions.torch.tests.later import LateModule
+from memplan.extensions.torch.tests.late_imports import LateModule
 
 exir, runtime = LateModule("executorch.exir"), LateModule("executorch.runtime")
 import torch  # noqa: E402  # which ExecuTorch requires

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +14,6 @@ from memplan.planner.verify.verifier import verify
 torch = pytest.importorskip("torch", reason="needs the extra executorch")
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("g++") is None, reason="needs a compiler of C++, as inductor does"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
 ]
 
@@ -45,15 +42,16 @@ CASES: dict[str, tuple[Callable[[], Callable[..., Any]], tuple[tuple[int, ...], 
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_all_storages_of_a_wrapper_are_read(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torch._inductor import config
+def test_all_storages_of_a_wrapper_are_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._inductor import async_compile, config
     from torch._inductor.utils import run_and_get_code
 
-    # Use a private cache folder: a shared one may contain headers that another process made for another torch version.
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    # Only the text of a wrapper is read, so that its kernels need not be compiled; each of them does nothing.
+    monkeypatch.setattr(async_compile.AsyncCompile, "cpp_pybinding", lambda *_: lambda *_: None)
     make, shapes = CASES[name]
     torch._dynamo.reset()
-    with config.patch({"cpp_cache_precompile_headers": False, "cpp.vec_isa_ok": True}), torch.no_grad():
+    plainly = {"force_disable_caches": True, "cpp.vec_isa_ok": True}
+    with config.patch(plainly), torch.no_grad():
         _, codes = run_and_get_code(torch.compile(make()), *(torch.randn(shape) for shape in shapes))
     assert codes
     for code in codes:

@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.mark.parametrize("capacity", [None, "1B"])
-@pytest.mark.parametrize("name", ["vgg", "mobilenet_v3", "gpt2", "densenet"])
+@pytest.mark.parametrize("name", ["vgg", "mobilenet_v3", "gpt2", pytest.param("densenet", marks=pytest.mark.deep)])
 def test_a_compiled_training_step_computes_the_same_bits_as_eager_mode(name: str, capacity: str | None) -> None:
     torch.manual_seed(1)
     model, inputs = MODELS[name]()
@@ -85,7 +85,7 @@ def test_inductors_partition_is_used_unless_it_exceeds_the_capacity() -> None:
     assert peaks[1] < 0.8 * peaks[0]
 
 
-@pytest.mark.parametrize("name", ["untied", "unet"])
+@pytest.mark.parametrize("name", ["untied", pytest.param("unet", marks=pytest.mark.deep)])
 def test_a_compiled_step_stays_within_its_capacity_or_warns(name: str) -> None:
     torch.manual_seed(1)
     inner, inputs = MODELS[name]()

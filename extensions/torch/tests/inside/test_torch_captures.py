@@ -87,7 +87,7 @@ def test_the_order_of_few_captures_is_the_least_of_all_orders() -> None:
     assert advice.captures.reserved + 100 * MIB == min(captured_graphs(each).most for each in permutations(sides))
 
 
-def test_one_buffer_for_all_outputs_takes_the_bytes_of_the_largest_output_not_their_sum() -> None:
+def test_a_buffer_shared_by_all_outputs_has_the_bytes_of_the_largest_output() -> None:
     allocator = PlainAllocator()
     for graph, size in ((1, 60), (2, 40), (3, 50)):
         allocator.place((graph, "temporary"), 20 * MIB, 3, (0, graph))

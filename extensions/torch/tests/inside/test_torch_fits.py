@@ -57,15 +57,21 @@ def count_live_bytes(model: Any, inputs: Any, optimizer: Any, *, compiled: bool 
 
 TRAINED = [kind for kind in STEPS if kind != "inference"]
 """The optimizers for training: gpt2 is trained with each of them, every other model with one, in rotation."""
+DEEP = ("mobilenet_v2", "densenet", "inception", "shufflenet", "unet", "mixer", "llama", "bert", "vit")
+"""Models whose operators all occur in other models, too; they run before a release."""
+
+
+def model_row(name: str, kind: str) -> Any:
+    return pytest.param(name, kind, False, marks=[pytest.mark.deep] if name in DEEP else [])
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "compiled"),
     [
         *((name, kind, True) for name in ("vgg", "untied") for kind in ("sgd", "inference")),
-        *((name, "inference", False) for name in ("gpt2", "mobilenet_v2", "lstm", "translator", "experts")),
+        *(model_row(name, "inference") for name in ("gpt2", "mobilenet_v2", "lstm", "translator", "experts")),
         *(
-            (name, kind, False)
+            model_row(name, kind)
             for k, name in enumerate(MODELS)
             # All operators of resnet18 also occur in other models.
             if name != "resnet18"
@@ -105,14 +111,8 @@ def test_the_answer_stays_unknown_if_an_operator_keeps_uncounted_bytes() -> None
     assert on_cpu.live_peak > answer.live_peak
     large = torch.empty(1 << 15, 1 << 14, device="meta")
     loss = torch.nn.functional.mse_loss
-    step = fits(
-        torch.nn.Identity(),
-        large,
-        loss=lambda made, of: loss(made * of, of),
-        targets=(torch.empty(1, requires_grad=True),),
-        capacity="99GiB",
-        allocator="cpu",
-    )
+    given = {"loss": lambda made, of: loss(made * of, of), "targets": (torch.empty(1, requires_grad=True),)}
+    step = fits(torch.nn.Identity(), large, **given, capacity="99GiB", allocator="cpu")
     assert step.fits is None
     assert "aten.mse_loss.default" in step.proof
 
@@ -183,7 +183,7 @@ def test_scratch_of_convolutions_is_counted_beside_the_tensors() -> None:
     assert whole.fits is True
 
 
-@pytest.mark.parametrize("name", ["unet", "mixer"])
+@pytest.mark.parametrize("name", ["unet", pytest.param("mixer", marks=pytest.mark.deep)])
 def test_the_largest_batch_is_found_by_a_symbolic_recording_and_two_trials(name: str) -> None:
     torch.manual_seed(1)
     model, inputs = MODELS[name]()
@@ -198,21 +198,15 @@ def test_the_largest_batch_is_found_by_a_symbolic_recording_and_two_trials(name:
     assert (ways.sizes[0].name, ways.sizes[0].size, ways.sizes[0].tried) == ("batch", 5, 2)
 
 
-def test_a_step_fits_with_the_chosen_checkpoints_and_not_with_one_fewer() -> None:
+def test_a_step_fits_with_the_chosen_checkpoints_but_not_with_one_checkpoint_less() -> None:
     torch.manual_seed(1)
     model, inputs = Language(4, 16, 4), (tokens(32, 4),)
     step = TorchStep(model, inputs, sum_losses, (), "sgd")
     device = FitsOptions(allocator="cpu")
     whole, _ = live_peak_of(step.record(), device)
     capacity = int(0.7 * whole)
-    given: dict[str, Any] = {
-        "loss": sum_losses,
-        "optimizer": "sgd",
-        "allocator": "cpu",
-        "time_limit_s": 1.0,
-        "sizes": {},
-    }
-    answer = fits(model, inputs, **given, capacity=capacity, suggest=True)
+    given: dict[str, Any] = {"loss": sum_losses, "optimizer": "sgd", "allocator": "cpu", "time_limit_s": 1.0}
+    answer = fits(model, inputs, **given, sizes={}, capacity=capacity, suggest=True)
     assert answer.fits is False
     assert answer.ways is not None
     chosen = answer.ways.checkpoint

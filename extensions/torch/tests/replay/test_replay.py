@@ -199,6 +199,13 @@ def test_settings_of_torch_s_allocator_are_refused_for_planned_addresses(monkeyp
         install()
 
 
+@pytest.fixture(scope="module")
+def own_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("own") / "own.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", path, REPLAY / "replay.c", "-ldl"], check=True)
+    return path
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -211,15 +218,12 @@ def test_settings_of_torch_s_allocator_are_refused_for_planned_addresses(monkeyp
         "memplan-replay 1\nscope a 1\n0 0 0 0\nend\n",
     ],
 )
-def test_malformed_plan_files_are_refused(library_path: Path, tmp_path: Path, text: str) -> None:
+def test_malformed_plan_files_are_refused(own_library: Path, tmp_path: Path, text: str) -> None:
     from memplan.extensions.torch.replay.library import ReplayLibrary
     from memplan.planner.errors import InputError
 
-    subprocess.run(
-        ["gcc", "-shared", "-fPIC", "-o", "own.so", str(REPLAY / "replay.c"), "-ldl"], cwd=tmp_path, check=True
-    )
     (tmp_path / "wrong.plan").write_text(text)
-    library = ReplayLibrary(str(tmp_path / "own.so"))
+    library = ReplayLibrary(str(own_library))
     with pytest.raises(InputError, match="must be a plan of version 1"):
         library.load(tmp_path / "wrong.plan")
     with pytest.raises(InputError, match=r"wrong\.none: cannot be read"):

@@ -111,16 +111,7 @@ def test_planned_storages_are_read_as_a_plan_of_the_same_problem() -> None:
     assert problem_hash(allocated.problem) == problem_hash(planned.problem)
     assert allocated.own_peak is None
     assert planned.own_peak == 3136 + 2 * 21632 + 64 + 64
-
-
-@pytest.mark.parametrize("data", [ALLOCATED, PLANNED], ids=["allocated", "planned"])
-def test_the_plan_of_a_relax_program_passes_its_shadow_execution(data: bytes) -> None:
-    found = read_model(data)
-    plan = solve(found.problem)
-    assert plan.status == "optimal"
-    assert plan.peak == 2 * 21632
-    assert isinstance(found, ImportedProgram)
-    assert shadow(found.operations, plan) == ()
+    assert solve(planned.problem).peak == 2 * 21632
 
 
 def test_findings_report_workspaces_and_in_place_calls_that_are_not_planned() -> None:
@@ -232,12 +223,6 @@ def test_python_code_may_contain_only_one_module() -> None:
     assert sizes(import_module(source.encode())) == {"x": 256}
     with pytest.raises(FormatError, match=r"must have one module .keep the module to plan.*line 6.*line 16"):
         import_module(f"{source}\n{inside.replace('class Module', 'class Expected')}".encode())
-
-
-def test_a_file_with_only_loops_is_refused_with_a_hint() -> None:
-    loops = b"from tvm.script import tir as T\n@T.prim_func\ndef f(a: T.handle):\n    T.evaluate(0)\n"
-    with pytest.raises(FormatError, match=r"must have a function with @R.function.* write operations instead"):
-        read_model(loops)
 
 
 def test_a_size_with_too_many_operations_is_refused() -> None:

@@ -37,20 +37,8 @@ TIED = Problem(
     ],
     pools=[Pool(name="sram", size=4096, alignment=4, base_address=4, reserved=((8, 4), (100, 8)))],
 )
-LOOSE = {
-    "base": 40,
-    "lead": 40,
-    "tied": 48,
-    "odd": 36,
-    "page": 20,
-    "steps": 44,
-    "root": 40,
-    "view": 40,
-    "late": 48,
-    "over": 200,
-    "pinned": 32,
-    "in pinned": 32,
-}
+LOOSE = {"base": 40, "lead": 40, "tied": 48, "odd": 36, "page": 20, "steps": 44, "root": 40, "view": 40, "late": 48}
+LOOSE |= {"over": 200, "pinned": 32, "in pinned": 32}
 FRAGMENTED = Problem(
     buffers=[
         Buffer(id="low", size=10, start=0, end=2, offset=0),

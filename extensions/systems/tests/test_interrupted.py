@@ -43,7 +43,7 @@ def bodies(name: str) -> Iterator[dict[str, Any]]:
 @pytest.mark.drawn
 @pytest.mark.parametrize("by_clock", [False, True])
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_a_question_stopped_at_any_check_returns_a_valid_answer(name: str, by_clock: bool) -> None:
+def test_a_question_cancelled_or_out_of_time_at_any_moment_returns_a_valid_answer(name: str, by_clock: bool) -> None:
     for body in bodies(name):
         whole = CheckCounter()
         assert stop_question(QUESTIONS[name], body, whole, by_clock=by_clock) == "answered", body
@@ -56,14 +56,14 @@ def test_a_question_stopped_at_any_check_returns_a_valid_answer(name: str, by_cl
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_stopped_random_questions_do_not_contradict_complete_answers(name: str) -> None:
+def test_answers_to_interrupted_random_questions_do_not_contradict_complete_answers(name: str) -> None:
     tally = Tally()
     for k in seeds(3):
         stopped_here(draw_question("tests", k, name, (3, 30)), random.Random(k), HERE, MOMENTS // 2, tally)
     assert tally.wrong == []
 
 
-def test_faults_in_stopped_questions_are_counted_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_faults_in_interrupted_questions_are_counted_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
     tally, question = Tally(), ("certify", {**QUESTIONS["certify"].example, "options": {}}, "the example")
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(stopping, "read_question", lambda *_: 1 // 0)
