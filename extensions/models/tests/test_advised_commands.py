@@ -92,6 +92,7 @@ ELSEWHERE = {
     "model_solution:convert": "a program of another problem: tests/solvers/mip/test_model_solution.py",
     "verify:certify": "a refused certificate beside valid placements: tests/questions/verify/test_verify.py",
     "reading:check": "an option that changes an arena alone: tests/questions/test_option_matrix.py",
+    "server:mcp": "a file outside of the folder: extensions/mcp/tests/test_mcp.py",
     "running:solvers": "a solver that is not known: extensions/bench/tests/test_bench_results.py",
 }
 """Commands that texts name, which no case shows, with the reason."""

@@ -129,7 +129,7 @@ def test_check_includes_a_problem_that_the_budget_file_names(folder: Path, capfd
             'budgets.toml: "models/a.tflite".budget: must be a size such as 4096, 64kB or 1MiB, got "64KiBs"',
         ),
         ("[default]\nbudget = {sram = -1}", "budgets.toml: default.budget: must be a size such as "),
-        ("[default]\nbudget = [1, 2]", "budgets.toml: default.budget: must name its pool"),
+        ("[default]\nbudget = [1, 2]", "budgets.toml: default.budget: must name a pool"),
         ('[default]\ntolerance = "much"', "budgets.toml: default.tolerance: must be a size or a percentage, "),
         ("[default]\ntolerance = 5", "budgets.toml: default.tolerance: must be "),
         (

@@ -36,7 +36,7 @@ def test_compare_stops_reading_and_planning_a_large_model_at_the_time_limit(monk
     assert found.memplan.peak is not None
     assert found.own is None
     assert found.memplan_reordered is None
-    with pytest.raises(TimeOverError, match=rf"plan a model of {len(MODEL):,} bytes, got only enough to read it"):
+    with pytest.raises(TimeOverError, match=rf"plan a model of {len(MODEL):,} bytes, got only enough to read the file"):
         compare(MODEL, control=Control(cancelled=over))
 
 
