@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 
@@ -23,19 +22,13 @@ from tests.support import meeting_answers, meeting_kinds
 from tests.support.depth import seeds
 from tests.support.meeting_kinds import KINDS, PAIRS
 from tests.support.meeting_questions import posted_to
-from tests.support.server import RunningServer, run_server
+from tests.support.server import RunningServer
 
 _DRAWN, _PARTS, _SEED, _EVERY = 2_000, 40, 0, 3
 _OF_ALL = {"id", "size", "name", "buffers", "pools", "objective", "format"}
 """Fields that do not state a constraint on placements."""
 
 pytestmark = pytest.mark.filterwarnings("ignore:buffer .* has no lifetime")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RunningServer]:
-    with run_server() as found:
-        yield found
 
 
 @cache

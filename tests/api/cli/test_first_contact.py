@@ -64,7 +64,9 @@ def test_3_a_table_whose_offsets_pin_all_buffers_is_verified_with_a_warning(capf
         "all-pinned: all 4 buffers are pinned, so nothing is left to plan; `memplan verify solved.csv --better`" in said
     )
     assert main(["verify", pinned, "--better", "--format", "json"]) == 0
-    assert json.loads(capfd.readouterr().out)["better"]["too_much_bytes"] == 50
+    told = capfd.readouterr()
+    assert json.loads(told.out)["better"]["too_much_bytes"] == 50
+    assert "all buffers are pinned: the offsets are taken as the plan" in told.err
 
 
 def test_4_buffers_are_placed_in_the_fast_pool_and_the_gap_matches_the_profile(capfd: Captured) -> None:

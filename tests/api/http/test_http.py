@@ -66,8 +66,9 @@ def test_a_plan_is_csv_if_the_accept_header_prefers_it(server: RunningServer, ac
         assert answer.text == CSV_PLAN_EXAMPLE
 
 
-def test_an_infeasible_problem_is_answered_in_json_even_if_csv_is_accepted(server: RunningServer) -> None:
-    answer = server.client.post("/v1/plan", json=TOO_TIGHT, headers={"accept": "text/csv"})
+@pytest.mark.parametrize("accept", ["text/csv", "text/plain"])
+def test_an_infeasible_problem_is_answered_in_json_whatever_is_accepted(server: RunningServer, accept: str) -> None:
+    answer = server.client.post("/v1/plan", json=TOO_TIGHT, headers={"accept": accept})
     assert answer.status_code == 200
     found = answer.json()
     assert (found["status"], found["placements"]) == ("infeasible", [])
