@@ -67,7 +67,7 @@ def _foreign_highs() -> set[str]:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[RunningServer]:
-    """A server for all tests of a process that need no settings of their own; starting one takes 2 s of CPU."""
+    """A server for all tests of a process that need no other settings, because each start takes 2 s of CPU."""
     from memplan.api.settings import Settings
     from tests.support.server import run_server
 

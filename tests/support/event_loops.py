@@ -1,4 +1,4 @@
-"""Tests written as coroutines: each runs in an event loop of its own."""
+"""Tests written as coroutines, each of which runs in a separate event loop."""
 
 from __future__ import annotations
 

@@ -62,12 +62,6 @@ def test_a_reference_planner_refuses_explains_or_returns_a_valid_plan(name: str,
             assert plan.cost is None or plan.cost == pytest.approx(least[0], rel=1e-12)
 
 
-def test_unsupported_rules_of_a_reference_planner_are_named() -> None:
-    with pytest.raises(OptionError) as caught:
-        solve(FEATURES["holes"], solver=GREEDY)
-    assert str(caught.value) == f"solver: {GREEDY} does not support holes"
-
-
 def test_an_unknown_reference_planner_is_refused_with_the_known_names() -> None:
     with pytest.raises(OptionError) as caught:
         solve(FEATURES["plain"], solver="reference:best")
