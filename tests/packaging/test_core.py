@@ -184,7 +184,7 @@ def test_cmake_builds_the_core_optimised_by_default(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
-def test_cmake_uses_the_core_if_installed_or_in_sources_or_fetched(
+def test_a_cmake_project_uses_the_core_installed_or_from_sources_or_fetched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prefix = tmp_path / "prefix"

@@ -54,6 +54,6 @@ def test_an_unknown_field_repeated_in_all_rows_is_reported_once() -> None:
 
 
 @pytest.mark.parametrize("data", [b'{"placements": []}', b"\x00\x01"])
-def test_read_graph_names_the_kind_of_another_document(data: bytes) -> None:
+def test_read_graph_names_the_kind_of_a_document_that_is_not_a_graph(data: bytes) -> None:
     with pytest.raises(InputError, match=r"got a plan, which `memplan verify|must be of a known format, got "):
         memplan.read_graph(data)

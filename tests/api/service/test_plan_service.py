@@ -142,7 +142,7 @@ async def test_options_are_checked_even_if_the_plan_is_cached(room: Room) -> Non
 
 @pytest.mark.parametrize("options", [Options(deterministic=True), Options(solver="greedy")])
 @run_with_room
-async def test_requests_with_a_named_solver_or_deterministic_bypass_the_plan_cache(
+async def test_requests_that_name_a_solver_or_are_deterministic_bypass_the_plan_cache(
     room: Room, options: Options
 ) -> None:
     await room.plan_problem(QUICK)

@@ -68,6 +68,15 @@ def make_search(problem: Problem, work: int = 400_000) -> tuple[Knapsack, Search
     return knapsack, search
 
 
+def begin_windows(problem: Problem, work: int = 400_000) -> Windows:
+    """Return a window search that begins at the cheapest choice of memories."""
+    knapsack, search = make_search(problem, work)
+    found, choice = Windows(knapsack, search), Decomposition(knapsack, search)
+    goal = choice._find_cheapest_choice(choice.ends, choice.multipliers, [], choice.dearest)
+    assert found.begin(require_value(goal.home))
+    return found
+
+
 @pytest.mark.drawn
 @pytest.mark.parametrize("kind", KINDS)
 def test_window_searches_yield_valid_plans_near_the_cost_bound(kind: str) -> None:
@@ -108,13 +117,8 @@ def test_windows_place_all_buffers_when_the_search_is_over_before_they_are_packe
 
 
 def test_windows_move_buffers_back_to_the_unlimited_memory_of_the_cheapest_choice() -> None:
-    problem = draw_problem(3, 300)
     pools = (Pool(name="sram", cost=4), Pool(name="slow", size=4_000_000, cost=50))
-    knapsack, search = make_search(problem.model_copy(update={"pools": pools}))
-    choice = Decomposition(knapsack, search)
-    goal = choice._find_cheapest_choice(choice.ends, choice.multipliers, [], choice.dearest)
-    found = Windows(knapsack, search)
-    assert found.begin(require_value(goal.home))
+    found = begin_windows(draw_problem(3, 300).model_copy(update={"pools": pools}))
     cost = found._cost()
     # Packing one memory exactly cannot help these buffers, so the search must go on to windows of all memories.
     found._pool[:], found._offset[:] = 1, 4096 * np.arange(len(found._pool))
@@ -203,11 +207,7 @@ def test_deterministic_window_searches_repeat_their_plan() -> None:
 
 
 def test_window_searches_never_raise_the_cost() -> None:
-    knapsack, search = make_search(draw_problem(5, 200))
-    found = Windows(knapsack, search)
-    choice = Decomposition(knapsack, search)
-    home = require_value(choice._find_cheapest_choice(choice.ends, choice.multipliers, [], choice.dearest).home)
-    assert found.begin(home)
+    found = begin_windows(draw_problem(5, 200))
     before = found._cost()
     for _ in range(3):
         found.improve()

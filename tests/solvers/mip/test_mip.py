@@ -123,7 +123,7 @@ def test_the_integer_program_excludes_mirror_images_only_in_symmetric_pools_with
     assert Boxes(instance, tuple(sensible_limits(instance, None))).mirror() is None
 
 
-def test_costs_of_the_integer_program_are_steps_above_the_cheapest_pool() -> None:
+def test_the_integer_program_counts_costs_above_the_cheapest_pool_in_steps() -> None:
     pools = [{"name": "fast", "size": 9, "cost": 0.1}, {"name": "slow", "cost": 0.35}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": traffic} for k, traffic in enumerate((2, 6))]
     problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})

@@ -93,7 +93,7 @@ def test_the_c_api_proves_minimalloc_d_optimal_with_every_seed(plan_files: Path)
         assert row[2:5] == ["optimal", "986112", "986112"]
 
 
-def test_a_choice_of_many_memories_is_near_the_bound_before_a_bound_is_known(tmp_path: Path) -> None:
+def test_a_memory_choice_stopped_early_costs_at_most_half_more_than_its_later_bound(tmp_path: Path) -> None:
     made = link_program(tmp_path / "hurried", "hurried.cpp", "g++", "-std=c++20")
     first, hurried, late = ([int(word) for word in run(made, count).split()] for count in ("10", "20000", "100000"))
     assert [first[2], hurried[2], late[2]] == [1, 1, 1]
