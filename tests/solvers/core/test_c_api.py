@@ -38,11 +38,12 @@ def sanitized_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the test programs, compiled with the address and undefined-behaviour sanitizers."""
     folder = tmp_path_factory.mktemp("sanitized")
     flags = [*SANITIZED, "-fsanitize=address,undefined", f"-I{HERE}"]
-    objects = [folder / f"{source.stem}.o" for source in FACE]
-    for source, made in zip(FACE, objects, strict=True):
-        run(*ONCE, "g++", *flags, "-c", source, "-o", made)
-    for program in ("drawn", "fuzz", "certificates"):
-        run("g++", *flags, PROGRAMS / f"{program}.cpp", *objects, "-pthread", "-o", folder / program)
+    programs = [PROGRAMS / f"{name}.cpp" for name in ("drawn", "fuzz", "certificates")]
+    for source in (*FACE, *programs):
+        run(*ONCE, "g++", *flags, "-c", source, "-o", folder / f"{source.stem}.o")
+    for program in programs:
+        objects = [folder / f"{source.stem}.o" for source in (*FACE, program)]
+        run("g++", *flags, *objects, "-pthread", "-o", folder / program.stem)
     return folder
 
 
