@@ -7,6 +7,7 @@ import functools
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,6 +16,9 @@ from xdist.scheduler import LoadScopeScheduling
 
 from memplan.solvers.core import build as core
 from tests.support.depth import DEPTH, is_late
+
+if TYPE_CHECKING:
+    from tests.support.server import RunningServer
 
 _EXAMPLES = 25
 _ON_LOADED_MACHINES = [HealthCheck.too_slow]
@@ -59,6 +63,16 @@ def _foreign_highs() -> set[str]:
     maps = Path("/proc/self/maps")
     rows = maps.read_text().splitlines() if maps.exists() else []
     return {row[row.index("/") :] for row in rows if "/libhighs" in row and "/ortools/" not in row}
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[RunningServer]:
+    """A server for all tests of a process that need no other settings, because each start takes 2 s of CPU."""
+    from memplan.api.settings import Settings
+    from tests.support.server import run_server
+
+    with run_server(Settings(max_body_bytes=1_000_000)) as found:
+        yield found
 
 
 _ROOT = Path(__file__).parents[1]

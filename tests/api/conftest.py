@@ -1,4 +1,4 @@
-"""Fixtures of the API tests: one server for the whole session, and an empty store per test.
+"""Fixtures of the API tests: an empty store per test.
 
 Stores are on SQLite, and also on PostgreSQL where it is installed.
 """
@@ -14,19 +14,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from memplan.api.settings import Settings
 from memplan.api.store.database import FILE
 from memplan.api.store.store import Store
 from tests.support.postgresql import PostgreSQL, obstacle, postgresql
-from tests.support.server import RunningServer, run_server
 
 _numbers = count(1)
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[RunningServer]:
-    with run_server(Settings(max_body_bytes=1_000_000)) as found:
-        yield found
 
 
 @pytest.fixture(autouse=True)

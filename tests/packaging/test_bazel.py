@@ -57,12 +57,11 @@ def test_the_bazel_rule_memplan_plan_generates_c_sources(workspace: Workspace) -
         subprocess.run(["cc", "-std=c11", "-c", "arena.c", "-o", "arena.o"], cwd=workspace.folder, check=True)
 
 
-@pytest.mark.parametrize(("profile", "used"), [("speed", 64), ("size", 0)])
-def test_the_bazel_attribute_profile_selects_the_filled_pool(profile: str, used: int, workspace: Workspace) -> None:
+def test_the_bazel_attribute_profile_selects_the_filled_pool(workspace: Workspace) -> None:
     (workspace.folder / "buffers.csv").write_text(json.dumps(PROFILED))
-    declare(workspace, "memplan_plan", "arena", budget=["slow=100"], profile=profile, to="malloc-c")
+    declare(workspace, "memplan_plan", "arena", budget=["slow=100"], profile="size", to="malloc-c")
     assert workspace.actions[0]().returncode == 0
-    assert json.loads((workspace.folder / "arena.json").read_text())["pools"][0]["used"] == used
+    assert json.loads((workspace.folder / "arena.json").read_text())["pools"][0]["used"] == 0
 
 
 def test_a_bazel_build_fails_above_its_budget(workspace: Workspace) -> None:

@@ -56,7 +56,8 @@ def linked_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("core")
     assert main(["core", "-o", str(folder)]) == 0
     level = () if DEPTH > 1 else ("-O1",)  # -O2 takes twice as long for one large file
-    run("c++", *FLAGS, *level, "-Wall", "-Wextra", "-Werror", "-c", folder / "memplan.cpp", "-o", folder / "memplan.o")
+    strict = (*level, "-Wall", "-Wextra", "-Werror")
+    run(*ONCE, "c++", *FLAGS, *strict, "-c", folder / "memplan.cpp", "-o", folder / "memplan.o")
     return folder
 
 
@@ -110,7 +111,7 @@ def test_sources_of_the_core_state_their_licence(linked_folder: Path) -> None:
 def sanitized_planner(linked_folder: Path) -> Path:
     """Return the core's object file, compiled with the address and undefined-behaviour sanitizers."""
     made = linked_folder / "watched.o"
-    run("c++", *FLAGS, "-O0", *WATCHED, "-c", linked_folder / "memplan.cpp", "-o", made)
+    run(*ONCE, "c++", *FLAGS, "-O0", *WATCHED, "-c", linked_folder / "memplan.cpp", "-o", made)
     return made
 
 
@@ -184,7 +185,7 @@ def test_cmake_builds_the_core_optimised_by_default(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
-def test_cmake_uses_the_core_if_installed_or_in_sources_or_fetched(
+def test_a_cmake_project_uses_the_core_installed_or_from_sources_or_fetched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prefix = tmp_path / "prefix"

@@ -58,28 +58,26 @@ def problem() -> Problem:
     return public_problems.problem("tflite/kws_dscnn_int8.csv")
 
 
-def test_python_examples_of_plan_md_run_as_shown() -> None:
-    names = run_page("plan.md")
-    assert (names["kept"].stayed, names["kept"].proved) == (3, True)
-
-
-def test_python_examples_of_verify_md_run_as_shown() -> None:
-    better = run_page("verify.md")["verdict"].better
-    assert (better.peak, better.best, better.fewest_moves.moved) == (22, 16, ("c",))
+@pytest.mark.parametrize(
+    ("page", "value_of", "expected"),
+    [
+        ("plan.md", lambda names: (names["kept"].stayed, names["kept"].proved), (3, True)),
+        ("verify.md", lambda names: (names["verdict"].better.peak, names["verdict"].better.best), (22, 16)),
+        ("verify.md", lambda names: names["verdict"].better.fewest_moves.moved, ("c",)),
+        ("explanations.md", lambda names: names["reason"].kind, "core"),
+        ("liveness.md", lambda names: solve(names["problem"]).status, "optimal"),
+    ],
+)
+def test_python_examples_of_a_page_compute_the_shown_values(
+    page: str, value_of: Callable[[dict[str, Any]], object], expected: object
+) -> None:
+    assert value_of(run_page(page)) == expected
 
 
 def test_python_examples_of_systems_md_run_as_shown(problem: Problem) -> None:
     names = run_page("systems.md", data=BATCHED, problem=problem, plan=solve(problem))
     assert len(names["model"].problem.buffers) > 0
     assert set(names["files"]) == {".h", ".c"}
-
-
-def test_python_examples_of_explanations_md_run_as_shown() -> None:
-    assert run_page("explanations.md")["reason"].kind == "core"
-
-
-def test_python_examples_of_liveness_md_run_as_shown() -> None:
-    assert solve(run_page("liveness.md")["problem"]).status == "optimal"
 
 
 def test_python_examples_of_cascades_md_run_as_shown(monkeypatch: pytest.MonkeyPatch) -> None:

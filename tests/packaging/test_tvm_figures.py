@@ -5,7 +5,7 @@ from __future__ import annotations
 from lab.tvm_figures import documents, percent_saved, read_rows, summary
 
 
-def test_pages_have_the_figures_of_the_measured_rows() -> None:
+def test_the_tvm_pages_show_the_figures_of_the_measured_rows() -> None:
     for path, text in documents(read_rows()).items():
         assert path.read_text() == text, "run python -m lab.tvm_figures"
 

@@ -102,7 +102,7 @@ from memplan import OptionError, Problem, solve, verify
 from memplan.planner.instance.compile import compile_problem
 from memplan.solvers.portfolio import registry
 from tests.support import oracle
-from tests.support.depth import seeds
+from tests.support.depth import DEPTH, seeds
 from tests.support.tied_problems import tied_problem
 
 def apart(*sizes, bytes):
@@ -115,7 +115,7 @@ for problem, least in ((apart(8, 4, 4, bytes=3), 22), (apart(*range(1, 17), byte
     assert (plan.status, plan.peak, plan.proof.kind) == ("optimal", least, "clique"), plan
     forged = plan.model_copy(update={"lower_bound": least + 1, "peak": least + 1, "used": {"default": least + 1}})
     assert "false-claim" in {violation.rule for violation in verify(problem, forged).violations}
-for seed in range(200):
+for seed in range(60 * DEPTH):
     rng = random.Random(seed)
     n = rng.randint(3, 5)
     rows = [{"id": k, "size": rng.randint(1, 6), "start": rng.randint(0, 3)} for k in range(n)]

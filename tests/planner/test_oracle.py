@@ -20,6 +20,9 @@ B = {"id": "b", "size": 3, "start": 1, "end": 3}
 C = {"id": "c", "size": 2, "start": 2, "end": 4}
 
 
+PAGED = {"pools": [{"name": "x", "bank_size": 8}]}
+
+
 def problem(*buffers: dict[str, Any], **fields: Any) -> Problem:
     return Problem.model_validate({"buffers": list(buffers), **fields})
 
@@ -45,18 +48,6 @@ def problem(*buffers: dict[str, Any], **fields: Any) -> Problem:
         (problem(A, B | {"alias_of": "a", "alias_offset": 1}, C), (6,)),
         (problem(A, B | {"alias_of": "a", "offset": 7, "alias_offset": 1}), (10,)),
         (problem(A | {"start": None, "end": None, "lifetimes": [[0, 1], [5, 6]]}, B), (4,)),
-    ],
-)
-def test_the_oracle_finds_the_optimal_score_of_small_problems(value: Problem, score: tuple[float, ...] | None) -> None:
-    assert best_score(value) == score
-
-
-PAGED = {"pools": [{"name": "x", "bank_size": 8}]}
-
-
-@pytest.mark.parametrize(
-    ("value", "score"),
-    [
         (problem(A, B, may_share=[["a", "b"]]), (4,)),
         (problem(A, B | {"alignment": 3}, A | {"id": "c"}, may_share=[["a", "b"], ["a", "c"]]), (7,)),
         (problem(A, B, C, may_share=[["a", "b"], ["b", "c"]]), (4,)),
@@ -86,9 +77,7 @@ PAGED = {"pools": [{"name": "x", "bank_size": 8}]}
         (problem(A, B, together=[["a", "b"]], pools=[{"name": "x", "size": 6}, {"name": "y"}]), (7, 0)),
     ],
 )
-def test_the_oracle_finds_the_optimal_score_under_constraints_between_buffers(
-    value: Problem, score: tuple[float, ...] | None
-) -> None:
+def test_the_oracle_finds_the_optimal_score_of_small_problems(value: Problem, score: tuple[float, ...] | None) -> None:
     assert best_score(value) == score
 
 

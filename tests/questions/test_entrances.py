@@ -4,34 +4,25 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import memplan
-from lab.manual import PAGE, manual
 from memplan.api.cli.commands import COMMANDS
 from memplan.api.cli.flag_names import flag_text, flags_of
 from memplan.api.cli.main import main
-from memplan.api.settings import Settings
 from memplan.planner.errors import Option, OptionError
 from memplan.questions import QUESTIONS
 from memplan.questions.question import Control, Question
 from memplan.questions.question.wire import read_body_options, read_question
-from tests.support.server import RunningServer, run_server
+from tests.support.server import RunningServer
 
 Captured = pytest.CaptureFixture[str]
 TEXTS = {"sizes": ["sram=0:128:64"]}
 """Inputs of examples that the command line takes as text instead of a file."""
 TIMES = {"wall_time_s"}
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RunningServer]:
-    with run_server(Settings()) as found:
-        yield found
 
 
 def body_of(question: Question[Any]) -> dict[str, Any]:
@@ -151,7 +142,3 @@ def test_error_messages_write_options_in_the_syntax_of_each_entrance() -> None:
     )
     assert str(error) == "budgets: needs its dims, as in dims=n=[1], or least"
     assert tuple(error.sentences_in_syntax(flag_text)) == ("budget: needs its dims, as in --dim 'n=[1]', or --least",)
-
-
-def test_the_manual_page_is_up_to_date_with_the_definitions() -> None:
-    assert PAGE.read_text() == manual(), "make it anew by python -m lab.manual"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +12,15 @@ import memplan
 from memplan.api.cli.main import main
 from memplan.api.request_bodies import JSON
 from memplan.api.requests import head_of, parse_request
-from memplan.api.settings import Settings
 from memplan.planner.errors import OptionError
 from memplan.questions import QUESTIONS
 from memplan.questions.question import Control
 from memplan.questions.question.selection import Selection
-from tests.support.server import RunningServer, run_server
+from tests.support.server import RunningServer
 
 PROBLEM: dict[str, Any] = {
     "buffers": [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 32, "start": 2, "end": 5}]
 }
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RunningServer]:
-    with run_server(Settings()) as found:
-        yield found
 
 
 @pytest.mark.parametrize("name", list(QUESTIONS))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 ONCE = (sys.executable, __file__)
 FOLDER = Path(sys.prefix) / "objects"
-MOST = 40
+MOST = 100
 """The maximum number of objects in the cache; the oldest ones are removed."""
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
 import random
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -106,9 +109,23 @@ _MOST_S = 120
 
 
 def run_in_room(day: Callable[[Room], Awaitable[None]], store: Store | None = None) -> None:
+    """Run a coroutine function in an event loop, with a new plan service."""
+
     async def run() -> None:
         # A test that waits for an answer that never comes must fail instead of hang.
         async with room(store) as found, asyncio.timeout(_MOST_S):
             await day(found)
 
     asyncio.run(run())
+
+
+def run_with_room(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Turn a coroutine function into a test function; the test gets a new plan service besides its fixtures."""
+
+    @functools.wraps(test)
+    def run(**fixtures: Any) -> None:
+        run_in_room(lambda room: test(room, **fixtures))
+
+    signature = inspect.signature(test)
+    run.__signature__ = signature.replace(parameters=[*signature.parameters.values()][1:])  # type: ignore[attr-defined]
+    return run

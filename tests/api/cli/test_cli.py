@@ -141,13 +141,6 @@ def test_solvers_lists_the_installed_solvers(capfd: Captured) -> None:
     assert {line.split()[0].removeprefix("reference:") for line in err.splitlines() if line[0] != " "} == names
 
 
-@pytest.mark.parametrize("suffix", [".lp", ".mps"])
-def test_convert_writes_a_problem_as_an_integer_program(suffix: str, two_buffers_file: str, tmp_path: Path) -> None:
-    file = tmp_path / f"two{suffix}"
-    assert main(["convert", two_buffers_file, "-o", str(file)]) == 0
-    assert "peak" in file.read_text()
-
-
 @pytest.mark.parametrize("fault", [ZeroDivisionError("by 0"), ModuleNotFoundError("No module", name="memplan.gone")])
 def test_an_internal_error_exits_with_70(
     fault: Exception, two_buffers_file: str, monkeypatch: pytest.MonkeyPatch, capfd: Captured

@@ -33,7 +33,7 @@ def url(server: RunningServer) -> str:
     return f"http://127.0.0.1:{server.port}"
 
 
-def test_plan_by_server_reads_and_writes_csv_files(server: RunningServer, tmp_path: Path, capfd: Captured) -> None:
+def test_plan_on_a_server_reads_and_writes_csv_files(server: RunningServer, tmp_path: Path, capfd: Captured) -> None:
     file = tmp_path / "plan.csv"
     assert main(["plan", str(EXAMPLE), "--server", url(server), "-o", str(file), "--time-limit", "20", "-q"]) == 0
     assert capfd.readouterr() == ("", "")
@@ -41,14 +41,16 @@ def test_plan_by_server_reads_and_writes_csv_files(server: RunningServer, tmp_pa
     assert verify(problem, read_plan(file.read_bytes(), problem, file.name)) == ()
 
 
-def test_plan_keep_by_server_keeps_the_old_offsets(server: RunningServer, tmp_path: Path, capfd: Captured) -> None:
+def test_plan_with_keep_on_a_server_keeps_the_old_offsets(
+    server: RunningServer, tmp_path: Path, capfd: Captured
+) -> None:
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     assert main(["plan", str(EXAMPLE), "-o", str(old), "-q"]) == 0
     assert main(["plan", str(EXAMPLE), "--keep", str(old), "--server", url(server), "-o", str(new), "-q"]) == 0
     assert json.loads(new.read_text())["kept"]["moved"] == 0
 
 
-def test_a_profile_other_than_size_is_refused_with_a_kept_plan_locally_and_by_server(
+def test_keeping_an_old_plan_requires_profile_size_locally_and_on_a_server(
     server: RunningServer, tmp_path: Path, capfd: Captured
 ) -> None:
     old = tmp_path / "old.json"

@@ -34,23 +34,24 @@ def test_the_command_listing_includes_commands_of_installed_extensions(
     assert all(f"\n  {name} " in shown for name in question_rows())
 
 
-@pytest.mark.parametrize("words", [["-h"], ["--help"], ["keys", "--help"], ["serve", "--help"]])
-def test_help_does_not_import_solver_server_or_database_libraries(words: list[str]) -> None:
+def test_help_does_not_import_solver_server_or_database_libraries() -> None:
     script = (
-        "import sys; from memplan.api.cli.main import main; status = main(sys.argv[1:]);"
+        "import sys; from memplan.api.cli.main import main;"
+        "status = [main(words.split()) for words in ('-h', '--help', 'keys --help', 'serve --help')];"
         "print(status, sorted({'fastapi', 'ortools', 'pulp', 'sqlalchemy'} & set(sys.modules)), file=sys.stderr)"
     )
-    command = [sys.executable, "-c", script, *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
-    assert done.stderr == "0 []\n"
-    assert done.stdout.startswith("Usage: memplan ")
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stderr == "[0, 0, 0, 0] []\n"
+    assert done.stdout.count("Usage: memplan ") == 4
 
 
 def test_the_help_of_plan_groups_its_options_in_sections(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--help"]) == 0
     shown = capfd.readouterr().out
     assert shown.startswith("Usage: memplan plan [OPTIONS]")
-    assert {"Arguments:", "Options:", "Search:", "Output:", "Memory:"} & {*shown.splitlines()}
+    assert {"Arguments:", "Options:", "Search:", "Output:"} <= {*shown.splitlines()}
 
 
 @pytest.mark.parametrize("words", [["keys", "add", "--help"], ["plan", "--solver", "exact", "--help"]])

@@ -19,73 +19,65 @@ from tests.support.hard_requests import AS_HARD, HARD_TOO, hard_request, send_re
 from tests.support.server import RunningServer, run_server
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def narrow_server() -> Iterator[RunningServer]:
     """A server that solves one problem at a time and lets one caller wait."""
     with run_server(Settings(solves=1, waiting=1)) as found:
         yield found
 
 
-def test_a_client_that_disconnects_ends_its_search(narrow_server: RunningServer) -> None:
+@pytest.fixture
+def searching_server(narrow_server: RunningServer) -> Iterator[RunningServer]:
+    """The narrow server during a long search, which ends with the test because its client disconnects."""
     with send_request(narrow_server):
         assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
+        yield narrow_server
     assert wait_until(lambda: narrow_server.service.queue.busy_slots == 0)
 
 
-def test_a_waiting_client_that_disconnects_leaves_the_queue(narrow_server: RunningServer) -> None:
-    with send_request(narrow_server):
-        assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
-        with send_request(narrow_server, HARD_TOO):
-            assert wait_until(lambda: narrow_server.service.queue.waiting_count == 1)
-        assert wait_until(lambda: narrow_server.service.queue.waiting_count == 0)
-        assert narrow_server.service.queue.busy_slots == 1
+def test_a_full_queue_admits_only_quick_requests_until_its_waiting_client_disconnects(
+    searching_server: RunningServer,
+) -> None:
+    queue, client = searching_server.service.queue, searching_server.client
+    with send_request(searching_server, HARD_TOO):
+        assert wait_until(lambda: queue.waiting_count == 1)
+        refused = client.post("/v1/plan", content=AS_HARD)
+        assert client.post("/v1/plan", json=PROBLEM_EXAMPLE).json()["status"] == "optimal"
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert refused.json()["detail"] == "memplan: all 1 places are taken and 1 callers wait already"
+    assert wait_until(lambda: queue.waiting_count == 0)
+    assert queue.busy_slots == 1
 
 
-def test_a_request_to_a_full_queue_is_refused(narrow_server: RunningServer) -> None:
-    with send_request(narrow_server):
-        assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
-        with send_request(narrow_server, HARD_TOO):
-            assert wait_until(lambda: narrow_server.service.queue.waiting_count == 1)
-            answer = narrow_server.client.post("/v1/plan", content=AS_HARD)
-    assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert answer.json()["detail"] == "memplan: all 1 places are taken and 1 callers wait already"
-
-
-def test_quick_requests_do_not_wait_in_the_queue(narrow_server: RunningServer) -> None:
-    with send_request(narrow_server):
-        assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
-        with send_request(narrow_server, HARD_TOO):
-            assert wait_until(lambda: narrow_server.service.queue.waiting_count == 1)
-            assert narrow_server.client.post("/v1/plan", json=PROBLEM_EXAMPLE).json()["status"] == "optimal"
-
-
-def test_a_request_that_times_out_in_the_queue_gets_the_plan_of_the_quick_search(narrow_server: RunningServer) -> None:
+def test_a_request_that_times_out_in_the_queue_gets_the_plan_of_the_quick_search(
+    searching_server: RunningServer,
+) -> None:
     asked = hard_request(8) | {"options": {"time_limit_s": 1.0}}
-    with send_request(narrow_server):
-        assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
-        found = narrow_server.client.post("/v1/plan", json=asked).json()
+    found = searching_server.client.post("/v1/plan", json=asked).json()
     assert (found["status"], found["stop_reason"], len(found["placements"])) == ("feasible", "time_limit", 3000)
 
 
-def test_equal_requests_share_one_slot_until_the_last_client_disconnects(narrow_server: RunningServer) -> None:
-    with send_request(narrow_server):
-        assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
-        with send_request(narrow_server):
-            assert wait_until(lambda: 'result="joined"} 1.0' in narrow_server.client.get("/metrics").text)
-            assert (narrow_server.service.queue.busy_slots, narrow_server.service.queue.waiting_count) == (1, 0)
-        assert narrow_server.service.queue.busy_slots == 1
-    assert wait_until(lambda: narrow_server.service.queue.busy_slots == 0)
+def test_equal_requests_share_one_slot_until_the_last_client_disconnects(searching_server: RunningServer) -> None:
+    queue, joined = searching_server.service.queue, 'memplan_cache_lookups_total{result="joined"} '
+
+    def joined_count() -> float:
+        found = searching_server.client.get("/metrics").text.partition(joined)[2].partition("\n")[0]
+        return float(found or 0)
+
+    before = joined_count()
+    with send_request(searching_server):
+        assert wait_until(lambda: joined_count() == before + 1)
+        assert (queue.busy_slots, queue.waiting_count) == (1, 0)
+    assert queue.busy_slots == 1
 
 
-def test_health_solver_and_verify_calls_are_answered_during_a_search(narrow_server: RunningServer) -> None:
-    with send_request(narrow_server):
-        assert wait_until(lambda: narrow_server.service.queue.busy_slots == 1)
-        for path in ("/healthz", "/readyz", "/v1/solvers"):
-            assert narrow_server.client.get(path).status_code == 200
-        asked = {"problem": PROBLEM_EXAMPLE, "plan": {}}
-        assert narrow_server.client.post("/v1/verify", json=asked).status_code == 200
-        assert narrow_server.service.queue.busy_slots == 1
+def test_health_solver_and_verify_calls_are_answered_during_a_search(searching_server: RunningServer) -> None:
+    for path in ("/healthz", "/readyz", "/v1/solvers"):
+        assert searching_server.client.get(path).status_code == 200
+    asked = {"problem": PROBLEM_EXAMPLE, "plan": {}}
+    assert searching_server.client.post("/v1/verify", json=asked).status_code == 200
+    assert searching_server.service.queue.busy_slots == 1
 
 
 def test_a_client_that_disconnects_while_sending_its_body_occupies_no_slot(narrow_server: RunningServer) -> None:
@@ -105,24 +97,30 @@ def test_concurrent_callers_each_receive_the_plan_of_their_own_problem() -> None
         assert list(callers.map(ask, range(1, 65))) == list(range(1, 65))
 
 
+@pytest.fixture(scope="module")
+def plain_server() -> Iterator[RunningServer]:
+    """A server without requests of other modules, with the default settings."""
+    with run_server() as found:
+        yield found
+
+
 @pytest.mark.parametrize("sent", [b"", b"GET /heal", b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\nGET /healthz"])
 def test_a_connection_with_incomplete_headers_is_closed_while_others_are_served(
-    sent: bytes, monkeypatch: pytest.MonkeyPatch
+    sent: bytes, plain_server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections, "HEAD_S", 0.2)
-    with run_server(Settings()) as server:
-        with socket.create_connection(("127.0.0.1", server.port)) as slow:
-            slow.sendall(sent)
-            slow.settimeout(20)
-            assert server.client.get("/healthz").status_code == 200
-            while slow.recv(65536):
-                pass
-        time.sleep(0.5)
-        assert server.client.get("/healthz").status_code == 200
+    with socket.create_connection(("127.0.0.1", plain_server.port)) as slow:
+        slow.sendall(sent)
+        slow.settimeout(20)
+        assert plain_server.client.get("/healthz").status_code == 200
+        while slow.recv(65536):
+            pass
+    time.sleep(0.5)
+    assert plain_server.client.get("/healthz").status_code == 200
 
 
 def test_the_newest_connection_above_the_connection_limit_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    with run_server(Settings()) as server:
+    with run_server(Settings(workers=0)) as server:
         monkeypatch.setattr(connections, "max_connections", lambda: 2)
         first, second, third = (socket.create_connection(("127.0.0.1", server.port)) for _ in range(3))
         with first, second, third:
@@ -147,8 +145,10 @@ def test_a_server_accepts_no_connection_before_it_is_ready() -> None:
         b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + 20_000 * b"X-Trailer: of many\r\n",
     ],
 )
-def test_conflicting_or_endless_headers_are_refused_and_their_connection_is_closed(head: bytes) -> None:
-    with run_server(Settings()) as server, socket.create_connection(("127.0.0.1", server.port)) as odd:
+def test_conflicting_or_endless_headers_are_refused_and_their_connection_is_closed(
+    head: bytes, plain_server: RunningServer
+) -> None:
+    with socket.create_connection(("127.0.0.1", plain_server.port)) as odd:
         odd.settimeout(20)
         answer = b""
         with suppress(ConnectionError):
@@ -156,18 +156,17 @@ def test_conflicting_or_endless_headers_are_refused_and_their_connection_is_clos
             while part := odd.recv(65536):
                 answer += part
         assert answer[:13] in (b"HTTP/1.1 400 ", b"")
-        assert server.client.get("/healthz").status_code == 200
+        assert plain_server.client.get("/healthz").status_code == 200
 
 
-def test_a_problem_that_compiles_too_slowly_gets_the_status_unknown_with_time_limit() -> None:
+def test_a_problem_that_compiles_too_slowly_gets_the_status_unknown_with_time_limit(
+    plain_server: RunningServer,
+) -> None:
     rows = [{"id": i, "size": 1, "lifetimes": [[0, 1]]} for i in range(60_000)]
     body = json.dumps({"problem": {"buffers": rows}, "options": {"time_limit_s": 0.01}})
-    with run_server() as server:
-        answer = server.client.post("/v1/plan", content=body).json()
-        assert answer["status"] == "unknown"
-        assert answer["stop_reason"] == "time_limit"
-        assert "could not be read, compiled and planned within 0.01 s" in answer["explanation"]["message"]
-        assert answer["placements"] == []
-        for limit in (0.07, 0.09, 0.1):
-            small = {"problem": {"buffers": rows[:300]}, "options": {"time_limit_s": limit}}
-            assert server.client.post("/v1/plan", json=small).status_code == 200
+    answer = plain_server.client.post("/v1/plan", content=body).json()
+    assert (answer["status"], answer["stop_reason"], answer["placements"]) == ("unknown", "time_limit", [])
+    assert "could not be read, compiled and planned within 0.01 s" in answer["explanation"]["message"]
+    for limit in (0.07, 0.09, 0.1):
+        small = {"problem": {"buffers": rows[:300]}, "options": {"time_limit_s": limit}}
+        assert plain_server.client.post("/v1/plan", json=small).status_code == 200

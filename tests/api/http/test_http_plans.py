@@ -107,13 +107,6 @@ def test_an_equivalent_request_gets_the_cached_plan_with_its_own_buffer_names(se
     assert other["proof"]["buffers"] == ["c", "d"]
 
 
-def test_a_cached_plan_is_written_in_the_format_that_each_caller_requests(server: RunningServer) -> None:
-    ask_plan(server, problem(3))
-    answer = server.client.post("/v1/plan", json=problem(3), headers={"accept": "text/csv"})
-    assert answer.text.startswith("id,lower,upper,size,offset\n")
-    assert isinstance(ask_plan(server, problem(3), format="triples"), list)
-
-
 OLD: dict[str, Any] = {
     "buffers": [
         {"id": "a", "size": 8, "start": 0, "end": 4},

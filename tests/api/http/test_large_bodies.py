@@ -84,7 +84,7 @@ def test_a_body_parsed_in_the_server_counts_with_its_estimated_parsed_size(serve
     assert bodies.held == 0
 
 
-def test_a_large_problem_is_planned_by_a_child_and_its_plan_is_cached(server: RunningServer) -> None:
+def test_a_large_problem_is_planned_by_a_child_process_and_its_plan_is_cached(server: RunningServer) -> None:
     assert len(BODY) > LARGE
     made = 'memplan_plans_total{status="optimal"} '
     before = server.client.get("/metrics").text.partition(made)[2].partition("\n")[0] or "0"
@@ -116,7 +116,7 @@ def test_a_large_batch_is_planned_line_by_line(server: RunningServer) -> None:
         assert found == {"mine": "optimal", 7: "optimal"}
 
 
-def test_a_large_job_is_read_by_a_child_and_its_contents_can_be_fetched(server: RunningServer) -> None:
+def test_a_large_job_is_read_by_a_child_process_and_its_contents_can_be_fetched(server: RunningServer) -> None:
     job = post(server, "/v1/jobs?time_limit_s=100", BODY).json()
     assert job["kind"] == "plan", job
     assert server.wait_for_end(job)["state"] == "succeeded"
@@ -154,7 +154,7 @@ def test_an_error_in_a_large_body_is_reported_like_one_in_a_small_body(
     assert server.service.bodies.held == 0
 
 
-def test_a_large_plan_is_verified_by_a_child(server: RunningServer) -> None:
+def test_a_large_plan_is_verified_by_a_child_process(server: RunningServer) -> None:
     plan = post(server, "/v1/plan?time_limit_s=100", BODY).json()
     found = post(server, "/v1/verify?time_limit_s=100", json.dumps({"problem": PROBLEM, "plan": plan}).encode()).json()
     assert found["valid"]

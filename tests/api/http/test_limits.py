@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -78,6 +79,13 @@ def short_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memplan.api.http.serving.connections.HEAD_S", 0.2)
 
 
+@pytest.fixture(scope="module")
+def idle_server() -> Iterator[RunningServer]:
+    """A server without workers and without requests of other modules."""
+    with run_server(Settings(workers=0)) as found:
+        yield found
+
+
 def connection(server: RunningServer) -> socket.socket:
     return socket.create_connection(("127.0.0.1", server.port), timeout=30)
 
@@ -87,19 +95,23 @@ def read_all(from_: socket.socket) -> bytes:
     return b"".join(iter(lambda: from_.recv(65536), b""))
 
 
-def test_an_incomplete_body_gets_408_after_the_body_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incomplete_body_gets_408_after_the_body_time_limit(
+    idle_server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(receiving, "BODY_S", 0.2)
-    with run_server(Settings(workers=0)) as server, connection(server) as slow:
+    with connection(idle_server) as slow:
         slow.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000\r\n\r\n{")
         answer = read_all(slow)
-        assert answer.startswith(b"HTTP/1.1 408 ")
-        assert b'"detail": "body: must arrive within 0.2 s"' in answer
-        assert server.service.bodies.held == 0
-        assert server.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b'"detail": "body: must arrive within 0.2 s"' in answer
+    assert idle_server.service.bodies.held == 0
+    assert idle_server.client.post("/v1/plan", json=PROBLEM_EXAMPLE).status_code == 200
 
 
-def test_non_http_bytes_get_400_and_the_connection_is_closed(caplog: pytest.LogCaptureFixture) -> None:
-    with run_server() as server, connection(server) as odd:
+def test_non_http_bytes_get_400_and_the_connection_is_closed(
+    idle_server: RunningServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with connection(idle_server) as odd:
         odd.sendall(b"\x16\x03\x01 not http\r\n\r\n")
         assert read_all(odd).startswith(b"HTTP/1.1 400 ")
     assert not [record for record in caplog.records if record.exc_info]
@@ -107,7 +119,7 @@ def test_non_http_bytes_get_400_and_the_connection_is_closed(caplog: pytest.LogC
 
 @pytest.mark.usefixtures("short_heads")
 def test_a_connection_that_sends_after_the_response_is_closed() -> None:
-    settings = Settings(require_keys=True, max_body_bytes=10**9)
+    settings = Settings(require_keys=True, max_body_bytes=10**9, workers=0)
     with run_server(settings) as server, connection(server) as slow:
         slow.sendall(b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000\r\n\r\n")
         assert slow.recv(65536).startswith(b"HTTP/1.1 401 ")
@@ -116,10 +128,10 @@ def test_a_connection_that_sends_after_the_response_is_closed() -> None:
 
 
 @pytest.mark.usefixtures("short_heads")
-def test_the_time_limit_for_headers_does_not_apply_to_body_or_answer() -> None:
+def test_the_time_limit_for_headers_does_not_apply_to_body_or_answer(idle_server: RunningServer) -> None:
     """The time limit of headers ends when they are complete; bodies and answers have separate limits."""
     body = b'{"buffers": []}'
-    with run_server(Settings(workers=0)) as server, connection(server) as slow:
+    with connection(idle_server) as slow:
         head = b"POST /v1/plan HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
         slow.sendall(head % len(body))
         slow.settimeout(0.5)

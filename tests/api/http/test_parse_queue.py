@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -13,6 +12,7 @@ from memplan.api.requests import head_of, stated_time_limit_s
 from memplan.api.settings import Settings
 from memplan.questions import QUESTIONS
 from memplan.solvers.search.control import Deadline
+from tests.support.event_loops import run_in_loop
 
 JSON = "application/json"
 MOST_S = Settings().max_time_limit_s
@@ -24,54 +24,44 @@ async def parse_after(queue: ParseQueue, n_bytes: int, limit_s: float, over: asy
         done.append(n_bytes)
 
 
-def run(test: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(test(), 20))
+@run_in_loop
+async def test_large_bodies_are_parsed_one_at_a_time_in_order_of_arrival() -> None:
+    queue, over, done = ParseQueue(), asyncio.Event(), list[int]()
+    parses = [asyncio.create_task(parse_after(queue, n, 10.0, over, done)) for n in (3, 1, 2)]
+    await asyncio.sleep(0.01)
+    assert not done
+    over.set()
+    await asyncio.gather(*parses)
+    assert done == [3, 1, 2]
 
 
-def test_large_bodies_are_parsed_one_at_a_time_in_order_of_arrival() -> None:
-    async def check() -> None:
-        queue, over, done = ParseQueue(), asyncio.Event(), list[int]()
-        parses = [asyncio.create_task(parse_after(queue, n, 10.0, over, done)) for n in (3, 1, 2)]
-        await asyncio.sleep(0.01)
-        assert not done
-        over.set()
-        await asyncio.gather(*parses)
-        assert done == [3, 1, 2]
-
-    run(check)
-
-
-def test_a_body_whose_turn_would_come_after_its_limit_is_refused_on_arrival() -> None:
-    async def check() -> None:
-        queue, over, done = ParseQueue(), asyncio.Event(), list[int]()
-        first = asyncio.create_task(parse_after(queue, 100_000_000, 10.0, over, done))
-        await asyncio.sleep(0.01)
-        with pytest.raises(NoTurnError, match="but 100000000 bytes of other bodies are read first") as refused:
-            await parse_after(queue, 1, 1.0, over, done)
-        assert refused.value.headers == {"Retry-After": "5"}  # 100 MB at the assumed 20 MB/s
-        over.set()
-        await first
+@run_in_loop
+async def test_a_body_whose_turn_would_come_after_its_limit_is_refused_on_arrival() -> None:
+    queue, over, done = ParseQueue(), asyncio.Event(), list[int]()
+    first = asyncio.create_task(parse_after(queue, 100_000_000, 10.0, over, done))
+    await asyncio.sleep(0.01)
+    with pytest.raises(NoTurnError, match="but 100000000 bytes of other bodies are read first") as refused:
         await parse_after(queue, 1, 1.0, over, done)
-        assert done == [100_000_000, 1]
+    assert refused.value.headers == {"Retry-After": "5"}  # 100 MB at the assumed 20 MB/s
+    over.set()
+    await first
+    await parse_after(queue, 1, 1.0, over, done)
+    assert done == [100_000_000, 1]
 
-    run(check)
 
-
-def test_a_body_that_waits_until_its_limit_is_refused_and_leaves_the_queue() -> None:
-    async def check() -> None:
-        queue, over, done = ParseQueue(), asyncio.Event(), list[int]()
-        first = asyncio.create_task(parse_after(queue, 10, 10.0, over, done))
-        await asyncio.sleep(0.01)
-        with pytest.raises(NoTurnError, match="but 10 bytes of other bodies are read first"):
-            await parse_after(queue, 7, 0.05, over, done)
-        with pytest.raises(NotInTimeError, match="body: must arrive completely within its time limit"):
-            await parse_after(queue, 7, 0.0, over, done)
-        over.set()
-        await first
-        await parse_after(queue, 5, 1.0, over, done)
-        assert done == [10, 5]
-
-    run(check)
+@run_in_loop
+async def test_a_body_that_waits_until_its_limit_is_refused_and_leaves_the_queue() -> None:
+    queue, over, done = ParseQueue(), asyncio.Event(), list[int]()
+    first = asyncio.create_task(parse_after(queue, 10, 10.0, over, done))
+    await asyncio.sleep(0.01)
+    with pytest.raises(NoTurnError, match="but 10 bytes of other bodies are read first"):
+        await parse_after(queue, 7, 0.05, over, done)
+    with pytest.raises(NotInTimeError, match="body: must arrive completely within its time limit"):
+        await parse_after(queue, 7, 0.0, over, done)
+    over.set()
+    await first
+    await parse_after(queue, 5, 1.0, over, done)
+    assert done == [10, 5]
 
 
 DEFAULT_S = QUESTIONS["order"].options().time_limit_s

@@ -16,7 +16,7 @@ from memplan.api.settings import read_settings
 from memplan.api.store.errors import StoreError
 from memplan.planner.errors import OptionError
 from tests.support.hard_requests import HARD, wait_until
-from tests.support.server import run_server
+from tests.support.server import RunningServer, run_server
 
 
 def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,15 +56,15 @@ def test_a_stopping_server_answers_open_requests_with_the_best_plan_so_far() -> 
     assert answer.json()["stop_reason"] == "cancelled"
 
 
-def test_readyz_states_the_reason_if_the_server_is_not_ready() -> None:
+def test_readyz_states_the_reason_if_the_server_is_not_ready(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def return_false() -> bool:
         return False
 
-    with run_server() as server:
-        server.service.readiness = Readiness(
-            {"memplan: could not solve": return_false, "memplan: could not store": return_false}
-        )
-        answer = server.client.get("/readyz")
+    lacking = Readiness({"memplan: could not solve": return_false, "memplan: could not store": return_false})
+    monkeypatch.setattr(server.service, "readiness", lacking)
+    answer = server.client.get("/readyz")
     assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")
     assert answer.headers["retry-after"] == "1"
     assert answer.json()["errors"] == ["memplan: could not solve", "memplan: could not store"]

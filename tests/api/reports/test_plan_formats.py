@@ -171,11 +171,6 @@ def test_the_service_writes_the_requested_format(server: RunningServer, plan_for
     assert answer.json() == expected or answer.json()["bufsizes"] == [0, 48, 24]
 
 
-def test_an_infeasible_answer_is_json_even_if_plain_text_is_requested(server: RunningServer) -> None:
-    answer = server.client.post("/v1/plan", json=TOO_LARGE, headers={"accept": "text/plain"})
-    assert (answer.headers["content-type"], answer.json()["status"]) == ("application/json", "infeasible")
-
-
 SVG = "{http://www.w3.org/2000/svg}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 import zlib
 from collections.abc import Iterator
@@ -30,8 +31,9 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.result import SolveResult
 from tests.support.renaming import Data, problem_data, respell
-from tests.support.server import RunningServer, run_server
+from tests.support.server import RunningServer
 from tests.support.strategies import raw_problems, tied_problems
+from tests.support.values import require_value
 
 TWO = {"buffers": [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 1, "end": 3}]}
 
@@ -46,8 +48,7 @@ def check_translation(first: CompiledProblem, other: CompiledProblem) -> None:
     assert (known is None) == (plan.peak is None)
     if known is None:
         return
-    stored = CachedPlan.read(known.compress(first.hash))
-    assert stored is not None
+    stored = require_value(CachedPlan.read(known.compress(first.hash)))
     for kept, claims in ((known, units_of(first) == units_of(other)), (stored, False)):
         result = result_of(kept, other)
         if result is None:  # past the address space
@@ -61,11 +62,9 @@ def check_translation(first: CompiledProblem, other: CompiledProblem) -> None:
             shown = lower_bound(other.instance).score
             assert shown >= tuple((pool.used or 0) // other.instance.unit for pool in reversed(again.pools))
     assert again.problem_hash == first.hash == other.hash
-    assert plan.peak is not None
     assert again.peak is not None
-    assert again.peak * first.instance.unit == plan.peak * other.instance.unit
-    told = translate_plan(other, canonical_plan(first.hash, stored))
-    assert told is not None
+    assert again.peak * first.instance.unit == require_value(plan.peak) * other.instance.unit
+    told = require_value(translate_plan(other, canonical_plan(first.hash, stored)))
     assert verify(other.problem, told) == ()
     assert (told.peak, told.status) == (again.peak, again.status)
 
@@ -149,8 +148,7 @@ def test_cached_plan_offsets_are_rounded_down_to_multiples_of_the_unit() -> None
     plan = Plan.model_validate(
         {"placements": [{"id": "b", "pool": "default", "offset": 9}, {"id": "a", "pool": "default", "offset": 1}]}
     )
-    known = CachedPlan.from_result(asked, SolveResult(plan), 0.0)
-    assert known is not None
+    known = require_value(CachedPlan.from_result(asked, SolveResult(plan), 0.0))
     assert known.used == (3,)
 
 
@@ -209,7 +207,9 @@ def test_the_service_reports_lint_findings_in_cached_answers_too(server: Running
 
 
 @pytest.mark.parametrize(("call", "status"), [("plan", 200), ("explain", 504)])
-def test_an_answer_after_its_deadline_counts_as_a_miss_and_as_a_refusal(call: str, status: int) -> None:
+def test_an_answer_after_its_deadline_counts_as_a_miss_and_as_a_refusal(
+    server: RunningServer, call: str, status: int
+) -> None:
     rows = [{"id": k, "size": 1, "start": 0, "end": 1} for k in range(9)]
     problem = {"buffers": rows, "bank": [{"buffers": list(range(9))}], "pools": [{"name": "a", "bank_size": 8}]}
     body = json.dumps({"problem": problem, "options": {"time_limit_s": 0.05}}).encode()
@@ -219,7 +219,10 @@ def test_an_answer_after_its_deadline_counts_as_a_miss_and_as_a_refusal(call: st
         time.sleep(0.7)  # the time of a call begins with its first byte
         yield body[100:]
 
-    with run_server() as server:
-        answer = server.client.post(f"/v1/{call}", content=send_slowly(), headers={"Content-Type": "application/json"})
-        assert answer.status_code == status
-        assert "memplan_deadline_misses_total 1.0" in server.client.get("/metrics").text
+    def misses() -> float:
+        (found,) = re.findall(r"^memplan_deadline_misses_total (\S+)", server.client.get("/metrics").text, re.MULTILINE)
+        return float(found)
+
+    before = misses()
+    answer = server.client.post(f"/v1/{call}", content=send_slowly(), headers={"Content-Type": "application/json"})
+    assert (answer.status_code, misses()) == (status, before + 1)

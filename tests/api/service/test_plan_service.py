@@ -23,8 +23,20 @@ from memplan.planner.model.problem import Problem
 from memplan.solvers.search.control import Deadline
 from memplan.solvers.search.result import SolveResult
 from tests.support.hard_requests import hard_request
-from tests.support.plan_services import HARD, HARD_TOO, LONG, QUICK, SMALL, SMALL_TOO, Room, cache_over, run_in_room
+from tests.support.plan_services import (
+    HARD,
+    HARD_TOO,
+    LONG,
+    QUICK,
+    SMALL,
+    SMALL_TOO,
+    Room,
+    cache_over,
+    run_in_room,
+    run_with_room,
+)
 from tests.support.renaming import problem_data, respell
+from tests.support.values import require_value
 from tests.support.workers import greedy_plan
 
 LARGE = Problem.model_validate(
@@ -34,8 +46,7 @@ LARGE = Problem.model_validate(
 
 def cache_plan(problem: Problem, searched_s: float) -> tuple[CompiledProblem, CachedPlan]:
     compiled = CompiledProblem.from_problem(problem)
-    known = CachedPlan.from_result(compiled, SolveResult(greedy_plan(problem)), searched_s)
-    assert known is not None
+    known = require_value(CachedPlan.from_result(compiled, SolveResult(greedy_plan(problem)), searched_s))
     return compiled, known
 
 
@@ -48,18 +59,16 @@ def cache_plan(problem: Problem, searched_s: float) -> tuple[CompiledProblem, Ca
         (HARD, 60.0, Options(time_limit_s=600.0), None),
     ],
 )
-def test_a_cached_plan_answers_a_request_or_warm_starts_its_search(
-    problem: Problem, searched_s: float, options: Options, reason: str | None
+@run_with_room
+async def test_a_cached_plan_answers_a_request_or_warm_starts_its_search(
+    room: Room, problem: Problem, searched_s: float, options: Options, reason: str | None
 ) -> None:
-    async def day(room: Room) -> None:
-        room.cache.keep(*cache_plan(problem, searched_s))
-        room.workers.may_answer.set()
-        plan = await room.plan_problem(HARD_TOO, options)
-        starts = [task.start is not None and task.start.peak == plan.peak for task in room.workers.tasks]
-        assert (plan.stop_reason, starts) == (reason or "time_limit", [] if reason else [True])
-        assert room.lookups() == {"hit" if reason else "started_from": 1}
-
-    run_in_room(day)
+    room.cache.keep(*cache_plan(problem, searched_s))
+    room.workers.may_answer.set()
+    plan = await room.plan_problem(HARD_TOO, options)
+    starts = [task.start is not None and task.start.peak == plan.peak for task in room.workers.tasks]
+    assert (plan.stop_reason, starts) == (reason or "time_limit", [] if reason else [True])
+    assert room.lookups() == {"hit" if reason else "started_from": 1}
 
 
 def test_a_stored_plan_of_an_earlier_server_answers_without_a_new_search(tmp_path: Path) -> None:
@@ -77,142 +86,123 @@ def test_a_stored_plan_of_an_earlier_server_answers_without_a_new_search(tmp_pat
 
 
 @pytest.mark.parametrize(("one", "other"), [(HARD, HARD_TOO), (SMALL, SMALL_TOO)], ids=["large", "small"])
-def test_equal_simultaneous_requests_share_one_search(one: Problem, other: Problem) -> None:
-    async def day(room: Room) -> None:
-        options = Options(time_limit_s=60.0, accept="fit" if one is HARD else None)
-        askers = [asyncio.create_task(room.plan_problem(problem, LONG)) for problem in (one, other)]
-        await room.workers.is_asked.wait()
-        cancelled = asyncio.Event()
-        leaves = asyncio.create_task(room.plan_problem(other, LONG, cancelled))
-        await asyncio.sleep(0.05)
-        cancelled.set()
-        assert (await leaves).stop_reason == "cancelled"
-        assert not any(asker.done() for asker in askers)
-        room.workers.may_answer.set()
-        first, second = await asyncio.gather(*askers)
-        assert first.peak is not None
-        assert second.peak == 2 * first.peak
-        assert room.lookups()["joined"] == 2
-        assert (await room.plan_problem(other, options)).peak == second.peak
-
-    run_in_room(day)
+@run_with_room
+async def test_equal_simultaneous_requests_share_one_search(room: Room, one: Problem, other: Problem) -> None:
+    options = Options(time_limit_s=60.0, accept="fit" if one is HARD else None)
+    askers = [asyncio.create_task(room.plan_problem(problem, LONG)) for problem in (one, other)]
+    await room.workers.is_asked.wait()
+    cancelled = asyncio.Event()
+    leaves = asyncio.create_task(room.plan_problem(other, LONG, cancelled))
+    await asyncio.sleep(0.05)
+    cancelled.set()
+    assert (await leaves).stop_reason == "cancelled"
+    assert not any(asker.done() for asker in askers)
+    room.workers.may_answer.set()
+    first, second = await asyncio.gather(*askers)
+    assert second.peak == 2 * require_value(first.peak)
+    assert room.lookups()["joined"] == 2
+    assert (await room.plan_problem(other, options)).peak == second.peak
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["at a worker", "in the queue"])
-def test_a_cancelled_request_gets_the_best_plan_so_far(waits: bool) -> None:
-    async def day(room: Room) -> None:
-        first, cancelled = asyncio.Event(), asyncio.Event()
-        others = [asyncio.create_task(room.plan_problem(HARD, cancelled=first))] if waits else []
-        if waits:
-            await room.workers.is_asked.wait()
-        mine = asyncio.create_task(
-            room.plan_problem(Problem.model_validate(hard_request(8)["problem"]), cancelled=cancelled)
-        )
-        await asyncio.sleep(0.5)
-        cancelled.set()
-        plan = await mine
-        assert (plan.status, plan.stop_reason, len(room.workers.tasks)) == ("feasible", "cancelled", 1)
-        first.set()
-        await asyncio.gather(*others)
-
-    run_in_room(day)
+@run_with_room
+async def test_a_cancelled_request_gets_the_best_plan_so_far(room: Room, waits: bool) -> None:
+    first, cancelled = asyncio.Event(), asyncio.Event()
+    others = [asyncio.create_task(room.plan_problem(HARD, cancelled=first))] if waits else []
+    if waits:
+        await room.workers.is_asked.wait()
+    mine = asyncio.create_task(
+        room.plan_problem(Problem.model_validate(hard_request(8)["problem"]), cancelled=cancelled)
+    )
+    await asyncio.sleep(0.5)
+    cancelled.set()
+    plan = await mine
+    assert (plan.status, plan.stop_reason, len(room.workers.tasks)) == ("feasible", "cancelled", 1)
+    first.set()
+    await asyncio.gather(*others)
 
 
 @pytest.mark.slow
-def test_a_search_ended_early_for_a_waiting_request_reports_time_limit() -> None:
-    async def day(room: Room) -> None:
-        first = asyncio.create_task(room.plan_problem(HARD))
-        await room.workers.is_asked.wait()
-        second = asyncio.create_task(room.plan_problem(SMALL, Options(time_limit_s=5.0)))
-        assert (await first).stop_reason == "time_limit"
-        room.workers.may_answer.set()
-        await second
-
-    run_in_room(day)
+@run_with_room
+async def test_a_search_ended_early_for_a_waiting_request_reports_time_limit(room: Room) -> None:
+    first = asyncio.create_task(room.plan_problem(HARD))
+    await room.workers.is_asked.wait()
+    second = asyncio.create_task(room.plan_problem(SMALL, Options(time_limit_s=5.0)))
+    assert (await first).stop_reason == "time_limit"
+    room.workers.may_answer.set()
+    await second
 
 
-def test_options_are_checked_even_if_the_plan_is_cached() -> None:
-    async def day(room: Room) -> None:
-        await room.plan_problem(QUICK)
-        with pytest.raises(OptionError, match="accept: must be fit or a percentage"):
-            await room.plan_problem(QUICK, Options(accept="soon"))
-
-    run_in_room(day)
+@run_with_room
+async def test_options_are_checked_even_if_the_plan_is_cached(room: Room) -> None:
+    await room.plan_problem(QUICK)
+    with pytest.raises(OptionError, match="accept: must be fit or a percentage"):
+        await room.plan_problem(QUICK, Options(accept="soon"))
 
 
 @pytest.mark.parametrize("options", [Options(deterministic=True), Options(solver="greedy")])
-def test_requests_with_a_named_solver_or_deterministic_bypass_the_plan_cache(options: Options) -> None:
-    async def day(room: Room) -> None:
-        await room.plan_problem(QUICK)
-        before = room.lookups()
-        first, second = await room.plan_problem(QUICK, options), await room.plan_problem(QUICK, options)
-        assert (first.solver or "").startswith("greedy")
-        assert first.model_copy(update={"wall_time_s": None}) == second.model_copy(update={"wall_time_s": None})
-        assert (first.wall_time_s is None) == options.deterministic
-        assert room.lookups() == before
-
-    run_in_room(day)
-
-
-def test_an_invalid_cached_plan_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
-    async def day(room: Room) -> None:
-        compiled, known = cache_plan(QUICK, 1.0)
-        assert known.offset is not None
-        room.cache.keep(compiled, replace(known, status="optimal", offset=known.offset * 0))
-        assert (await room.plan_problem(QUICK)).status == "optimal"
-        assert "did not pass the verifier" in caplog.text
-        assert (await room.plan_problem(QUICK)).status == "optimal"
-        assert room.lookups() == {"miss": 1, "hit": 1}
-
-    run_in_room(day)
+@run_with_room
+async def test_requests_that_name_a_solver_or_are_deterministic_bypass_the_plan_cache(
+    room: Room, options: Options
+) -> None:
+    await room.plan_problem(QUICK)
+    before = room.lookups()
+    first, second = await room.plan_problem(QUICK, options), await room.plan_problem(QUICK, options)
+    assert (first.solver or "").startswith("greedy")
+    assert first.model_copy(update={"wall_time_s": None}) == second.model_copy(update={"wall_time_s": None})
+    assert (first.wall_time_s is None) == options.deterministic
+    assert room.lookups() == before
 
 
-def test_time_in_the_queue_does_not_count_without_a_deadline() -> None:
-    async def day(room: Room) -> None:
-        others = asyncio.create_task(room.plan_problem(HARD))
-        await room.workers.is_asked.wait()
-        problem = Problem.model_validate(hard_request(9)["problem"])
-        mine = asyncio.create_task(
-            room.solving.plan(
-                PlanRequest(CompiledProblem.from_problem(problem), LONG, Deadline.from_limit(inf)), asyncio.Event()
-            )
+@run_with_room
+async def test_an_invalid_cached_plan_is_replaced(room: Room, caplog: pytest.LogCaptureFixture) -> None:
+    compiled, known = cache_plan(QUICK, 1.0)
+    room.cache.keep(compiled, replace(known, status="optimal", offset=require_value(known.offset) * 0))
+    assert (await room.plan_problem(QUICK)).status == "optimal"
+    assert "did not pass the verifier" in caplog.text
+    assert (await room.plan_problem(QUICK)).status == "optimal"
+    assert room.lookups() == {"miss": 1, "hit": 1}
+
+
+@run_with_room
+async def test_time_in_the_queue_does_not_count_without_a_deadline(room: Room) -> None:
+    others = asyncio.create_task(room.plan_problem(HARD))
+    await room.workers.is_asked.wait()
+    problem = Problem.model_validate(hard_request(9)["problem"])
+    mine = asyncio.create_task(
+        room.solving.plan(
+            PlanRequest(CompiledProblem.from_problem(problem), LONG, Deadline.from_limit(inf)), asyncio.Event()
         )
-        await asyncio.sleep(0.5)  # time in the queue does not count against the limit
-        assert len(room.workers.tasks) == 1
-        room.workers.may_answer.set()
-        await asyncio.gather(others, mine)
-        sent = room.workers.tasks[1].deadline
-        assert sent.at - sent.began == LONG.time_limit_s
+    )
+    await asyncio.sleep(0.5)  # time in the queue does not count against the limit
+    assert len(room.workers.tasks) == 1
+    room.workers.may_answer.set()
+    await asyncio.gather(others, mine)
+    sent = room.workers.tasks[1].deadline
+    assert sent.at - sent.began == LONG.time_limit_s
 
-    run_in_room(day)
 
-
-def test_a_quick_request_is_solved_without_a_worker_and_cached() -> None:
-    async def day(room: Room) -> None:
-        others = asyncio.create_task(room.plan_problem(SMALL))
-        await asyncio.sleep(0)
-        first = await room.plan_problem(QUICK)
-        again = await room.plan_problem(Problem.model_validate(respell(problem_data(QUICK), random.Random(1), 3)))
-        assert (first.status, again.status, again.stop_reason) == ("optimal", "optimal", "proved")
-        assert (first.peak, again.peak, others.done()) == (12, 36, False)
-        room.workers.may_answer.set()
-        await others
-
-    run_in_room(day)
+@run_with_room
+async def test_a_quick_request_is_solved_without_a_worker_and_cached(room: Room) -> None:
+    others = asyncio.create_task(room.plan_problem(SMALL))
+    await asyncio.sleep(0)
+    first = await room.plan_problem(QUICK)
+    again = await room.plan_problem(Problem.model_validate(respell(problem_data(QUICK), random.Random(1), 3)))
+    assert (first.status, again.status, again.stop_reason) == ("optimal", "optimal", "proved")
+    assert (first.peak, again.peak, others.done()) == (12, 36, False)
+    room.workers.may_answer.set()
+    await others
 
 
 @pytest.mark.parametrize("problem", [HARD, SMALL], ids=["large", "small"])
-def test_a_hard_request_is_continued_by_a_worker_from_the_quick_plan(problem: Problem) -> None:
-    async def day(room: Room) -> None:
-        room.workers.may_answer.set()
-        plan = await room.plan_problem(problem)
-        (task,) = room.workers.tasks
-        assert task.start is not None
-        assert (plan.peak, plan.stop_reason) == (task.start.peak, "time_limit")
-        assert 30 < task.deadline.remaining_s < 60
-        assert task.options.seed != LONG.seed
-
-    run_in_room(day)
+@run_with_room
+async def test_a_hard_request_is_continued_by_a_worker_from_the_quick_plan(room: Room, problem: Problem) -> None:
+    room.workers.may_answer.set()
+    plan = await room.plan_problem(problem)
+    (task,) = room.workers.tasks
+    assert (plan.peak, plan.stop_reason) == (require_value(task.start).peak, "time_limit")
+    assert 30 < task.deadline.remaining_s < 60
+    assert task.options.seed != LONG.seed
 
 
 @pytest.mark.parametrize(
@@ -224,47 +214,39 @@ def test_a_hard_request_is_continued_by_a_worker_from_the_quick_plan(problem: Pr
     ],
     ids=["a buffer above its pool", "a live set", "a pin"],
 )
-def test_a_problem_proved_infeasible_by_a_bound_is_not_sent_to_a_worker(problem: dict[str, Any]) -> None:
-    async def day(room: Room) -> None:
-        asked = Problem.model_validate(problem)
-        for _ in range(2):
-            plan = await room.plan_problem(asked)
-            why = plan.explanation
-            assert why is not None
-            assert why.would_do is not None
-            assert (plan.status, why.irreducible, why.would_do.proved) == ("infeasible", True, True)
-        assert room.workers.tasks == []
-
-    run_in_room(day)
+@run_with_room
+async def test_a_problem_proved_infeasible_by_a_bound_is_not_sent_to_a_worker(
+    room: Room, problem: dict[str, Any]
+) -> None:
+    asked = Problem.model_validate(problem)
+    for _ in range(2):
+        plan = await room.plan_problem(asked)
+        why = require_value(plan.explanation)
+        assert (plan.status, why.irreducible, require_value(why.would_do).proved) == ("infeasible", True, True)
+    assert room.workers.tasks == []
 
 
-def test_a_request_with_too_little_time_for_a_worker_is_solved_by_the_server() -> None:
-    async def day(room: Room) -> None:
-        plan = await room.plan_problem(LARGE, Options(time_limit_s=0.2))
-        assert (plan.status != "infeasible", room.workers.tasks) == (True, [])
-
-    run_in_room(day)
+@run_with_room
+async def test_a_request_with_too_little_time_for_a_worker_is_solved_by_the_server(room: Room) -> None:
+    plan = await room.plan_problem(LARGE, Options(time_limit_s=0.2))
+    assert (plan.status != "infeasible", room.workers.tasks) == (True, [])
 
 
-def test_a_deterministic_search_has_no_warm_start_and_keeps_its_seed() -> None:
-    async def day(room: Room) -> None:
-        room.workers.may_answer.set()
-        options = Options(time_limit_s=60.0, deterministic=True, seed=5)
-        await room.plan_problem(SMALL, options)
-        assert [(task.start, task.options) for task in room.workers.tasks] == [(None, options)]
-
-    run_in_room(day)
+@run_with_room
+async def test_a_deterministic_search_has_no_warm_start_and_keeps_its_seed(room: Room) -> None:
+    room.workers.may_answer.set()
+    options = Options(time_limit_s=60.0, deterministic=True, seed=5)
+    await room.plan_problem(SMALL, options)
+    assert [(task.start, task.options) for task in room.workers.tasks] == [(None, options)]
 
 
-def test_a_request_that_gets_no_slot_in_time_receives_the_quick_plan_or_is_refused() -> None:
-    async def day(room: Room) -> None:
-        many = [Problem.model_validate(hard_request(seed)["problem"]) for seed in range(40, 52)]
-        asked: list[Any] = [asyncio.create_task(room.plan_problem(problem)) for problem in many[:4]]
-        await asyncio.sleep(0)
-        late: Any = await asyncio.gather(room.plan_problem(HARD, Options(time_limit_s=0.3)), return_exceptions=True)
-        assert isinstance(late[0], FullError) or late[0].status == "feasible"
-        room.workers.may_answer.set()
-        ended = await asyncio.gather(*asked, return_exceptions=True)
-        assert {type(each).__name__ for each in ended} <= {"Plan", "FullError"}
-
-    run_in_room(day)
+@run_with_room
+async def test_a_request_that_gets_no_slot_in_time_receives_the_quick_plan_or_is_refused(room: Room) -> None:
+    many = [Problem.model_validate(hard_request(seed)["problem"]) for seed in range(40, 52)]
+    asked: list[Any] = [asyncio.create_task(room.plan_problem(problem)) for problem in many[:4]]
+    await asyncio.sleep(0)
+    late: Any = await asyncio.gather(room.plan_problem(HARD, Options(time_limit_s=0.3)), return_exceptions=True)
+    assert isinstance(late[0], FullError) or late[0].status == "feasible"
+    room.workers.may_answer.set()
+    ended = await asyncio.gather(*asked, return_exceptions=True)
+    assert {type(each).__name__ for each in ended} <= {"Plan", "FullError"}

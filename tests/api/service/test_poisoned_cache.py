@@ -27,6 +27,7 @@ from tests.support.depth import DEPTH
 from tests.support.oracle import best_score
 from tests.support.plan_services import AloneService
 from tests.support.renaming import Data, problem_data, scale
+from tests.support.values import require_value
 
 TWO = Problem.model_validate({"buffers": [{"id": k, "size": 1024, "start": 0, "end": 1} for k in range(2)]})
 TOO_LARGE = Problem.model_validate({"buffers": [{"id": k, "size": 2**62, "start": 0, "end": 1} for k in range(2)]})
@@ -65,8 +66,7 @@ def forge_plan(problem: Problem, status: str = "optimal") -> tuple[CompiledProbl
     """Return a cached plan that stacks all buffers and falsely claims to be optimal."""
     compiled = CompiledProblem.from_problem(problem)
     plan = solve(problem, time_limit_s=1.0)
-    known = CachedPlan.from_result(compiled, SolveResult(plan), 1e6)
-    assert known is not None
+    known = require_value(CachedPlan.from_result(compiled, SolveResult(plan), 1e6))
     sizes = compiled.instance.size[compiled.order]
     offset = sizes.cumsum() - sizes
     end = int(sizes.sum())
@@ -80,8 +80,7 @@ def test_a_forged_bound_in_the_store_is_not_reported(tmp_path: Path, status: str
     with closing(Store.open(None, tmp_path)) as store:
         store.plans.change({compiled.hash: lambda _: known.compress(compiled.hash)})
         (plan,) = answers(ABOVE_ITS_BOUND, service=AloneService(store))
-    best = best_score(ABOVE_ITS_BOUND)
-    assert best is not None
+    best = require_value(best_score(ABOVE_ITS_BOUND))
     assert (plan.lower_bound or 0) <= best[0]
     if status == "optimal":  # a forged optimum is only a warm start: the search must still run
         assert (plan.status, plan.peak) == ("optimal", best[0])
@@ -108,10 +107,8 @@ def test_a_cached_proof_is_reported_only_by_its_process_and_for_equal_sizes() ->
     compiled = CompiledProblem.from_problem(ABOVE_ITS_BOUND)
     plan = solve(ABOVE_ITS_BOUND)
     assert (plan.status, plan.peak, plan.proof is not None and plan.proof.kind) == ("optimal", 12, "search")
-    known = CachedPlan.from_result(compiled, SolveResult(plan), 1.0)
-    assert known is not None
-    stored = CachedPlan.read(known.compress(compiled.hash))
-    assert stored is not None
+    known = require_value(CachedPlan.from_result(compiled, SolveResult(plan), 1.0))
+    stored = require_value(CachedPlan.read(known.compress(compiled.hash)))
     other = CompiledProblem.from_problem(Problem.model_validate(scale(problem_data(ABOVE_ITS_BOUND), 3)))
     assert other.hash == compiled.hash
     told = [result_of(known, compiled), result_of(stored, compiled), result_of(known, other)]

@@ -141,8 +141,10 @@ def test_an_upgraded_database_keeps_all_rows_and_its_jobs_continue(
     Store.open(url, tmp_path).close()  # opening an upgraded database again changes nothing
 
 
-def test_one_of_several_starting_servers_migrates_the_tables(url: str, tmp_path: Path) -> None:
-    make_old(url, 1, {name: [] for name in schema.METADATA.tables})
+@pytest.mark.parametrize("is_new", [False, True])
+def test_one_of_several_starting_servers_creates_or_migrates_the_tables(url: str, is_new: bool, tmp_path: Path) -> None:
+    if not is_new:
+        make_old(url, 1, {name: [] for name in schema.METADATA.tables})
     with ThreadPoolExecutor(5) as servers:
         stores = list(servers.map(lambda _: Store.open(url, tmp_path), range(5)))
     for store in stores:

@@ -13,6 +13,7 @@ from memplan.api.store.job import WorkAnswer
 from memplan.api.store.store import Store
 from memplan.api.store.tables.leases import MOST_LAPSES
 from tests.support.made_jobs import BETTER, FOUND, PLAN, REASON, add, claim, event_kinds, state
+from tests.support.values import require_value
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -66,8 +67,7 @@ def test_better_plans_of_a_job_are_recorded_in_order(store: Store) -> None:
     job_id = add(store)
     claimed = claim(store)
     assert store.leases.report(claimed, [(FOUND, 0.1), (BETTER, 0.25)], PLAN)
-    job = store.jobs.find(job_id)
-    assert job is not None
+    job = require_value(store.jobs.find(job_id))
     assert (job.progress, job.plan_status, store.jobs.answer(job_id)) == (BETTER, "feasible", b"plan")
     events = store.events.events_after(job_id, 2)
     assert [(event.seq, event.kind, event.data["peak"]) for event in events] == [
@@ -86,8 +86,7 @@ def test_a_finished_job_accepts_no_further_report_finish_or_release(store: Store
     assert not store.leases.finish(claimed, "failed", error="no")
     assert not store.leases.report(claimed, [(BETTER, 0.25)], WorkAnswer(b"late", "optimal"))
     assert not store.leases.release(claimed, REASON)
-    job = store.jobs.find(job_id)
-    assert job is not None
+    job = require_value(store.jobs.find(job_id))
     assert (job.state, job.progress, job.plan_status, job.late_s) == ("succeeded", FOUND, "feasible", None)
     assert job.finished_at is not None
     assert store.jobs.answer(job_id) == b"plan"
@@ -118,8 +117,7 @@ def test_a_job_fails_after_too_many_expired_leases(store: Store) -> None:
         assert state(store, job_id) == "queued"
     claim(store, lease_s=-1.0)
     store.leases.expire_jobs()
-    job = store.jobs.find(job_id)
-    assert job is not None
+    job = require_value(store.jobs.find(job_id))
     assert (job.state, job.error) == ("failed", f"its worker ended while it ran, {MOST_LAPSES + 1} times")
     assert store.events.events_after(job_id, 0)[-1].data["error"] == job.error
 
@@ -129,17 +127,14 @@ def test_a_job_expires_if_its_deadline_passes_in_the_queue(store: Store) -> None
     in_time, without = add(store, deadline_at=time.time() + 1000), add(store)
     assert store.leases.expire_jobs() == ([late], [])
     assert [state(store, name) for name in (late, in_time, without)] == ["expired", "queued", "queued"]
-    job = store.jobs.find(late)
-    assert job is not None
-    assert job.late_s is not None
-    assert 1.5 <= job.late_s < 60
+    job = require_value(store.jobs.find(late))
+    assert 1.5 <= require_value(job.late_s) < 60
 
 
 def test_a_job_that_ends_after_its_deadline_records_the_delay(store: Store) -> None:
     job_id = add(store, deadline_at=time.time() - 2.0)
     store.leases.finish(claim(store), "succeeded", PLAN)
-    job = store.jobs.find(job_id)
-    assert job is not None
+    job = require_value(store.jobs.find(job_id))
     assert job.late_s is not None
     assert 2.0 <= job.late_s < 60
     assert store.events.events_after(job_id, 2)[0].data["late_s"] == job.late_s

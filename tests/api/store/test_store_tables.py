@@ -22,14 +22,6 @@ from memplan.planner.errors import OptionError
 PLAN = StoredPlan("sha256:1", b"plan", "feasible", 1.5, 100)
 
 
-def test_servers_that_start_at_once_create_the_tables_once(url: str, tmp_path: Path) -> None:
-    with ThreadPoolExecutor(5) as servers:
-        stores = list(servers.map(lambda _: Store.open(url, tmp_path), range(5)))
-    for store in stores:
-        store.check()
-        store.close()
-
-
 def test_a_failed_transaction_leaves_no_change(url: str, tmp_path: Path) -> None:
     Store.open(url, tmp_path).close()
     database = Database.open(url, tmp_path)

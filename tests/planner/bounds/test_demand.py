@@ -77,7 +77,7 @@ def test_a_sharing_buffer_counts_in_full_while_its_partner_is_not_alive() -> Non
         ([buffer_row("b", 6, 1, 5, **relative("a", 4)), buffer_row("c", 6, 3, 5, **relative("b", 1))], 10),
     ],
 )
-def test_members_of_a_rigid_group_count_the_union_of_their_bytes(group: list[dict[str, Any]], covered: int) -> None:
+def test_a_rigid_group_counts_the_union_of_its_members_bytes(group: list[dict[str, Any]], covered: int) -> None:
     instance = compile_problem(Problem.model_validate({"buffers": [buffer_row("a", 8, 0, 2), *group]}))
     demand = Demand.from_instance(instance)
     assert max(instance.live_set_sums(demand.start, demand.end, demand.size).tolist()) * instance.unit == covered

@@ -40,9 +40,6 @@ CLIQUE = Problem.model_validate(
 )
 PINNED = Problem.model_validate({"buffers": [BUFFERS[0] | {"offset": 9}, BUFFERS[1]]})
 LARGE = Problem.model_validate({"buffers": [BUFFERS[0] | {"offset_mod": {"modulus": 32, "remainder": 8}}, BUFFERS[2]]})
-COST = Problem.model_validate(
-    {"buffers": BUFFERS, "pools": [{"name": "p", "size": 6, "cost": 1}, {"name": "q", "cost": 3}], "objective": "cost"}
-)
 
 
 def forged_findings(problem: Problem, change: dict[str, Any]) -> list[str]:
@@ -62,22 +59,8 @@ def forged_findings(problem: Problem, change: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize(
     ("problem", "change", "sentence"),
     [
-        (ONE, {"status": "infeasible"}, "status: must be optimal or feasible where buffers are placed"),
-        (ONE, {"peak": 9}, "peak: must be 10, the sum of what the placements use, got 9"),
         (ONE, {"lower_bound": 9}, "lower_bound: must be the peak (10) where the status is optimal, got 9"),
-        (ONE, {"gap": 0.5}, "gap: must be 0.0, by which the peak is above the bound, got 0.5"),
         (ONE, {"cost": 1.0}, "cost: must be 45.0, the sum of traffic x cost and of prices of pairs, got 1.0"),
-        (COST, {"cost": 1.0}, "cost: must be 26.0, the sum of traffic x cost and of prices of pairs, got 1.0"),
-        (COST, {"cost_lower_bound": 30.0}, "cost_lower_bound: must be at most the cost (26.0), got 30.0"),
-        (ONE, {"pools.0.used": 9}, "pools[0].used: must be 10, the largest end offset, got 9"),
-        (ONE, {"pools.0.lower_bound": 11}, "pools[0].lower_bound: must be at most what is used (10), got 11"),
-        (ONE, {"pools.0.size": 32}, "pools[0].size: must be 64 as in the problem, got 32"),
-        (ONE, {"pools.0.name": "q"}, 'pools[0].name: must be a pool of the problem, got "q"'),
-        (ONE, {"placements.0.pool": "q"}, 'buffer "a": must be in a pool of the problem, got "q"'),
-        (ONE, {"placements.0.id": "b"}, 'buffer "b": must be placed once, got placements[0] and [1]'),
-        (ONE, {"placements.0.offset": 60}, 'buffer "a": must end at 64 at the most, got offset 60 of "p"'),
-        (ONE, {"shared": []}, 'shared: must be [["b", "twin"]] by the placements, got []'),
-        (ONE, {"bank_clashes": []}, 'bank_clashes: must be [["a", "b"]] by the placements, got []'),
         (ONE, {"problem_hash": "sha256:00"}, "problem_hash: must be sha256:"),
         (ONE, {"proof.time": 3}, 'proof.buffers: must be buffers that are alive at 3, got ["a", "b"]'),
         (ONE, {"proof.time": None}, "proof.time: must be the time step of the live set, got null"),
@@ -105,10 +88,8 @@ def forged_findings(problem: Problem, change: dict[str, Any]) -> list[str]:
         (PINNED, {"proof.kind": "largest-buffer"}, "lower_bound: must be at most 6, which the proof gives, got 15"),
         (LARGE, {"proof.buffers": ["late"]}, "lower_bound: must be at most 5, which the proof gives, got 14"),
         (TWO, {"proof.buffers": ["late"]}, "proof.buffers: must be buffers that are alive at "),
-        (SMALL, {"peak": 9}, "peak: must be null where nothing is placed, got 9"),
         (SMALL, {"proof": {"kind": "search"}}, "proof: must be null where nothing is placed"),
         (SMALL, {"pools.0.size": 8}, "pools[0].size: must be 9 as in the problem, got 8"),
-        (SMALL, {"status": "feasible"}, 'buffer "a": must be placed, got no placement'),
         (SMALL, {"explanation.pool": "q"}, 'explanation.pool: must be a pool of the problem, got "q"'),
         (SMALL, {"explanation.time": 3}, 'explanation.buffers: must be buffers that are alive at 3, got ["a", "b"]'),
         (SMALL, {"explanation.buffers": ["x"]}, 'explanation.buffers: must be buffers of the problem, got ["x"]'),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tracemalloc
@@ -19,7 +18,7 @@ from memplan.planner.model.buffer_table import BufferTable, column
 from memplan.planner.model.problem import Problem
 from tests.support.oracle import check
 from tests.support.renaming import rename, retime, scale
-from tests.support.strategies import raw_problems, tied_problems
+from tests.support.strategies import raw_problems
 
 A: dict[str, Any] = {"id": "a", "size": 40, "start": 0, "end": 3}
 B: dict[str, Any] = {"id": "b", "size": 24, "start": 2, "end": 6}
@@ -127,15 +126,6 @@ TIED: dict[str, Any] = {
 )
 def test_equivalent_spellings_of_a_constraint_have_the_same_hash(changed: dict[str, Any]) -> None:
     assert hash_data(TIED | changed) == hash_data(TIED)
-
-
-@given(problem=tied_problems(6), order=st.randoms(use_true_random=False))
-def test_the_order_of_lists_does_not_affect_the_hash(problem: Problem, order: Any) -> None:
-    data = json.loads(problem.model_dump_json(exclude_defaults=True))
-    entries = [use["buffers"] for use in data.get("bank", [])] + data.get("may_share", []) + data.get("together", [])
-    for values in (data["buffers"], *entries, *(data.get(name, []) for name in ("may_share", "bank", "together"))):
-        order.shuffle(values)
-    assert hash_data(data) == problem_hash(problem)
 
 
 STEPS = """

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from memplan.planner.errors import InputError, ProblemError
+from memplan.planner.errors import ProblemError
 from memplan.planner.formats import FORMATS, read_problem
 from memplan.planner.lint.problems import lint
 from memplan.planner.model.problem import Buffer, Problem
-from memplan.solvers.portfolio.solve import solve
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "size": 100, "start": 0, "end": 1},
@@ -27,11 +26,6 @@ HALF_OPEN = Problem.model_validate(
         ]
     }
 )
-
-
-def test_buffers_that_meet_at_an_inclusive_end_are_alive_together() -> None:
-    problem = read_problem(b"id,start,end,size\na,0,1,100\nb,1,2,100\n")
-    assert solve(problem, time_limit_s=1).peak == 200
 
 
 def test_closed_lifetimes_in_json_are_converted_to_half_open_lifetimes() -> None:
@@ -85,8 +79,3 @@ def test_a_problem_with_closed_lifetimes_is_written_with_half_open_ones() -> Non
 )
 def test_the_interval_kind_comes_from_file_then_caller_then_column_name(data: bytes, interval: Any, end: int) -> None:
     assert read_problem(data, None, interval).buffers[0].end == end
-
-
-def test_a_buffer_table_cannot_be_combined_with_a_closed_interval() -> None:
-    with pytest.raises(InputError, match="interval: must be half-open unless the buffers are rows"):
-        Problem(buffers=HALF_OPEN.buffers, interval="closed")

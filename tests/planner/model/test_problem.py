@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.errors import InputError, ProblemError, sentences
-from memplan.planner.formats.memplan_json import read_problem, write_problem
 from memplan.planner.model.buffer_table import BufferTable
 from memplan.planner.model.columns import plain_columns
 from memplan.planner.model.constraints import alias, bank, conflicts, may_share, relative, together
@@ -24,11 +23,6 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import Buffer
 from tests.support.sentences import rules
 from tests.support.strategies import problems
-
-
-@given(problem=problems())
-def test_write_problem_and_read_problem_round_trip(problem: Problem) -> None:
-    assert read_problem(write_problem(problem)) == problem
 
 
 @given(problem=problems())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,21 +44,19 @@ def test_the_live_set_of_occupancy_is_at_the_first_time_of_the_peak() -> None:
     assert BEFORE["default"].used == 112
 
 
-def test_peak_growth_names_a_new_buffer() -> None:
-    found = growth_of(stack_buffers(("a", 0, 2, 64), ("b", 1, 3, 32), ("c", 2, 4, 16), ("d", 0, 4, 8)), BEFORE)
-    assert found.causes == (Cause("d", "new", 8, None, 8),)
-    assert (found.time_before, found.bytes_before, found.now.bytes) == (1, 96, 104)
-
-
-def test_peak_growth_names_a_larger_buffer() -> None:
-    found = growth_of(stack_buffers(("a", 0, 2, 65), ("b", 1, 3, 32), ("c", 2, 4, 16)), BEFORE)
-    assert found.causes == (Cause("a", "grown", 1, 64, 65),)
-
-
-def test_peak_growth_names_a_longer_lived_buffer_as_its_only_cause() -> None:
-    found = growth_of(stack_buffers(("a", 0, 3, 64), ("b", 1, 3, 32), ("c", 2, 4, 16)), BEFORE)
-    assert found.causes == (Cause("a", "longer-lived", 64, 64, 64),)
-    assert (found.time_before, found.bytes_before, found.now.bytes) == (2, 48, 112)
+@pytest.mark.parametrize(
+    ("rows", "cause", "peaks"),
+    [
+        ([("a", 0, 2, 64), ("d", 0, 4, 8)], Cause("d", "new", 8, None, 8), (1, 96, 104)),
+        ([("a", 0, 2, 65)], Cause("a", "grown", 1, 64, 65), (1, 96, 97)),
+        ([("a", 0, 3, 64)], Cause("a", "longer-lived", 64, 64, 64), (2, 48, 112)),
+    ],
+    ids=["a new buffer", "a larger buffer", "a longer-lived buffer"],
+)
+def test_peak_growth_names_its_only_cause(rows: list[Row], cause: Cause, peaks: tuple[int, int, int]) -> None:
+    found = growth_of(stack_buffers(*rows, ("b", 1, 3, 32), ("c", 2, 4, 16)), BEFORE)
+    assert found.causes == (cause,)
+    assert (found.time_before, found.bytes_before, found.now.bytes) == peaks
 
 
 def test_peak_growth_ignores_shifts_of_time_by_an_inserted_operation() -> None:

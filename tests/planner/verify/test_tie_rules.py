@@ -222,7 +222,7 @@ def test_lowest_offsets_and_peaks_match_the_verifier_and_exhaustive_counting() -
             assert list(differences(problem, plan, verdict_on(problem, plan))) == [], seed
 
 
-def test_places_returns_none_for_too_many_pairs() -> None:
+def test_lowest_places_returns_none_for_more_pairs_than_allowed() -> None:
     problem = Problem(buffers=[Buffer(id=k, size=8, start=0, end=1) for k in range(10)])
     placed = PlacedBuffers.from_placements(problem, solve(problem).placements)
     assert lowest_places(problem, placed, most_pairs=44) is None

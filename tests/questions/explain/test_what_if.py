@@ -15,14 +15,14 @@ from memplan.questions.question import Control
 from memplan.solvers.portfolio.solve import solve
 from tests.support.oracle import best_score
 from tests.support.tight_problems import tight_problem
+from tests.support.values import require_value
 
 WHAT_IF = ExplainOptions(what_if=True)
 
 
 def ask_what_if(problem: Problem, **options: Any) -> WhatIf:
     found = explain(problem, options=ExplainOptions(**{"what_if": True, "time_limit_s": 150, "study_s": 60} | options))
-    assert found.what_if is not None
-    return found.what_if
+    return require_value(found.what_if)
 
 
 def apply_change(problem: Problem, name: int | str, **fields: Any) -> Problem:
@@ -34,8 +34,7 @@ def apply_change(problem: Problem, name: int | str, **fields: Any) -> Problem:
 
 
 def best_peak(problem: Problem) -> int:
-    found = best_score(problem)
-    assert found is not None
+    found = require_value(best_score(problem))
     return int(found[-1])
 
 
@@ -54,8 +53,7 @@ def test_what_if_savings_match_brute_force(feature: str) -> None:
             assert row.exact
             rest = apply_change(problem, row.id)
             assert row.gain_if_dropped == (peak - best_peak(rest),) * 2
-            assert row.shrunk_to is not None
-            gain = peak - best_peak(apply_change(problem, row.id, size=row.shrunk_to))
+            gain = peak - best_peak(apply_change(problem, row.id, size=require_value(row.shrunk_to)))
             assert row.gain_if_shrunk == (gain, gain)
             assert row.may_grow is not None
             assert best_peak(apply_change(problem, row.id, size=row.size + row.may_grow)) <= peak
@@ -107,8 +105,7 @@ def test_what_if_savings_of_reuse_pairs_match_brute_force() -> None:
         "pools": [{"name": "ub", "size": 7}],
         "objective": "cost",
     }
-    cost = best_score(Problem.model_validate(data))
-    assert cost is not None
+    cost = require_value(best_score(Problem.model_validate(data)))
     found = ask_what_if(Problem.model_validate(data))
     assert sum(pair.cost for pair in found.pairs) == cost[0] > 0
     for pair in found.pairs:

@@ -18,6 +18,7 @@ from memplan.solvers.search.result import Progress
 from tests.support import oracle, public_problems
 from tests.support.depth import seeds
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
+from tests.support.values import require_value
 
 
 def make_search(
@@ -87,15 +88,13 @@ def test_the_exact_search_improves_a_known_plan() -> None:
     search = make_search(instance)
     search.offer(np.zeros(len(instance), np.int64), np.cumsum(instance.size) - instance.size, "stacked")
     solve(instance, search)
-    assert search.best is not None
-    assert search.best.by == "exact"
+    assert require_value(search.best).by == "exact"
     assert search.stop_reason == "proved"
 
 
 def test_the_exact_search_ends_if_another_solver_offers_the_optimum() -> None:
     instance = compile_problem(full_load(6, n=20))
-    best = solve_instance(instance).best
-    assert best is not None
+    best = require_value(solve_instance(instance).best)
 
     def interrupt(progress: Progress) -> None:
         if progress.by == "exact":
@@ -103,8 +102,7 @@ def test_the_exact_search_ends_if_another_solver_offers_the_optimum() -> None:
 
     search = make_search(instance, on_progress=interrupt)
     solve(instance, search)
-    assert search.best is not None
-    assert search.best.score == best.score
+    assert require_value(search.best).score == best.score
 
 
 def test_a_deterministic_exact_search_repeats_its_plan_and_ends_at_its_work_limit() -> None:
@@ -162,8 +160,7 @@ def test_an_untrusted_exact_search_ends_with_a_claim_instead_of_a_proof() -> Non
     doubting = Search(instance, deadline=time.monotonic() + 60.0)
     solve(instance, doubting)
     assert doubting.stop_reason is None
-    assert doubting.best is not None
-    assert doubting.claims == {"exact": doubting.best.score}
+    assert doubting.claims == {"exact": require_value(doubting.best).score}
 
 
 def test_the_exact_search_proves_colliding_pins_infeasible() -> None:
@@ -173,8 +170,7 @@ def test_the_exact_search_proves_colliding_pins_infeasible() -> None:
 
 def test_the_exact_search_places_pinned_buffers_at_their_pins() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "offset": 4 * k} for k in range(2)]
-    best = solve_instance(compile_problem(Problem.model_validate({"buffers": rows}))).best
-    assert best is not None
+    best = require_value(solve_instance(compile_problem(Problem.model_validate({"buffers": rows}))).best)
     assert best.offset.tolist() == [0, 1]
 
 

@@ -81,14 +81,6 @@ def test_verify_detects_forged_plans_of_pools_of_equal_use() -> None:
     assert "past-capacity" in [v.rule for v in verify(small, plan).violations]
 
 
-def test_infeasible_pools_of_equal_use_are_explained_by_pool_time_and_buffers() -> None:
-    small = Problem.model_validate(FIELDS | {"pools": [{"name": "core0", "size": 100}, {"name": "core1"}]})
-    why = solve(small, time_limit_s=10).explanation
-    assert why is not None
-    assert (why.pool, why.time, set(why.buffers), why.missing_bytes) == ("core0", 2, {"a1", "y"}, 60)
-    assert "lacks 60 bytes at time 2" in why.message
-
-
 def test_equal_use_is_written_to_json_and_read_back() -> None:
     assert Problem.model_validate_json(PROBLEM.model_dump_json(exclude_defaults=True)) == PROBLEM
 
@@ -271,7 +263,8 @@ def test_explain_names_pool_time_and_sufficient_size_for_equal_use() -> None:
     why = explain(small, options=ExplainOptions(time_limit_s=10)).explanation
     assert why is not None
     assert why.irreducible
-    assert (why.pool, why.time, set(why.buffers)) == ("core0", 2, {"a1", "y"})
+    assert (why.pool, why.time, set(why.buffers), why.missing_bytes) == ("core0", 2, {"a1", "y"}, 60)
+    assert "lacks 60 bytes at time 2" in why.message
     assert why.would_do is not None
     assert why.would_do.size == 160
     assert 'in "core1"; 160 bytes of each would do' in why.message

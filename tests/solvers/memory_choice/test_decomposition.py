@@ -24,6 +24,7 @@ from tests.support import oracle, public_problems
 from tests.support.random_problems import random_problem
 from tests.support.small_problems import small_problems
 from tests.support.tiny import FEATURES
+from tests.support.values import require_value
 
 RECORDED = public_problems.read_index("executorch_cadence")
 MIXED = ("holes", "conflicts", "alignment", "pins", "reserved")
@@ -55,9 +56,7 @@ def proved_values(problem: Problem) -> tuple[float, ...] | str | None:
 
 
 def _knapsack(instance: Instance) -> Knapsack:
-    knapsack = Knapsack.from_instance(instance)
-    assert knapsack is not None
-    return knapsack
+    return require_value(Knapsack.from_instance(instance))
 
 
 @pytest.mark.parametrize("seed", range(0, 300, 15))
@@ -103,8 +102,7 @@ def test_a_memory_choice_that_cannot_be_packed_becomes_a_no_good() -> None:
     chosen = Decomposition(_knapsack(instance), search)
     chosen.run(*decomposition.ROUNDS[0])
     assert [len(nogood.items) for nogood in chosen.nogoods] == [5]
-    assert search.best is not None
-    assert search.best.score[0] == 2
+    assert require_value(search.best).score[0] == 2
     assert proved_values(problem) == oracle.best_score(problem)
 
 
@@ -169,8 +167,7 @@ def test_memory_choices_with_spare_capacity_are_packed_if_the_cheapest_cannot_be
     before = search.best
     chosen.leave_room(100_000)
     assert before is None
-    assert search.best is not None
-    assert search.bound[0] < search.best.score[0] < 1.15 * search.bound[0]
+    assert search.bound[0] < require_value(search.best).score[0] < 1.15 * search.bound[0]
 
 
 def test_deterministic_memory_choice_repeats_its_plan() -> None:

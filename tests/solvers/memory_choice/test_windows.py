@@ -21,6 +21,7 @@ from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.to_plan import plan_of_assignment
 from tests.support.depth import seeds
 from tests.support.small_problems import small_problems
+from tests.support.values import require_value
 
 KINDS = ("", "mixed", "confined", "pinned", "groups", "holes", "conflicts", "reserved", "limited")
 
@@ -60,12 +61,20 @@ def draw_problem(seed: int, n: int, kind: str = "", alignments: tuple[int, ...] 
 
 def make_search(problem: Problem, work: int = 400_000) -> tuple[Knapsack, Search]:
     instance = compile_problem(problem)
-    knapsack = Knapsack.from_instance(instance)
-    assert knapsack is not None
+    knapsack = require_value(Knapsack.from_instance(instance))
     search = Search(
         instance, deadline=np.inf, deterministic=True, work_limit=work, trusted=frozenset({decomposition.NAME})
     )
     return knapsack, search
+
+
+def begin_windows(problem: Problem, work: int = 400_000) -> Windows:
+    """Return a window search that begins at the cheapest choice of memories."""
+    knapsack, search = make_search(problem, work)
+    found, choice = Windows(knapsack, search), Decomposition(knapsack, search)
+    goal = choice._find_cheapest_choice(choice.ends, choice.multipliers, [], choice.dearest)
+    assert found.begin(require_value(goal.home))
+    return found
 
 
 @pytest.mark.drawn
@@ -88,8 +97,7 @@ def test_exact_packings_of_wide_windows_reach_the_cheapest_choice() -> None:
     knapsack, search = make_search(draw_problem(15, 400), 10**9)
     found, choice = Windows(knapsack, search), Decomposition(knapsack, search)
     goal = choice._find_cheapest_choice(choice.ends, choice.multipliers, [], choice.dearest)
-    assert goal.home is not None
-    assert found.begin(goal.home)
+    assert found.begin(require_value(goal.home))
     for _ in range(40):
         found.improve()
     assert found.is_at_goal
@@ -101,24 +109,16 @@ def test_windows_place_all_buffers_when_the_search_is_over_before_they_are_packe
     knapsack, search = make_search(problem)
     choice = Decomposition(knapsack, search)
     goal = choice._find_cheapest_choice(choice.ends, choice.multipliers, [], choice.dearest)
-    assert goal.home is not None
     found = Windows(knapsack, search)
     search.flag[0] = 1
-    assert found.begin(goal.home)
-    assert search.best is not None
-    assert not verify(problem, plan_of_assignment(problem, knapsack.instance, search.best, search.proof))
+    assert found.begin(require_value(goal.home))
+    assert not verify(problem, plan_of_assignment(problem, knapsack.instance, require_value(search.best), search.proof))
     assert found._cost() < choice.dearest / 2
 
 
 def test_windows_move_buffers_back_to_the_unlimited_memory_of_the_cheapest_choice() -> None:
-    problem = draw_problem(3, 300)
     pools = (Pool(name="sram", cost=4), Pool(name="slow", size=4_000_000, cost=50))
-    knapsack, search = make_search(problem.model_copy(update={"pools": pools}))
-    choice = Decomposition(knapsack, search)
-    goal = choice._find_cheapest_choice(choice.ends, choice.multipliers, [], choice.dearest)
-    assert goal.home is not None
-    found = Windows(knapsack, search)
-    assert found.begin(goal.home)
+    found = begin_windows(draw_problem(3, 300).model_copy(update={"pools": pools}))
     cost = found._cost()
     # Packing one memory exactly cannot help these buffers, so the search must go on to windows of all memories.
     found._pool[:], found._offset[:] = 1, 4096 * np.arange(len(found._pool))
@@ -155,8 +155,7 @@ def test_stack_refutations_are_minimal_and_cover_every_live_set(seed: int, kind:
     problem = draw_problem(seed, 30, kind, (64, 1024, 2048))
     rows = list(problem.buffers)
     instance = compile_problem(problem)
-    knapsack = Knapsack.from_instance(instance)
-    assert knapsack is not None
+    knapsack = require_value(Knapsack.from_instance(instance))
     rng = random.Random(seed)
     home = np.array([rng.choice(np.flatnonzero(knapsack.homes[:, j]).tolist()) for j in range(knapsack.n_items)])
     ends = [pool.capacity for pool in instance.pools]
@@ -208,12 +207,7 @@ def test_deterministic_window_searches_repeat_their_plan() -> None:
 
 
 def test_window_searches_never_raise_the_cost() -> None:
-    knapsack, search = make_search(draw_problem(5, 200))
-    found = Windows(knapsack, search)
-    choice = Decomposition(knapsack, search)
-    home = choice._find_cheapest_choice(choice.ends, choice.multipliers, [], choice.dearest).home
-    assert home is not None
-    assert found.begin(home)
+    found = begin_windows(draw_problem(5, 200))
     before = found._cost()
     for _ in range(3):
         found.improve()

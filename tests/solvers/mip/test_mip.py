@@ -109,16 +109,21 @@ def test_the_integer_program_stacks_identical_buffers_in_a_fixed_order() -> None
         {"pools": [{"name": "fast", "size": 20}, {"name": "slow"}]},
         {"pools": [{"alignment": 4}]},
         {"pools": [{"base_address": 1, "alignment": 2}]},
+        {"may_share": [["a", "b"]]},
+        {"bank": [{"buffers": ["a", "b"]}], "pools": [{"bank_size": 8}]},
+        {"bank": [{"buffers": ["a", "b"], "weight": 1}], "pools": [{"bank_size": 8}], "objective": "cost"},
     ],
 )
-def test_the_integer_program_excludes_mirror_images_only_in_symmetric_pools(fields: dict[str, object]) -> None:
+def test_the_integer_program_excludes_mirror_images_only_in_symmetric_pools_without_sharing_and_banks(
+    fields: dict[str, object],
+) -> None:
     rows = ((0, 3, 3), (1, 4, 5), (2, 5, 6))
     assert Boxes(compile_problem(buffers(*rows)), (14,)).mirror() == (1, 2)
     instance = compile_problem(buffers(*rows, **fields))
     assert Boxes(instance, tuple(sensible_limits(instance, None))).mirror() is None
 
 
-def test_costs_of_the_integer_program_are_steps_above_the_cheapest_pool() -> None:
+def test_the_integer_program_counts_costs_above_the_cheapest_pool_in_steps() -> None:
     pools = [{"name": "fast", "size": 9, "cost": 0.1}, {"name": "slow", "cost": 0.35}]
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": traffic} for k, traffic in enumerate((2, 6))]
     problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})
@@ -141,17 +146,3 @@ def test_the_grid_of_the_integer_program_contains_the_bank_borders() -> None:
         bank = [{"buffers": [0, 1]}] if fields else []
         instance = compile_problem(Problem.model_validate({"buffers": rows, "pools": pools, "bank": bank}))
         assert Boxes(instance, (64, 64)).grid.granule * instance.unit == granule
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"may_share": [["a", "b"]]},
-        {"bank": [{"buffers": ["a", "b"]}], "pools": [{"bank_size": 8}]},
-        {"bank": [{"buffers": ["a", "b"], "weight": 1}], "pools": [{"bank_size": 8}], "objective": "cost"},
-    ],
-)
-def test_the_integer_program_keeps_mirror_images_under_sharing_or_banks(fields: dict[str, object]) -> None:
-    rows = ((0, 3, 3), (1, 4, 5), (2, 5, 6))
-    assert Boxes(compile_problem(buffers(*rows)), (14,)).mirror() is not None
-    assert Boxes(compile_problem(buffers(*rows, **fields)), (14,)).mirror() is None

@@ -73,7 +73,7 @@ def _unit_of_file(file: Path) -> int:
     return int(words[0])
 
 
-def test_model_files_minimise_costs_in_steps() -> None:
+def test_a_model_file_minimises_the_cost_as_a_multiple_of_a_common_step() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "traffic": traffic} for k, traffic in enumerate((2, 6))]
     pools = [{"name": "fast", "size": 4, "cost": 1}, {"name": "slow", "cost": 3}]
     problem = Problem.model_validate({"buffers": rows, "pools": pools, "objective": "cost"})

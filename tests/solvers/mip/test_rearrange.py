@@ -59,7 +59,7 @@ def test_a_partial_program_contains_its_plan_and_leaves_some_orders_free(share: 
     )
 
 
-def test_heights_of_a_plan_are_its_highest_ends_above_the_floor_per_live_set() -> None:
+def test_the_heights_of_a_plan_are_the_largest_excess_over_the_floor_in_each_live_set() -> None:
     plan = parts(floor=10).rate(column(np.zeros(len(ROWS))), STACK)
     at_once = ((0, 1, 2), (1, 2, 3), (2, 3, 4), (3, 4, 5), (4, 5, 6), (5, 6, 7))
     ends = STACK + SIZES

@@ -38,7 +38,7 @@ A = {"id": "a", "size": 4, "start": 0, "end": 3}
 B = {"id": "b", "size": 6, "start": 2, "end": 5}
 
 
-def test_drop_keeps_the_order_of_the_raw_offsets() -> None:
+def test_dropping_buffers_keeps_the_order_of_their_raw_offsets() -> None:
     instance = compile_rows(A, B)
     zeros = np.zeros(2, dtype=np.int64)
     assert (instance.unit * np.asarray(drop_buffers(instance, zeros, [0.5, 0.49]))).tolist() == [6, 0]
@@ -53,7 +53,7 @@ def test_drop_turns_any_raw_offsets_into_a_valid_packing(raw: list[float]) -> No
     assert sorted((instance.unit * dropped).tolist()) in ([0, 2**61], [0, 2**62])
 
 
-def test_dropping_a_dropped_plan_raises_no_buffer() -> None:
+def test_dropping_the_buffers_of_a_dropped_plan_again_moves_none_upwards() -> None:
     for seed in range(10):
         instance = compile_problem(random_problem(seed, 40, SOME_OF_ALL - {"pools"}))
         pool = column(np.zeros(len(instance)))

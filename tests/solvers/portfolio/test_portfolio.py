@@ -28,7 +28,6 @@ from tests.support.tiny import FEATURES
 
 RING = compile_problem(FEATURES["a ring of conflicts"])
 SEVERAL = compile_problem(FEATURES["pools"])
-FULL_RING = compile_problem(FEATURES["infeasible, which no live set and no clique shows"])
 GREEDY = registry.BY_NAME["greedy"]
 ROOT = str(Path(__file__).parents[3])
 RAISER = SolverRow("cbc", "falls over", "tests.support.misbehaving:offers_then_raises", is_isolated=True)
@@ -154,14 +153,6 @@ def test_a_crash_of_the_greedy_orders_is_reported_and_a_plan_is_still_found(
         plan = solve(FEATURES["holes"], deterministic=True)
     assert (plan.status, plan.peak, plan.disturbed_by) == ("optimal", 9, "engine-failure")
     assert [row.getMessage()[:7] for row in caplog.records] == ["greedy:"]
-
-
-def test_claimed_infeasibility_is_accepted_once_another_solver_agrees() -> None:
-    search = search_for(FULL_RING)
-    assert stages.run(FULL_RING, search, [[false_claims.row("denies")]]) == []
-    assert search.stop_reason == "proved"
-    assert search.infeasibility_witness is not None
-    assert search.claims.keys() > {"denies"} or search.infeasibility_witness.kind == "search"
 
 
 HARD = str(Path(ROOT, "examples", "problems", "minimalloc", "A.1048576.csv"))

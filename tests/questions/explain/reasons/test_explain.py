@@ -22,14 +22,13 @@ from tests.support.oracle import best_score
 from tests.support.reasons import cut_down
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
 from tests.support.tiny import CONSTRAINED, random_tiny
+from tests.support.values import require_value
 
 GENEROUS = ExplainOptions(time_limit_s=60, explain_s=20)
 
 
 def reason(problem: Problem, options: ExplainOptions = GENEROUS, control: Control = Control()) -> Explanation:
-    found = explain(problem, options=options, control=control).explanation
-    assert found is not None
-    return found
+    return require_value(explain(problem, options=options, control=control).explanation)
 
 
 def resize_pool(problem: Problem, size: int) -> Problem:
@@ -110,8 +109,7 @@ def test_a_reason_for_infeasibility_can_include_a_reserved_range() -> None:
 
 def test_explain_names_a_live_set_above_the_capacity_without_any_search() -> None:
     problem = public_problems.problem("tflite/kws_dscnn_int8.csv")
-    peak = solve(problem).peak
-    assert peak is not None
+    peak = require_value(solve(problem).peak)
     found = reason(resize_pool(problem, peak - 1))
     assert (found.kind, found.calls, found.irreducible, found.missing_bytes) == ("live-set", 0, True, 1)
     assert found.needed == peak
@@ -119,8 +117,7 @@ def test_explain_names_a_live_set_above_the_capacity_without_any_search() -> Non
 
 def test_infeasibility_beyond_live_sets_is_explained_by_an_infeasible_core() -> None:
     problem = full_load(0, 14)
-    peak = solve(problem, time_limit_s=20).peak
-    assert peak is not None
+    peak = require_value(solve(problem, time_limit_s=20).peak)
     assert peak > 1000
     stages: list[str] = []
     found = reason(resize_pool(problem, peak - 1), control=Control(report=lambda event: stages.append(event["stage"])))
@@ -153,8 +150,7 @@ def test_a_cancelled_explanation_returns_its_partial_reason() -> None:
     small = resize_pool(problem, peak - 1)
     plan = solve(small, time_limit_s=20)
     cancelled.set()
-    found = reason_of(small, plan, Control.from_limit(2, cancelled=cancelled))
-    assert found is not None
+    found = require_value(reason_of(small, plan, Control.from_limit(2, cancelled=cancelled)))
     assert not found.irreducible
     assert found.calls == 0
 
@@ -179,16 +175,14 @@ def test_the_sufficient_pool_size_is_proved_minimal_if_all_smaller_sizes_are_rul
     # The time is too short to prove the peak, so only the known refutation of smaller sizes decides.
     problem = public_problems.problem("minimalloc/J.1048576.csv")
     for least, is_proved in ((0, False), (2**40, True)):  # problem J is not proved in so little time
-        found = sufficient_size(problem, "default", least, Control.from_limit(0.05))
-        assert found is not None
+        found = require_value(sufficient_size(problem, "default", least, Control.from_limit(0.05)))
         assert found.proved is is_proved
 
 
 def test_the_sufficient_pool_size_includes_pinned_zero_size_buffers() -> None:
     rows = [{"id": "a", "size": 3, "start": 0, "end": 2}, {"id": "mark", "size": 0, "start": 0, "end": 1, "offset": 9}]
     found = reason(Problem.model_validate({"buffers": rows, "pools": [{"name": "s", "size": 4}]}))
-    assert found.would_do is not None
-    assert found.would_do.size == 9
+    assert require_value(found.would_do).size == 9
 
 
 def test_the_sufficient_pool_size_exceeds_a_size_that_a_search_ruled_out() -> None:

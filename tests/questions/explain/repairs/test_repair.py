@@ -31,6 +31,7 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Control
 from tests.support import public_problems
 from tests.support.oracle import best_score
+from tests.support.values import require_value
 
 SPILL: tuple[ChangeKind, ...] = ("spill",)
 POOL: tuple[ChangeKind, ...] = ("pool",)
@@ -38,9 +39,7 @@ POOL: tuple[ChangeKind, ...] = ("pool",)
 
 def repairs(problem: Problem, **options: Any) -> Repairs:
     patient = {"repairs": 3, "time_limit_s": 400, "study_s": 120, "with_plans": True}
-    found = explain(problem, options=ExplainOptions(**patient | options)).repairs
-    assert found is not None
-    return found
+    return require_value(explain(problem, options=ExplainOptions(**patient | options)).repairs)
 
 
 def small_problem(seed: int) -> Problem:
@@ -87,8 +86,7 @@ def test_repairs_have_the_minimum_number_of_changes_by_brute_force() -> None:
         assert found.proved
         changed = ChangedProblems(problem)
         for repair in found.repairs:
-            assert repair.plan is not None
-            assert verify(changed.apply_changes(repair.changes), repair.plan) == ()
+            assert verify(changed.apply_changes(repair.changes), require_value(repair.plan)) == ()
     assert {1, 2} <= set(numbers)
 
 
@@ -130,8 +128,7 @@ def test_only_the_smallest_of_repairs_that_differ_in_steps_is_kept() -> None:
 def test_explain_names_a_no_cross_rule_with_its_page_size() -> None:
     row = {"id": "a", "size": 100, "start": 0, "end": 3, "no_cross": 64}
     found = explain(Problem.model_validate({"buffers": [row], "pools": [{"size": 4096}]}))
-    assert found.explanation is not None
-    assert found.explanation.message.endswith('with no_cross 64 of "a" (100 bytes)')
+    assert require_value(found.explanation).message.endswith('with no_cross 64 of "a" (100 bytes)')
 
 
 def test_explain_names_the_pin_that_keeps_a_problem_from_fitting() -> None:
@@ -166,8 +163,7 @@ def test_repairs_can_move_a_buffer_to_another_pool() -> None:
 
 def test_a_real_network_is_repaired_by_one_change() -> None:
     problem = public_problems.problem("executorch/mobilenet_v2.csv")
-    peak = solve(problem).peak
-    assert peak is not None
+    peak = require_value(solve(problem).peak)
     fields = {name: getattr(problem, name) for name in Problem.model_fields}
     smaller = Problem.model_validate(fields | {"pools": [dict(problem.pools[0]) | {"size": peak * 95 // 100}]})
     found = repairs(smaller)
@@ -207,9 +203,8 @@ def test_shortening_a_buffer_merges_its_adjacent_lifetimes() -> None:
         == 3
     )
     for each in repairs(problem).repairs:
-        assert each.plan is not None
         assert solve(changed.apply_changes(each.changes)).status != "infeasible"
-        assert each.peak_after == each.plan.peak
+        assert each.peak_after == require_value(each.plan).peak
 
 
 def pool_of(size: int, *rows: dict[str, Any]) -> Problem:
@@ -274,11 +269,8 @@ def test_repairs_of_a_graph_propose_the_order_with_the_fewest_moves(graph: Opera
     found = repairs_of(graph, 14, 1)
     repair = found.repairs[0]
     assert (repair.kind, repair.operations, repair.moves) == ("reorder", (1, 2), 2)
-    assert repair.order is not None
-    assert repair.problem is not None
-    assert repair.plan is not None
-    assert repair.live_peak == peak_of(graph, repair.order) <= 14
-    assert verify(repair.problem, repair.plan) == ()
+    assert repair.live_peak == peak_of(graph, require_value(repair.order)) <= 14
+    assert verify(require_value(repair.problem), require_value(repair.plan)) == ()
     assert repair.peak_after <= 14
 
 
@@ -318,29 +310,28 @@ TWO_MEMORIES = {"pools": [{"name": "sram", "size": 64}, {"name": "psram", "size"
 
 
 def test_repairs_of_a_graph_in_two_pools_use_only_changes_of_models() -> None:
-    found = explain(
-        *problem_of_two_memories(WIDE), options=ExplainOptions(repairs=3, with_plans=True, time_limit_s=20)
-    ).repairs
-    assert found is not None
+    found = require_value(
+        explain(
+            *problem_of_two_memories(WIDE), options=ExplainOptions(repairs=3, with_plans=True, time_limit_s=20)
+        ).repairs
+    )
     assert found.of_operations is not None
     assert {change.kind for repair in found.repairs for change in repair.changes} <= {*KINDS_OF_MODELS}
     first = found.of_operations.repairs[0]
     assert first.kind == "reorder"
-    assert first.order is not None
-    assert first.problem is not None
-    applied = problem_of_order(graph_from(WIDE), first.order).model_copy(update={"pools": first.problem.pools})
+    applied = problem_of_order(graph_from(WIDE), require_value(first.order)).model_copy(
+        update={"pools": require_value(first.problem).pools}
+    )
     assert solve(applied, time_limit_s=10).status in ("optimal", "feasible")
     for repair in found.of_operations.repairs:
         assert repair.problem is not None
-        assert repair.plan is not None
         assert [pool.size for pool in repair.problem.pools] == [64, 100]
-        assert verify(repair.problem, repair.plan) == ()
+        assert verify(repair.problem, require_value(repair.plan)) == ()
 
 
 def test_repairs_of_a_model_change_lifetimes_only_on_request() -> None:
     options = ExplainOptions(repairs=1, kinds=("earlier-end",), time_limit_s=20)
-    found = explain(*problem_of_two_memories(WIDE), options=options).repairs
-    assert found is not None
+    found = require_value(explain(*problem_of_two_memories(WIDE), options=options).repairs)
     assert {change.kind for repair in found.repairs for change in repair.changes} == {"earlier-end"}
 
 
@@ -349,9 +340,7 @@ def test_repairs_of_a_graph_can_run_operations_in_place() -> None:
     graph = graph_from({"size": [60, 60, 4], "kept": [2], "ops": rows})
     repair = repairs_of(graph, 64, 1).repairs[0]
     assert (repair.kind, repair.operations, repair.peak_after) == ("in-place", (1,), 64)
-    assert repair.problem is not None
-    assert repair.plan is not None
-    assert verify(repair.problem, repair.plan) == ()
+    assert verify(require_value(repair.problem), require_value(repair.plan)) == ()
 
 
 def test_repairs_of_a_graph_keep_the_allowed_pools_of_tensors() -> None:
@@ -362,8 +351,7 @@ def test_repairs_of_a_graph_keep_the_allowed_pools_of_tensors() -> None:
     found = repairs_of_graph(graph, asked, ExplainOptions(repairs=3, with_plans=True), Control.from_limit(20))
     for repair in found.repairs:
         assert repair.problem is not None
-        assert repair.plan is not None
-        assert {repair.plan[k].pool for k in ("tensor_4", "tensor_5")} == {"sram"}
+        assert {require_value(repair.plan)[k].pool for k in ("tensor_4", "tensor_5")} == {"sram"}
     assert any('"tensor_4" has its own pool or offset' in why for why in found.left_out)
 
 

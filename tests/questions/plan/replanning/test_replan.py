@@ -26,6 +26,7 @@ from tests.support.changed_problems import change_problem, min_moves, rows_of
 from tests.support.depth import DEPTH
 from tests.support.processes import ROOT
 from tests.support.small_problems import small_problems
+from tests.support.values import require_value
 
 FEW = {"id": "a", "size": 4, "start": 0, "end": 4}
 OLD = Plan.model_validate(
@@ -75,9 +76,7 @@ def test_re_planning_keeps_buffers_whose_old_offsets_still_fit_and_proves_the_mi
     assert verify(new, plan) == ()
     assert plan.kept is not None
     assert plan.kept.stayed >= 0.95 * (plan.kept.stayed + plan.kept.moved)
-    assert plan.peak is not None
-    assert plan.kept.peak_without_keeping is not None
-    assert plan.peak <= 1.02 * plan.kept.peak_without_keeping
+    assert require_value(plan.peak) <= 1.02 * require_value(plan.kept.peak_without_keeping)
 
 
 def test_re_planning_by_ejection_keeps_most_of_a_tight_plan() -> None:
@@ -130,8 +129,7 @@ def test_re_planning_places_new_buffers_at_their_hints() -> None:
     rows = [{"id": k, "size": 4, "start": 0, "end": 2, "hint": 4 * (3 - k)} for k in range(4)]
     plan = replan(problem_of(*rows), None)
     assert [row.offset for row in plan.placements] == [12, 8, 4, 0]
-    assert plan.kept is not None
-    assert plan.kept.proved
+    assert require_value(plan.kept).proved
     placed = Plan.model_validate({"placements": [{"id": 0, "pool": "default", "offset": 0}]})
     again = replan(problem_of(*rows[:3]), placed)
     assert again.kept is not None
@@ -171,8 +169,7 @@ def test_re_planning_accepts_a_removed_pool_that_held_no_buffer() -> None:
     rows = FEW, {**FEW, "id": "b"}
     old = solve(problem_of(*rows, pools=[{"name": "fast"}, {"name": "slow"}]))
     plan = replan(problem_of(*rows, pools=[{"name": "fast"}]), old)
-    assert plan.kept is not None
-    assert (plan.status, plan.kept.moved) == ("optimal", 0)
+    assert (plan.status, require_value(plan.kept).moved) == ("optimal", 0)
 
 
 def test_a_costlier_re_plan_does_not_claim_the_bounds_of_the_cheapest_plan() -> None:
@@ -225,8 +222,7 @@ def test_re_planning_counts_huge_offsets_and_sizes_exactly() -> None:
     problem = problem_of(*rows)
     plan = replan(problem, old, eps=1)
     assert verify(problem, plan) == ()
-    assert plan.kept is not None
-    assert plan.kept.moved <= 1
+    assert require_value(plan.kept).moved <= 1
 
 
 @pytest.mark.parametrize("eps", ["x", "-1", "nan", float("inf"), "1/0", -0.1, "%"])
@@ -295,8 +291,7 @@ def test_the_number_of_moves_is_not_proved_minimal_without_a_proved_best_peak() 
     plan = replan(
         problem_of(*rows, pools=pools), Plan.model_validate({"placements": old}), options=SolveOptions(solver="greedy")
     )
-    assert plan.kept is not None
-    assert (plan.status, plan.kept.proved) == ("feasible", False)
+    assert (plan.status, require_value(plan.kept).proved) == ("feasible", False)
 
 
 @pytest.mark.filterwarnings("error")
@@ -305,8 +300,7 @@ def test_re_planning_with_a_sharing_pair_gives_no_numeric_warning() -> None:
     problem = problem_of(*rows, may_share=[["a", "b"]])
     plan = replan(problem, OLD)
     assert verify(problem, plan) == ()
-    assert plan.kept is not None
-    assert plan.kept.proved
+    assert require_value(plan.kept).proved
 
 
 @pytest.mark.slow

@@ -89,11 +89,3 @@ def test_verify_refuses_a_file_without_offsets_and_reports_its_content(problem: 
     assert "file has no offsets" in capfd.readouterr().err
     assert main(["verify", str(TESTS / "dumps" / "resnet50.iree.txt")]) == 2
     assert "only the peak of its own plan" in capfd.readouterr().err
-
-
-def test_verify_better_audits_a_fully_pinned_table_as_a_plan_with_a_warning(problem: Path, capfd: Captured) -> None:
-    problem.write_text("id,lower,upper,size,offset\n1,0,4,8,0\n2,0,2,8,8\n3,2,4,4,18\n4,5,6,1,0\n")
-    assert main(["verify", str(problem), "--better", "--format", "table"]) == 0
-    told = capfd.readouterr()
-    assert "peak 22 bytes; best 16, lower bound 16, gap 37.50%" in told.out.splitlines()
-    assert "all buffers are pinned, so their offsets are read as the plan" in told.err

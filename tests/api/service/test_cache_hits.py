@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,18 +14,12 @@ from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.problem import Problem
 from tests.support.depth import seeds
 from tests.support.meeting_kinds import problems
-from tests.support.server import RunningServer, run_server
+from tests.support.server import RunningServer
 
 _CALLERS, _EACH, _HITS = 8, 24, 2
 _OF_TIMES = {"wall_time_s"}
 
 pytestmark = pytest.mark.filterwarnings("ignore:buffer .* has no lifetime")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RunningServer]:
-    with run_server() as found:
-        yield found
 
 
 def timeless_fields(answer: httpx.Response) -> dict[str, Any]:

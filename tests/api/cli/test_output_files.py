@@ -59,7 +59,7 @@ def test_the_flag_dim_may_be_repeated_for_different_names(capfd: pytest.CaptureF
 
 
 @pytest.mark.filterwarnings("error")
-def test_models_dump_lists_of_numbers_without_a_warning() -> None:
+def test_graphs_and_options_serialise_lists_of_numbers_without_a_warning() -> None:
     op = {"in": [0], "out": [1], "attributes": {"kernel": [3, 3]}}
     assert graph_from({"size": [1, 1], "ops": [op]}).model_dump(mode="json")["ops"][0]["attributes"]
     assert ModelOptions(dims={"x": (1, 3)}).model_dump(mode="json")["dims"] == {"x": [1, 3]}

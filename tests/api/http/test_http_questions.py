@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from memplan.api.client.http import Client
 from memplan.api.http.openapi import PROBLEM_EXAMPLE
-from memplan.api.settings import Settings
 from memplan.extensions.networks.operations.graph import graph_from
 from memplan.extensions.networks.order.options import OrderOptions
 from memplan.questions import QUESTIONS
 from memplan.questions.question.wire import request_model
 from tests.support.operation_graphs import SUMS
-from tests.support.server import RunningServer, run_server
+from tests.support.server import RunningServer
 
 OTHERS = tuple(name for name in QUESTIONS if name != "plan")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[RunningServer]:
-    with run_server(Settings(max_jobs=20)) as found:
-        found.client.post("/v1/order", json={"graph": SUMS, "options": {"time_limit_s": 60}})  # compiles
-        yield found
 
 
 def test_an_ordering_job_ends_with_the_same_answer_as_the_order_call(server: RunningServer) -> None:
@@ -89,21 +80,6 @@ def test_the_schema_describes_the_call_of_every_kind_of_job(server: RunningServe
         call = described["paths"][kind.path]["post"]
         assert {"200", "400", "408", "413", "415", "422", "429", "503"} <= call["responses"].keys()
         assert request_model(kind).__name__ in described["components"]["schemas"]
-
-
-def test_the_call_sweep_plans_several_pool_sizes(server: RunningServer) -> None:
-    asked = {name: QUESTIONS["sweep"].example[name] for name in ("problem", "sizes")}
-    found = server.client.post("/v1/sweep", json=asked).json()
-    assert found["combinations"] == 3
-    assert [(row["size"], row["cost"], row["status"]) for row in found["points"]] == [
-        (0, 112.0, "optimal"),
-        (64, 48.0, "optimal"),
-        (128, 0.0, "optimal"),
-    ]
-    both = {"sram": [128, 64], "dram": {"first": 64, "last": 112, "step": 48}}
-    rows = server.client.post("/v1/sweep", json=asked | {"sizes": both}).json()["points"]
-    sizes = [{"sram": a, "dram": b} for a in (64, 128) for b in (64, 112)]
-    assert [row["sizes"] for row in rows] == sizes
 
 
 PROGRAM: dict[str, Any] = {

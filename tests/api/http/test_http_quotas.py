@@ -44,7 +44,7 @@ def test_a_key_above_its_byte_quota_is_refused_and_the_error_lists_removable_job
     submit(separate_server, mine)
 
 
-def test_a_discarded_request_body_returns_404_and_its_job_remains(separate_server: RunningServer) -> None:
+def test_requesting_a_discarded_body_returns_404_and_keeps_its_job(separate_server: RunningServer) -> None:
     mine = key_for(separate_server, "dropped", "plan", "read")
     job = submit(separate_server, mine)
     url = job["links"]["self"]
