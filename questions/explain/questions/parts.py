@@ -129,7 +129,7 @@ def subproblem(problem: Problem, kept: Bool, dropped: Iterable[ProblemRule] = ()
         rules[rule.kind].append(rule)
     table = filter_rows(_remove_rules(problem.buffers, rules), kept)
     fields: dict[str, Any] = {"buffers": table, "pools": _pools_without_rules(problem.pools, rules), "objective": "fit"}
-    fields |= _kept_entries(problem, set(table.ids), rules)
+    fields |= _restricted_entries(problem, set(table.ids), rules)
     return replace_fields(problem, **fields)
 
 
@@ -204,7 +204,7 @@ def _pools_without_rules(pools: tuple[Pool, ...], rules: Mapping[str, list[Probl
     )
 
 
-def _kept_entries(problem: Problem, names: set[int | str], rules: Mapping[str, list[ProblemRule]]) -> dict[str, Any]:
+def _restricted_entries(problem: Problem, names: set[int | str], rules: Mapping[str, list[ProblemRule]]) -> dict[str, Any]:
     """Return, by field, the entries that forbid placements and are not in `rules`, restricted to the named buffers."""
     fields: dict[str, Any] = {}
     for name, entries in entries_of(problem).items():

@@ -49,10 +49,10 @@ class ChangedProblems:
             rows[name] = _change_row(row, change)
         rows_left = [row for row in rows.values() if row is not None]
         return Problem.model_validate(
-            self.fields | {"buffers": rows_left + more} | self._kept_entries({row["id"] for row in rows_left}, pairs)
+            self.fields | {"buffers": rows_left + more} | self._restricted_entries({row["id"] for row in rows_left}, pairs)
         )
 
-    def _kept_entries(self, names: set[int | str], pairs: list[Any]) -> dict[str, Any]:
+    def _restricted_entries(self, names: set[int | str], pairs: list[Any]) -> dict[str, Any]:
         """Return, by field, the entries restricted to the buffers `names`, with the `may_share` pairs in `pairs`."""
         fields = {"may_share": [pair for pair in pairs if names.issuperset(pair)]} if pairs else {}
         return {**entries_among(self.problem, names), **fields}
