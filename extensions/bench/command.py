@@ -90,7 +90,7 @@ def bench(
 
 
 def _refuse_idle_flags(context: click.Context, deciding: str) -> None:
-    """Raise OptionError for any argument or flag that is given together with `deciding`, which makes it useless."""
+    """Raise OptionError if an argument or flag is given that has no effect together with the option `deciding`."""
     for each in context.command.params:
         source = context.get_parameter_source(each.name or "")
         if each.name != deciding and source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT):

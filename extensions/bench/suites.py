@@ -34,7 +34,7 @@ class _ListedFile(BaseModel):
 
 
 def instances(suite: str) -> list[str]:
-    """Return a suite's problem files, sorted, or the suite itself if it is a file. Raises OptionError for others."""
+    """Return a suite's problem files, sorted, or the suite itself if it is a file; else raises OptionError."""
     path = Path(suite)
     if path.is_file():
         return [suite]

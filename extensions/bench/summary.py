@@ -129,7 +129,7 @@ class Summary:
     """Result rows grouped by instance and solver; skipped runs are listed separately in `skipped`."""
 
     def __init__(self, results: Iterable[Result]) -> None:
-        """Group the latest row of each run; several time limits make separate solvers."""
+        """Group the latest row of each run by instance and solver; a solver counts separately for each time limit."""
         rows = latest_rows(results)
         limits = {row.time_limit_s for row in rows}
         self.skipped = [row for row in rows if row.outcome == "skipped"]

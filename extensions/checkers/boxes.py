@@ -18,7 +18,7 @@ MOST_BOXES, LEAF, PER_BOX = 20_000, 1024, 100
 
 
 def has_equal_maximum(symbols, some, others):
-    """Return True if two lists of forms are proved to have the same maximum at all symbol values."""
+    """Return True if two lists of forms are proved to have equal maxima at all symbol values."""
     if {*map(form_key, some)} == {*map(form_key, others)}:
         return True
     try:

@@ -66,7 +66,7 @@ class Runs:
         return sum(self.size[t] for t in numbers_of_bits(tensors))
 
     def missing_runs(self, done, memory):
-        """Return (tensors needed later, operations to run again, their total cost), or None if one cannot run again."""
+        """Return (tensors needed later, operations to run again, cost of these), or None if one of them cannot."""
         made, wanted = self.given, self.kept
         for v in range(len(self.cost)):
             if done >> v & 1:

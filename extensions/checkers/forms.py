@@ -1,4 +1,4 @@
-"""Forms are polynomials, stored as dicts from products (tuples of names) to coefficients; this file computes them."""
+"""Arithmetic of forms: polynomials, stored as dicts from products (tuples of names) to coefficients."""
 
 import math
 from itertools import product

@@ -17,7 +17,7 @@ _CERTIFICATES = (b"memplan-lemmas/", b"memplan-order/")
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a submission: `word` with its `reason` (a sentence), and the problem's entry after it."""
+    """The verdict on a submission: `word` with its `reason` (a sentence), and the problem's resulting entry."""
 
     word: Word
     reason: str

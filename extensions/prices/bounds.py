@@ -47,7 +47,7 @@ class _HighsProgram:
     """The linear program of a piece's cuts, which is solved again from its last basis after rows are added."""
 
     def __init__(self) -> None:
-        """Store that no linear program exists yet; the first call creates one."""
+        """Start without a linear program, which the first call creates."""
         self.highs: Any = None
         self.n_rows = 0
 

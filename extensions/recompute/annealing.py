@@ -151,7 +151,7 @@ class Annealing:
         return self._search.is_over() or self._min_cost(budget) <= self._search.stays.once
 
     def _min_cost(self, budget: int) -> int:
-        """Return the cost of the cheapest program found within `budget` bytes; `_NONE`, a huge number, without one."""
+        """Return the cost of the cheapest program found within `budget` bytes, or `_NONE` (a huge number)."""
         return min(
             (int(cost) for mark, cost in zip(self._marks, self._kept.cost, strict=True) if mark <= budget),
             default=_NONE,

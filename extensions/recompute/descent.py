@@ -93,7 +93,7 @@ class Descent:
         return self._affordable_drops(annealing, most, points)
 
     def _affordable_drops(self, annealing: Annealing, most: int, points: int) -> list[Drops]:
-        """Add what an annealing found; return the drops of the cheapest programs with a cost of at most `most`."""
+        """Add the programs of an annealing; return the drops of the cheapest programs with a cost of at most `most`."""
         self.found += annealing.new_drops()
         self._seed = annealing.seed
         self.others = sorted((drops for drops in annealing.ended if drops.cost <= most), key=lambda drops: drops.peak)
@@ -118,7 +118,7 @@ class Descent:
         return sorted({self.start.peak * percent // 100 for percent in range(1, 100)})
 
     def cheapest_within(self, limit: int) -> Drops | None:
-        """Return the drops of the cheapest known program with a peak of at most `limit` bytes; None without one."""
+        """Return the drops of the cheapest known program with a peak of at most `limit` bytes, or None."""
         within = (drops for drops in self.found if drops.peak <= limit)
         return min(within, key=lambda drops: (drops.cost, drops.peak), default=None)
 

@@ -252,7 +252,7 @@ def _add_cost_bound(point: RecomputedPoint, bounds: Mapping[int, int], away: Rem
 
 
 def _proving_operation(away: RemovalBounds | None, limit: int, bound: int | None) -> int | None:
-    """Return the operation that alone proves a bound on cost, or infeasibility if `bound` is None; None without one."""
+    """Return the operation that alone proves a bound on cost (None: infeasibility), or None if no operation does."""
     least, v = (0, None) if away is None else away.bound_and_operation(limit)
     return v if least == bound else None
 

@@ -44,7 +44,7 @@ class DropSearch:
         return self._evaluated_drops(self._first.astype(np.int64), self.stays.places, 0)
 
     def drops_within(self, start: Drops, budget: int) -> Drops:
-        """Return `start` with more drops (times without a tensor), by which the peak is within the budget or close."""
+        """Return `start` with more drops (times without a tensor), so that the peak (nearly) meets the budget."""
         return self._undo_costliest(self._lower_to_budget(start, budget), budget)
 
     def undo_unneeded(self, drops: Drops, budget: int) -> Drops:

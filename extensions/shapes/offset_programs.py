@@ -37,7 +37,7 @@ class OffsetProgram(Value):
     forms: SkipJsonSchema[Any] = Field(None, exclude=True, repr=False)
 
     def counts(self) -> list[int]:
-        """Return how many sums the expanded expression of each value has, and as last entry that of the peak."""
+        """Return the number of sums in the expanded expression of each value and, as last entry, of the peak."""
         made: list[int] = []
         for terms in (*self.values, self.last):
             made.append(sum(made[value] + 1 for value, _ in terms))

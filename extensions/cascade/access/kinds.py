@@ -122,7 +122,7 @@ def _kernel_windows(facts: Facts) -> Windows:
 
 
 def _mismatch_text(what: str, wanted: int, made: int, axis: int) -> str:
-    """Return a sentence that the attributes `what` give `wanted` rows or columns, but the output shape has `made`."""
+    """Return the sentence: the attributes `what` give `wanted` rows or columns, but the output shape has `made`."""
     return f"{what} give {wanted} {('rows', 'columns')[axis]}, its output shape has {made}"
 
 

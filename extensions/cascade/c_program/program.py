@@ -203,11 +203,11 @@ class StripedLoops:
         return f"{before}  for (int32_t k = 0; k < {region.n_steps}; ++k) {{\n{steps}  }}\n{after}"
 
     def _load_call(self, number: int, region: CascadeRegion, tensor: int) -> str:
-        """Return a C statement that loads the present piece of a streamed input."""
+        """Return a C statement that loads the current step's piece of a streamed input."""
         return f"{self._stream_call('input', tensor)}(&{self._view_of(number, region, tensor)}, part);\n"
 
     def _guarded_call(self, number: int, name: str, made: Stripes, call: str) -> str:
-        """Return C code that makes `call` for the present step's rows and columns, unless the step has none of them."""
+        """Return C code that makes `call` for the current step's rows and columns, unless these are empty."""
         rows = ", ".join(self._bound_expressions(f"r{number}_{name}_rows", made.rows, "y"))
         columns = ", ".join(self._bound_expressions(f"r{number}_{name}_columns", made.columns, "x"))
         return (

@@ -149,7 +149,7 @@ class Planning:
             self.on_point(point)
 
     def _plan_unrolled(self) -> CascadePoint | None:
-        """Return the lowest-peak point whose steps recompute all inputs; None without time or without `rolling`."""
+        """Return the lowest-peak point whose steps recompute all inputs; None if time is over or `rolling` is off."""
         if self._is_over() or not self.options.rolling:
             return None
         how = self.options.model_copy(update={"overlap": "none", "rolling": False})

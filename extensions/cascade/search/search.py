@@ -302,7 +302,7 @@ class RegionSearch:
         return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
 
     def _fractional_steps(self, j: int, axis: int) -> list[int]:
-        """Return fractional steps, -n for an n-th of a row or column, for which an inner tensor is n times as long."""
+        """Return the steps -n (an n-th of a row or column) that suit an inner tensor at least n times as long."""
         size = driving_tensor(self.graph, j - 1).sizes[axis]
         if size == 1 or not self._is_finer:
             return []

@@ -331,12 +331,13 @@ class _Program:
         self.draft.begin_block()
 
     def _end_nested_block(self) -> list[dict[str, object]]:
+        """Close the innermost block, lower the nesting depth, and return the block's statements."""
         self.depth -= 1
         return self.draft.end_block()
 
 
 def _split_kernel(row: Instruction, method: Method) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the values that a kernel reads and the tensors that it writes, which its last argument represents.
+    """Return the values that a kernel reads, and the tensors in its last argument, which the kernel writes.
 
     A caller passes the output buffer directly before the last argument, so these arguments are no inputs. If the
     kernel's name ends with an underscore, it works in place: its result is one of its inputs.

@@ -81,7 +81,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def read_of(model: bytes, data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Return the problem of the first plan in the ONNX Runtime log `data`; `model` is the file that it saved."""
+    """Return the problem of the first plan in an ONNX Runtime log; `model` is the model file that the runtime saved."""
     homes, streams = _read_printed(data.decode(errors="backslashreplace").split(HEAD.decode())[1])
     program = _Program(load_with_shapes(model, options).model.graph, streams, options)
     rows, races = list[dict[str, Any]](), list[str]()

@@ -208,7 +208,7 @@ class _Execution:
                 self._check_read(i, stretch, memory)
 
     def _check_read(self, variable: int, stretch: int, memory: _Memory) -> None:
-        """Record a clobber if a piece of a variable may have been overwritten before a statement needs the piece."""
+        """Record a clobber if a piece (byte range) of a variable may be overwritten before a statement needs it."""
         for piece in self.pieces_of[variable]:
             if piece in memory.lost:
                 self.found.setdefault((variable, stretch), self._new_clobber(variable, stretch, piece, memory))
@@ -231,7 +231,7 @@ class _Execution:
             written.add(piece)
 
     def _overlapping_pieces(self, piece: int) -> NDArray[np.bool_]:
-        """Return a mask of the other pieces that share bytes with the given piece."""
+        """Return a mask of the other pieces (byte ranges) that share bytes with the given piece."""
         met: NDArray[np.bool_] = (
             (self.low < self.high[piece]) & (self.low[piece] < self.high) & (self.pool == self.pool[piece])
         )

@@ -78,7 +78,7 @@ def _choose_way(row: GraphOperation, way: int) -> GraphOperation:
 
 
 def _overwriting_pairs(graph: OperationGraph, row: GraphOperation, apart: Collection[int]) -> Iterator[Pair]:
-    """Yield (output, input) positions where the output may overwrite the input, by the operation's list or kind."""
+    """Yield the positions (output, input) of overwriting that the operation's list or its kind allows."""
     yield from (pair for pair in row.may_overwrite if row.inputs[pair[1]] not in apart)
     if row.kind not in OVERWRITING | UPDATING or len(row.outputs) != 1 or row.in_shapes or row.out_shapes:
         return

@@ -140,6 +140,7 @@ class _Graph:
         return names[0] if len(names) == 1 else None
 
     def _declare_values(self, node: Any, kind: Kind) -> tuple[str | None, ...]:
+        """Declare a buffer for each tensor of a node; return their names, with None for other values."""
         values = values_of(node)
         return tuple(self._declare_value(node, value, k, len(values), kind) for k, value in enumerate(values))
 
@@ -154,6 +155,7 @@ class _Graph:
         return name
 
     def _bytes_of_value(self, node: Any, value: Any) -> int:
+        """Return the bytes of a value, rounded up to the alignment, with the options' sizes for its symbols."""
         shape = [self._dimension_size(node, dim) for dim in value.shape]
         return packed_bytes(f"node {excerpt(node.name)}", prod(shape), 8 * value.element_size(), self.draft.alignment)
 

@@ -166,6 +166,7 @@ class _SegmentLayout:
         self.bases = list(accumulate(sizes, initial=0))
 
     def __contains__(self, address: int) -> bool:
+        """Return True if an address is inside one of the segments."""
         k = bisect_right(self.lows, address) - 1
         return k >= 0 and address - self.lows[k] < self.bases[k + 1] - self.bases[k]
 

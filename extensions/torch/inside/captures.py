@@ -140,11 +140,12 @@ class _OrderSearch:
     """The search over orders of captures in one pool, until a deadline; `tried` counts the simulated orders."""
 
     def __init__(self, tensors: Sequence[Storage], settings: AllocatorSettings, until: float) -> None:
+        """Start without simulated orders; the search ends at `until`, a time of the monotonic clock."""
         self.tensors, self.settings, self.until = tensors, settings, until
         self.tried, self.is_least = 0, True
 
     def pool_bytes(self, order: Sequence[GraphCapture], below: int | None = None) -> int:
-        """Return the bytes of a pool after captures in this order, or a smaller number of at least `below` bytes."""
+        """Return the bytes of a pool after captures in this order; the count ends once it reaches `below` bytes."""
         allocator, blocks = CachingAllocator(settings=self.settings), dict[int, Block]()
         for event in (event for capture in order for event in capture.events):
             row = self.tensors[event if event >= 0 else ~event]

@@ -137,5 +137,6 @@ class ReplayLibrary:
         return {name: getattr(stats, name) for name in _NAMES} | {"message": stats.message.decode(errors="replace")}
 
     def _raise_failure(self, status: int) -> None:
+        """Raise InputError with the allocator's last message if a call returned a status other than 0."""
         if status:
             raise InputError(str(self.stats()["message"]))

@@ -31,6 +31,7 @@ class Dims:
     """The sizes that the options give to named dimensions, and the names of dimensions that the program uses."""
 
     def __init__(self, given: Mapping[str, int]) -> None:
+        """Store the sizes that the options give, before the program has used any dimension."""
         self.given = given
         self.named: set[str] = set()
 

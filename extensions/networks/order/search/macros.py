@@ -81,7 +81,7 @@ class Macro:
         self.over = {renamed[step]: rows for step, rows in self.over.items()}
 
     def append(self, other: Macro, readers: dict[int, set[int]], size: tuple[int, ...], mine: int, its: int) -> None:
-        """Append the macro `other`; in the sets of `readers`, `mine` and `its` are the numbers of the two macros."""
+        """Append the macro `other`; in the sets of `readers`, this macro is number `mine` and the other is `its`."""
         shift = len(self.net)
         self.operations += other.operations
         self.hill += other.hill

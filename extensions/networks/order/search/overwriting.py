@@ -30,7 +30,7 @@ class Overwriting:
         return Overwriting(self.outputs, rest, self.free | {tensor} if is_free else self.free)
 
     def saved_bytes(self, free: Collection[int]) -> int:
-        """Return the maximum bytes that outputs save by overwriting distinct inputs; inputs in `free` are free too."""
+        """Return the maximum bytes that outputs save by overwriting distinct inputs that are free here or in `free`."""
         usable = [[one for one in tensors if one in free or one in self.free] for _, tensors in self.outputs]
         return sum(self.outputs[k][0] for k in match_rows(usable).values())
 

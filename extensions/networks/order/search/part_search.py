@@ -89,7 +89,7 @@ class PartSearch:
         return self.members_within(budget) if self.peak <= budget else None
 
     def is_open(self, floor: int) -> bool:
-        """Return True if a lower peak is possible and useful: the best peak exceeds the bound, `floor` and the goal."""
+        """Return True if a lower peak is possible and useful: the peak exceeds the bound, the goal and `floor`."""
         return max(self.bound, floor, self._goal) < self.peak
 
     def advance(self, floor: int) -> None:
@@ -120,6 +120,7 @@ class PartSearch:
         return self.is_open(floor) and not self._control.is_over
 
     def _keep_if_better(self, order: list[int] | None) -> None:
+        """Store an order as the best one if it is given and its peak is below the lowest peak so far."""
         if order is not None and (peak := self.part.peak(order)) < self.peak:
             self.order, self.peak = order, peak
 

@@ -136,7 +136,7 @@ class _OrderSearch:
             self._swap_positions(*self.swapped)
 
     def _earlier_conflicts(self, i: int) -> tuple[list[int], list[int]]:
-        """Return the conflicts of `i` before it in the order, and the conflicts of each conflict before that conflict.
+        """Return two lists: conflicts of `i` placed before `i`, and conflicts of these conflicts placed before them.
 
         Both lists are in the order of packing. A buffer that is found several times is listed several times.
         """
@@ -146,6 +146,7 @@ class _OrderSearch:
         return sorted(near, key=position.__getitem__), sorted(far, key=position.__getitem__)
 
     def _swap_positions(self, a: int, b: int) -> None:
+        """Exchange the buffers at positions `a` and `b` of the order, and update their recorded positions."""
         self.order[a], self.order[b] = self.order[b], self.order[a]
         self.position[self.order[a]], self.position[self.order[b]] = a, b
 
