@@ -103,7 +103,7 @@ def _solver_names(text: str) -> list[str]:
 
 
 def _seed_numbers(text: str) -> list[int]:
-    """Return the seeds in a list such as `0,1,2`. Raises OptionError."""
+    """Return the seeds in a list such as `0,1,2`. Raises OptionError if an entry is not an integer."""
     try:
         return [int(seed) for seed in text.split(",")]
     except ValueError:
@@ -111,7 +111,7 @@ def _seed_numbers(text: str) -> list[int]:
 
 
 def _size_in_bytes(text: str) -> int:
-    """Return the bytes of a size such as `4GiB`. Raises OptionError."""
+    """Return the bytes of a size such as `4GiB`. Raises OptionError for any other text."""
     try:
         return parse_size(text)
     except ValueError as error:

@@ -208,7 +208,7 @@ def check(text, limit, cost, states=STATES):
 
 
 def check_one_operation(text, limit, cost, v):
-    """Check the proof that uses only the excess bytes during operation v, and return its name. Raises Refused."""
+    """Return text naming operation v, whose excess bytes prove the claimed cost. Raises Refused if they do not."""
     runs = Runs(text, limit)
     if not 0 <= v < len(runs.cost):
         raise ValueError(f"OPERATION: must be an operation of the graph, got {v}")

@@ -160,7 +160,7 @@ def judge_plan(kind: Kind, problem: str, text: str, limit: int | None) -> Worth:
 
 
 def prove_certificate(kind: Kind, problem: str, text: str, limit: int | None) -> float | None:
-    """Return the bound that a certificate proves, or None if nothing fits. Raises BrokenRuleError or FormatError."""
+    """Return the bound that a certificate proves, None if nothing fits. Raises an error for a wrong certificate."""
     if kind.prove is None:
         raise FormatError(f"kind: {kind.name} has no certificates; send a plan instead")
     return _run_judge(kind.prove, problem, text, limit)

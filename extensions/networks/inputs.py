@@ -60,7 +60,7 @@ def _read_operations(data: bytes, name: str) -> Operations:
 
 
 def read_graph(reader: Reader, data: bytes, name: str | None = None) -> OperationGraph:
-    """Return the graph of operations in a file, and add the file's warnings to `reader`; raises InputError."""
+    """Return the graph of operations in a file, and add its warnings to `reader`; raises InputError without one."""
     reader.data, reader.name = data, name
     graph = read_model_graph(data, name, reader.options)
     reader.imported = graph.imported
@@ -75,7 +75,7 @@ def read_graph(reader: Reader, data: bytes, name: str | None = None) -> Operatio
 
 
 def problem_of_graph(graph: OperationGraph) -> Problem:
-    """Return the problem of placing a graph's tensors, with the operations in their given order; raises InputError."""
+    """Return the problem of placing a graph's tensors in the given order; raises InputError if it is invalid."""
     return problem_of_order(graph, range(len(graph.ops)))
 
 

@@ -53,7 +53,7 @@ class SymbolicOptions(ForeignOptions):
 
 
 def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> SymbolicProblem:
-    """Return the symbolic problem in `given` (perhaps a model file) with the options' ranges; raises InputError."""
+    """Return the symbolic problem in `given` with the options' ranges; raises InputError for an unknown symbol."""
     if isinstance(given, bytes):
         return read_symbolic(given, options.name, options.symbol, options)
     options.refuse_for_models()

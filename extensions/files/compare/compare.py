@@ -187,7 +187,7 @@ def _idle_options(shared: ImportedProblem, options: CompareOptions) -> Iterator[
 
 
 def _overwriting_plan(shared: ImportedProblem, options: CompareOptions, time: _SharedTime) -> OurPlan | None:
-    """Return the plan in which results overwrite inputs, or None unless `in_place` requests it. Raises OptionError."""
+    """Return the plan in which results overwrite inputs, if `in_place`; raises OptionError for `spare` without it."""
     if options.in_place:
         return _plan_facts(shared.problem_in_place(options.spare), time)
     refuse_spare(options.spare)

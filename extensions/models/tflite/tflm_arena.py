@@ -84,7 +84,7 @@ class _Request:
 
 
 def model_for_options(model: Model, options: ModelOptions | None) -> Model:
-    """Return a model with the scratch sizes, kernels and processor that options state; raises OptionError."""
+    """Return a model with the scratch, kernels and processor in the options; raises OptionError for unknown ones."""
     if options is None:
         return model
     return replace(model, scratch=options.scratch, target=target_of(options.target, options.kernels))

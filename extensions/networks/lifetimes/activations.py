@@ -87,7 +87,7 @@ class Activations:
         return made
 
     def _bind_formal(self, path: str, formal: DeclaredBuffer, variable: int) -> None:
-        """Apply the pools and the alignment of the parameter `formal` to a passed variable; raises OperationsError."""
+        """Apply a parameter's pools and alignment to a passed variable; raises OperationsError if no pool remains."""
         row = self.variables[variable]
         row.alignment = lcm(row.alignment, formal.alignment)
         if row.alignment > MAX_BYTES:

@@ -84,7 +84,7 @@ def shadow(operations: Operations, plan: Plan) -> tuple[Clobber, ...]:
 
 
 def _placed_variables(timeline: ProgramTimeline, plan: Plan) -> dict[int, tuple[str, int]]:
-    """Return the pool and the offset of each placed variable, except aliases; raises PlanError."""
+    """Return the pool and offset of each placed variable, except aliases; raises PlanError for wrong or missing ids."""
     placed = plan.placements
     index = {row.id: i for i, row in enumerate(timeline.variables)}
     breaks: list[Sentence] = [

@@ -302,7 +302,7 @@ def graph_from(value: object) -> OperationGraph:
 
 
 def read_graph(data: bytes) -> OperationGraph:
-    """Return the graph of operations in the bytes of a JSON file; raises FormatError or OperationsError."""
+    """Return the graph in the bytes of a JSON file; raises FormatError or OperationsError for other contents."""
     return graph_from(parse(data))
 
 

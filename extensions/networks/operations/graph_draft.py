@@ -101,7 +101,7 @@ class GraphDraft:
         return self.number.setdefault(root, len(self.number))
 
     def graph(self, name: str | None = None, state_of_calls: int = 0) -> OperationGraph:
-        """Return the graph; `state_of_calls` is the size in bytes of the callees' state. Raises OperationsError."""
+        """Return the graph; `state_of_calls`: the bytes of the callees' state. Raises OperationsError if invalid."""
         rows = [self._operation(k, group) for k, group in enumerate(self.groups)]
         size = [self.declared[root].bytes for root in self.number]
         written = {tensor for row in rows for tensor in row.outputs}

@@ -11,7 +11,7 @@ from memplan.planner.errors import OperationsError, OptionError, excerpt
 
 
 def replace_fields(graph: OperationGraph, **fields: Any) -> OperationGraph:
-    """Return a copy of a graph with the given fields replaced, after validating it; raises OperationsError."""
+    """Return a copy of a graph with the given fields replaced; raises OperationsError if it breaks a rule."""
     graph_fields = {name: getattr(graph, name) for name in OperationGraph.model_fields}
     return OperationGraph(**{**graph_fields, **fields})
 

@@ -39,7 +39,7 @@ _TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32"
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the symbol for the dimension whose size differs between the graphs of a file. Raises FormatError."""
+    """Return the symbol for the dimension in which a file's graphs differ. Raises FormatError for other files."""
     return symbol_of(read_graphs(data))
 
 

@@ -103,7 +103,7 @@ def last_dump(text: str) -> str:
 
 
 def homes_of_tiles(data: bytes) -> dict[str, str]:
-    """Map the name of each tile to the name of the tile whose buffer the tile shares. Raises FormatError."""
+    """Map each tile's name to the name of the tile whose buffer it shares. Raises FormatError for a broken kernel."""
     kernels = _Kernels(ModelOptions())
     _read_kernels(data, kernels)
     homes = _home_of_each(kernels.tiles, kernels.steps, kernels.loops)

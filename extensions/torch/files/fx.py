@@ -32,14 +32,14 @@ _MAY_COPY = _RESHAPE | {"aten::contiguous", "aten::to", "aten::type_as"}
 
 
 def read_exported(program: Any, options: ModelOptions | None = None) -> ImportedProblem:
-    """Read a torch.export.ExportedProgram; parameters and buffers are constants. Raises FormatError."""
+    """Read a torch.export.ExportedProgram; parameters and buffers are constants. Raises FormatError if unreadable."""
     inputs = program.graph_signature.input_specs
     constants = {row.arg.name for row in inputs if row.kind.name in _MODEL_INPUT_KINDS}
     return read_graph(program.graph_module, options, constants)
 
 
 def read_graph(module: Any, options: ModelOptions | None = None, constants: Collection[str] = ()) -> ImportedProblem:
-    """Read a torch.fx.GraphModule whose nodes store their values in `meta["val"]`; raises FormatError.
+    """Read a torch.fx.GraphModule whose nodes store their values in `meta["val"]`.
 
     `constants` names the placeholders that are not planned: parameters and buffers of the model.
     """

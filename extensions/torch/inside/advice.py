@@ -78,7 +78,7 @@ class _AboveError(Exception):
 
 
 def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_least: bool = True) -> Advice:
-    """Return advice for a step whose plan has a peak of `planned` bytes, optimal if `is_least`; raises OptionError."""
+    """Return advice for a step with a plan of `planned` bytes; raises OptionError if its allocator is not simulated."""
     if not device.is_simulated:
         raise OptionError(f"advise: must be used with a simulated allocator, got {device.allocator}")
     whole, settings = _steady_step(step), device.settings(step)

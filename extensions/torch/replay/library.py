@@ -89,7 +89,7 @@ class ReplayLibrary:
         self.functions.memplan_recorded.restype = ctypes.c_uint64
 
     def allocate(self, size: int, device: int = 0, stream: int | None = None) -> int:
-        """Return the address of `size` newly allocated bytes; raises MemoryError."""
+        """Return the address of `size` newly allocated bytes; raises MemoryError if they cannot be allocated."""
         address: int | None = self.functions.memplan_alloc(size, device, stream)
         if address is None:
             raise MemoryError(self.stats()["message"] or f"{size} bytes cannot be allocated")

@@ -155,7 +155,7 @@ def _output_names(graph: Graph) -> Iterator[str]:
 
 
 def _element_bytes(dtype: str, i: int) -> int:
-    """Return the size of an element of type `dtype`, rounded up to whole bytes as in TVM. Raises FormatError."""
+    """Return the bytes of an element of type `dtype`, rounded up as in TVM. Raises FormatError for an unknown type."""
     try:
         return DeclaredBuffer(id="element", dtype=dtype, shape=()).bytes
     except ValidationError:

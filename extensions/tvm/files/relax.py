@@ -78,7 +78,7 @@ def _omission_findings(data: bytes) -> Iterator[Finding]:
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Map each named dimension of a program to the range of all values from 1. Raises FormatError."""
+    """Map each named dimension of a program to the range of all values from 1. Raises FormatError for other files."""
     dims = Dims(_AnySize())
     function = function_of(data)
     program = _Program(dims, ALIGNMENT)
