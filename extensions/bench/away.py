@@ -24,7 +24,7 @@ def required_packages(solvers: Sequence[str]) -> list[str]:
 
 
 def missing_packages(solvers: Sequence[str]) -> str:
-    """Return a sentence that names the first solver missing on this machine, with its packages; "" if all are there."""
+    """Return a sentence on the first solver missing on this machine and its packages; "" if no solver is missing."""
     for name in solvers:
         row, peer = registry.BY_NAME.get(name), peers.find(name)
         if (row is not None and not row.is_installed) or (row is None and peer is not None and not peer.is_installed):

@@ -134,7 +134,7 @@ def _measure_resources(job: BenchTask, parent: Parent) -> Iterator[None]:
 
 
 def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, str]:
-    """Return the function and version text of a solver or other planner. Raises OptionError if it is not installed."""
+    """Return the function and version text of a solver or other planner. Raises OptionError if none is installed."""
     if match := DIFFERING.fullmatch(solver):
         options = validate_options(
             plans.PlanOptions,

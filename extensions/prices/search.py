@@ -318,7 +318,7 @@ def hard_pieces(instance: Instance) -> Iterator[Piece]:
 
 
 def _reduced_parts(pool: Piece) -> Iterator[tuple[Piece, list[int], list[Piece]]]:
-    """Yield each independent part of a pool, with its buffers to place last, and the pieces of its other buffers."""
+    """Yield (part, buffers to place last, pieces of the other buffers) for each independent part of a pool."""
     for chosen in pool.parts():
         part = pool.restrict(chosen).coarsen()
         is_left, gone = part.peel()

@@ -127,7 +127,7 @@ class Descent:
         return self._cheapest_drops(peak_steps(self.start.peak, limit, _ABOVE))
 
     def search_lower(self, limit: int) -> None:
-        """Search for programs within a lower limit, or longer within the same one; add their drops to `found`."""
+        """Search for programs within a lower limit, or longer within an equal limit; add their drops to `found`."""
         if self.cheapest_within(limit) is None:
             # Random changes alone hardly lower the peak of a large graph, so first search greedily.
             self._best_drops(min(self.found, key=lambda drops: drops.peak, default=self.start), limit, is_quick=True)

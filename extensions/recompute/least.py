@@ -174,7 +174,7 @@ class _Search:
             return self._record_program(program.sequence(draft, values))
 
     def _record_program(self, runs: Sequence[int]) -> bool:
-        """Record a program if it is cheaper and fits the budget in some order; return True if it is proved cheapest."""
+        """Record a program if it is cheaper and some order fits the budget; return True if no program is cheaper."""
         cost = self._extra_cost(runs)
         if self.extra_cost is None or cost < self.extra_cost:
             try:

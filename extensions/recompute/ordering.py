@@ -65,7 +65,7 @@ class Ordering:
             is_alone.set()
 
         def order_point() -> RecomputedPoint | None:
-            """Return the point of the best order; end the other search if its plan is within the limit."""
+            """Return the point of the best order; if that point's plan is within the limit, end the other search."""
             point = self._point_within(costs, limit, first, is_alone, of_order)
             if point is not None and point.peak <= limit:
                 of_rest.cancelled.set()

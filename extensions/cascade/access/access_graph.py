@@ -44,7 +44,7 @@ class Window(NamedTuple):
         return (a, b) if a < b else (0, 0)
 
     def unclipped_input_range(self, first: int, end: int) -> tuple[int, int]:
-        """Return the input range that output [first, end) reads, without clipping, so it may begin below 0."""
+        """Return the input range that output [first, end) reads, not clipped to the input, so it may begin below 0."""
         return (first * self.scale + self.low) // self.divisor, ((end - 1) * self.scale + self.high) // self.divisor + 1
 
     def output_range_reading_input(self, size: int) -> tuple[int, int]:
@@ -245,7 +245,7 @@ class AccessGraph:
     def last_users(self) -> tuple[int, ...]:
         """For each tensor, the position of the last operation that reads or writes it.
 
-        For a tensor kept to the end, it is the number of operations; for an input that no operation reads, it is -1.
+        The position is the number of operations for a tensor kept to the end, and -1 for an input that is never read.
         """
         last = [-1] * len(self.tensors)
         for position, row in enumerate(self.operations):
@@ -310,7 +310,7 @@ def driving_tensor(graph: AccessGraph, position: int) -> PixelTensor:
 
 
 def barrier_of(graph: AccessGraph, position: int, reason: str) -> AccessOperation:
-    """Return an operation as a barrier (it runs as a whole) with the given reason, unless it already is a barrier."""
+    """Return an operation as a barrier (run as a whole) with the given reason, or unchanged if it is a barrier."""
     row, tensors = graph.operations[position], graph.tensors
     if row.role == "barrier":
         return row

@@ -260,7 +260,7 @@ def _slice_access(facts: Facts) -> KindAccess:
 
 
 def _resize_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a resize, which depend on its mode and on how it aligns coordinates."""
+    """Return the access maps of a resize; they depend on the resize's mode and its alignment of coordinates."""
     _require_images(facts)
     mode, place = facts.word("mode", "nearest"), facts.word("coordinates", "half_pixel")
     maps: dict[tuple[str, str], Callable[[int, int], Window]] = {

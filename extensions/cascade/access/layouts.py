@@ -15,7 +15,7 @@ from typing import NamedTuple
 from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
 
 _MIXING = frozenset({"gather", ""})
-"""The kinds of operations whose output may have different axes from its inputs, so layouts stop at them."""
+"""The kinds of operations whose output axes may differ from the input axes, so layouts do not propagate across them."""
 _NAMED = {"NHWC": ("", "C", "HC", "NHC", "NHWC"), "NCHW": ("", "C", "HC", "NCH", "NCHW")}
 CHOOSING = frozenset({"argmax", "argmin"})
 """The kinds of operations that reduce one axis, such as the channels of a pixel, to one number."""

@@ -53,7 +53,7 @@ def reference_source(source: OperationGraph, called: Iterable[tuple[int, str]], 
 
 
 def _shapes_of_operation(source: OperationGraph, row: GraphOperation) -> Shapes | None:
-    """Return an operation's input and output shapes; None unless it has one output, and all are int8 or all float32."""
+    """Return an operation's shapes; None unless it has one output, and all types are int8, or all float32."""
     resident = set(source.resident)
     reads = [tensor for tensor in row.inputs if tensor not in resident]
     if not source.tensors or not reads or len(row.outputs) != 1:

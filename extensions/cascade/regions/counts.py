@@ -103,7 +103,7 @@ def check_slides(cascade: Cascade, slides: tuple[Slide, ...]) -> int:
 
 
 def _check_slide(cascade: Cascade, number: int, region: CascadeRegion, slide: Slide) -> int:
-    """Check one slide (output that grows into a dying input); return its step count. Raises InvalidPlanError."""
+    """Check one slide (output that grows into a dying input); return its steps. Raises InvalidPlanError if wrong."""
     graph = cascade.graph
     inside, out = graph.tensors[slide.tensor], graph.tensors[slide.output]
     written = region.ranges[region.end - 1].rows

@@ -69,7 +69,7 @@ def _fold_channels(value: Sums, pixel: int) -> Sums:
 
 
 def _bias(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
-    """Return the part of operation v's output that its inputs do not affect; for padding, it is the whole output."""
+    """Return the part of operation v's output that does not depend on its inputs: for padding, the whole output."""
     row, column = np.arange(*rows)[:, None, None] * 31, np.arange(*columns)[None, :, None] * 17
     place = row + column + np.arange(pixel) * 5 + 7 * v
     pattern: Sums = place * (place + 7) // 2

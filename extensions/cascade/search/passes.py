@@ -195,7 +195,7 @@ def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[l
 
 
 def _pass_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
-    """Yield sets of disjoint second passes: each full set, its passes at even positions, those at odd ones."""
+    """Yield sets of disjoint second passes: each full set, and the passes at even and at odd positions of it."""
     # A region after one pass may end at the next sum without a pass there, so also try every other pass.
     every = (chosen[start::step] for chosen in _disjoint_sets(graph) for start, step in ((0, 1), (0, 2), (1, 2)))
     yield from dict.fromkeys(filter(None, every))

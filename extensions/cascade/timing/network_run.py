@@ -86,7 +86,7 @@ def run_step(
     *,
     keeps: bool = True,
 ) -> StepFigures:
-    """Simulate one step and return its figures; before it, the tensors in `resident` are whole in the fast memory.
+    """Simulate one step and return its figures; tensors in `resident` are whole in the fast memory before the step.
 
     If the step `keeps` its loads, the next visit loads a tensor only if it needs another piece of that tensor.
     """

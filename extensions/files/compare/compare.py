@@ -29,7 +29,7 @@ from memplan.solvers.reference.table import find
 
 RECORDED = "the plan in the file"
 _LARGE_BYTES = 2**18
-"""Reading a file with more bytes is slow, so the time limit is checked after reading it."""
+"""The file size in bytes above which reading is slow, so that the time limit is checked after it."""
 _PLANS = 7
 """The maximum number of plans and audits in a comparison; they share the remaining time equally."""
 

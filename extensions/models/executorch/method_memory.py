@@ -25,7 +25,7 @@ _VALUE, _MOST_DIMS = (16, 8), 16
 
 @dataclass(frozen=True)
 class MethodMemory:
-    """The bytes that a loaded method occupies: `kept` while it is loaded, `chosen` only while it chooses kernels."""
+    """The bytes that a loaded method occupies: `kept` while it is loaded, `chosen` only while kernels are chosen."""
 
     kept: int
     chosen: int

@@ -211,7 +211,7 @@ class _Program:
         return other is not None and one != other and self.clocks[other][self.order[one].stream] > self.order[one].place
 
     def races(self, value: _Value, later: _Value) -> Iterator[str]:
-        """Yield a sentence about a race: one stream may still use `value` while another overwrites it with `later`."""
+        """Yield a sentence if a stream may still use `value` when another one overwrites it with `later`."""
         if later.writer is None:
             return
         stream = self.order[later.writer].stream

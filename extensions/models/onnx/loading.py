@@ -124,7 +124,7 @@ def _require_few_nodes(model: ModelProto) -> None:
     running: list[tuple[str, str]] = []
 
     def count(nodes: list[NodeProto]) -> int:
-        """Return the number of nodes in a list and its subgraphs; a call also counts the body of its function."""
+        """Return the number of nodes in a list and its subgraphs; a call counts the called function's nodes too."""
         total = 0
         for node in nodes:
             total += 1 + sum(count(list(inner.node)) for _, inner in subgraphs(node))

@@ -43,7 +43,7 @@ _FORMS = 2
 class DeviceForm:
     """A form (rewritten version) of a model: its file, its arena, and whether the file contains a plan.
 
-    `macs_ratio` is the number of its multiplications divided by that of the original.
+    `macs_ratio` is the form's number of multiplications divided by the original model's.
     """
 
     data: bytes

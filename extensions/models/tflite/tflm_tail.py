@@ -217,7 +217,7 @@ def _handle_tensors(graph: Subgraph) -> Iterator[TfliteTensor]:
 
 
 def _variable_sizes(model: Model) -> dict[str, int]:
-    """Return the bytes of each shared variable by name: those of the first value that an operator assigns to it."""
+    """Return the bytes of each shared variable by name: the bytes of the first value assigned to the variable."""
     sizes: dict[str, int] = {}
     for graph in model.subgraphs:
         for operator in graph.operators:

@@ -198,7 +198,7 @@ class _Expansion:
         return index
 
     def _hold_operands(self, at: _Place, k: int, statement: Operation) -> None:
-        """Record that an operation needs its operands until its end, so that no operand's scope may end earlier."""
+        """Record that an operation needs its operands until it ends, so that no operand's scope ends earlier."""
         held = self._begin_stretch(at, k, statement.op, end=self.now)
         for name in dict.fromkeys((*statement.inputs, *statement.outputs, *statement.temporaries)):
             self.calls.mark(at.names[name], held, "hold")

@@ -218,8 +218,8 @@ class _Execution:
     ) -> None:
         """Mark a variable's pieces as written, and all pieces that overlap them as lost.
 
-        If this step has already `written` an overlapping piece, the piece is added to `shared`, as one write destroys
-        the other.
+        If this step has already `written` an overlapping piece, the piece is added to `shared`, because one write
+        destroys the other.
         """
         for piece in self.pieces_of[variable]:
             memory.lost.pop(piece, None)

@@ -18,7 +18,7 @@ from memplan.planner.model.problem import Problem, replace_fields
 from memplan.questions.reading import Reader
 
 _PLACED = ("offset", "relative", "no_cross")
-"""The fields of a buffer because of which it can neither be an alias nor have one."""
+"""The fields that forbid a buffer to be an alias, and to have an alias."""
 _MOST_BUFFERS = 5_000
 """The maximum number of buffers for which the hint about in-place operations is computed, in about 0.1 s."""
 

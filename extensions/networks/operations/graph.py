@@ -175,7 +175,7 @@ class OperationGraph(Value):
 
     @cached_property
     def new_tensors(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation, the tensors that it is the first to write, so that it adds their bytes."""
+        """For each operation, the tensors that no earlier operation writes, whose bytes it therefore adds."""
         maker = self.maker
         return tuple(
             tuple(tensor for tensor in row.outputs if maker[tensor] == position)

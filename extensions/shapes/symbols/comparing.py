@@ -138,7 +138,7 @@ class Comparer:
         return bounds or [{(): Fraction(-1)}]
 
     def _mixed_remainders(self, polynomial: Exact) -> list[str]:
-        """Return the remainders that occur linearly in terms of both signs: the minimum is at an end of their range."""
+        """Return the remainders that are linear and occur with both signs: a minimum is at one end of each."""
         signs: dict[str, set[bool]] = {}
         for monomial, value in polynomial.items():
             for name in monomial:

@@ -54,7 +54,7 @@ _SOURCES = (
 _LOOP = re.compile(rf"\bscf\.for\s+({_NAME})\s*=")
 _LOOPS = {"scf.for", "scf.while"}
 _CHOICES = {"arith.select", "pto.castptr", "pto.tassign", "func.call"}
-"""Operations after which it is unknown which tile is used, so tiles are refused as their operands."""
+"""Operations whose result may be one of several tiles, so tiles are refused as their operands."""
 
 
 @dataclass

@@ -51,7 +51,7 @@ def best_fit_by_life(problem: Problem, seed: int, stop_check: StopCheck) -> Plan
 
 
 def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Return the smaller of two plans, by decreasing size and by decreasing lifetime; if they are equal, the former."""
+    """Return the smaller plan of two: by decreasing size and by decreasing lifetime. If equal, return the former."""
     heaps = [_best_fit(problem, stop_check, order) for order in (_size_key, _life_key)]
     return min(heaps, key=lambda heap: _heap_size(problem, heap))
 

@@ -152,7 +152,7 @@ class _SegmentLayout:
     """The address ranges of all segments ever used by the given tensors, ascending and without overlaps."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]], tensors: Iterable[Storage]) -> None:
-        """Merge overlapping ranges (address, size), and keep those in which a tensor has its address."""
+        """Merge overlapping ranges (address, size), and keep those that contain a tensor's address."""
         self.lows: list[int] = []
         highs: list[int] = []
         addresses = sorted(tensor.address for tensor in tensors)

@@ -74,7 +74,7 @@ class Advice(Answer):
 
 
 class _AboveError(Exception):
-    """A simulation is ended early, because it reserves at least as many bytes as the best simulation so far."""
+    """Raised to end a simulation that already reserves at least as many bytes as the best simulation so far."""
 
 
 def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_least: bool = True) -> Advice:

@@ -57,7 +57,7 @@ class Captures(Answer):
 
 @dataclass(frozen=True)
 class GraphCapture:
-    """The capture of a CUDA graph: its events, which end where another graph's begin, and its lasting storages."""
+    """The capture of a CUDA graph: its events up to those of the next graph, and its lasting storages."""
 
     name: str
     first: int

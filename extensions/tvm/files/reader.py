@@ -223,7 +223,7 @@ class _Program:
         return sum(self._storage_bytes().values())
 
     def storage_offsets(self) -> dict[str, int]:
-        """Map each output, except copies, to its offset in bytes when the storages of a pool follow one another."""
+        """Map each output, except copies, to its offset in bytes, with the storages of a pool one after another."""
         sizes = self._storage_bytes()
         base: dict[int, int] = {}
         ends: dict[str | None, int] = {}

@@ -49,7 +49,7 @@ class Macro:
         return low_peak, high_peak, low, high
 
     def record_overwriting(self, tensor: int, is_free: bool) -> None:
-        """Settle whether outputs may overwrite a tensor in the last step that reads it: they may if `is_free`."""
+        """Settle whether outputs may overwrite a tensor in the last step that reads it: True if `is_free`."""
         step = self.frees[tensor]
         if step not in self.over:
             return
@@ -126,7 +126,7 @@ class MacroGraph:
 
     @cached_property
     def after(self) -> list[list[int]]:
-        """For each macro, its direct successors, which wait for it; this list is the reverse of `before`."""
+        """For each macro, its direct successors, which wait for it: the reverse of the lists in `before`."""
         return reversed_lists(self.before)
 
     @cached_property

@@ -20,7 +20,7 @@ _SLOW = 3000
 """The number of macros above which depth-first search is slow, so that windows are tried before it."""
 _MOST_NODES = 8_000_000
 _TREE_NODES = 64
-"""The factor by which the state limit rises if a tree is searched from its root, where it has few branches."""
+"""The factor by which the state limit rises for a search from the root of a tree, where there are few branches."""
 _MOST_MISSES = 30
 """The maximum number of consecutive cuts in the first round that fail to raise the bound."""
 _WORK_PER_CUT = 20
