@@ -152,7 +152,7 @@ class _Search:
         return _FoundPrograms(points, known, away)
 
     def _search_then_plan(self, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
-        """Search for drops, then for cheaper programs of the same peaks, and only then plan all programs."""
+        """Search drops (times without a tensor), then cheaper programs of the same peaks, and then plan them all."""
         graph, costs, options, within = self._graph, self._costs, self._options, self._options.limit
         sequences = list[list[int]]()
         with control.limit_to(_SEARCH_SHARE * self._limit_s).search_control(WORK_PER_S) as watched:

@@ -73,7 +73,7 @@ def program_of(file: bytes | Problem, imported: ImportedProblem | None) -> dict[
 
 
 def deploy(file: bytes, options: ConvertOptions, running: Control) -> Converted:
-    """Return a model in the best form for its runtime. Raises FormatError if memplan knows no runtime for the file."""
+    """Return a model in the best form (order, split) for its runtime. Raises FormatError without a known runtime."""
     is_json = file.lstrip()[:1] == b"{"
     system = None if is_json else system_of(importers.detect(file))
     if system is None or system.deploys is None:

@@ -34,7 +34,7 @@ _TOGETHER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
 @dataclass(frozen=True)
 class RewritableModel:
-    """A model that can be rewritten: which rows and columns each operation reads, and a function that writes a form."""
+    """A model that can be rewritten: the rows and columns that operations read, and a function that writes a form."""
 
     access: AccessGraph
     write: Callable[[UnrolledCascade], bytes]

@@ -208,7 +208,7 @@ class _Execution:
                 self._check_read(i, stretch, memory)
 
     def _check_read(self, variable: int, stretch: int, memory: _Memory) -> None:
-        """Record a clobber if a piece (byte range) of a variable may be overwritten before a statement needs it."""
+        """Record a clobber (lost value) if a piece of a variable may be overwritten before it is needed."""
         for piece in self.pieces_of[variable]:
             if piece in memory.lost:
                 self.found.setdefault((variable, stretch), self._new_clobber(variable, stretch, piece, memory))

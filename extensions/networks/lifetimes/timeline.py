@@ -123,7 +123,7 @@ class ProgramTimeline:
     variables: list[Variable]
 
     def path(self, stretch: int) -> str:
-        """Return a stretch's path: `main/3:f/0` is the first statement of f, called by the fourth statement of main."""
+        """Return a statement's path: `main/3:f/0` is the first statement of f, called by main's fourth statement."""
         span = self.stretches[stretch]
         path = self.activations[span.activation].path
         return f"{path}/{'.'.join(map(str, span.position))}" if span.position else path

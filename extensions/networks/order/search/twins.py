@@ -19,7 +19,7 @@ _Facts = tuple[Hashable, ...]
 
 
 def encode_twins(part: OrderPart) -> OrderPart:
-    """Return the part in which corresponding macros of twin groups have equal codes, so that their states are equal."""
+    """Return the part with equal codes for corresponding macros of twin (alike) groups, so that states are equal."""
     classes = twins_of(part)
     if not classes:
         return part
