@@ -178,7 +178,7 @@ def _plan_of_answer(problem: Problem, answer: object) -> Plan:
 
 
 def _warm_up(solver: str) -> None:
-    """Solve a small problem before the measurement, so that libraries that are loaded on demand are already loaded.
+    """Solve a small problem before the measurement, so that libraries loaded on demand are loaded by then.
 
     memplan's solvers also solve a large problem, which loads more libraries. Other planners may be too slow for that.
     """

@@ -18,7 +18,7 @@ from memplan.extensions.objects.demands import Demands, IsOver, Objects
 _MOST_STATES = 200_000
 """The maximum number of states at one point of a pass, because more would take seconds and hundreds of megabytes."""
 _MOST_WALLS = 400
-"""The maximum number of stored proofs of insufficiency, because each new list of sizes is compared with all of them."""
+"""The maximum number of stored proofs that sizes do not suffice; each new list of sizes is compared with all."""
 State = tuple[tuple[int, int], ...]
 """A sorted tuple of (end of its lifetime, size class of its object) for each live buffer."""
 Layer = dict[State, tuple[State, int | None]]

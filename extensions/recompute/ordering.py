@@ -89,7 +89,7 @@ class Ordering:
         is_alone: threading.Event,
         control: Control,
     ) -> RecomputedPoint | None:
-        """Return the point of an order with a plan within the limit, or else the closest one; None without a plan."""
+        """Return the point of an order whose plan is within the limit or closest to it; None if nothing is planned."""
         share = control.child(_SHARE)
         best = first
         for part in (share.child(_TRIED), share):

@@ -18,7 +18,7 @@ from memplan.questions.question import Answer
 
 Index = Annotated[int, Field(ge=0)]
 Terms = tuple[tuple[Index, Index], ...]
-"""The type of some sums, each as a pair of indices: of an earlier value, and of a size that is added to it."""
+"""The type of sums as pairs of indices: (index of an earlier value, index of the size that is added to it)."""
 
 
 class OffsetProgram(Value):

@@ -139,7 +139,7 @@ def partial_sum(graph: AccessGraph, operation: AccessOperation, rows: Span, colu
 
 
 def _channel_sums(graph: AccessGraph, tensor: int, rows: Span, columns: Span, salt: int, fetch: Fetch) -> Sums:
-    """Return the weighted sum of each channel of a tensor over a range of rows and a range of columns."""
+    """Return, for each channel of a tensor, the weighted sum over a range of rows and a range of columns."""
     pixel = graph.tensors[tensor].pixel
     total = np.zeros(pixel, np.int64)
     for band in _row_bands(rows, (columns[1] - columns[0]) * pixel):

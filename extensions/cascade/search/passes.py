@@ -136,7 +136,7 @@ def add_passes(graph: AccessGraph, passes: Sequence[Pass]) -> AccessGraph:
 
 
 def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> SeveralPasses | None:
-    """Return the front of chains through a graph and its copies with second passes; None without second passes."""
+    """Return the front of chains through a graph and its copies with second passes; None if no pass is possible."""
     sets = list(_pass_sets(given.graph))
     # Second passes may double a graph, which could then exceed the limits of `AccessGraph`, so skip large graphs.
     is_large = 2 * given.graph.macs > MOST_MACS or 2 * sum(row.bytes for row in given.graph.tensors) > MOST_BYTES

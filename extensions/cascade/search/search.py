@@ -210,7 +210,7 @@ class RegionSearch:
         return np.array(ways, np.int64).reshape(-1, N_FOUND)
 
     def run(self, is_over: Callable[[], bool] = lambda: False) -> Rows:
-        """Search regions and return them, sorted by end; without time, some ends have only single operations."""
+        """Search regions and return them, sorted by end; once time is over, ends get only their single operations."""
         layers = self.layers()
         parts = [layers, self._alternative_regions(layers)]
         for j in self._ends_by_peak(layers[:, FOUND_PEAK]):

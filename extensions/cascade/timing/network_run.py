@@ -221,7 +221,7 @@ class _StepRun:
 
 
 def _range_errors(graph: AccessGraph, step: NetworkStep) -> list[str]:
-    """Return the first fault of the ranges in which a step computes its tensors, as one sentence; empty if none."""
+    """Return, as a sentence, the first fault of the ranges in which a step computes its tensors; empty if valid."""
     region = step.region
     ways = len(graph.operations[region.first_operation].alternatives) if len(region.ops) == 1 else 0
     if not 0 <= region.alternative <= ways:

@@ -24,7 +24,7 @@ StepKind = Literal["run", "slice", "join"]
 
 @dataclass(frozen=True)
 class Part:
-    """A value of an unrolled cascade: the rectangle of a tensor in a range of rows and a range of columns."""
+    """A value of an unrolled cascade: a rectangular part of a tensor, given by a range of rows and one of columns."""
 
     tensor: int
     rows: Span

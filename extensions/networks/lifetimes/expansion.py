@@ -242,7 +242,7 @@ class _Expansion:
             )
 
     def _mark_scopes(self, at: _Place, k: int, statement: Alloc | Free, scope: list[int]) -> None:
-        """Record an alloc or free statement; the scope of a variable without any free ends with its statement list."""
+        """Record an alloc or free statement; a scope that nothing frees ends with its statement list."""
         action: Action = "alloc" if isinstance(statement, Alloc) else "free"
         index = self._begin_stretch(at, k, action)
         freed = self.freed[self.calls.found[at.activation].function]

@@ -42,7 +42,7 @@ class DrawnProgram:
         self.around: OperationFacts | None = None
 
     def facts_of(self, where: Location) -> OperationFacts | None:
-        """Return the file's facts about a statement; None without facts or if they describe an enclosing operation."""
+        """Return the file's facts about a statement; None if there are none, or they describe an outer operation."""
         facts = self.facts.operations.get(where)
         return None if facts is self.around else facts
 

@@ -170,7 +170,7 @@ class _Search:
         return False
 
     def _anneal_order(self) -> bool:
-        """Improve one order at the sampled values where all other best orders are bad; return False without success."""
+        """Improve one order at the sampled values where all other best orders are bad; return False if this fails."""
         draw = np.random.default_rng(self.rounds)
         chosen = self._covering_orders(self.orders)
         left_out = self.rounds // 2 % (len(chosen) + 1)

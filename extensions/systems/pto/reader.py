@@ -121,7 +121,7 @@ def _read_kernels(data: bytes, kernels: _Kernels) -> list[_Step]:
 
 
 class _Kernels:
-    """A collector of all tiles, and of the steps of all blocks in order, from the statements of kernels."""
+    """The collector of all tiles and steps of kernels, block by block in order, from the kernels' statements."""
 
     def __init__(self, options: ModelOptions) -> None:
         """Start without tiles, steps and reserved ranges."""

@@ -96,7 +96,7 @@ def _intervals(found: Iterable[Tensor]) -> Iterator[Interval]:
 
 
 def _smallest_gap(used: Iterable[tuple[int, int]], size: int, step: int) -> int:
-    """Return the start of the smallest gap of at least `size` bytes, or of the lowest of equal gaps.
+    """Return the start of the smallest gap of at least `size` bytes; of equal gaps, the lowest one counts.
 
     `used` contains ranges (start, end) in ascending order of start. Gaps begin at multiples of `step`; the unlimited
     space above all ranges is used only if no gap suffices.

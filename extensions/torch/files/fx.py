@@ -145,7 +145,7 @@ class _Graph:
         return tuple(self._declare_value(node, value, k, len(values), kind) for k, value in enumerate(values))
 
     def _declare_value(self, node: Any, value: Any, k: int, count: int, kind: Kind = "plain") -> str | None:
-        """Declare a buffer for value `k` of a node's `count` values; return its name, or None without a tensor."""
+        """Declare a buffer for value `k` of a node's `count` values; return its name, or None if it is no tensor."""
         if not hasattr(value, "element_size"):
             return None
         name = str(node.name) if count == 1 else f"{node.name}:{k}"

@@ -189,7 +189,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 class _Program:
-    """A converter of a graph to a program of operations, and of TVM's storages to a plan of the program's buffers."""
+    """A converter of a graph to a program, and of TVM's storages to a plan of the program's buffers."""
 
     def __init__(self, graph: Graph, options: ModelOptions) -> None:
         """Name the outputs, find weights and results, and start the program. Raises FormatError for bad references."""

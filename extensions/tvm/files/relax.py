@@ -91,9 +91,11 @@ class _AnySize(dict[str, int]):
     """A mapping that gives every dimension the same arbitrary size, with which a program without sizes can be read."""
 
     def __contains__(self, name: object) -> bool:
+        """Return True, because any dimension has a size."""
         return True
 
     def __missing__(self, name: str) -> int:
+        """Return the arbitrary size that every dimension has."""
         return 1 << 10
 
 
@@ -177,7 +179,7 @@ class _Program:
         return sum(self._storages.values()) + sum(self.values[name] for name in self._unstored_values())
 
     def storage_offsets(self) -> dict[str, int] | None:
-        """Map each value to its offset, with storages, then other values, one after another; None without storages."""
+        """Map each value to its offset: storages, then other values, one after another. None without any storage."""
         if not self._storages:
             return None
         base = dict(zip(self._storages, accumulate(self._storages.values(), initial=0), strict=False))

@@ -19,6 +19,7 @@ class RandR:
     """The function rand_r of the GNU C library (glibc 2.39, stdlib/rand_r.c), which returns 31 random bits."""
 
     def __init__(self, seed: int) -> None:
+        """Start the sequence of random numbers at `seed`."""
         self.state = seed
 
     def __call__(self) -> int:
