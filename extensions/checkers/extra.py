@@ -170,7 +170,7 @@ def costs_at_least(rows, over, cost, nodes=10_000):
 
 
 def first_too_costly(runs, cost, operations):
-    """Return the first operation for which freeing its excess bytes costs at least `cost`, or None if there is none."""
+    """Return the first operation whose excess bytes cost at least `cost` to free, or None if there is none."""
     return next((v for v in operations if costs_at_least(*excess_and_removable(runs, v)[::-1], cost)), None)
 
 

@@ -67,7 +67,7 @@ def _judge_fit(problem: str, text: str, limit: int | None) -> Worth:
 
 
 def _judge_cost(problem: str, text: str, limit: int | None) -> Worth:
-    """Return (cost of a valid plan, lower bound), where the bound is 0 for a cost of 0 and otherwise unknown (None)."""
+    """Return (cost of a valid plan, lower bound on it): 0 for a cost of 0, else None, because it is unknown."""
     _, cost, _ = _PLAN.check(problem, text)
     return _int_or_float(cost), 0 if cost == 0 else None
 

@@ -54,7 +54,7 @@ class Ordering:
     def search_in_parallel(
         self, costs: Sequence[int], limit: int, first: RecomputedPoint | None, control: Control
     ) -> Iterator[ParallelOrderSearch]:
-        """Search for an order in a thread until its plan is within a limit; with counted work, search before the block.
+        """Search for an order in a thread until its plan is within a limit; if work is counted, before the block runs.
 
         `first` is the point of the first order, if it was planned; its plan exceeds the limit. Leaving the block ends
         the search.

@@ -175,7 +175,7 @@ class SymbolLimits:
         low, high = symbol.steps
 
         def fits(step: int) -> bool:
-            """Return True if the peak is within the capacity when the symbol has `step` times its divisor as value."""
+            """Return True if the peak is within the capacity when the symbol's value is `step` times its divisor."""
             return self.peak({**at, name: step * symbol.multiple_of}) <= capacity
 
         if not self.is_monotone(name):

@@ -300,7 +300,7 @@ def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
 
 
 def _ring_positions_and_pixels(ring: Counts, rows: Span, columns: Span, width: int) -> tuple[Any, Counts]:
-    """Return the index of rows and columns in a ring buffer, and the numbers of these pixels in the whole tensor."""
+    """Return (index of rows and columns in a ring buffer, numbers of these pixels in the whole tensor)."""
     down, along = np.arange(*rows), np.arange(*columns)
     return np.ix_(down % ring.shape[0], along % ring.shape[1]), down[:, None] * width + along
 

@@ -253,7 +253,7 @@ class _Expansion:
         self._end_stretch(index)
 
     def _begin_stretch(self, at: _Place, k: int, label: str, end: int = NOWHERE) -> int:
-        """Open the time span (stretch) of statement k and return its index; it ends at `end` or by `_end_stretch`."""
+        """Open statement k's time span (stretch), which ends at `end` or by `_end_stretch`; return its index."""
         position = (*at.position, k)
         self.stretches.append(Stretch(at.activation, position, label, self.now, end, at.depth, at.operation))
         return len(self.stretches) - 1

@@ -139,7 +139,7 @@ class HloOperation:
         return None if match is None else match[0]
 
     def numbers(self, *names: str, default: list[int] | None = None) -> list[int]:
-        """Return the integers of the first attribute in `names` that is present. Raises FormatError if none is."""
+        """Return the integers of the first attribute in `names` that exists. Raises FormatError if all are missing."""
         for name in names:
             match = re.search(rf"\b{name}\s*=\s*(?:array<i64(?:: )?|dense<)?([-\d,\[\] ]+)", self.text)
             if match is not None:

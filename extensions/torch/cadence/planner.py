@@ -154,7 +154,7 @@ def _place_in_first(
     *,
     is_sorted: bool,
 ) -> bool:
-    """Place a tensor at the offset found by `rule` in the first allowed pool with room; return False without one."""
+    """Place a tensor in the first allowed pool with room, at the offset found by `rule`; return False if none has."""
     for pool in pools:
         if pool.position not in tensor.pools:
             continue

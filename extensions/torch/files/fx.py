@@ -160,7 +160,7 @@ class _Graph:
         return packed_bytes(f"node {excerpt(node.name)}", prod(shape), 8 * value.element_size(), self.draft.alignment)
 
     def _dimension_size(self, node: Any, dim: Any) -> int:
-        """Return a dimension's size, with symbols replaced by their sizes in the options; raises FormatError."""
+        """Return a dimension's size, given the options' sizes of symbols; raises FormatError if it stays unknown."""
         if isinstance(dim, int):
             return dim
         size = dim.node.expr.subs(

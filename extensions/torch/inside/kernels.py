@@ -38,7 +38,7 @@ HIDING = _MIXED | frozenset(
 Made = list[tuple[Any, int] | None]
 """The layout and the bytes of each result of an operator; None for a result that is not a tensor."""
 SCRATCH_COPIES = 2
-"""The copies of its arguments and results that a convolution of cuDNN is taken to allocate at most."""
+"""The maximum number of copies of its arguments and results that a convolution of cuDNN is taken to allocate."""
 _CONVOLUTIONS = ("aten::convolution", "aten::convolution_backward", "aten::_convolution")
 _SHARING = "aten::mkldnn_rnn_layer_backward"
 _OF_ROWS = "aten::_embedding_bag"

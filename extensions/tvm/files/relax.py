@@ -179,7 +179,7 @@ class _Program:
         return sum(self._storages.values()) + sum(self.values[name] for name in self._unstored_values())
 
     def storage_offsets(self) -> dict[str, int] | None:
-        """Map each value to its offset: storages, then other values, one after another. None without any storage."""
+        """Map each value to its offset: storages, then other values, one after another; None if no storage exists."""
         if not self._storages:
             return None
         base = dict(zip(self._storages, accumulate(self._storages.values(), initial=0), strict=False))

@@ -249,7 +249,7 @@ def line(found: ast.expr | ast.stmt | ast.arg) -> str:
 
 
 def _size_operation(found: ast.expr) -> ast.BinOp | None:
-    """Return the binary operation that computes a size, given as code or as a string, or None for any other size."""
+    """Return the binary operation in a size, which is given as code or as a string; None for any other size."""
     if isinstance(found, ast.Constant) and isinstance(found.value, str) and len(found.value) <= _LONGEST_SIZE:
         try:
             inside = ast.parse(found.value.strip(), mode="eval").body
