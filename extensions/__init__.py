@@ -185,7 +185,7 @@ def _views() -> Mapping[str, Any]:
 
 
 def _systems() -> Mapping[str, Any]:
-    """Return the supported systems (other planners and compilers) by name, in the order in which they try a file."""
+    """Return the supported systems (other planners and compilers) by name; their readers try a file in this order."""
     from memplan.extensions.models.executorch.system import SYSTEM as EXECUTORCH_PROGRAMS
     from memplan.extensions.models.onnx.system import SYSTEM as ONNX
     from memplan.extensions.models.tflite.system import SYSTEM as TFLITE

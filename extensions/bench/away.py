@@ -24,7 +24,7 @@ def required_packages(solvers: Sequence[str]) -> list[str]:
 
 
 def missing_packages(solvers: Sequence[str]) -> str:
-    """Return a sentence that names the first solver missing on this machine, with its packages; "" if all are there."""
+    """Return a sentence on the first solver missing on this machine and its packages; "" if no solver is missing."""
     for name in solvers:
         row, peer = registry.BY_NAME.get(name), peers.find(name)
         if (row is not None and not row.is_installed) or (row is None and peer is not None and not peer.is_installed):
@@ -39,7 +39,7 @@ def begin(executor: ClusterExecutor, task: BenchTask) -> Future[Result]:
 
 
 def row_of(executor: ClusterExecutor, task: BenchTask, future: Future[Result]) -> Result:
-    """Return the result row of a finished run; its outcome is `failed` if every attempt lost its machine."""
+    """Return the result row of a finished run; the outcome is `failed` if every attempt lost its machine."""
     begun = executor.count_starts(future)
     try:
         return future.result().model_copy(update={"begun": begun})
@@ -49,7 +49,7 @@ def row_of(executor: ClusterExecutor, task: BenchTask, future: Future[Result]) -
 
 
 def _measure_with_files(task: BenchTask, files: dict[str, bytes]) -> Result:
-    """Return the result of a task on this machine, with its files written to a temporary folder."""
+    """Return the result of a task on this machine; `files` (contents by name) go to a temporary folder."""
     with TemporaryDirectory(prefix="memplan-") as folder:
         for name, data in files.items():
             Path(folder, name).write_bytes(data)

@@ -38,6 +38,7 @@ class ClusterExecutor(Executor):
     """An executor that runs tasks on a cluster. If a machine is lost, its task runs again on another machine."""
 
     def __init__(self) -> None:
+        """Start without tasks; create a random topic under which workers announce the starts of tasks."""
         self._begun: Counter[str] = Counter()
         self._names, self._numbers = dict[Future[Any], str](), count()
         self._topic = f"memplan-{token_hex(8)}"
@@ -81,7 +82,7 @@ class ClusterExecutor(Executor):
         raise NotImplementedError
 
     def check(self, lacking: Callable[[], str]) -> None:
-        """Raise OptionError if the cluster has no machine, or if `lacking` returns a complaint on a machine."""
+        """Raise OptionError if the cluster has no machine, or if a machine's call of `lacking` returns a complaint."""
         there = self.run_on_each(partial(_missing_text, __version__, lacking))
         if not there:
             raise OptionError("on: the cluster must have at least one machine, got none")
@@ -222,6 +223,7 @@ class _RayExecutor(ClusterExecutor):
     """An executor on a Ray cluster."""
 
     def __init__(self, ray: Any) -> None:
+        """Store the handle of the Ray cluster that runs the tasks."""
         super().__init__()
         self._ray_executor = ray
 
@@ -272,6 +274,7 @@ def _run_work(work: Callable[[], T]) -> T:
 
 
 def _failed_future(times: int) -> Future[Any]:
+    """Return a future that raises MachineLostError, because the machine was lost in each of `times` attempts."""
     lost: Future[Any] = Future()
     lost.set_exception(MachineLostError(f"the machine was lost in each of {times} attempts"))
     return lost

@@ -90,7 +90,7 @@ def bench(
 
 
 def _refuse_idle_flags(context: click.Context, deciding: str) -> None:
-    """Raise OptionError for any argument or flag that is given together with `deciding`, which makes it useless."""
+    """Raise OptionError if an argument or flag is given that has no effect together with the option `deciding`."""
     for each in context.command.params:
         source = context.get_parameter_source(each.name or "")
         if each.name != deciding and source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT):
@@ -103,7 +103,7 @@ def _solver_names(text: str) -> list[str]:
 
 
 def _seed_numbers(text: str) -> list[int]:
-    """Return the seeds in a list such as `0,1,2`. Raises OptionError."""
+    """Return the seeds in a list such as `0,1,2`. Raises OptionError if an entry is not an integer."""
     try:
         return [int(seed) for seed in text.split(",")]
     except ValueError:
@@ -111,7 +111,7 @@ def _seed_numbers(text: str) -> list[int]:
 
 
 def _size_in_bytes(text: str) -> int:
-    """Return the bytes of a size such as `4GiB`. Raises OptionError."""
+    """Return the bytes of a size such as `4GiB`. Raises OptionError for any other text."""
     try:
         return parse_size(text)
     except ValueError as error:

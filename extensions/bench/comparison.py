@@ -59,7 +59,7 @@ Change = tuple[str, bool] | None
 
 
 def _change_in_plans(key: tuple[str, str, float], before: Cell, after: Cell) -> Change:
-    """Return a solver's change on an instance: of its share of plans, else of proofs, else of its peak; or None."""
+    """Return a solver's first change on an instance (in share of plans, share of proofs, or peak), or None."""
     shares = [
         ("plans", len(before.plans) / len(before.runs), len(after.plans) / len(after.runs)),
         ("proofs", _proved_share(before), _proved_share(after)),
@@ -76,7 +76,7 @@ def _change_in_plans(key: tuple[str, str, float], before: Cell, after: Cell) -> 
 
 
 def _change_in_time(solver: str, pairs: list[tuple[Cell, Cell]], drift: float | None) -> Change:
-    """Return the change in a solver's CPU time, divided by `drift`, on instances planned in both files; or None."""
+    """Return a solver's change in CPU time, relative to `drift` (the peers' factor); None within the tolerance."""
     factor = geometric_mean(_time_factor(*pair) for pair in pairs)
     if factor is None:
         return None
@@ -87,7 +87,7 @@ def _change_in_time(solver: str, pairs: list[tuple[Cell, Cell]], drift: float | 
 
 
 def _time_factor(before: Cell, after: Cell) -> float | None:
-    """Return the factor by which the median CPU time grew; None if a time is unknown."""
+    """Return the median CPU time after the change divided by that before; None if a time is unknown."""
     if before.cpu_time_s is None or after.cpu_time_s is None:
         return None
     return max(after.cpu_time_s, SHORTEST_S) / max(before.cpu_time_s, SHORTEST_S)
@@ -108,5 +108,6 @@ def _cells_by_key(results: Iterable[Result]) -> dict[tuple[str, str, float], Cel
 
 
 def _run_name(key: tuple[str, str, float]) -> str:
+    """Return the text for a run's key, such as `cp-sat on FILE (10 s)`."""
     instance, solver, limit = key
     return f"{solver} on {instance} ({limit:g} s)"

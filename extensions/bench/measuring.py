@@ -72,7 +72,7 @@ class _Clock:
 
 
 def _run_job(child: ChildProcess, job: BenchTask, clock: _Clock) -> dict[str, Any]:
-    """Run a job in its process: send it, and start it once the process is ready; return the fields of all messages."""
+    """Send a job to its process, and start the job once the process is ready; return the fields of all messages."""
     clock.set(PREPARATION_LIMIT_S)
     child.give(job)
     facts = _next_message(child)

@@ -80,7 +80,7 @@ def omnimalloc_default(problem: Problem, time_limit_s: float) -> I64:
 
 
 def _allocate(problem: Problem, allocator: Any) -> I64:
-    """Return the offsets, in bytes, that an omnimalloc allocator finds for sizes rounded up to the granule."""
+    """Return the offsets, in bytes, that an omnimalloc allocator finds for sizes rounded up to `granule(problem)`."""
     from omnimalloc import Allocation, allocate
 
     table, step = problem.buffers, granule(problem)

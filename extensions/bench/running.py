@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 
 def require_time_limit(time_limit_s: float, name: str = "time_limit_s") -> None:
-    """Raise OptionError unless a run may have this time limit in seconds; the message calls the limit `name`."""
+    """Raise OptionError unless `time_limit_s` is within the allowed range; the message calls the limit `name`."""
     if not 0 < time_limit_s <= MAX_TIME_LIMIT_S:
         rule = f"must be above 0 and at most {MAX_TIME_LIMIT_S:.0f} seconds, got {excerpt(time_limit_s)}"
         raise OptionError(f"{name}: {rule}", way=f"the default is {DEFAULT_TIME_LIMIT_S:g}")

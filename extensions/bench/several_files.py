@@ -73,7 +73,7 @@ def _share_of(lines: Sequence[CommandLine], wants_answers: bool) -> Share:
 def _line_with_files(line: CommandLine) -> SentLine:
     """Return a command line with the contents of its input files.
 
-    An unreadable file is omitted, so that the machine that runs the line reports it.
+    An unreadable file is omitted, so the other machine reports the file as missing.
     """
     files = dict[str, bytes]()
     for path in (line.given.get(each.name) for each in line.question.inputs if each.from_file is not None):

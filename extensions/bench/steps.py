@@ -53,7 +53,7 @@ def _run_locally(stack: ExitStack, waiting: Sequence[BenchTask], at_once: int) -
 
 
 def _run_on_cluster(stack: ExitStack, waiting: Sequence[BenchTask], on: str) -> Iterator[Result]:
-    """Run jobs on the cluster `on`, and return an iterator over their results. Raises OptionError."""
+    """Run jobs on the cluster `on`; return an iterator over the results. Raises OptionError if it is not usable."""
     from memplan.extensions.bench import away
     from memplan.extensions.bench.clusters import executor_on
 

@@ -34,7 +34,7 @@ class _ListedFile(BaseModel):
 
 
 def instances(suite: str) -> list[str]:
-    """Return a suite's problem files, sorted, or the suite itself if it is a file. Raises OptionError for others."""
+    """Return a suite's problem files, sorted, or the suite itself if it is a file; raises OptionError for no files."""
     path = Path(suite)
     if path.is_file():
         return [suite]
@@ -47,7 +47,7 @@ def instances(suite: str) -> list[str]:
 
 
 def pose(name: str) -> SuiteProblem:
-    """Return the problem in a file, with the pools or known peak from its folder's listing. Raises InputError."""
+    """Return the problem in a file, with pools or known peak from its folder's listing; raises InputError if broken."""
     path = Path(name)
     problem = read_problem(path)
     listed = next(
@@ -73,7 +73,7 @@ def files_of(name: str) -> dict[str, bytes]:
 
 
 def _listed_files(path: Path) -> list[_ListedFile]:
-    """Return the entries of a folder's listing; empty without a listing. Raises FormatError."""
+    """Return the entries of a folder's listing; empty without a listing. Raises FormatError for an invalid entry."""
     if not path.is_file():
         return []
     try:

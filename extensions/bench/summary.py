@@ -25,7 +25,7 @@ def outcome_word(run: Result) -> str:
 
 
 def penalised_s(run: Result, *, is_solved: bool) -> float:
-    """Return a run's PAR2 time: its wall time or, for an unsolved run, twice its time limit."""
+    """Return a run's PAR2 time in seconds: the wall time or, for an unsolved run, twice the time limit."""
     if not is_solved or run.wall_time_s is None:
         return 2 * run.time_limit_s
     return max(run.wall_time_s, SHORTEST_S)
@@ -102,7 +102,7 @@ class Cell:
         return ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
 
     def penalised_s(self, run: Result) -> float:
-        """Return a run's PAR2 time: its wall time or, for an unsolved run, twice its time limit."""
+        """Return a run's PAR2 time in seconds: the wall time or, for an unsolved run, twice the time limit."""
         return penalised_s(run, is_solved=self.is_solved(run))
 
 
@@ -129,7 +129,7 @@ class Summary:
     """Result rows grouped by instance and solver; skipped runs are listed separately in `skipped`."""
 
     def __init__(self, results: Iterable[Result]) -> None:
-        """Group the latest row of each run; several time limits make separate solvers."""
+        """Group the latest row of each run by instance and solver; a solver counts separately for each time limit."""
         rows = latest_rows(results)
         limits = {row.time_limit_s for row in rows}
         self.skipped = [row for row in rows if row.outcome == "skipped"]
@@ -285,7 +285,7 @@ def _run_row(cell: Cell) -> tuple[str, ...]:
 
 
 def _finder_and_prover(runs: Iterable[Result]) -> str:
-    """Return the most frequent pair of solvers that found the plan and proved it, as "FINDER, PROVER" or one name."""
+    """Return the most frequent (finder, prover) of the plan as "FINDER, PROVER", or as one name if they are equal."""
     makers = Counter((str(run.found_by).partition(":")[0], run.proved_by) for run in runs if run.found_by is not None)
     finder, proved = max(makers, key=lambda pair: makers[pair], default=("-", None))
     return finder if proved in (None, finder) else f"{finder}, {proved}"

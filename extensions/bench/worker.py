@@ -134,7 +134,7 @@ def _measure_resources(job: BenchTask, parent: Parent) -> Iterator[None]:
 
 
 def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, str]:
-    """Return the function and version text of a solver or other planner. Raises OptionError if it is not installed."""
+    """Return the function and version text of a solver or other planner. Raises OptionError if none is installed."""
     if match := DIFFERING.fullmatch(solver):
         options = validate_options(
             plans.PlanOptions,
@@ -178,7 +178,7 @@ def _plan_of_answer(problem: Problem, answer: object) -> Plan:
 
 
 def _warm_up(solver: str) -> None:
-    """Solve a small problem before the measurement, so that libraries that are loaded on demand are already loaded.
+    """Solve a small problem before the measurement, so that libraries loaded on demand are loaded by then.
 
     memplan's solvers also solve a large problem, which loads more libraries. Other planners may be too slow for that.
     """

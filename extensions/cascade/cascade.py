@@ -27,7 +27,7 @@ from memplan.questions.question import ChartView, Control, Question
 
 
 def latency_of_point(point: CascadePoint, target: Target | None) -> float | None:
-    """Return the latency of a point on a target; None without a target, or if the point exceeds the fast memory."""
+    """Return the latency of a point on a target; None if no target is given or the point exceeds its fast memory."""
     if target is None or point.peak > target.capacity:
         return None
     slow_name = list(point.used or ())[-1:]

@@ -78,7 +78,7 @@ def _schedule_of_answer(call: Call, answer: Any, path: str) -> bytes | None:
 
 
 def _write_model(call: Call, graph: Any, model: Any, answer: Any, path: str) -> bytes | None:
-    """Return the model file with the smallest arena, split or only reordered; None without points or without a gain."""
+    """Return the model file with the smallest arena, split or only reordered; None if no form improves the model."""
     if not answer.points:
         return None
     from memplan.extensions.cascade.writing import reordered_model, write_in_parts

@@ -25,7 +25,7 @@ from memplan.solvers.search.control import Control
 
 _CALL_S = 1.0
 _MOST_CASCADES = 8
-"""The maximum number of a cascade's points that are planned in the problem's pools, those of least work first."""
+"""The maximum number of points (cascades) planned in the problem's pools; points of least work come first."""
 _RULES = ("pools", "forbid_pools", "offset")
 Row = dict[str, Any]
 
@@ -179,7 +179,7 @@ class _OrderPlanner:
             raise OptionError(f"not tried, as {excerpt(next(iter(self.rules)))} has its own pool or offset")
 
     def _limit_pool(self, problem: Problem) -> Problem:
-        """Return the problem with the pools of `asked` and the rules on single tensors."""
+        """Return a copy of `problem` with the pools of `asked`, and with its rules for single tensors."""
         rows = (problem.buffers.fields(i) for i in range(len(problem.buffers)))
         ruled = [row | self.rules.get(str(row["id"]), {}) for row in rows] if self.rules else problem.buffers
         return replace_fields(problem, pools=self.asked.pools, buffers=ruled)

@@ -24,7 +24,7 @@ from memplan.questions.reading import Reader
 
 NOT_WRITTEN = "not written, as nothing is gained"
 _MOST_WRITTEN = 6
-"""The maximum number of split forms of a model that are written to a file to measure the arena of each."""
+"""The maximum number of split forms (rewritten models) that are written to measure the arena of each."""
 _ALIGNMENT = 16
 """The alignment of buffers, in bytes, in the runtimes for whose models memplan writes split operations."""
 
@@ -63,7 +63,7 @@ class ModelInParts(Protocol):
     def forms(
         self, points: Sequence[CascadePoint], given: ModelArena, measured: Callable[[bytes], ModelArena], most: int
     ) -> Iterator[FormInParts]:
-        """Yield at most `most` split forms that may need less arena than `given`, the most promising first."""
+        """Yield at most `most` split forms (rewritten models) that may need less arena than `given`, the best first."""
         ...
 
 
@@ -124,7 +124,7 @@ def write_in_parts(
     own_arena = rules.arena_of(data, options)
 
     def arena_of_form(form: bytes) -> ModelArena:
-        """Return the arena that the runtime needs for a written form of the model."""
+        """Return the arena that the runtime needs for a written form (rewritten model)."""
         return rules.arena_of(form, rules.form_options(data, form, options))
 
     forms = model.forms(result.points, own_arena, arena_of_form, _MOST_WRITTEN)

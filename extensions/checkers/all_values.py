@@ -60,7 +60,7 @@ class Plan:
         return total
 
     def peak(self, i, program):
-        """Return the peak of program i as a list of forms (polynomials over symbols); the largest of them is the peak.
+        """Return forms (polynomials over symbols) whose maximum, at any symbol values, is the peak of program i.
 
         Raises Refused if the program's order gives other offsets or another peak than the answer states.
         """

@@ -18,7 +18,7 @@ MOST_BOXES, LEAF, PER_BOX = 20_000, 1024, 100
 
 
 def has_equal_maximum(symbols, some, others):
-    """Return True if two lists of forms are proved to have the same maximum at all symbol values."""
+    """Return True if two lists of forms (polynomials) are proved to have equal maxima at all symbol values."""
     if {*map(form_key, some)} == {*map(form_key, others)}:
         return True
     try:
@@ -57,7 +57,7 @@ def prove(symbols, peaks, loads, over):
     free = symbols.free_symbols([form for forms in (*peaks, loads) for form in forms])
 
     def undecided_forms(box, left):
-        """Return, for each peak in `left`, its forms that are not yet proved to be within the ratio in the box."""
+        """Return, for each peak in `left`, its forms (polynomials) not yet proved to be within the ratio in the box."""
         return [[form for form in forms if not any(is_within(form, load, box) for load in loads)] for forms in left]
 
     whole = {name: symbols.box[name] for name in sorted(free)}

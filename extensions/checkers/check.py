@@ -37,6 +37,7 @@ class Claim:
     """
 
     def __init__(self, problem, ends, least=None, said=("used",)):
+        """Start a claim without conflict sets and lemmas; `ends` has the claimed capacity of each pool."""
         self.problem, self.ends, self.sets, self.lemmas, self.worths = problem, ends, [], [], []
         self.least, self.said = least, said
 
@@ -65,7 +66,7 @@ class Claim:
     def is_refuted(self, low, ref, changed):
         """Return True if no plan exists in the state `low`, which maps a buffer to its least offset in each pool.
 
-        The reason is a buffer or a conflict set without room, or a lemma that excludes the state.
+        `ref` names the reason: a buffer or a conflict set without room, or a lemma that excludes the state.
         """
         for i in changed:
             if min(low(i)) >= INF:

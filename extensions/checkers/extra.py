@@ -66,7 +66,7 @@ class Runs:
         return sum(self.size[t] for t in numbers_of_bits(tensors))
 
     def missing_runs(self, done, memory):
-        """Return (tensors needed later, operations to run again, their total cost), or None if one cannot run again."""
+        """Return (tensors needed later, operations to run again, cost of these), or None if one of them cannot."""
         made, wanted = self.given, self.kept
         for v in range(len(self.cost)):
             if done >> v & 1:
@@ -170,7 +170,7 @@ def costs_at_least(rows, over, cost, nodes=10_000):
 
 
 def first_too_costly(runs, cost, operations):
-    """Return the first operation for which freeing its excess bytes costs at least `cost`, or None if there is none."""
+    """Return the first operation whose excess bytes cost at least `cost` to free, or None if there is none."""
     return next((v for v in operations if costs_at_least(*excess_and_removable(runs, v)[::-1], cost)), None)
 
 
@@ -208,7 +208,7 @@ def check(text, limit, cost, states=STATES):
 
 
 def check_one_operation(text, limit, cost, v):
-    """Check the proof that uses only the excess bytes during operation v, and return its name. Raises Refused."""
+    """Return text naming operation v, whose excess bytes prove the claimed cost. Raises Refused if they do not."""
     runs = Runs(text, limit)
     if not 0 <= v < len(runs.cost):
         raise ValueError(f"OPERATION: must be an operation of the graph, got {v}")

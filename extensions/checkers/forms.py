@@ -1,11 +1,11 @@
-"""Forms are polynomials, stored as dicts from products (tuples of names) to coefficients; this file computes them."""
+"""Arithmetic of forms: polynomials, stored as dicts from products (tuples of names) to coefficients."""
 
 import math
 from itertools import product
 
 
 def add(left, right, factor=1):
-    """Return the form left + factor * right, where `factor` is a number."""
+    """Return the form (polynomial) left + factor * right, where `factor` is a number."""
     total = dict(left)
     for names, value in right.items():
         total[names] = total.get(names, 0) + factor * value
@@ -13,7 +13,7 @@ def add(left, right, factor=1):
 
 
 def multiply(left, right):
-    """Return the product of two forms."""
+    """Return the product of two forms (polynomials)."""
     products = {}
     for (a, x), (b, y) in product(left.items(), right.items()):
         names = tuple(sorted(a + b))
@@ -22,19 +22,19 @@ def multiply(left, right):
 
 
 def constant_value(form):
-    """Return the value of a form without names, as a number. Raises ValueError for a form with names."""
+    """Return the value of a form (polynomial) without names, as a number. Raises ValueError if it has names."""
     if set(form) - {()}:
         raise ValueError("must be a number without symbols")
     return form.get((), 0)
 
 
 def form_key(form):
-    """Return a hashable key of a form; equal forms have equal keys."""
+    """Return a hashable key of a form (polynomial); equal forms have equal keys."""
     return frozenset(form.items())
 
 
 def substitute(form, name, value):
-    """Return a copy of a form in which the form `value` replaces `name`."""
+    """Return a copy of a form (polynomial) in which the form `value` replaces `name`."""
     replaced = {}
     for names, number in form.items():
         term = {tuple(each for each in names if each != name): number}
@@ -45,7 +45,7 @@ def substitute(form, name, value):
 
 
 def integer_multiple(form):
-    """Return the smallest positive multiple of a form whose coefficients are all integers."""
+    """Return the smallest positive multiple of a form (polynomial) with only integer coefficients."""
     scale = math.lcm(*(value.denominator for value in form.values()))
     return {names: int(value * scale) for names, value in form.items()}
 

@@ -13,7 +13,7 @@ class Macros:
     """Operations merged into sequences, each named by its first operation; a state is a bit mask of operations."""
 
     def __init__(self, graph):
-        """Start with one macro for each operation, and collect the changes of live bytes at each of them."""
+        """Start with one macro for each operation, and collect how each operation changes the live bytes."""
         n = len(graph.ops)
         self.graph, self.every = graph, (1 << n) - 1
         self.rows, self.bits = {k: [k] for k in range(n)}, [1 << k for k in range(n)]

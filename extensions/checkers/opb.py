@@ -32,7 +32,7 @@ class Formula:
         return rest + step * y
 
     def min_step(self, i, at):
-        """Return the least y for which buffer i's offset is at least `at`, or the largest y plus one without any."""
+        """Return the least y that puts buffer i at offset `at` or above; if there is none, the largest y plus one."""
         step, rest, last, _ = self.grid[i]
         return max(0, min(last + 1, -((rest - at) // step)))
 

@@ -99,7 +99,7 @@ def bytes_of_state(graph, done):
 
 
 def bytes_while(graph, v, lines):
-    """Return a lower bound on the live bytes while operation v runs, by a flow from its predecessors to its successors.
+    """Return a lower bound on the live bytes while operation v runs: a flow from its predecessors to its successors.
 
     A line `t T K F` sends F bytes of tensor T to its reader, operation K, or to `-` if T is kept. A line `o K J F`
     sends F bytes from operation K to operation J, which must run later.

@@ -63,7 +63,7 @@ class Problem:
 
     @cache
     def place(self, i, q):
-        """Return (step, rest, blocked ranges): outside the ranges, i's offsets in pool q are rest + step * y."""
+        """Return (step, rest, blocked ranges): outside of these, buffer i's offsets in pool q are rest + step * y."""
         base, common, page = self.pools[q].get("base_address", 0), self.pools[q].get("alignment", 1), self.page[i]
         rules = [(m["modulus"], m["remainder"] - above) for _, above, m in self.rules[i] if m]
         step, rest, is_open = 1, 0, q in self.open[i]

@@ -51,7 +51,7 @@ class Search:
         return state & ~mine, alive - net + top, alive - net
 
     def reach(self, state, alive):
-        """Queue a new state with its live bytes. Raises Refused for the goal, because an order is then possible."""
+        """Queue a new state with its live bytes. Raises Refused at the goal state: an order then exists."""
         if state == self.goal:
             raise Refused("the certificate claims that no order stays within the budget, but one does")
         if state not in self.alive:

@@ -51,11 +51,11 @@ class Symbols:
         self.points = [dict(zip(self.box, row)) for row in product(*map(_sample_values, self.box.values()))][:81]
 
     def read(self, text):
-        """Return the form of an expression, given as text such as `4*n + 2`."""
+        """Return the form (polynomial) of an expression, given as text such as `4*n + 2`."""
         return self._read_tree(ast.parse(str(text).strip(), mode="eval").body)
 
     def _read_tree(self, tree):
-        """Return the form of a syntax tree of an expression. Raises ValueError for an unsupported operator."""
+        """Return the form (polynomial) of a syntax tree. Raises ValueError for an unsupported operator."""
         if isinstance(tree, ast.Constant) and type(tree.value) is int:
             return {(): tree.value} if tree.value else {}
         if isinstance(tree, ast.Name):
@@ -85,7 +85,7 @@ class Symbols:
         raise ValueError(f"an expression must be a polynomial or an exact quotient, got {ast.unparse(tree)}")
 
     def _apply_function(self, function, parts):
-        """Return the form of a function of forms, such as min, max or align."""
+        """Return the form (polynomial) of a function of forms, such as min, max or align."""
         if function in ("min", "max"):
             sign = 1 if function == "max" else -1
             first, *others = sorted((add({}, each, sign) for each in parts), key=lambda form: sorted(form.items()))
@@ -99,7 +99,7 @@ class Symbols:
         return quotient if function == "ceil" else multiply(quotient, {(): divisor})
 
     def floor(self, form, divisor):
-        """Return the form of floor(form / divisor); multiples of the divisor are taken out of the floor."""
+        """Return the form (polynomial) of floor(form / divisor); multiples of the divisor stay outside of the floor."""
         if divisor < 1:
             raise ValueError("a divisor must be at least 1")
         out = {names: value // divisor for names, value in form.items() if value // divisor}
@@ -107,7 +107,7 @@ class Symbols:
         return add(out, self._atom_form(rest, divisor)) if set(rest) - {()} else out
 
     def positive_part(self, form):
-        """Return max(form, 0) as a form."""
+        """Return max(form, 0) as a form (polynomial)."""
         if self.enclosing_interval(form)[0] >= 0:
             return form
         if self.enclosing_interval(form)[1] <= 0:
@@ -128,7 +128,7 @@ class Symbols:
             raise Undecided("time is over")
 
     def value(self, form, at):
-        """Return a form's value at the symbol values `at`, in step counts; values of atoms are added to `at`."""
+        """Return a form's value at symbol values in step counts (`at`, to which the values of atoms are added)."""
         total = 0
         for names, value in form.items():
             for name in names:
@@ -143,7 +143,7 @@ class Symbols:
     # Sign proofs need polynomials, so the following functions bound a form from below by forms without atoms.
 
     def lower_bound_forms(self, form):
-        """Return forms without atoms; at any symbol values, at least one of them does not exceed the given form."""
+        """Return forms (polynomials) without atoms; at any symbol values, one of them is at most the given form."""
         key_of_form = form_key(form)
         if key_of_form not in self.lowered:
             self.stop_if_over()
@@ -168,7 +168,7 @@ class Symbols:
         return form
 
     def _drop_rests(self, form):
-        """Return a lower bound of a form, without fractions: 0 in positive terms, the maximum in negative terms."""
+        """Return a lower bound on a form: fractions become 0 in positive terms, their maximum in negative terms."""
         form_left = {}
         for names, value in form.items():
             rests = [name for name in names if name[0] == "~"]
@@ -180,7 +180,7 @@ class Symbols:
         return form_left
 
     def is_never_negative(self, form):
-        """Return True if a form is proved to be at least 0 at all symbol values."""
+        """Return True if a form (polynomial) is proved to be at least 0 at all symbol values."""
         key_of_form = form_key(form)
         if key_of_form not in self.signs:
             self.stop_if_over()
@@ -192,7 +192,7 @@ class Symbols:
         return self.signs[key_of_form]
 
     def enclosing_interval(self, form):
-        """Return (low, high), which enclose all values of a form; symbols and atoms are treated as independent."""
+        """Return (low, high) around all values of a form; its symbols and atoms (named floors) count as independent."""
         low = high = 0
         for names, value in form.items():
             least = most = value
@@ -204,7 +204,7 @@ class Symbols:
         return low, high
 
     def ends_of(self, name):
-        """Return the lowest and the highest value of a symbol or an atom; an end without limit is infinite."""
+        """Return the lowest and the highest value of a symbol or an atom (named floor); infinite if unlimited."""
         if name not in self.atoms:
             low, high = self.box[name]
             return low, math.inf if high is None else high
@@ -215,7 +215,7 @@ class Symbols:
         return tuple(each if abs(each) == math.inf else each // divisor for each in (low, high))
 
     def free_symbols(self, forms):
-        """Return the set of the symbols that occur in the forms, also inside atoms."""
+        """Return the set of symbols that occur in forms (polynomials), also inside their atoms (named floors)."""
         names_used = {name for form in forms for names in form for name in names}
         return {
             each
@@ -224,7 +224,7 @@ class Symbols:
         }
 
     def maximal_forms(self, forms):
-        """Return the forms that may be the maximum at some symbol values; all others are proved to be no larger."""
+        """Return the forms (polynomials) that may be the maximum at some symbol values; no others are larger."""
         forms_left = list({form_key(form): form for form in forms}.values())
         if len(forms_left) > MOST_FORMS:
             raise Undecided(f"one offset is a maximum of {len(forms_left)} forms, which are too many")

@@ -102,7 +102,7 @@ class Translation(checker.Claim):
         self._add_clause([])
 
     def _write_set(self, low, ref):
-        """Add proof steps that the highest buffers of a conflict set cannot all have their least offsets or more."""
+        """Add proof steps: the highest buffers of a conflict set cannot all have their least offsets or more."""
         k, grain, rest, _ = map(int, (ref[1:] + ":1:0:1" * (":" not in ref)).split(":"))
         amount, waste, size, ids = 0, 0, self.formula.size, []
         for at, i in sorted(((low(i)[0], i) for i in self.sets[k][0] if low(i)), key=lambda row: (-row[0], row[1])):
@@ -118,7 +118,7 @@ class Translation(checker.Claim):
         self._refute_set(frozenset(ids), at + (rest - at) % grain, grain)
 
     def _refute_set(self, some, at, grain):
-        """Add proof steps that a conflict set's offsets cannot all be at least `at`; return each buffer's least y."""
+        """Add proof steps: a conflict set's offsets cannot all be at least `at`; return each buffer's least y."""
         if (line := self.refuted.get((some, at, grain))) is not None:
             return line
         formula = self.formula
@@ -142,7 +142,7 @@ class Translation(checker.Claim):
         return self.refuted.setdefault((some, at, grain), least)
 
     def _write_cycles(self, order):
-        """Add proof steps that no two or three buffers form a cycle in which each is below the next."""
+        """Add proof steps: no two or three buffers form a cycle in which each is below the next."""
         circles = [*combinations(order, 2), *combinations(order, 3)]
         circles += [(i, k, j) for i, j, k in combinations(order, 3)]
         for circle in circles:
@@ -168,7 +168,7 @@ class Translation(checker.Claim):
         self._add_step(f"pol {formula.below[i, j]} {scaled} s {excess} d")
 
     def _clause_forbidding(self, least):
-        """Return the literals of the clause that at least one buffer's y is below its value in `least`."""
+        """Return the literals of a clause: at least one buffer's y (offset number) is below its value in `least`."""
         return [f"~{self._lower_bound_literal(i, y)}" for i, y in least.items()]
 
     def _lower_bound_literal(self, i, y):

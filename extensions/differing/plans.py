@@ -97,7 +97,7 @@ def _placement_fields(problem: Problem, instance: Instance, offset: I64) -> dict
 
 
 def _plan_of(problem: Problem, instance: Instance, first: Plan, found: FurtherPlan) -> Plan:
-    """Return a further plan as a Plan; its bound on the cost holds for every plan that differs from earlier ones."""
+    """Return a further plan as a Plan; the bound on its cost holds for every plan that differs from earlier ones."""
     is_at_peak, costs = problem.objective == PEAK_THEN_COST, Costs.from_instance(instance)
     cost = costs.cost_of_steps(found.steps)
     bound = None if first.cost_lower_bound is None else costs.cost_of_steps(found.bound)

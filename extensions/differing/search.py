@@ -47,7 +47,7 @@ class _Part:
             self._answers[frozenset()] = self.price, self.at
 
     def min_price(self, need: I64, upper: int, least: int, control: Control) -> tuple[int, I64, bool] | None:
-        """Return (least price below `upper`, starts in bytes, True if proved) for a plan of the part; None without one.
+        """Return (least price below `upper`, starts in bytes, True if proved) for a plan of the part, or None.
 
         The paid pairs must differ by at least need[q] from those of known plan q. `least` is a known lower bound on the
         price. The price is not proved if the control stopped the search early.
@@ -80,7 +80,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class FurtherPlan:
-    """A further plan: its offsets in bytes, its cost in integer steps of `Costs`, and a proved lower bound on it."""
+    """A further plan: its offsets in bytes, its cost in integer steps of `Costs`, and a proved bound on the cost."""
 
     offset: I64
     steps: int
@@ -138,7 +138,7 @@ class FurtherPlans:
     def _min_price(
         self, k: int, need: I64, upper: int, control: Control, paid: int = 0
     ) -> tuple[int, list[I64]] | None:
-        """Return (least total price below `upper`, starts of each part) for the parts from `k` on; None without one.
+        """Return (least total price below `upper`, starts of each part) for the parts from `k` on, or None.
 
         Together these parts must differ by need[q] from plan q. The earlier parts already cost `paid`.
         """

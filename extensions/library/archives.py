@@ -23,7 +23,7 @@ _MODE = 0o644 << 16
 
 
 def unpack(kind: Path) -> None:
-    """Unpack the archive of a kind into its folder, if the archive changed or a file is missing. Raises FormatError.
+    """Unpack the archive of a kind into its folder, if the archive changed or a file is missing.
 
     Files of the previously unpacked archive that are not in the new archive are deleted.
     """

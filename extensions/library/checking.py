@@ -16,7 +16,7 @@ _LARGE = 200_000
 def check(
     library: ProblemLibrary, wanted: Iterable[Entry], *, is_fast: bool = False
 ) -> Iterator[tuple[Entry, list[str]]]:
-    """Check entries, and yield each with the sentences about its faults; `is_fast` skips large certificates."""
+    """Check entries; yield each with sentences about its faults. If `is_fast`, large certificates are skipped."""
     names: set[str] = set()
     for entry in wanted:
         faults = list(_faults_of_entry(library, entry, is_fast))

@@ -76,7 +76,7 @@ class Entry(WireValue):
 
     @property
     def gap(self) -> float | None:
-        """The best value's relative distance from the higher of both lower bounds, or None without a bound above 0."""
+        """The best value divided by the higher of both lower bounds, minus 1; None if no bound is above 0."""
         bound = max(self.bound or 0, self.claimed or 0)
         return self.best / bound - 1 if self.best is not None and bound else None
 

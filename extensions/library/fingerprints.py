@@ -23,7 +23,7 @@ from memplan.planner.model.problem import Problem
 _OF_BUFFERS = ("peak", "fit", "pools", "rules", "reuse", "heaps")
 """The kinds of problems in memplan's own format, with buffers and pools."""
 _LIMITS = {"fit": "size", "heaps": "heaps", "recompute": "extra cost"}
-"""What an entry's limit means, for each kind of problem that has a limit."""
+"""The meaning of an entry's limit, by kind of problem, for each kind that has a limit."""
 
 
 @dataclass

@@ -67,7 +67,7 @@ def _judge_fit(problem: str, text: str, limit: int | None) -> Worth:
 
 
 def _judge_cost(problem: str, text: str, limit: int | None) -> Worth:
-    """Return (cost of a valid plan, lower bound), where the bound is 0 for a cost of 0 and otherwise unknown (None)."""
+    """Return (cost of a valid plan, lower bound on it): 0 for a cost of 0, else None, because it is unknown."""
     _, cost, _ = _PLAN.check(problem, text)
     return _int_or_float(cost), 0 if cost == 0 else None
 
@@ -160,7 +160,7 @@ def judge_plan(kind: Kind, problem: str, text: str, limit: int | None) -> Worth:
 
 
 def prove_certificate(kind: Kind, problem: str, text: str, limit: int | None) -> float | None:
-    """Return the bound that a certificate proves, or None if nothing fits. Raises BrokenRuleError or FormatError."""
+    """Return the bound that a certificate proves, None if nothing fits. Raises an error for a wrong certificate."""
     if kind.prove is None:
         raise FormatError(f"kind: {kind.name} has no certificates; send a plan instead")
     return _run_judge(kind.prove, problem, text, limit)

@@ -17,7 +17,7 @@ _CERTIFICATES = (b"memplan-lemmas/", b"memplan-order/")
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a submission: `word` with its `reason` (a sentence), and the problem's entry after it."""
+    """The verdict on a submission: `word` with its `reason` (a sentence), and the problem's resulting entry."""
 
     word: Word
     reason: str
@@ -52,7 +52,7 @@ def submit(library: ProblemLibrary, entry: Entry, data: bytes, finder: Finder) -
 
 
 def _add_better_plan(library: ProblemLibrary, entry: Entry, problem: str, text: str) -> tuple[Entry | None, str]:
-    """Check a plan, and store it if it is better; return its entry (else None) and a sentence about its value."""
+    """Check a plan, and store it if it is better; return its entry (None if not stored) and a sentence."""
     value, floor = judge_plan(KINDS[entry.kind], problem, text, entry.limit)
     if entry.is_infeasible:
         raise InputError(
@@ -87,7 +87,7 @@ def _add_better_certificate(library: ProblemLibrary, entry: Entry, problem: str,
 
 
 def _require_bound_below_plan(entry: Entry, best: float, bound: float | None) -> None:
-    """Raise InputError if the value `best` of a plan is below a certified bound, since then one checker is wrong."""
+    """Raise InputError if a plan's value `best` is below a certified bound, because one checker must be wrong."""
     if bound is None or best < bound:
         raise InputError(
             f"{entry.name}: must not have a plan of {best:,}, which is below a certified bound; one checker is wrong"

@@ -109,7 +109,7 @@ class Table:
         return self._list_extent(field, name, width)
 
     def pointers(self, field: int, name: str) -> tuple[int, tuple[int, ...]]:
-        """Return the position of the first entry of a list of tables, and the position of each table, in bytes."""
+        """Return (position of a list's first entry, positions of its tables), in bytes; (0, ()) if it is absent."""
         start, count = self._list_extent(field, name, 4)
         return start, tuple(self._referenced_byte(start + 4 * k, f"{self._path(name)}[{k}]") for k in range(count))
 

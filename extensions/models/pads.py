@@ -8,7 +8,7 @@ from collections.abc import Sequence
 def equal_output_pads(
     sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], *, more_behind: bool
 ) -> tuple[int, ...]:
-    """Return the pads (before all axes, then after) for one output per stride; `more_behind` pads an odd end more."""
+    """Return pads (before all axes, then after) for one output per stride; if `more_behind`, an odd one goes after."""
     before, behind = [], []
     for size, taps, stride, dilation in zip(sizes, kernel, strides, dilations, strict=False):
         reach = (taps - 1) * dilation + 1

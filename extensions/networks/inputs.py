@@ -60,7 +60,7 @@ def _read_operations(data: bytes, name: str) -> Operations:
 
 
 def read_graph(reader: Reader, data: bytes, name: str | None = None) -> OperationGraph:
-    """Return the graph of operations in a file, and add the file's warnings to `reader`; raises InputError."""
+    """Return the graph of operations in a file, and add its warnings to `reader`; else raises InputError."""
     reader.data, reader.name = data, name
     graph = read_model_graph(data, name, reader.options)
     reader.imported = graph.imported
@@ -75,7 +75,7 @@ def read_graph(reader: Reader, data: bytes, name: str | None = None) -> Operatio
 
 
 def problem_of_graph(graph: OperationGraph) -> Problem:
-    """Return the problem of placing a graph's tensors, with the operations in their given order; raises InputError."""
+    """Return the problem of placing a graph's tensors in the given order; raises InputError if it is invalid."""
     return problem_of_order(graph, range(len(graph.ops)))
 
 
@@ -128,7 +128,7 @@ def _overwriting_graph(reader: Reader, graph: OperationGraph) -> OperationGraph:
 
 
 def _source_graph(reader: Reader, values: InputValues) -> OperationGraph | None:
-    """Return the graph of operations from which the problem came; None without operations or with a fixed order."""
+    """Return the graph from which the problem came; None if it has no operations or their order is fixed."""
     if reader.own_graph is not None or not isinstance(reader.imported, ImportedProgram):
         return None if reader.own_graph is None else cast(OperationGraph, reader.own_graph)
     if importers.detect(reader.data, reader.name) is None and reader.imported.operations.order != "tentative":
@@ -144,4 +144,4 @@ PROBLEM_OR_GRAPH = replace(
 )
 """The input that is a problem; a graph of operations is accepted as the problem of its given order."""
 GRAPH_INSIDE = replace(GRAPH, from_file=None, absent=_source_graph, required=False)
-"""The input that is the graph from which the problem was derived, if the order of that graph may change."""
+"""The input with the graph from which the problem was derived, needed if the order of operations may change."""

@@ -31,6 +31,7 @@ class Demands:
     ratio: int | None = None
 
     def __len__(self) -> int:
+        """Return the number of buffers."""
         return len(self.first)
 
     @cached_property

@@ -18,7 +18,7 @@ from memplan.extensions.objects.demands import Demands, IsOver, Objects
 _MOST_STATES = 200_000
 """The maximum number of states at one point of a pass, because more would take seconds and hundreds of megabytes."""
 _MOST_WALLS = 400
-"""The maximum number of stored proofs of insufficiency, because each new list of sizes is compared with all of them."""
+"""The maximum number of stored proofs that sizes do not suffice; each new list of sizes is compared with all."""
 State = tuple[tuple[int, int], ...]
 """A sorted tuple of (end of its lifetime, size class of its object) for each live buffer."""
 Layer = dict[State, tuple[State, int | None]]
@@ -33,7 +33,7 @@ class Sweep:
     """A pass over the live sets that decides whether objects of given sizes suffice for all buffers."""
 
     def __init__(self, demands: Demands, is_over: IsOver) -> None:
-        """Collect the nonempty buffers of each live set, and those that begin in it."""
+        """Collect, for each live set, its nonempty buffers and those of them that begin in the set."""
         self.demands, self.is_over = demands, is_over
         # An empty buffer gets its own empty object at no cost, so the sweep omits empty buffers.
         self.alive = [[i for i in alive if demands.amounts[i]] for alive in demands.live_sets]
@@ -137,7 +137,7 @@ def search_objects(demands: Demands, most: int, is_over: IsOver) -> tuple[int, O
 
 
 def _is_below(sizes: tuple[int, ...], above: tuple[float, ...]) -> bool:
-    """Return True if there are at most as many `sizes` as bounds in `above`, and each is within its bound."""
+    """Return True if `sizes` is no longer than the list of bounds `above`, and each size is within its bound."""
     return len(sizes) <= len(above) and all(size <= top for size, top in zip(sizes, above, strict=False))
 
 

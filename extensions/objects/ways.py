@@ -35,7 +35,7 @@ class _ObjectsDraft:
         ]
 
     def idle_time(self, o: int, i: int) -> int:
-        """Return how long object o is idle between buffer i and its nearest buffer; negative if lifetimes overlap."""
+        """Return the idle time of object o between buffer i and the nearest buffer in o; negative if they overlap."""
         first, last, spans = self.demands.first[i], self.demands.last[i], self.spans[o]
         k = bisect_left(spans, (first, last))
         before = [first - spans[k - 1][1]] if k else []

@@ -94,7 +94,7 @@ def _stripe_elements(point: CascadePoint, region: CascadeRegion, lanes: int) -> 
 
 
 def text_at(x: int, y: int, said: str, anchor: str = "start") -> str:
-    """Return an SVG text element; `anchor` is the part of the text (start, middle, end) that is placed at (x, y)."""
+    """Return an SVG text element; its start, middle or end (`anchor`) is at (x, y)."""
     return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{escape(said)}</text>'
 
 

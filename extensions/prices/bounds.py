@@ -20,7 +20,7 @@ from memplan.solvers.search.incumbent import Search
 NAME = "price-bounds"
 _ROUNDS = 10_000
 _WORK_PER_PAIR = 25
-"""The work of a round of cuts for each priced pair of a piece, in units of Search.work_limit."""
+"""The work of one round of cuts, per priced pair of a piece, in units of Search.work_limit."""
 
 
 def solve(instance: Instance, search: Search) -> None:
@@ -47,7 +47,7 @@ class _HighsProgram:
     """The linear program of a piece's cuts, which is solved again from its last basis after rows are added."""
 
     def __init__(self) -> None:
-        """Store that no linear program exists yet; the first call creates one."""
+        """Start without a linear program, which the first call creates."""
         self.highs: Any = None
         self.n_rows = 0
 

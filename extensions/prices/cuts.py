@@ -59,7 +59,7 @@ class CutRows:
         self._seen: set[Cut] = set()
 
     def add(self, members: tuple[int, ...], meets: F64) -> bool:
-        """Add the rows of a clique that `meets` violates most, at most two; return True if a row was added.
+        """Add at most two rows of a clique, those that `meets` violates most; return True if a row was added.
 
         `meets` has the fraction, from 0 to 1, by which each pair meets in the current solution.
         """
@@ -79,7 +79,7 @@ class CutRows:
         return is_new
 
     def clique_savings(self, members: tuple[int, ...]) -> tuple[int, I64, I64]:
-        """Return a clique's units beyond the pool's size, the numbers of its priced pairs, and what each can save."""
+        """Return a clique's excess over the pool, the numbers of its priced pairs, and the units each can save."""
         excess = int(self.piece.size[list(members)].sum()) - self.piece.capacity
         inside = self.number[np.ix_(members, members)]
         pairs = inside[np.triu_indices(len(members), 1)]

@@ -140,7 +140,7 @@ class Piece:
         return start if start <= self.highest[i] else None
 
     def first_fit(self, is_hard_alone: bool = False) -> Offsets | None:
-        """Return a plan by first fit in which no priced pair meets, or None if a buffer does not fit.
+        """Return a first-fit plan in which no priced pair meets (shares bytes), or None if a buffer does not fit.
 
         If `is_hard_alone`, priced pairs may meet, and only pairs that must not meet are kept apart.
         """
@@ -187,7 +187,7 @@ class Piece:
             yield np.flatnonzero(members)
 
     def cost_mask(self, at: Sequence[int] | I64) -> Bool:
-        """Return a mask over the priced pairs: True for each pair that meets if the buffers start at `at`."""
+        """Return a mask over the priced pairs: True for each pair that meets (shares bytes) at the starts `at`."""
         start = np.asarray(at)
         i, j = self.pairs.T
         grid = self.grid[i, j]
@@ -195,7 +195,7 @@ class Piece:
         return np.asarray((first[i] // grid <= last[j] // grid) & (first[j] // grid <= last[i] // grid))
 
     def cost(self, at: Sequence[int] | I64) -> int:
-        """Return the total price of the pairs that meet in a plan."""
+        """Return the total price of the pairs that meet (share bytes or a grid cell) in a plan."""
         i, j = self.pairs.T
         return int(self.price[i, j][self.cost_mask(at)].sum())
 

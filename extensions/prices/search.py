@@ -64,7 +64,7 @@ _HOT, _COLD = 2.0, 0.15
 _MOST_PRICE = 2**33
 _CUT_ROUNDS = 60
 _WORK_PER_NODE, _WORK_PER_STEP, _WORK_PER_PAIR = 1, 20, 0.3
-"""The work of a node, of a step of a walk, and of a step for each pair of a buffer; see Search.work_limit."""
+"""The work of a search node, of a walk's step, and of a walk's step per pair of a buffer; see Search.work_limit."""
 _MEND_SHARE = 0.5
 """The fraction of the remaining time for finding a first plan if first fit finds none."""
 
@@ -318,7 +318,7 @@ def hard_pieces(instance: Instance) -> Iterator[Piece]:
 
 
 def _reduced_parts(pool: Piece) -> Iterator[tuple[Piece, list[int], list[Piece]]]:
-    """Yield each independent part of a pool, with its buffers to place last, and the pieces of its other buffers."""
+    """Yield (part, buffers to place last, pieces of the other buffers) for each independent part of a pool."""
     for chosen in pool.parts():
         part = pool.restrict(chosen).coarsen()
         is_left, gone = part.peel()

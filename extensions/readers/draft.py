@@ -107,7 +107,7 @@ class OperationsDraft:
 
     @contextmanager
     def drawing(self, facts: OperationFacts | None, *, has_effects: bool = False) -> Iterator[None]:
-        """Attribute the statements added directly in this block, not in nested blocks, to one operation of the file."""
+        """Attribute the statements that this block itself adds, without nested blocks, to one operation of the file."""
         around = self._facts, self._has_effects
         self._facts, self._has_effects = facts, has_effects
         yield

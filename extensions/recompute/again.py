@@ -5,7 +5,7 @@ from __future__ import annotations
 from memplan.extensions.networks.operations.graph import OperationGraph
 
 Behind = frozenset[int]
-"""The operations such that once any of them has run, a certain operation may not run again."""
+"""The operations of which none may have run before another operation runs again."""
 
 
 def may_run_again(graph: OperationGraph) -> tuple[Behind | None, ...]:

@@ -30,7 +30,7 @@ _IDLE = 6
 _LOWER, _LEAST_LOWER = 0.04, 0.001
 """The fraction by which the peak should fall at a limited cost, and the smallest fraction that is tried."""
 _ENDED = 400
-"""The number of latest rounds whose final drops are kept."""
+"""The number of latest rounds whose final drops (times without a tensor) are kept."""
 _MOST_KEPT = 20_000_000
 """The maximum number of integers that store the kept programs."""
 
@@ -45,7 +45,7 @@ class Annealing:
     """
 
     def __init__(self, search: DropSearch, marks: Iterable[int], known: Sequence[Drops], seed: int = 0) -> None:
-        """Start with the programs whose drops are `known`; `marks` are the peaks for which programs are kept."""
+        """Start with programs given by their drops; keep the cheapest program for each peak in `marks`."""
         self._search, stays = search, search.stays
         self._marks = sorted({*marks})
         # Programs of a large graph take much memory, so keep only programs for the highest marks.
@@ -77,11 +77,11 @@ class Annealing:
         self._before_idle = _DOUBLINGS_OF_LARGE * len(_HEATS) if is_large else _DOUBLINGS
 
     def new_drops(self) -> list[Drops]:
-        """Return the drops (times without a tensor) of each program that is the cheapest for a mark, if it is new."""
+        """Return the drops (times without a tensor) of each new program that is the cheapest for a mark (kept peak)."""
         return [drops for at in range(len(self._marks)) if (drops := self._drops_at(at)) not in (None, self._known[at])]
 
     def best_drops(self, budget: int) -> Drops | None:
-        """Return the drops of the cheapest program with a peak of at most `budget` bytes; None if none is known."""
+        """Return the drops (times without a tensor) of the cheapest program within `budget` bytes, or None."""
         rows = [self._drops_at(at) for at, mark in enumerate(self._marks) if mark <= budget]
         return min((drops for drops in rows if drops), key=lambda drops: drops.cost, default=None)
 
@@ -122,7 +122,7 @@ class Annealing:
                 break
 
     def lower_peak(self, most: int) -> bool:
-        """Search for lower peaks at a total cost of at most `most`; return False once no lower mark remains."""
+        """Search for lower peaks at a total cost of at most `most`; return False if no lower kept peak remains."""
         part, number, idle = _LOWER, 0, 0
         while idle < 2 * _IDLE and not self._search.is_over():
             affordable = [at for at, cost in enumerate(self._kept.cost.tolist()) if cost <= most]
@@ -151,14 +151,14 @@ class Annealing:
         return self._search.is_over() or self._min_cost(budget) <= self._search.stays.once
 
     def _min_cost(self, budget: int) -> int:
-        """Return the cost of the cheapest program found within `budget` bytes; `_NONE`, a huge number, without one."""
+        """Return the cost of the cheapest program found within `budget` bytes, or `_NONE` (a huge number)."""
         return min(
             (int(cost) for mark, cost in zip(self._marks, self._kept.cost, strict=True) if mark <= budget),
             default=_NONE,
         )
 
     def _drops_at(self, at: int) -> Drops | None:
-        """Return the drops of the cheapest program found for mark (peak) number `at`; None if none was found."""
+        """Return the drops (times without a tensor) of the cheapest program for mark number `at` (a peak), or None."""
         known, cost = self._known[at], int(self._kept.cost[at])
         if cost == _NONE or (known is not None and known.cost == cost):
             return known

@@ -66,7 +66,7 @@ def peak_lower_bound(graph: OperationGraph) -> int:
 
 
 def _fractional_cost(row: _OperationMemory, first: int, above: int) -> int:
-    """Return the minimum cost to remove `above` bytes by the tensors from number `first`, the last one in part."""
+    """Return the minimum cost to remove `above` bytes by tensors from number `first` on; the last may be split."""
     freed, cost = row.freed, row.cost
     k = bisect_left(freed, freed[first] + above, first)
     if k == len(freed):

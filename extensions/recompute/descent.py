@@ -15,9 +15,9 @@ from memplan.extensions.recompute.stays import Drops
 _STEP = 0.98
 """The ratio between consecutive budgets of the descent."""
 _IDLE = 3
-"""The number of consecutive budgets without drops that meet them, after which the descent ends."""
+"""The number of consecutive budgets that no drops (times without a tensor) meet, after which the descent ends."""
 _LARGE = 200
-"""The number of operations above which each budget of the descent starts only from the drops of the last budget."""
+"""The number of operations above which the drops for a budget are built only from those for the last budget."""
 _BISECTIONS = 8
 _STEPS_TO_LIMIT = 4
 """The number of points with peaks between the full peak and a limit."""
@@ -26,7 +26,7 @@ _ABOVE = 32
 _MARKS = 300
 """The number of peaks for which the cheapest program is kept if the cost is limited."""
 _RAISED = 8
-"""The number of cheapest drop sets below a limit from which unneeded drops are removed."""
+"""The number of cheapest drop sets (programs) below a limit from which unneeded drops are removed."""
 
 
 class Descent:
@@ -37,7 +37,7 @@ class Descent:
     """
 
     def __init__(self, search: DropSearch) -> None:
-        """Start from the program without drops, which keeps each tensor until its last use."""
+        """Start from the program without drops (times without a tensor): it keeps each tensor until its last use."""
         self.search, self.start = search, search.empty_drops()
         self.found: list[Drops] = []
         self.others: list[Drops] = []
@@ -45,7 +45,7 @@ class Descent:
         self._seed = 0
 
     def reach_limit(self, limit: int) -> list[Drops]:
-        """Return the drops of programs of falling peaks, down to the limit, or else to the lowest peak reached.
+        """Return drops (times without a tensor) of programs of falling peaks, down to the limit or the lowest peak.
 
         If work is counted, the search for a lower limit begins with all steps of the search for a higher limit, so that
         the answer for the higher limit never costs more.
@@ -72,7 +72,7 @@ class Descent:
         return self._cheapest_drops([*budgets, *([] if least <= limit else [least])])
 
     def reach_cost(self, most: int, points: int) -> list[Drops]:
-        """Return the drops of up to `points` programs of falling peaks, each with a total cost of at most `most`."""
+        """Return the drops of up to `points` programs of falling peaks, each of which costs at most `most` in total."""
         lowest = self.search.drops_within(self.start, largest_operation_bytes(self.search.stays))
         budgets = peak_steps(self.start.peak, lowest.peak, points)
         self._bisect_peak(self._descend_budgets(budgets, most), lowest.peak, most)
@@ -93,7 +93,7 @@ class Descent:
         return self._affordable_drops(annealing, most, points)
 
     def _affordable_drops(self, annealing: Annealing, most: int, points: int) -> list[Drops]:
-        """Add what an annealing found; return the drops of the cheapest programs with a cost of at most `most`."""
+        """Add an annealing's programs; return the drops of the cheapest programs that cost at most `most`."""
         self.found += annealing.new_drops()
         self._seed = annealing.seed
         self.others = sorted((drops for drops in annealing.ended if drops.cost <= most), key=lambda drops: drops.peak)
@@ -101,7 +101,7 @@ class Descent:
         return self._cheapest_drops(self._budgets_to_lowest(affordable, points), affordable)
 
     def reach_lowest(self, points: int) -> list[Drops]:
-        """Return the drops of programs of falling peaks, the last of which has the lowest peak found."""
+        """Return the drops (times without a tensor) of programs of falling peaks, down to the lowest peak found."""
         lowest = self.search.drops_within(self.start, largest_operation_bytes(self.search.stays))
         self.found.append(lowest)
         self._descend_budgets(peak_steps(self.start.peak, lowest.peak, points))
@@ -118,16 +118,16 @@ class Descent:
         return sorted({self.start.peak * percent // 100 for percent in range(1, 100)})
 
     def cheapest_within(self, limit: int) -> Drops | None:
-        """Return the drops of the cheapest known program with a peak of at most `limit` bytes; None without one."""
+        """Return the drops (times without a tensor) of the cheapest known program within `limit` bytes, or None."""
         within = (drops for drops in self.found if drops.peak <= limit)
         return min(within, key=lambda drops: (drops.cost, drops.peak), default=None)
 
     def drops_above(self, limit: int) -> list[Drops]:
-        """Return the drops of the cheapest known programs for falling budgets from the full peak down to a limit."""
+        """Return the drops of the cheapest known programs for falling budgets, from the full peak to a limit."""
         return self._cheapest_drops(peak_steps(self.start.peak, limit, _ABOVE))
 
     def search_lower(self, limit: int) -> None:
-        """Search for programs within a lower limit, or longer within the same one; add their drops to `found`."""
+        """Search for programs within a lower limit, or longer within an equal limit; add their drops to `found`."""
         if self.cheapest_within(limit) is None:
             # Random changes alone hardly lower the peak of a large graph, so first search greedily.
             self._best_drops(min(self.found, key=lambda drops: drops.peak, default=self.start), limit, is_quick=True)
@@ -137,7 +137,7 @@ class Descent:
         self.found += annealing.new_drops()
 
     def _descend_budgets(self, budgets: Sequence[int], most: int | None = None) -> Drops:
-        """Search for drops for each budget in turn, until one is missed or too expensive; return the best drops."""
+        """Search for drops for one budget after another, until a budget is missed or too expensive; return the best."""
         last = self.start
         for budget in budgets:
             best = self._best_drops(last, budget)
@@ -150,7 +150,7 @@ class Descent:
         return last
 
     def _descend(self) -> Iterator[tuple[int, Drops]]:
-        """Yield fixed falling budgets, each with its best drops, until several budgets in a row are missed."""
+        """Yield (budget, best drops) for fixed falling budgets in bytes, until several budgets in a row are missed."""
         last, idle, budget = self.start, 0, self.start.peak
         floor = largest_operation_bytes(self.search.stays)
         while idle < _IDLE and floor < budget and not self.search.is_over():
@@ -162,7 +162,7 @@ class Descent:
             yield budget, best
 
     def _best_drops(self, last: Drops, budget: int, is_quick: bool = False) -> Drops:
-        """Return the better of two sets of drops for a budget: one that extends `last`, and one built from nothing.
+        """Return the better drops (times without a tensor) for a budget: drops added to `last`, or built from nothing.
 
         Drops for a higher budget may prevent better ones. If `is_quick`, the second set is built only if the first
         misses the budget.
@@ -188,12 +188,12 @@ class Descent:
                 low = budget
 
     def _budgets_to_lowest(self, found: Sequence[Drops], points: int) -> list[int]:
-        """Return `points` falling budgets in bytes from the full peak, and the lowest peak of the drops `found`."""
+        """Return `points` falling budgets in bytes, from the full peak to the lowest peak of the drops `found`."""
         least = min((drops.peak for drops in found), default=self.start.peak)
         return [*peak_steps(self.start.peak, least, points), least]
 
     def _cheapest_drops(self, budgets: Sequence[int], found: Sequence[Drops] | None = None) -> list[Drops]:
-        """Return the drops of the cheapest program within each budget, each program once."""
+        """Return, without duplicates, the drops (times without a tensor) of the cheapest program within each budget."""
         found = self.found if found is None else found
         chosen: list[Drops] = []
         for budget in budgets:

@@ -152,7 +152,7 @@ class _Search:
         return _FoundPrograms(points, known, away)
 
     def _search_then_plan(self, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
-        """Search for drops, then for cheaper programs of the same peaks, and only then plan all programs."""
+        """Search drops (times without a tensor), then cheaper programs of the same peaks, and then plan them all."""
         graph, costs, options, within = self._graph, self._costs, self._options, self._options.limit
         sequences = list[list[int]]()
         with control.limit_to(_SEARCH_SHARE * self._limit_s).search_control(WORK_PER_S) as watched:
@@ -252,7 +252,7 @@ def _add_cost_bound(point: RecomputedPoint, bounds: Mapping[int, int], away: Rem
 
 
 def _proving_operation(away: RemovalBounds | None, limit: int, bound: int | None) -> int | None:
-    """Return the operation that alone proves a bound on cost, or infeasibility if `bound` is None; None without one."""
+    """Return the operation that alone proves a bound on cost (None: infeasibility), or None if no operation does."""
     least, v = (0, None) if away is None else away.bound_and_operation(limit)
     return v if least == bound else None
 

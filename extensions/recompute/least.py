@@ -24,11 +24,11 @@ from memplan.solvers.search.control import Control
 _MOST_COLUMNS = 60_000
 """The maximum number of columns of a stage program (an integer program); engines take too long to read larger ones."""
 LARGEST_BOUNDED = 400
-"""The maximum number of operations of a graph whose stage program may have few enough columns."""
+"""The maximum number of operations of a graph whose stage program (integer program) may be small enough."""
 _ORDER_S = 0.2
 """The time, in seconds, for reordering a program whose stages fit the budget but whose order does not."""
 _STATES_SHARE, _SNAPSHOTS_SHARE = 0.3, 0.7
-"""The fractions of the remaining time for the search over states, and for the snapshots program."""
+"""The fractions of the remaining time for the search over states, and for the integer program of snapshots."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class _Search:
             return self._record_program(program.sequence(draft, values))
 
     def _record_program(self, runs: Sequence[int]) -> bool:
-        """Record a program if it is cheaper and fits the budget in some order; return True if it is proved cheapest."""
+        """Record a program if it is cheaper and some order fits the budget; return True if no program is cheaper."""
         cost = self._extra_cost(runs)
         if self.extra_cost is None or cost < self.extra_cost:
             try:

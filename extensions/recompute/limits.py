@@ -46,7 +46,7 @@ class FrontierFacts:
 
 
 def _peak_and_runs(graph: OperationGraph, runs: Sequence[int]) -> tuple[int, tuple[int, ...]] | None:
-    """Return the peak of a program and its runs without useless ones; None if its tensors have too many bytes."""
+    """Return (peak, runs without useless ones) of a program; None if its tensors have too many bytes together."""
     try:
         program = clone_graph(graph, runs)
     except InputError:

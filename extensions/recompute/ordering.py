@@ -54,7 +54,7 @@ class Ordering:
     def search_in_parallel(
         self, costs: Sequence[int], limit: int, first: RecomputedPoint | None, control: Control
     ) -> Iterator[ParallelOrderSearch]:
-        """Search for an order in a thread until its plan is within a limit; with counted work, search before the block.
+        """Search for an order in a thread until its plan is within a limit; if work is counted, before the block runs.
 
         `first` is the point of the first order, if it was planned; its plan exceeds the limit. Leaving the block ends
         the search.
@@ -65,7 +65,7 @@ class Ordering:
             is_alone.set()
 
         def order_point() -> RecomputedPoint | None:
-            """Return the point of the best order; end the other search if its plan is within the limit."""
+            """Return the point of the best order; if that point's plan is within the limit, end the other search."""
             point = self._point_within(costs, limit, first, is_alone, of_order)
             if point is not None and point.peak <= limit:
                 of_rest.cancelled.set()
@@ -89,7 +89,7 @@ class Ordering:
         is_alone: threading.Event,
         control: Control,
     ) -> RecomputedPoint | None:
-        """Return the point of an order with a plan within the limit, or else the closest one; None without a plan."""
+        """Return the point of an order whose plan is within the limit or closest to it; None if nothing is planned."""
         share = control.child(_SHARE)
         best = first
         for part in (share.child(_TRIED), share):

@@ -16,7 +16,7 @@ from memplan.planner.model.buffer_table import I64
 from memplan.solvers.search.control import Control
 
 _BATCH = 24
-"""The number of drops that one call tries."""
+"""The number of drops (times without a tensor) that one call tries."""
 _ALIKE, _STALE, _TOGETHER = 0.7, 1.05, 0.5
 """Drops of at least `_ALIKE` times the best value are made together, unless an outdated value is over `_STALE` times
 as high. They must remove at least `_TOGETHER` times their number times the excess that the best one removes."""
@@ -40,15 +40,15 @@ class DropSearch:
         self.stays.flag = control.raised
 
     def empty_drops(self) -> Drops:
-        """Return the drops of the original program, which drops each tensor only after its last use."""
+        """Return the drops of the original program: it drops (does not keep) each tensor only after its last use."""
         return self._evaluated_drops(self._first.astype(np.int64), self.stays.places, 0)
 
     def drops_within(self, start: Drops, budget: int) -> Drops:
-        """Return `start` with more drops (times without a tensor), by which the peak is within the budget or close."""
+        """Return `start` with more drops (times without a tensor), so that the peak (nearly) meets the budget."""
         return self._undo_costliest(self._lower_to_budget(start, budget), budget)
 
     def undo_unneeded(self, drops: Drops, budget: int) -> Drops:
-        """Return those of the given drops (times without a tensor) that a budget needs; the rest are undone."""
+        """Return the given drops (times without a tensor) without those that the budget does not need."""
         return self._undo_costliest(drops, budget)
 
     def is_over(self) -> bool:
@@ -68,12 +68,12 @@ class DropSearch:
         return self._control.counts_work
 
     def _evaluated_drops(self, drop: I64, places: I64, budget: int) -> Drops:
-        """Return the drops given by the array `drop`, with their peak, cost, and excess bytes over the budget."""
+        """Return the drops in the array `drop` with their peak, cost, and the excess bytes over the budget."""
         tries = self.stays.try_changes(drop, [()], budget, places)
         return Drops(drop, int(tries.peak[0]), int(tries.cost[0]), float(tries.excess[0]), places)
 
     def _lower_to_budget(self, start: Drops, budget: int) -> Drops:
-        """Drop stays until the peak is within the budget, or until no drop removes excess bytes; return the drops."""
+        """Drop stays (times between uses) until the budget is met or no drop removes excess bytes; return the drops."""
         now = self._evaluated_drops(start.drop.copy(), start.places, budget)
         queue: list[tuple[float, int]] = []
         for change, value in self._gains_per_cost(now, budget, [(s,) for s in self._real if not now.drop[s]]):
@@ -95,7 +95,7 @@ class DropSearch:
         return now
 
     def _drop_batch(self, now: Drops, budget: int, stays: Sequence[int]) -> tuple[Drops, int]:
-        """Drop all `stays` at once if that removes enough excess bytes, else the first one alone.
+        """Drop all `stays` (times between uses) at once if that removes enough excess bytes, else the first one alone.
 
         Return the resulting drops, and the number of stays dropped.
         """
@@ -112,7 +112,7 @@ class DropSearch:
     def _gains_per_cost(
         self, now: Drops, budget: int, changes: Sequence[tuple[int, ...]]
     ) -> Iterable[tuple[tuple[int, ...], float]]:
-        """Yield each change, a tuple of stays to drop, with the excess bytes that it removes per unit of cost."""
+        """Yield (change, excess bytes that it removes per unit of cost); a change is a tuple of stays to drop."""
         tries = self.stays.try_changes(now.drop, changes, budget, now.places)
         for change, peak, cost, excess in zip(
             changes, tries.peak.tolist(), tries.cost.tolist(), tries.excess.tolist(), strict=True
@@ -121,7 +121,7 @@ class DropSearch:
             yield change, gain / (self._price + max(0, cost - now.cost)) if gain > 0 else 0.0
 
     def _undo_costliest(self, now: Drops, budget: int) -> Drops:
-        """Undo the drops that the budget does not require, the most expensive first; return the remaining drops."""
+        """Undo drops (times without a tensor) that the budget does not need, the costliest first; return the others."""
         # A program that misses the budget must not get worse, so keep at least the peak that it has reached.
         goal = max(budget, now.peak)
         while not self.is_over():

@@ -97,7 +97,7 @@ class _Writer:
         return [] if maker is None or (maker, k) not in self.again else [(self.again[maker, k], 1)]
 
     def _add_snapshot(self, k: int, at: int) -> None:
-        """Add snapshot k, at operation `at`: its tensors fit, and older ones were kept or recomputed."""
+        """Add constraints for snapshot k, at operation `at`: its tensors fit, and were kept or recomputed if older."""
         stages, draft = self.stages, self.draft
         held = []
         for t, size in enumerate(stages.size):

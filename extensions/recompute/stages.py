@@ -171,7 +171,7 @@ class _Writer:
                 self.draft.row_of(("one operation", k), every, at_least=1, at_most=1)
 
     def _add_memory_rows(self) -> None:
-        """Add constraints: a tensor in memory was there or is written; inputs are in memory; all fits the budget."""
+        """Add constraints: a tensor in memory stays or is written; inputs are in memory; all tensors fit."""
         stages, n = self.stages, self.stages.n
         graph, tensors = stages.graph, range(len(stages.graph.size))
         for t, maker in enumerate(graph.maker):
@@ -208,7 +208,7 @@ class _Writer:
                 self._add_upper_bound("input", again, [(self.presence_term(t, k - 1), 1), (makes, 1)])
 
     def _add_stage_limits(self) -> None:
-        """Add constraints: the tensors of a repeated operation, and all that stay in memory meanwhile, fit together."""
+        """Add constraints: a repeated operation's tensors and all tensors that stay meanwhile fit the budget."""
         stages, n = self.stages, self.stages.n
         sized = [t for t, size in enumerate(stages.size) if size]
         for k in range(1, n + 1):

@@ -48,7 +48,7 @@ class Effort(NamedTuple):
 
 
 class CheapestPrograms(NamedTuple):
-    """The cheapest program found for each interval of peaks; interval k ends at mark[k] bytes."""
+    """The cheapest program found for each interval of peaks; interval k ends at a peak of mark[k] bytes."""
 
     mark: I64
     cost: I64
@@ -65,7 +65,7 @@ class Stays:
     """
 
     def __init__(self, graph: OperationGraph, order: Sequence[int], costs: Sequence[int], flag: I64) -> None:
-        """Find the stays of all tensors in an order of the operations; setting flag[0] stops the compiled searches."""
+        """Find the stays (times between two uses) of all tensors in an order; setting flag[0] stops the searches."""
         self.graph, self.order = graph, list(order)
         self.n = len(self.order)
         self.work = 0
@@ -93,7 +93,7 @@ class Stays:
         self._run = np.zeros(_STEPS * self.n + 100, dtype=np.int64)
 
     def runs_with_drops(self, drops: Drops) -> list[int]:
-        """Return the program with these drops, as operations in execution order; empty if it has too many runs."""
+        """Return the program with these drops, as operations in execution order; empty if there are too many runs."""
         table = self.try_changes(drops.drop, [()], 0, drops.places)
         return [self.order[k] for k in table.run[: max(int(table.answer[0]), 0)].tolist()]
 
@@ -123,7 +123,7 @@ class Stays:
         return table
 
     def anneal(self, start: Drops, kept: CheapestPrograms, budget: int, effort: Effort) -> Drops:
-        """Change drops and order at random; update `kept` with the cheapest programs, and return the final drops."""
+        """Change drops (times without a tensor) and order at random; update `kept`; return the final drops."""
         stay = np.flatnonzero(self.can_drop & ~self.is_last & (self.end - self.begin > 1))
         table = Annealing(
             budget=budget,

@@ -34,7 +34,7 @@ def graph_of(nodes: Sequence[Mapping[str, Any]]) -> OperationGraph:
     resident = list[int]()
 
     def add_tensor(name: str, shape: list[int], bits: int) -> int:
-        """Return the number of the tensor called `name`, which is added if it is new; raises FormatError."""
+        """Return the number of tensor `name`, added if it is new; raises FormatError unless it has 8, 16 or 32 bits."""
         if bits not in _TYPES and name not in numbers:
             raise FormatError(f"{name}: must have 8, 16 or 32 bits per element, got {bits}")
         if name not in numbers:

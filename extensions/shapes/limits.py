@@ -69,7 +69,7 @@ class ShapesLimits(Answer):
 
 
 def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, int]) -> tuple[int, list[str]]:
-    """Return the capacity in bytes and the one or two symbols without a value in `at`; raises OptionError."""
+    """Return the capacity in bytes and the one or two symbols without a value; raises OptionError for other counts."""
     if not problem.symbols:
         raise OptionError.from_rule(
             "limits",
@@ -175,7 +175,7 @@ class SymbolLimits:
         low, high = symbol.steps
 
         def fits(step: int) -> bool:
-            """Return True if the peak is within the capacity when the symbol has `step` times its divisor as value."""
+            """Return True if the peak is within the capacity when the symbol's value is `step` times its divisor."""
             return self.peak({**at, name: step * symbol.multiple_of}) <= capacity
 
         if not self.is_monotone(name):
@@ -203,7 +203,7 @@ class SymbolLimits:
         return self._grows[name]
 
     def staircase(self, names: tuple[str, str], at: Values, capacity: int) -> list[Mapping[str, int]]:
-        """Return the largest fitting pairs of values of two symbols, of which neither can grow; raises ValueError."""
+        """Return the largest fitting pairs of values of two symbols; raises ValueError for too many values to try."""
         first, second = names
         symbol, other = (self.sized.space.symbols[name] for name in names)
         (step, high), is_smooth = symbol.steps, self.is_monotone(first) and self.is_monotone(second)

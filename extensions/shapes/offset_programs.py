@@ -18,7 +18,7 @@ from memplan.questions.question import Answer
 
 Index = Annotated[int, Field(ge=0)]
 Terms = tuple[tuple[Index, Index], ...]
-"""The type of some sums, each as a pair of indices: of an earlier value, and of a size that is added to it."""
+"""The type of sums as pairs of indices: (index of an earlier value, index of the size that is added to it)."""
 
 
 class OffsetProgram(Value):
@@ -37,7 +37,7 @@ class OffsetProgram(Value):
     forms: SkipJsonSchema[Any] = Field(None, exclude=True, repr=False)
 
     def counts(self) -> list[int]:
-        """Return how many sums the expanded expression of each value has, and as last entry that of the peak."""
+        """Return the number of sums in the expanded expression of each value and, as last entry, of the peak."""
         made: list[int] = []
         for terms in (*self.values, self.last):
             made.append(sum(made[value] + 1 for value, _ in terms))

@@ -114,7 +114,7 @@ class _Writer:
         return self.language.largest(sums)
 
     def _write_polynomial(self, polynomial: Polynomial) -> str:
-        """Return the source text for a polynomial; its products and atoms become local variables, which are reused."""
+        """Return a polynomial's source text; products and atoms (floors, maxima) become reused local variables."""
         terms = []
         for monomial, value in sorted(polynomial.items(), key=lambda item: (-len(item[0]), item[0])):
             factors = [self._shared_product(monomial)] if monomial else []

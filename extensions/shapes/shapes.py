@@ -258,6 +258,7 @@ def lines(found: ShapesAnswer) -> Iterator[str]:
 
 
 def _range_text(name: str, symbol: SymbolRange) -> str:
+    """Return a symbol's range as text, such as `n from 8 to 2048 by 8`."""
     upper = "and above" if symbol.max is None else f"to {symbol.max}"
     return f"{name} from {symbol.min} {upper}" + (f" by {symbol.multiple_of}" if symbol.multiple_of > 1 else "")
 

@@ -27,7 +27,7 @@ _RANGE = re.compile(r"\s*(\S(?:.*\S)?)\s*=\s*(\d{1,18})\.\.(\d{1,18})?(?::(\d{1,
 
 
 def _parsed_ranges(given: object) -> object:
-    """Return a map from symbols to ranges, parsed from texts such as `n=2..2048:8`; other types stay unchanged."""
+    """Return a map from symbols to ranges, parsed from texts such as `n=2..2048:8`; any other value unchanged."""
     if not isinstance(given, str | tuple | list):
         return given
     ranges: dict[str, SymbolRange] = {}
@@ -53,7 +53,7 @@ class SymbolicOptions(ForeignOptions):
 
 
 def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> SymbolicProblem:
-    """Return the symbolic problem in `given` (perhaps a model file) with the options' ranges; raises InputError."""
+    """Return the symbolic problem in `given` with the options' ranges; raises InputError for an unknown symbol."""
     if isinstance(given, bytes):
         return read_symbolic(given, options.name, options.symbol, options)
     options.refuse_for_models()
@@ -136,7 +136,7 @@ EXAMPLE: dict[str, Any] = {
 
 
 def _parsed_values(given: object) -> object:
-    """Return a map from symbols to values, parsed from texts such as `n=128`; other types stay unchanged."""
+    """Return a map from symbols to values, parsed from texts such as `n=128`; any other value is returned unchanged."""
     if not isinstance(given, str | tuple | list):
         return given
     values: dict[str, int] = {}

@@ -32,10 +32,10 @@ _COMPARED = 3
 def read_symbolic(
     data: bytes, name: str | None, ranges: Mapping[str, SymbolRange], options: ModelOptions | None = None
 ) -> SymbolicProblem:
-    """Return the symbolic problem of the model in a file; the symbols are its named dimensions. Raises InputError.
+    """Return the symbolic problem of the model in a file; the symbols are its named dimensions.
 
     The range of a symbol is the given one, else the one in the file, else from 1 without a maximum. A dimension whose
-    size the options set is not a symbol.
+    size the options set is not a symbol. Raises InputError for other files and unknown symbols.
     """
     options = options or ModelOptions()
     kind = detect(data, name)

@@ -197,7 +197,7 @@ def fits(
 
 
 def _answer_for_step(step: str, options: dict[str, Any], of_script: dict[str, Any], dims: Sequence[str]) -> Any:
-    """Return the answer for the file that `step` names: a script, a snapshot or a graph. Raises InputError."""
+    """Return the answer for a script, a snapshot or a graph (`step`). Raises InputError for options of another kind."""
     if ".py:" in step or step.endswith(".py"):
         if dims:
             raise OptionError("dim: must be given for ggml graphs only, got a step of torch")

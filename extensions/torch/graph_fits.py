@@ -39,7 +39,7 @@ def is_graph(data: bytes) -> bool:
 
 
 def fits_of_graph(data: bytes, capacity: int | None, dims: list[str]) -> GraphFits:
-    """Decide whether the weights and a plan of a ggml graph fit a capacity; raises FormatError and OptionError."""
+    """Decide if the weights and a plan of a ggml graph fit a capacity; raises FormatError for other files."""
     if not is_graph(data):
         raise FormatError("must be a ggml graph, because --dim applies to ggml graphs only")
     model = read_model(data, options=validate_options(ModelOptions, {"dims": dims}))

@@ -51,7 +51,7 @@ def _order_function(function: relax.Function, time_limit_s: float) -> relax.Func
 
 
 def _returned_variables(function: relax.Function) -> set[Any]:
-    """Return the variables whose tensors a function returns, because these tensors have their own storages."""
+    """Return the variables of returned tensors; these tensors have separate storages, outside of the plan."""
     returned = {*relax.analysis.free_vars(function.body.body)}
     for block in reversed(function.body.blocks):
         for binding in reversed(block.bindings):

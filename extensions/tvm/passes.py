@@ -99,7 +99,7 @@ def PlanMemory(  # noqa: N802  # TVM writes the names of passes in CamelCase.
 
 
 class _PlannedBody:
-    """The result of planning a function: its rewritten form and its storages' bytes, or the reason for no change."""
+    """The planned form of a function and its storages' bytes, or the reason why the function is unchanged."""
 
     def __init__(self, module: IRModule, lifetimes: Lifetimes, pools: Sequence[PoolInfo], offsets: bool | None) -> None:
         """Plan the function to which the lifetimes belong. Raises PlanMemoryError if it does not fit into the pools."""

@@ -42,6 +42,7 @@ class PoolInfo:
     scope: str = "global"
 
     def __post_init__(self) -> None:
+        """Raise ValueError unless the size limit, if given, is positive."""
         if self.size_hint_bytes is not None and self.size_hint_bytes <= 0:
             raise ValueError(f"pool {self.pool_name!r}: size_hint_bytes must be positive, got {self.size_hint_bytes}")
 

@@ -58,7 +58,7 @@ class Symbols:
         return lambda size: int(size if isinstance(size, (int, tirx.IntImm)) else simplify(size))
 
     def text(self, size: Any) -> str:
-        """Return a size as text in the syntax of memplan's expressions. Raises UnreadableError."""
+        """Return a size as text in memplan's syntax. Raises UnreadableError unless it is a polynomial of symbols."""
         if isinstance(size, tirx.IntImm):
             return str(int(size))
         if isinstance(size, Var) and size in self._names:
@@ -71,7 +71,7 @@ class Symbols:
 
 
 def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> StoragePlaces:
-    """Return offsets in one storage that are valid for all symbol values. Raises UnreadableError."""
+    """Return one storage's offsets for all symbol values. Raises UnreadableError if they would be too long."""
     symbols = Symbols(bounds)
     sizes = [symbols.simplify(tirx.const(1, "int64") * each.bytes) for each in tensors]
     rows = [

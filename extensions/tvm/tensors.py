@@ -85,6 +85,7 @@ class Bounds:
     """The symbols in a function's signature, and the minimum and maximum values stated in its attributes."""
 
     def __init__(self, function: relax.Function) -> None:
+        """Store the function whose symbols are bounded."""
         self._function, self._analyzer = function, sym.Analyzer()
 
     @cached_property
@@ -129,6 +130,7 @@ class Values:
     """A map from the variables of a function to the tensors that each of them may hold."""
 
     def __init__(self) -> None:
+        """Start without variables."""
         self._known: dict[int, Value] = {}  # `==` of TVM variables returns an expression, so use handles as keys.
 
     def bind(self, variable: Any, value: Value) -> None:

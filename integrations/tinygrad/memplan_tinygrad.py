@@ -22,9 +22,9 @@ from memplan import Buffer, Pool, Problem, solve
 _Own, _rewrite = memory.TLSFAllocator, memory.memory_plan_rewrite
 ALIGNMENT = 256
 _MOST_BYTES = 2**62
-"""memplan accepts at most this sum of buffer sizes, so a lane with more bytes keeps tinygrad's plan."""
+"""memplan accepts at most this sum of buffer sizes, so a lane (one device's kernels) above it keeps tinygrad's plan."""
 calls: list[dict[str, Any]] = []
-"""One row per lane: number of buffers, bytes of tinygrad's and memplan's plans, lower bound, and microseconds."""
+"""One row per lane (one device's kernels): number of buffers, bytes of both plans, lower bound, microseconds."""
 
 
 class _RecordingAllocator(_Own):
@@ -33,7 +33,7 @@ class _RecordingAllocator(_Own):
     lanes: ClassVar[list[_RecordingAllocator]] = []
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Register this allocator as the recorder of the next lane."""
+        """Register this allocator as the recorder of the next lane (kernels of a device, or its copies)."""
         super().__init__(*arguments, **options)
         self.rows: list[list[int]] = []
         self.offsets: list[int] = []
@@ -77,7 +77,7 @@ class _PlannedAllocator:
 
 
 def _lane_offsets(lane: _RecordingAllocator) -> list[int]:
-    """Record the peaks of both plans of a lane; return memplan's offsets if smaller and enabled, else tinygrad's."""
+    """Record a lane's peaks in both plans; return memplan's offsets if smaller and enabled, else tinygrad's."""
     if sum(size for size, *_ in lane.rows) > _MOST_BYTES:
         return lane.offsets
     for row in lane.rows:

@@ -9,7 +9,7 @@ from memplan.planner.foreign.model_options import ModelOptions
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Return the problem of the buffers in a log. Raises FormatError and ProblemError."""
+    """Return the problem of the buffers in a log. Raises FormatError or ProblemError for an invalid line."""
     rows = [line.split() for line in data.decode().splitlines()[1:]]
     try:
         buffers = [{"id": a, "size": int(b), "start": int(c), "end": int(d)} for a, b, c, d in rows]

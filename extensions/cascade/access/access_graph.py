@@ -44,7 +44,7 @@ class Window(NamedTuple):
         return (a, b) if a < b else (0, 0)
 
     def unclipped_input_range(self, first: int, end: int) -> tuple[int, int]:
-        """Return the input range that output [first, end) reads, without clipping, so it may begin below 0."""
+        """Return the input range that output [first, end) reads, not clipped to the input, so it may begin below 0."""
         return (first * self.scale + self.low) // self.divisor, ((end - 1) * self.scale + self.high) // self.divisor + 1
 
     def output_range_reading_input(self, size: int) -> tuple[int, int]:
@@ -168,8 +168,8 @@ class AccessOperation:
     bytes, and may only end a region. A `barrier` runs as a whole, for the given `reason`. `macs` are multiplications:
     per output pixel if striped, else in total. Each run reads `weights` bytes of constants, and needs `work` bytes
     besides its tensors. `partial` is the size of the accumulators if the operation may be summed over ranges of its
-    input channels, else 0. Operations with different labels do not run in one region. `alternatives` are other ways to
-    compute all of it: the multiplications and the work of each.
+    input channels, else 0. Operations with different labels do not run in one region. `alternatives` lists the
+    (multiplications, working bytes) of other ways to run the whole operation.
     """
 
     kind: str
@@ -245,7 +245,7 @@ class AccessGraph:
     def last_users(self) -> tuple[int, ...]:
         """For each tensor, the position of the last operation that reads or writes it.
 
-        For a tensor kept to the end, it is the number of operations; for an input that no operation reads, it is -1.
+        The position is the number of operations for a tensor kept to the end, and -1 for an input that is never read.
         """
         last = [-1] * len(self.tensors)
         for position, row in enumerate(self.operations):
@@ -277,7 +277,7 @@ class AccessGraph:
         return row.macs * made.rows * made.columns
 
     def cost_of_alternative(self, position: int, number: int) -> tuple[int, int]:
-        """Return (multiplications, working bytes) of a whole operation, by alternative `number` or by itself (0)."""
+        """Return (multiplications, working bytes) of a whole operation, by its alternative `number` (0: itself)."""
         row = self.operations[position]
         return row.alternatives[number - 1] if number else (self.macs_of(position), row.work)
 
@@ -291,7 +291,7 @@ class AccessGraph:
         return replace(self, operations=tuple(rows))
 
     def macs_of_pixel(self, position: int, macs: int) -> int:
-        """Convert the multiplications of a whole operation to those per output pixel, rounded up, if it is striped."""
+        """Return multiplications of a whole operation per output pixel, rounded up; unchanged unless it is striped."""
         if self.operations[position].role != "striped":
             return macs
         made = self.tensors[self.operations[position].outputs[0]]
@@ -310,7 +310,7 @@ def driving_tensor(graph: AccessGraph, position: int) -> PixelTensor:
 
 
 def barrier_of(graph: AccessGraph, position: int, reason: str) -> AccessOperation:
-    """Return an operation as a barrier (it runs as a whole) with the given reason, unless it already is a barrier."""
+    """Return an operation as a barrier (run as a whole) with the given reason, or unchanged if it is a barrier."""
     row, tensors = graph.operations[position], graph.tensors
     if row.role == "barrier":
         return row
@@ -338,10 +338,10 @@ def reorder_operations(graph: AccessGraph, order: Sequence[int]) -> AccessGraph:
 
 
 def repeat_operations(graph: AccessGraph, passes: Mapping[int, Collection[int]]) -> AccessGraph:
-    """Return the graph in which some operations run again; `passes` maps a position to the operations repeated before.
+    """Return the graph in which some operations run again: those in `passes[p]` run again directly before operation p.
 
-    The second run is directly before the later operation. From there on, all operations read the new copies of tensors.
-    Repeated operations must be striped. `origins` and `tensor_origins` have the positions in the original graph.
+    From there on, all operations read the new copies of tensors. Repeated operations must be striped. `origins` and
+    `tensor_origins` have the positions in the original graph.
     """
     tensors, operations = list(graph.tensors), list[AccessOperation]()
     tensor_origins, origins = list(map(graph.tensor_origin, range(len(tensors)))), list[int]()

@@ -101,7 +101,7 @@ class _GraphConversion:
         return self.graph.tensors[tensor].shape if self.graph.tensors else None
 
     def _pixel_tensor(self, tensor: int) -> PixelTensor:
-        """Return a tensor as pixels, or as one pixel if its rows and columns are unknown or do not fit its size."""
+        """Return a tensor as pixels, or as a single pixel if rows and columns are unknown or do not match its size."""
         size = 0 if tensor in self.resident else self.graph.size[tensor]
         name = (self.graph.tensors[tensor].name if self.graph.tensors else None) or f"tensor {tensor}"
         shape = self._shape_of(tensor)
@@ -214,7 +214,7 @@ def _has_other_axes(layout: str, other: str, shape: tuple[int, ...]) -> bool:
 
 
 def _channel_dependence(found: KindAccess, seen: PixelTensor, out: PixelTensor) -> Channels:
-    """Return `same` if each output channel depends only on the input channel of the same number, else `all`."""
+    """Return `same` if output channel k depends only on input channel k, for every k; else `all`."""
     is_same = out.channels > 0 and (seen.pixel, seen.channels) == (out.pixel, out.channels)
     return "same" if is_same and not found.mixes else "all"
 

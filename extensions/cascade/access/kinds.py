@@ -122,7 +122,7 @@ def _kernel_windows(facts: Facts) -> Windows:
 
 
 def _mismatch_text(what: str, wanted: int, made: int, axis: int) -> str:
-    """Return a sentence that the attributes `what` give `wanted` rows or columns, but the output shape has `made`."""
+    """Return the sentence: the attributes `what` give `wanted` rows or columns, but the output shape has `made`."""
     return f"{what} give {wanted} {('rows', 'columns')[axis]}, its output shape has {made}"
 
 
@@ -260,7 +260,7 @@ def _slice_access(facts: Facts) -> KindAccess:
 
 
 def _resize_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a resize, which depend on its mode and on how it aligns coordinates."""
+    """Return the access maps of a resize; they depend on the resize's mode and its alignment of coordinates."""
     _require_images(facts)
     mode, place = facts.word("mode", "nearest"), facts.word("coordinates", "half_pixel")
     maps: dict[tuple[str, str], Callable[[int, int], Window]] = {
@@ -278,7 +278,7 @@ def _resize_access(facts: Facts) -> KindAccess:
 
 
 def _block_factor(facts: Facts, small: Pixels, large: Pixels) -> int:
-    """Return the block size between two shapes: `small` has fewer rows and columns, and `large` has fewer channels."""
+    """Return the block size between two shapes, of which `small` has fewer pixels and `large` fewer channels."""
     _require_images(facts)
     factor = facts.integer("block")
     if (small.rows * factor, small.columns * factor, small.channels) != (*large[:2], large.channels * factor**2):

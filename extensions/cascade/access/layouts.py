@@ -15,7 +15,7 @@ from typing import NamedTuple
 from memplan.extensions.networks.operations.graph import GraphOperation, OperationGraph
 
 _MIXING = frozenset({"gather", ""})
-"""The kinds of operations whose output may have different axes from its inputs, so layouts stop at them."""
+"""The kinds of operations whose output axes may differ from the input axes, so layouts do not propagate across them."""
 _NAMED = {"NHWC": ("", "C", "HC", "NHC", "NHWC"), "NCHW": ("", "C", "HC", "NCH", "NCHW")}
 CHOOSING = frozenset({"argmax", "argmin"})
 """The kinds of operations that reduce one axis, such as the channels of a pixel, to one number."""
@@ -265,7 +265,7 @@ class Facts:
         return tuple(int(one) for one in value)
 
     def axis_numbers(self, values: Mapping[int, int], default: int) -> tuple[int, int]:
-        """Return the values for rows and columns from values by axis; raises UnknownAccess if the batch has one."""
+        """Return (rows' value, columns' value) from values by axis; raises UnknownAccess if the batch axis has one."""
         pairs = [(pixel_axis(axis, self.layout), value) for axis, value in values.items()]
         if any(which == -1 and value != default for which, value in pairs):
             raise UnknownAccess(f"{self.kind} of batches cannot be split, so it runs as a whole")

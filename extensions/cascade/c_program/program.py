@@ -26,7 +26,7 @@ _ALL_CHANNELS = "0, INT32_MAX"
 
 
 class StripedLoops:
-    """The writer of the C loops of a point; `called` lists (operation, purpose) of each C function that they call.
+    """The writer of the C loops of a point; `called` lists (operation, purpose) of each C function that the loops call.
 
     Functions have the operation numbers of the original graph, so an operation that runs twice calls the same function.
     """
@@ -159,7 +159,7 @@ class StripedLoops:
         return f"{before}{loops}{steps}    }}\n{after}"
 
     def _accumulator_code(self, number: int, region: CascadeRegion) -> tuple[str, str, str]:
-        """Return C code for a region's accumulators: code to clear them, their address, and code to convert them."""
+        """Return C code for a region's accumulators: to clear them, for their address, and to convert them."""
         last = region.end - 1
         sink = self.graph.operations[last].outputs[0]
         # If the plan has no separate buffer for the accumulators, they share the buffer of the output.
@@ -203,11 +203,11 @@ class StripedLoops:
         return f"{before}  for (int32_t k = 0; k < {region.n_steps}; ++k) {{\n{steps}  }}\n{after}"
 
     def _load_call(self, number: int, region: CascadeRegion, tensor: int) -> str:
-        """Return a C statement that loads the present piece of a streamed input."""
+        """Return a C statement that loads the current step's piece of a streamed input."""
         return f"{self._stream_call('input', tensor)}(&{self._view_of(number, region, tensor)}, part);\n"
 
     def _guarded_call(self, number: int, name: str, made: Stripes, call: str) -> str:
-        """Return C code that makes `call` for the present step's rows and columns, unless the step has none of them."""
+        """Return C code that makes `call` for the current step's rows and columns, unless these are empty."""
         rows = ", ".join(self._bound_expressions(f"r{number}_{name}_rows", made.rows, "y"))
         columns = ", ".join(self._bound_expressions(f"r{number}_{name}_columns", made.columns, "x"))
         return (

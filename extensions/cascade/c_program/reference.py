@@ -53,7 +53,7 @@ def reference_source(source: OperationGraph, called: Iterable[tuple[int, str]], 
 
 
 def _shapes_of_operation(source: OperationGraph, row: GraphOperation) -> Shapes | None:
-    """Return an operation's input and output shapes; None unless it has one output, and all are int8 or all float32."""
+    """Return an operation's shapes; None unless it has one output, and all types are int8, or all float32."""
     resident = set(source.resident)
     reads = [tensor for tensor in row.inputs if tensor not in resident]
     if not source.tensors or not reads or len(row.outputs) != 1:
@@ -70,7 +70,7 @@ def _shapes_of_operation(source: OperationGraph, row: GraphOperation) -> Shapes 
 def _function_body(
     prefix: str, v: int, row: GraphOperation, shapes: Shapes, what: str
 ) -> tuple[str, str | None] | None:
-    """Return the C body of an operation's function, and its constants' C type; None without a reference kernel."""
+    """Return the C body of an operation's function, and its constants' C type; None if no reference kernel exists."""
     kind, element = row.kind or "", shapes.element
     if kind == "global_average_pool":
         return _average_body(shapes, what), None
@@ -105,7 +105,7 @@ def _copying_body(row: GraphOperation, shapes: Shapes) -> tuple[str, str | None]
 
 
 def _average_body(shapes: Shapes, what: str) -> str:
-    """Return the C body of a global average, either of the whole (`make`) or of one stage of its accumulation."""
+    """Return the C body of a global average: of all of it (`make`), or of one stage of its accumulation."""
     channels, element = shapes.output[-1], shapes.element
     return {
         "make": f"  memplan_average_whole_{element}(out[0], in[0], part, {channels});\n",
@@ -122,7 +122,7 @@ def _is_by_pixel(shapes: Shapes) -> bool:
 
 
 def _window_body(prefix: str, v: int, row: GraphOperation, shapes: Shapes, what: str) -> tuple[str, str | None] | None:
-    """Return the C statements of an operation with a window, and its constants' C type; None without a kernel."""
+    """Return the C statements of an operation with a window, and its constants' C type; None if no kernel fits."""
     kind, is_pool = row.kind or "", (row.kind or "").endswith("pool2d")
     shape, values = shapes.inputs[0], f"&{prefix}_values_{v}"
     if kind in _WINDOWS and (len(shape) != 4 or len(shapes.output) != 4):

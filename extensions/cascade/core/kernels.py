@@ -121,5 +121,5 @@ Return the number of positions. Of equal costs, the first one is kept.
 best_chain = LIBRARY.kernel("best_chain", tables=1)
 """`best_chain(chains)`: find the chain with the fewest multiplications, then the lowest peak, within the peak limit.
 
-Ties are broken by the fewest slides, then by the least traffic. Return the peak in bytes, or -1 if there is no chain.
+Ties: fewest slides (growth into dying inputs), then least traffic. Return the peak in bytes, -1 without a chain.
 """

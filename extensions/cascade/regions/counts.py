@@ -43,7 +43,7 @@ def traffic_of(cascade: Cascade) -> int:
 
 
 def bytes_by_tensor(cascade: Cascade) -> dict[int, int]:
-    """Return, by tensor, the bytes that regions read and write, without regions that keep the tensor only in part."""
+    """Return, by tensor, the bytes that regions read and write; a region that keeps only a part of one adds none."""
     graph, moved = cascade.graph, dict[int, int]()
     for region in cascade.regions:
         held = {tensor for tensor, hold in region.buffer_by_tensor.items() if hold.mode != "whole"}
@@ -103,7 +103,7 @@ def check_slides(cascade: Cascade, slides: tuple[Slide, ...]) -> int:
 
 
 def _check_slide(cascade: Cascade, number: int, region: CascadeRegion, slide: Slide) -> int:
-    """Check the slide of one region; return the number of steps checked. Raises InvalidPlanError."""
+    """Check one slide (output that grows into a dying input); return its steps. Raises InvalidPlanError if wrong."""
     graph = cascade.graph
     inside, out = graph.tensors[slide.tensor], graph.tensors[slide.output]
     written = region.ranges[region.end - 1].rows

@@ -231,7 +231,7 @@ class _Execution:
     def _channel_slice(
         self, region: CascadeRegion, tiles: Mapping[int, Bytes8], v: int, step: int, source: int
     ) -> Bytes8:
-        """Return a tensor as operation v reads it in one step: all channels that other steps read are 0."""
+        """Return a tensor as operation v reads it in one step, with 0 in all channels that belong to other steps."""
         reads = [read.channels for read in self.graph.operations[v].reads if read.tensor == source]
         is_added = v == region.end - 1 and is_accumulated(self.graph, region)
         if source not in tiles and "all" in reads and not is_added:

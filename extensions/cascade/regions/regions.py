@@ -39,7 +39,7 @@ class Line(NamedTuple):
 
 
 def line_through(numbers: Mapping[int, int], top: int) -> Line | None:
-    """Return the line, clamped to [0, top], whose value at each step is the number of that step; None if none fits."""
+    """Return the line, clamped to [0, top], whose value at each step is in `numbers`; None if there is no such line."""
     steps = list(numbers)
     rises = [step for step in steps if 0 < numbers[step] < top]
     first, last = (rises[0], rises[-1]) if len(rises) > 1 else (steps[0], steps[-1])
@@ -49,7 +49,7 @@ def line_through(numbers: Mapping[int, int], top: int) -> Line | None:
 
 
 def spans_of(ranges: Any) -> Any:
-    """Convert the JSON form of a region's ranges (a table, or the line of their ends) to pairs of start and end."""
+    """Convert the JSON form of ranges (a table, or a linear function for their ends) to pairs of start and end."""
     if not isinstance(ranges, Mapping):
         return ranges
     if "table" in ranges:
@@ -60,7 +60,7 @@ def spans_of(ranges: Any) -> Any:
 
 
 def _closed_form(spans: tuple[Span, ...]) -> dict[str, Any]:
-    """Convert ranges to JSON: to the line of their ends if they are consecutive and linear, else to a table."""
+    """Convert ranges to JSON: a linear function for their ends if they are consecutive, else a table."""
     ends = [b for _, b in spans]
     top = max(ends, default=0)
     follows = all(a == b == 0 or a == before for (a, b), before in zip(spans, [0, *ends], strict=False))
@@ -81,7 +81,7 @@ Spans = Annotated[
     PlainSerializer(_closed_form, return_type=dict[str, Any]),
     WithJsonSchema(_SCHEMA),
 ]
-"""The type of one range for each step, (0, 0) if empty; in JSON, it is the line of the ends or a table."""
+"""The type of one range for each step, (0, 0) if empty; in JSON, a table, or a linear function for the ends."""
 
 
 class Stripes(Answer):

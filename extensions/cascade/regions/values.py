@@ -58,7 +58,7 @@ def _weight_pixels(value: Bytes8, rows: Span, columns: Span, salt: int) -> Sums:
 
 
 def _fold_channels(value: Sums, pixel: int) -> Sums:
-    """Return values with `pixel` channels, in which given channels are added up or repeated so that each one counts."""
+    """Return values with `pixel` channels, by adding up or repeating the given channels, so that each counts."""
     channels = value.shape[2]
     if channels >= pixel:
         padded = np.zeros((*value.shape[:2], -(-channels // pixel) * pixel), np.int64)
@@ -69,7 +69,7 @@ def _fold_channels(value: Sums, pixel: int) -> Sums:
 
 
 def _bias(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
-    """Return the part of operation v's output that its inputs do not affect; for padding, it is the whole output."""
+    """Return the part of operation v's output that does not depend on its inputs: for padding, the whole output."""
     row, column = np.arange(*rows)[:, None, None] * 31, np.arange(*columns)[None, :, None] * 17
     place = row + column + np.arange(pixel) * 5 + 7 * v
     pattern: Sums = place * (place + 7) // 2
@@ -139,7 +139,7 @@ def partial_sum(graph: AccessGraph, operation: AccessOperation, rows: Span, colu
 
 
 def _channel_sums(graph: AccessGraph, tensor: int, rows: Span, columns: Span, salt: int, fetch: Fetch) -> Sums:
-    """Return the weighted sum of each channel of a tensor over a range of rows and a range of columns."""
+    """Return, for each channel of a tensor, the weighted sum over a range of rows and a range of columns."""
     pixel = graph.tensors[tensor].pixel
     total = np.zeros(pixel, np.int64)
     for band in _row_bands(rows, (columns[1] - columns[0]) * pixel):

@@ -107,7 +107,7 @@ def front_of_three(
 
 
 def _undominated_ways(parts: Sequence[Rows]) -> Rows:
-    """Join several tables of chains to the same cut into one table of the undominated chains."""
+    """Merge tables of chains that end at the same cut; return the undominated chains as one table."""
     joined: Rows = np.concatenate(parts)
     return joined[undominated_positions(joined[:, :3], np.zeros(len(joined), np.int64))]
 

@@ -23,7 +23,7 @@ _WORDS = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def _parse_sweep(value: object) -> object:
-    """Return the values of each swept option, by name, from texts NAME=VALUE,VALUE; other types stay unchanged."""
+    """Parse texts NAME=VALUE,VALUE to lists of values by option name; any other value is returned unchanged."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, (list, tuple)):
         return value
@@ -101,7 +101,7 @@ def _parse_memories(value: object) -> object:
 
 
 def _parse_memory(row: object) -> object:
-    """Return a memory as a pair of name and size, parsed from NAME=SIZE or an object; other types stay unchanged."""
+    """Return a memory as a pair of name and size, from NAME=SIZE or an object; any other value is unchanged."""
     if isinstance(row, Mapping) and row.keys() == {"name", "size"}:
         return row["name"], row["size"]
     if not isinstance(row, str):
@@ -116,7 +116,7 @@ def _parse_memory(row: object) -> object:
 
 
 def _parse_position(position: object) -> object:
-    """Return a point's position as an integer, parsed from a number or its digits; the word `all` stays unchanged."""
+    """Return a point's position as an integer, parsed from a number or its digits; the word `all` is unchanged."""
     if not isinstance(position, str) or position == "all":
         return position
     if re.fullmatch(r"-?[0-9]{1,9}", position, re.ASCII) is None:
@@ -194,7 +194,7 @@ class CascadeOptions(QuestionOptions):
         return self.overlap == "sliding"
 
     def max_macs(self, once: int) -> int:
-        """Return the maximum multiplications of a cascade, given the number `once` layer by layer; 2^62 if no limit."""
+        """Return the maximum multiplications, given those of a layer-by-layer run (`once`); 2^62 without a limit."""
         return 2**62 if self.macs is None else int(once * self.macs + 0.5)
 
     @model_validator(mode="after")

@@ -23,7 +23,7 @@ from memplan.extensions.networks.order.search.starts import breadth_first, depth
 After = Sequence[Sequence[int]]
 _LIMIT_S = 5.0
 _MOST_LOWER = 2
-"""The maximum number of chains, besides the one with the lowest peak, whose reordering lowers their peak."""
+"""The maximum number of chains, besides the lowest-peak chain, that yield a new order because it lowers their peak."""
 
 
 def order_graph(graph: AccessGraph, after: After, name: OrderName) -> AccessGraph:
@@ -76,7 +76,7 @@ def _has_several_orders(single: OperationGraph) -> bool:
 
 
 def _region_orders(given: Variant, after: After, streamed: Collection[int], most: int) -> Iterator[tuple[int, ...]]:
-    """Yield the best order for the regions of the lowest-peak chain, then orders that lower the peaks of others."""
+    """Yield the best order for the regions of the lowest-peak chain, then orders that lower other chains' peaks."""
     chains = sorted((chain for chain in given.chains if chain.macs <= most), key=lambda chain: (chain.peak, chain.macs))
     lower = 0
     for k, chain in enumerate(chains):

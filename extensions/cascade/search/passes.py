@@ -136,7 +136,7 @@ def add_passes(graph: AccessGraph, passes: Sequence[Pass]) -> AccessGraph:
 
 
 def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> SeveralPasses | None:
-    """Return the front of chains through a graph and its copies with second passes; None without second passes."""
+    """Return the front of chains through a graph and its copies with second passes; None if no pass is possible."""
     sets = list(_pass_sets(given.graph))
     # Second passes may double a graph, which could then exceed the limits of `AccessGraph`, so skip large graphs.
     is_large = 2 * given.graph.macs > MOST_MACS or 2 * sum(row.bytes for row in given.graph.tensors) > MOST_BYTES
@@ -195,7 +195,7 @@ def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[l
 
 
 def _pass_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
-    """Yield sets of disjoint second passes: each full set, its passes at even positions, those at odd ones."""
+    """Yield sets of disjoint second passes: each full set, and the passes at even and at odd positions of it."""
     # A region after one pass may end at the next sum without a pass there, so also try every other pass.
     every = (chosen[start::step] for chosen in _disjoint_sets(graph) for start, step in ((0, 1), (0, 2), (1, 2)))
     yield from dict.fromkeys(filter(None, every))

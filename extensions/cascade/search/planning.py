@@ -129,7 +129,7 @@ class Planning:
         return bool(self.points) and (self.options.macs is None or self.options.macs > 1)
 
     def add(self, how: CascadeOptions, variant: Variant) -> None:
-        """Plan a variant's chains that are within the bounds, from both ends of their front to its middle."""
+        """Plan the chains of a variant's front that are within the bounds, from both ends to the middle."""
         # A limited search must not find more orders and repeats, so apply the length limit only after the search.
         variant = variant.limit_lengths(self.options.longest)
         chains = [chain for chain in self._chains_of(variant) if self._is_wanted(chain)]
@@ -149,7 +149,7 @@ class Planning:
             self.on_point(point)
 
     def _plan_unrolled(self) -> CascadePoint | None:
-        """Return the lowest-peak point whose steps recompute all inputs; None without time or without `rolling`."""
+        """Return the lowest-peak point whose steps recompute all inputs; None if time is over or `rolling` is off."""
         if self._is_over() or not self.options.rolling:
             return None
         how = self.options.model_copy(update={"overlap": "none", "rolling": False})

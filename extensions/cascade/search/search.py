@@ -210,7 +210,7 @@ class RegionSearch:
         return np.array(ways, np.int64).reshape(-1, N_FOUND)
 
     def run(self, is_over: Callable[[], bool] = lambda: False) -> Rows:
-        """Search regions and return them, sorted by end; without time, some ends have only single operations."""
+        """Search regions and return them, sorted by end; once time is over, ends get only their single operations."""
         layers = self.layers()
         parts = [layers, self._alternative_regions(layers)]
         for j in self._ends_by_peak(layers[:, FOUND_PEAK]):
@@ -302,7 +302,7 @@ class RegionSearch:
         return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
 
     def _fractional_steps(self, j: int, axis: int) -> list[int]:
-        """Return fractional steps, -n for an n-th of a row or column, for which an inner tensor is n times as long."""
+        """Return the steps -n (an n-th of a row or column) that suit an inner tensor at least n times as long."""
         size = driving_tensor(self.graph, j - 1).sizes[axis]
         if size == 1 or not self._is_finer:
             return []

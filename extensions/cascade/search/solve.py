@@ -141,7 +141,7 @@ class CascadeCall:
             self.noted_until = time.monotonic() + _NOTED_PART * (time.monotonic() - began)
 
     def _answer_with(self, points: Sequence[CascadePoint], *, is_ended: bool) -> CascadeAnswer:
-        """Return the answer with the given points; if the search `is_ended`, first check points by value."""
+        """Return the answer with the given points, which are first checked by value if the search `is_ended`."""
         graph, options = self.graph, self.options
         least = points[-1].estimate if points and not options.pools else None
         barriers = barriers_of(graph, self.search.tables, self.search.layers(), least)

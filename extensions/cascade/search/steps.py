@@ -157,7 +157,7 @@ class RegionSteps:
         return self._stored_buffer(tensor, mode, *followed.capacity[:, k].tolist())
 
     def _stored_buffer(self, tensor: int, mode: Mode, rows: int, columns: int) -> RegionBuffer:
-        """Return a buffer of `rows` x `columns` pixels; a negative number of either is kept between steps."""
+        """Return a buffer of `rows` x `columns` pixels; a negative number: the content is kept between steps."""
         made = self.graph.tensors[tensor]
         # A buffer that keeps rows between steps needs all columns of these rows.
         width = made.columns if rows < 0 else abs(columns)
@@ -194,7 +194,7 @@ class RegionSteps:
         return region.model_copy(update={"buffers": tuple(buffers[:-1])}) if is_accumulated(graph, region) else region
 
     def _output_slide(self, followed: RegionTrace, end: int) -> Slide | None:
-        """Return the slide of the region's output into an input that is no longer needed; None if it saves no bytes."""
+        """Return the slide of a region (its output grows into a dying input); None if the slide saves no bytes."""
         saved, tensor, down = followed.slide.tolist()
         return Slide(tensor=tensor, output=self.graph.operations[end - 1].outputs[0], down=down) if saved else None
 

@@ -108,8 +108,8 @@ def slow_traffic_of_regions(
 ) -> I64:
     """Return, for each region, an estimate of the bytes of tensors in `elsewhere` that the region reads and writes.
 
-    The bytes of a tensor count once for each reader. The total is multiplied by the ratio of the region's
-    multiplications to those of the same operations run layer by layer.
+    A tensor's bytes count once per reader. To allow for recomputation, the total is scaled by the region's
+    multiplications divided by those of running the same operations layer by layer.
     """
     n, last, apart = len(graph.operations), last_uses(graph, options), set(elsewhere)
     bytes_ = [row.bytes if t in apart else 0 for t, row in enumerate(graph.tensors)]
@@ -171,7 +171,7 @@ def add_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
 
 
 def _window_numbers(read: Read, sizes: tuple[int, int]) -> list[int]:
-    """Return the numbers of a read's access maps (rows, columns), each with the range of outputs that read anything."""
+    """Return the numbers of a read's two access maps, each followed by the range of outputs that read any input."""
     return [
         number
         for window, size in zip(read.windows, sizes, strict=True)

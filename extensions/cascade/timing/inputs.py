@@ -16,7 +16,7 @@ from memplan.questions.inputs.values import Input
 
 
 def target_of_hardware_file(fields: object) -> dict[str, Any] | None:
-    """Return the JSON of the target that a DORY hardware file describes, or None for other JSON; raises FormatError."""
+    """Return the target in a DORY hardware file as JSON, None for other JSON; raises FormatError if a number lacks."""
     rates = fields.get("peak MAC/cycle") if isinstance(fields, Mapping) else None
     if not isinstance(fields, Mapping) or not isinstance(rates, Mapping):
         return None

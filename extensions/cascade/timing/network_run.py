@@ -86,7 +86,7 @@ def run_step(
     *,
     keeps: bool = True,
 ) -> StepFigures:
-    """Simulate one step and return its figures; before it, the tensors in `resident` are whole in the fast memory.
+    """Simulate one step and return its figures; tensors in `resident` are whole in the fast memory before the step.
 
     If the step `keeps` its loads, the next visit loads a tensor only if it needs another piece of that tensor.
     """
@@ -201,7 +201,7 @@ class _StepRun:
         self._add_loads("input", read.tensor, np.stack(keys, axis=1), bytes_, read.tensor)
 
     def _add_loads(self, kind: str, tensor: int, key: Counts, bytes_: Counts, item: int) -> None:
-        """Add the loads of a tensor: one for each visit whose `key` (needed piece) differs from the last use's."""
+        """Add a tensor's loads: one for each visit whose `key` (needed piece) differs from that of the previous use."""
         used = np.flatnonzero(bytes_)
         fresh = np.ones(len(used), np.bool_)
         if self.keeps:
@@ -221,7 +221,7 @@ class _StepRun:
 
 
 def _range_errors(graph: AccessGraph, step: NetworkStep) -> list[str]:
-    """Return the first fault of the ranges in which a step computes its tensors, as one sentence; empty if none."""
+    """Return, as a sentence, the first fault of the ranges in which a step computes its tensors; empty if valid."""
     region = step.region
     ways = len(graph.operations[region.first_operation].alternatives) if len(region.ops) == 1 else 0
     if not 0 <= region.alternative <= ways:
@@ -300,7 +300,7 @@ def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
 
 
 def _ring_positions_and_pixels(ring: Counts, rows: Span, columns: Span, width: int) -> tuple[Any, Counts]:
-    """Return the index of rows and columns in a ring buffer, and the numbers of these pixels in the whole tensor."""
+    """Return (index of rows and columns in a ring buffer, numbers of these pixels in the whole tensor)."""
     down, along = np.arange(*rows), np.arange(*columns)
     return np.ix_(down % ring.shape[0], along % ring.shape[1]), down[:, None] * width + along
 

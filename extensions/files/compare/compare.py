@@ -29,7 +29,7 @@ from memplan.solvers.reference.table import find
 
 RECORDED = "the plan in the file"
 _LARGE_BYTES = 2**18
-"""Reading a file with more bytes is slow, so the time limit is checked after reading it."""
+"""The file size in bytes above which reading is slow, so that the time limit is checked after it."""
 _PLANS = 7
 """The maximum number of plans and audits in a comparison; they share the remaining time equally."""
 
@@ -187,7 +187,7 @@ def _idle_options(shared: ImportedProblem, options: CompareOptions) -> Iterator[
 
 
 def _overwriting_plan(shared: ImportedProblem, options: CompareOptions, time: _SharedTime) -> OurPlan | None:
-    """Return the plan in which results overwrite inputs, or None unless `in_place` requests it. Raises OptionError."""
+    """Return the plan in which results overwrite inputs, if `in_place`; raises OptionError for `spare` without it."""
     if options.in_place:
         return _plan_facts(shared.problem_in_place(options.spare), time)
     refuse_spare(options.spare)

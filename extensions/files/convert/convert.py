@@ -131,7 +131,7 @@ def _read_file(reader: Reader, data: bytes, name: str, _question: InputValues) -
 
 
 def _read_plan(reader: Reader, data: bytes, name: str, values: InputValues) -> Plan:
-    """Return the plan in a file. Some plan formats refer to the problem, so the problem is then read first."""
+    """Return the plan in a file; if its format refers to the problem, the problem is read first."""
     own = Reader(reader.options)
     names_all = memplan_json.recognises(data) and b'"placements"' in data
     return own.plan(data, name, Problem(buffers=()) if names_all else own.problem(values["file"], reader.name))

@@ -56,7 +56,7 @@ def warnings_of(imported: ImportedProblem, findings: Iterable[Finding] = ()) -> 
 
 
 def add_program(imported: ImportedProblem | None, found: Converted, target: str) -> Converted:
-    """Return the answer with the operations of a file, or their graph, added. Raises OptionError if it has none."""
+    """Return the answer with the operations or the graph of a file added. Raises OptionError without operations."""
     if not isinstance(imported, ImportedProgram):
         raise OptionError(f"to: must be used on a file with operations, not on lifetimes alone, got {target}")
     its = {"graph": graph_of_imported(imported).graph} if target == "graph" else {"operations": imported.operations}
@@ -73,7 +73,7 @@ def program_of(file: bytes | Problem, imported: ImportedProblem | None) -> dict[
 
 
 def deploy(file: bytes, options: ConvertOptions, running: Control) -> Converted:
-    """Return a model in the best form for its runtime. Raises FormatError if memplan knows no runtime for the file."""
+    """Return a model in the best form (order, split) for its runtime. Raises FormatError without a known runtime."""
     is_json = file.lstrip()[:1] == b"{"
     system = None if is_json else system_of(importers.detect(file))
     if system is None or system.deploys is None:

@@ -146,7 +146,7 @@ def _read_method(plan: Table, delegates: Sequence[Delegate]) -> Method:
 
 
 def _read_delegate(row: Table, program: Table) -> Delegate:
-    """Return a delegate by its table. Its scratch size is known only if Vela compiled the delegate for an Ethos-U."""
+    """Return the delegate that a FlatBuffer table describes; its scratch is known only if Vela compiled it."""
     name, processed = row.text(0, "id") or "delegate", row.table(1, "processed")
     if processed is None:
         return Delegate(name, None)
@@ -180,7 +180,7 @@ def _vela_scratch_bytes(stream: bytes) -> int | None:
 
 
 def _read_tensor(row: Table) -> PteTensor:
-    """Return a tensor by its table. Raises FormatError for a negative size or an unknown element type."""
+    """Return the tensor that a table describes. Raises FormatError for a negative size or an unknown type."""
     sizes = row.integers(2, "sizes", "i")
     if any(size < 0 for size in sizes):
         raise FormatError(f"{row.path}.sizes: must be at least 0, got {excerpt(list(sizes))}")
@@ -200,12 +200,13 @@ def _read_tensor(row: Table) -> PteTensor:
 
 
 def _memory_and_offset(row: Table) -> tuple[int, int]:
+    """Return (memory number, offset in bytes) from a placement's table, which stores the offset in two halves."""
     low, high = row.integer(1, "memory_offset_low", "I"), row.integer(2, "memory_offset_high", "I")
     return row.integer(0, "memory_id", "I"), low + (high << 32)
 
 
 def _read_instruction(row: Table, operators: list[str], delegates: Sequence[Delegate], n_values: int) -> Instruction:
-    """Return an instruction by its table. Raises FormatError for an argument that is not an index below `n_values`."""
+    """Return the instruction that a table describes; raises FormatError for arguments of `n_values` or more."""
     number = row.integer(0, "instr_args_type", "B")
     inner = row.table(1, "instr_args")
     if number not in _KINDS or inner is None:

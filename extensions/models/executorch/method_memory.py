@@ -18,14 +18,14 @@ _TENSOR, _STRING, _INTS, _DOUBLES, _BOOLS, _TENSORS, _OPTIONALS = range(5, 12)
 _KERNEL, _DELEGATE = 1, 2
 """The numbers of calls in the union InstructionArguments."""
 _TENSOR_BYTES, _BUFFER = {4: 32, 8: 64}, {4: 32, 8: 40}
-"""The bytes of a tensor, and of the handle of a delegate's data, by those of a pointer."""
+"""The bytes of a tensor, and of the handle of a delegate's data, keyed by the bytes of a pointer."""
 _VALUE, _MOST_DIMS = (16, 8), 16
-"""The size and alignment of a value, and the dimensions for which a kernel's choice takes bytes."""
+"""The size and alignment of a value, and the bytes for tensor dimensions while a kernel is chosen."""
 
 
 @dataclass(frozen=True)
 class MethodMemory:
-    """The bytes that a loaded method occupies: `kept` while it is loaded, `chosen` only while it chooses kernels."""
+    """The bytes that a loaded method occupies: `kept` while it is loaded, `chosen` only while kernels are chosen."""
 
     kept: int
     chosen: int

@@ -35,7 +35,7 @@ _WITH_SCRATCH = "cortex_m::"
 _PUT = "executorch_prim::et_copy_index"
 """The operator that writes the result of a loop iteration into a slice of its first argument."""
 _SEVERAL = 2
-"""The trip count assumed for loops; lifetimes depend only on whether it exceeds one."""
+"""The trip count assumed for loops; lifetimes depend only on whether the count exceeds one."""
 _MOST_INSIDE = 64
 """The maximum nesting depth of loops and branches."""
 
@@ -240,7 +240,7 @@ class _Program:
         self.draft.operation(name, reads, dict.fromkeys(map(_id_of, writes)), map(_id_of, scratch))
 
     def _convert_move(self, row: Instruction) -> None:
-        """Convert a move of one value to another; inside a branch, it passes a result of the choice to its target."""
+        """Convert a move of one value to another; in a branch, the move passes a result of the choice on."""
         source, result = row.arguments
         if not (self._is_planned(source) and self._is_planned(result)):
             self._add_operation("move", (source,), (result,))
@@ -301,7 +301,7 @@ class _Program:
         return base if other.elements * other.bits == tensor.elements * tensor.bits else None
 
     def _note_write(self, value: int) -> None:
-        """Record that a tensor is written, and that it is the last one written at its planned offset."""
+        """Record that a tensor is written, and is now the last one written at its planned offset."""
         self.written.add(value)
         tensor = self.method.tensors[value]
         # An empty tensor may share its offset with another tensor, so an empty tensor does not count as written there.
@@ -321,7 +321,7 @@ class _Program:
         self.draft.declare(_id_of(value), size, "persistent" if is_state and kind == "plain" else kind)
 
     def _begin_nested_block(self, row: Instruction, is_inside: bool) -> None:
-        """Begin the block of a loop or branch. Raises FormatError if it leaves its parent or is nested too deep."""
+        """Begin the block of a loop or branch. Raises FormatError if the block leaves its parent or is too deep."""
         self.depth += 1
         if not is_inside or self.depth > _MOST_INSIDE:
             raise FormatError(
@@ -331,12 +331,13 @@ class _Program:
         self.draft.begin_block()
 
     def _end_nested_block(self) -> list[dict[str, object]]:
+        """Close the innermost block, lower the nesting depth, and return the block's statements."""
         self.depth -= 1
         return self.draft.end_block()
 
 
 def _split_kernel(row: Instruction, method: Method) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the values that a kernel reads and the tensors that it writes, which its last argument represents.
+    """Return the values that a kernel reads, and the tensors in its last argument, which the kernel writes.
 
     A caller passes the output buffer directly before the last argument, so these arguments are no inputs. If the
     kernel's name ends with an underscore, it works in place: its result is one of its inputs.

@@ -81,7 +81,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def read_of(model: bytes, data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Return the problem of the first plan in the ONNX Runtime log `data`; `model` is the file that it saved."""
+    """Return the problem of the first plan in an ONNX Runtime log; `model` is the model file that the runtime saved."""
     homes, streams = _read_printed(data.decode(errors="backslashreplace").split(HEAD.decode())[1])
     program = _Program(load_with_shapes(model, options).model.graph, streams, options)
     rows, races = list[dict[str, Any]](), list[str]()
@@ -211,7 +211,7 @@ class _Program:
         return other is not None and one != other and self.clocks[other][self.order[one].stream] > self.order[one].place
 
     def races(self, value: _Value, later: _Value) -> Iterator[str]:
-        """Yield a sentence about a race: one stream may still use `value` while another overwrites it with `later`."""
+        """Yield a sentence if a stream may still use `value` when another one overwrites it with `later`."""
         if later.writer is None:
             return
         stream = self.order[later.writer].stream

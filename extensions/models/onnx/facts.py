@@ -136,6 +136,7 @@ class OnnxFacts:
     """Facts about the nodes of one graph; methods take a function `shape` that maps a value's name to its shape."""
 
     def __init__(self, graph: GraphProto, version: int = 1) -> None:
+        """Store constants for folding, and the opset `version` by which nodes are read."""
         self._folded = FoldedNumbers(graph, version)
 
     def node_facts(

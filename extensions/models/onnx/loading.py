@@ -124,7 +124,7 @@ def _require_few_nodes(model: ModelProto) -> None:
     running: list[tuple[str, str]] = []
 
     def count(nodes: list[NodeProto]) -> int:
-        """Return the number of nodes in a list and its subgraphs; a call also counts the body of its function."""
+        """Return the number of nodes in a list and its subgraphs; a call counts the called function's nodes too."""
         total = 0
         for node in nodes:
             total += 1 + sum(count(list(inner.node)) for _, inner in subgraphs(node))
@@ -200,7 +200,7 @@ def set_dimension_sizes(
 
 
 def _dimension_size(name: str, dims: Mapping[str, int], numbers: SymbolicNumbers | None) -> int | None:
-    """Return the size of a dimension called `name`, or computed by an expression such as `past + 1`; else None."""
+    """Return the size of a dimension called `name`, or of an expression such as `past + 1`; None if unknown."""
     if name in dims or not names_in_dimension(name).issubset(dims):
         return dims.get(name)
     text = _WORD.sub(lambda found: f"({dims[found[0]]})", name)

@@ -31,7 +31,7 @@ def is_form(size: str) -> bool:
 
 
 def node_name(node: NodeProto, k: int) -> str:
-    """Return how messages name node `k` of a graph: by its name, or else its position, with its operator."""
+    """Return the text by which messages refer to node `k`: its operator, and its name or else its position."""
     op = node.op_type if node.op_type.isprintable() and len(node.op_type) <= 60 else excerpt(node.op_type)
     return f"node {excerpt(node.name)} ({op})" if node.name else f"node[{k}] ({op})"
 

@@ -56,7 +56,7 @@ def _unknown_opset_findings(version: int) -> Iterator[Finding]:
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return a symbol with the values 1, 2, ... for each open input dimension by name; raises FormatError."""
+    """Return a symbol with the values 1, 2, ... for each open input dimension; raises FormatError for other files."""
     return dict.fromkeys(open_dimension_names(parse(data).graph), SymbolRange())
 
 

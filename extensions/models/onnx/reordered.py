@@ -68,7 +68,7 @@ def _names_read(node: NodeProto) -> Iterator[str]:
 
 
 def _sorted_bytes(model: ModelProto) -> bytes:
-    """Return the model's bytes after sorting all nodes by content, which are equal if only node orders differ."""
+    """Return the model's bytes after sorting all nodes by content: equal for models that differ only in node order."""
     for graph in reversed([*graphs_of(model.graph)]):
         graph.node.sort(key=lambda node: node.SerializeToString(deterministic=True))
     content: bytes = model.SerializeToString(deterministic=True)

@@ -101,7 +101,7 @@ def _reshaped_shape(given: NodeFacts) -> list[Shape]:
 
 
 def cancel_sizes(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shape]:
-    """Cancel common factors of the fraction product(`top`) / product(`bottom`): return both lists without them."""
+    """Return the lists `top` and `bottom`, the factors of a fraction, without the factors common to both."""
     rest, rest_of_bottom = list(top), []
     for size in bottom:
         if size in rest:
@@ -112,7 +112,7 @@ def cancel_sizes(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shap
 
 
 def _flatten_shape(given: NodeFacts) -> list[Shape]:
-    """Return the shape of a Flatten, a matrix: the product of the sizes before its axis, and of the remaining ones."""
+    """Return the shape of a Flatten, a matrix: (product of the sizes before its axis, product of the others)."""
     shape, axis = given.shape(0), given.attributes.get("axis", 1)
     return [[product(shape[:axis]), product(shape[axis:])]]
 

@@ -254,7 +254,7 @@ def _canonical_domain(domain: str) -> str:
 
 
 def _is_small(kind: TypeProto) -> bool:
-    """Return True if a type's sizes are known and it has few elements, so that its values are tracked."""
+    """Return True if a type's sizes are all known and few elements result, so that the values are tracked."""
     shape = shape_of(kind) if is_known(kind) else None
     return shape is not None and element_count(size for size in shape if isinstance(size, int)) <= _MOST_ELEMENTS
 

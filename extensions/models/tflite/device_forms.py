@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 _SHARE = 0.25
 """The fraction of the remaining time that one search may use; searches are for an order, for cascades and for plans."""
 _FORMS = 2
-"""The number of forms that are written for each point of a cascade; they differ in the number of merged steps."""
+"""The number of forms (rewritten models) per cascade point; they differ in the number of merged steps."""
 
 
 @dataclass(frozen=True)
 class DeviceForm:
     """A form (rewritten version) of a model: its file, its arena, and whether the file contains a plan.
 
-    `macs_ratio` is the number of its multiplications divided by that of the original.
+    `macs_ratio` is the form's number of multiplications divided by the original model's.
     """
 
     data: bytes
@@ -63,7 +63,7 @@ class FormSearch:
         self.notes: list[str] = []
 
     def run(self) -> DeviceForm:
-        """Return the best form found; write to `notes` why some kinds of forms are impossible for this model."""
+        """Return the best form (rewritten model) found; write to `notes` why some kinds of forms are impossible."""
         graph = read_model_graph(self.given.data, None, self.options.model_copy(update={"alignment": None})).graph
         best = self._smaller_form(self.given, self._planned_form(self.given))
         with self._record_message("order"):
@@ -77,7 +77,7 @@ class FormSearch:
         return best
 
     def _best_form_in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
-        """Return the first form with split operators whose arena fits `fit`, else the smallest form or `best`."""
+        """Return the first form (rewritten model) in parts whose arena fits `fit`, else the smallest one or `best`."""
         model = rewritable_model(self.given.data, None, graph)
         wanted = CascadeOptions(alignment=ALIGNMENT, macs=self.options.macs, time_limit_s=self._share_s())
         answer = cascade(model.access, wanted, Control(cancelled=self.running.cancelled))
@@ -95,18 +95,18 @@ class FormSearch:
         return best
 
     def _smaller_form(self, best: DeviceForm, *others: DeviceForm | None) -> DeviceForm:
-        """Return the form with the smallest arena among `best` and `others`; of equal arenas, the first form."""
+        """Return the form (rewritten model) with the smallest arena among `best` and `others`; of equals, the first."""
         for form in others:
             if form is not None and form.arena.is_smaller(best.arena):
                 best = form
         return best
 
     def _fits(self, form: DeviceForm) -> bool:
-        """Return True if the option `fit`, an arena size in bytes, is given and suffices for the form."""
+        """Return True if the option `fit` is given and suffices for the arena of the form (rewritten model)."""
         return self.options.fit is not None and form.arena.least <= self.options.fit
 
     def _planned_form(self, form: DeviceForm) -> DeviceForm | None:
-        """Return a form with a plan inside its file; None if the plan cannot be written or would enlarge the arena."""
+        """Return a form (rewritten model) with a plan in its file; None if impossible, or if the arena would grow."""
         try:
             chosen = form_options(self.source, form.data, self.options)
             problem = read_model(form.data, options=chosen).problem
@@ -117,7 +117,7 @@ class FormSearch:
         return replace(form, data=data, arena=self._arena(data), planned=True)
 
     def _arena(self, data: bytes) -> ModelArena:
-        """Return the arena of the form in the file `data`, with the options adapted to this form."""
+        """Return the arena of the form (rewritten model) in the file `data`, with the options adapted to it."""
         return arena_of(data, form_options(self.source, data, self.options))
 
     def _share_s(self) -> float:
@@ -126,7 +126,7 @@ class FormSearch:
 
     @contextmanager
     def _record_message(self, what: str) -> Iterator[None]:
-        """Catch an InputError inside the `with` block, and note its message once, with the kind of form `what`."""
+        """Catch an InputError in the `with` block, and note its message once, after `what` (the kind of form)."""
         try:
             yield
         except InputError as error:

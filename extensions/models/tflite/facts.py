@@ -79,7 +79,7 @@ def tensor_facts(tensor: TfliteTensor) -> TensorFacts:
 
 
 def _quantization(row: Table | None) -> Quantization | None:
-    """Return a tensor's quantisation; None without scales, or if a scale is not finite."""
+    """Return a tensor's quantisation; None if there are no scales or a scale is not finite."""
     quantization = None if row is None else row.table(4, "quantization")
     if quantization is None:
         return None

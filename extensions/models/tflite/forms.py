@@ -34,7 +34,7 @@ _TOGETHER = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
 @dataclass(frozen=True)
 class RewritableModel:
-    """A model that can be rewritten: which rows and columns each operation reads, and a function that writes a form."""
+    """A model that can be rewritten: the rows and columns that operations read, and a function that writes a form."""
 
     access: AccessGraph
     write: Callable[[UnrolledCascade], bytes]
@@ -67,7 +67,7 @@ class RewritableModel:
 
 
 def _promising_forms(forms: Sequence[Rewriting], most: int) -> list[Rewriting]:
-    """Return the forms that are beaten by fewer than `most` others, in increasing order of bytes (`needed`).
+    """Return the forms that fewer than `most` other forms beat, in increasing order of bytes (`needed`).
 
     A form beats another one if it has no more multiplications (`macs`) and needs fewer bytes.
     """
@@ -143,7 +143,7 @@ def unrolled_forms(points: Sequence[CascadePoint], most: float = inf) -> Iterato
 
 
 def _form_key(cascade: Cascade) -> object:
-    """Return a key that is equal for two cascades if the same file would be written for both."""
+    """Return a key that is equal for two cascades only if the same file would be written for both."""
     regions = ((region.ops, region.kind, region.alternative, *region.ranges.items()) for region in cascade.regions)
     return cascade.graph.origins, cascade.graph.operations, tuple(regions)
 

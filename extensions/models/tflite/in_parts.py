@@ -179,7 +179,7 @@ class _Writer:
             self._add_part(operator, step)
 
     def _replaced_tensors(self, step: PartStep) -> dict[int, int]:
-        """Map the old index of each tensor that a step reads or writes to the index of its value's tensor."""
+        """Map the old index of each tensor that a step reads or writes to the index of the value that replaces it."""
         reads = self.found.graph.operations[step.operation].reads
         tensors = {
             self._tensor_in(read.tensor): self.index[value] for read, value in zip(reads, step.inputs, strict=True)

@@ -66,7 +66,7 @@ class TfliteSource:
         return self.ids[name]
 
     def operator_of(self, v: int) -> int:
-        """Return the index of the operator that runs operation `v`; raises OperationsError if in another subgraph."""
+        """Return the index of operation `v`'s operator; raises OperationsError unless in the main subgraph."""
         source = self.graph.ops[v].source
         if len(source) != 2 or source[0] != 0:
             raise OperationsError(f"ops[{v}]: must be an operator of the main subgraph")

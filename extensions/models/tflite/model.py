@@ -243,7 +243,7 @@ class _Names:
 def _read_subgraph(
     graph: Table, i: int, names: _Names, codes: list[tuple[str, bool]], has_content: list[bool], n_subgraphs: int
 ) -> Subgraph:
-    """Return subgraph number `i` by its table. `codes` has the (name, is custom) of each operator code."""
+    """Return subgraph `i` as its table describes it. `codes` has the (name, is custom) of each operator code."""
     tensors = tuple(
         _read_tensor(row, names.id_of(i, k), has_content) for k, row in enumerate(graph.tables(0, "tensors"))
     )
@@ -257,7 +257,7 @@ def _read_subgraph(
 
 
 def _read_tensor(row: Table, name: str, has_content: list[bool]) -> TfliteTensor:
-    """Return a tensor by its table. `has_content` states for each buffer whether it has content."""
+    """Return the tensor that a table describes. `has_content` states for each buffer whether it has content."""
     buffer = row.integer(2, "buffer", "I")
     if buffer >= len(has_content):
         raise FormatError(f"{row.path}.buffer: must be below {len(has_content)}, got {buffer}")
@@ -280,7 +280,7 @@ def _read_tensor(row: Table, name: str, has_content: list[bool]) -> TfliteTensor
 
 
 def _read_operator(row: Table, codes: list[tuple[str, bool]], n_tensors: int, n_subgraphs: int) -> Operator:
-    """Return an operator by its table. Raises FormatError for an index of a tensor, code or subgraph out of range."""
+    """Return the operator that a table describes. Raises FormatError for an index that is out of range."""
     code = row.integer(0, "opcode_index", "I")
     if code >= len(codes):
         raise FormatError(f"{row.path}.opcode_index: must be below {len(codes)}, got {code}")

@@ -182,7 +182,7 @@ def _output_numbers(given: _OperatorInputs) -> list[int] | None:
 
 
 def _broadcast_shape(rows: Sequence[Shape]) -> Shape:
-    """Return the common shape of broadcast operands with the shapes `rows`; raises OpenShapeError without one."""
+    """Return the common shape of broadcast operands with the shapes `rows`; raises OpenShapeError if there is none."""
     rank, shape = max(map(len, rows)), []
     for sizes in zip(*([1] * (rank - len(row)) + list(row) for row in rows), strict=True):
         wide = [size for size in sizes if size != 1]

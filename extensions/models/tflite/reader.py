@@ -66,7 +66,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return a symbol with the values 1, 2, ... for each open input dimension by name; raises FormatError."""
+    """Return a symbol with the values 1, 2, ... for each open input dimension; raises FormatError for other files."""
     return dict.fromkeys(open_dimensions(read_model(data)), SymbolRange())
 
 

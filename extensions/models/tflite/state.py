@@ -65,7 +65,7 @@ class _Subgraph:
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Convert a printed state to a problem with a pool for each subgraph; raises FormatError and OptionError."""
+    """Convert a printed state to a problem with a pool per subgraph; raises FormatError if tensors are missing."""
     refuse_dims(options, "states of an interpreter")
     rows, offsets = list[dict[str, object]](), dict[int | str, int]()
     subgraphs = _parse_subgraphs(data.decode(errors="backslashreplace"))

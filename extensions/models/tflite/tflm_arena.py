@@ -28,7 +28,7 @@ _FLOAT32, _UINT8, _INT16, _INT8, _INT4 = 0, 3, 7, 9, 17
 _WEIGHED = {"CONV_2D": (0, 1), "DEPTHWISE_CONV_2D": (0, 1), "FULLY_CONNECTED": (0, 1), "TRANSPOSE_CONV": (2, 1)}
 """The operators with weights: the positions of their data input and of their weights."""
 _BIAS, _MOST_DIFFERENT = 2, 0.02
-"""The position of a layer's bias, and the most that its scale may be off, as a share of the output's scale."""
+"""The position of a layer's bias, and the maximum error of its scale, as a fraction of the output's scale."""
 _SIGNALS = frozenset((
     "SignalDelay", "SignalEnergy", "SignalFftAutoScale", "SignalFilterBank", "SignalFilterBankLog",
     "SignalFilterBankSpectralSubtraction", "SignalFilterBankSquareRoot", "SignalFramer", "SignalIrfft",
@@ -84,7 +84,7 @@ class _Request:
 
 
 def model_for_options(model: Model, options: ModelOptions | None) -> Model:
-    """Return a model with the scratch sizes, kernels and processor that options state; raises OptionError."""
+    """Return a model with the scratch, kernels and processor in the options; raises OptionError for unknown ones."""
     if options is None:
         return model
     return replace(model, scratch=options.scratch, target=target_of(options.target, options.kernels))
@@ -140,7 +140,7 @@ def _refused_types(graph: Subgraph, operator: Operator) -> str | None:
 
 
 def _is_bias_right(graph: Subgraph, operator: Operator) -> bool:
-    """Return True unless a fully connected layer's bias has another scale than the products it is added to."""
+    """Return True unless a fully connected layer's bias has another scale than the products to which it is added."""
     if operator.name != "FULLY_CONNECTED" or len(operator.inputs) <= _BIAS or operator.inputs[_BIAS] < 0:
         return True
     indices = (*operator.inputs[: _BIAS + 1], operator.outputs[0])
@@ -309,20 +309,20 @@ def _transposed_convolution_scratch(inputs: _Inputs, outputs: Sequence[TfliteTen
 
 
 def _svdf_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    """Return the scratch of an SVDF layer: for its sums and, on integers, for its outputs."""
+    """Return the scratch of an SVDF layer: a buffer for its sums and, for integer types, one for its outputs."""
     batch, filters = _tensor_at(inputs, 0).shape[0], _tensor_at(inputs, 1).shape[0]
     sums = 4 * batch * filters
     return (sums,) if _tensor_at(inputs, 0).type == _FLOAT32 else (sums, 4 * element_count(outputs[0].shape))
 
 
 def _lstm_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    """Return the scratch of an LSTM layer: four buffers for the gates, each like its state."""
+    """Return the scratch of an LSTM layer: four buffers for the gates, each as large as the layer's state."""
     state, cell = _tensor_at(inputs, 18), _tensor_at(inputs, 19)
     return (state.shape[0] * state.shape[1] * BITS[cell.type] // 8,) * 4
 
 
 def _sum_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    """Return the scratch of a mean or sum: for sums of integers, and for the reduction itself."""
+    """Return the scratch of a mean or sum: integer sums (for int8 and int16 only), then the reduction's buffers."""
     is_whole = _tensor_at(inputs, 0).type in (_INT8, _INT16)
     return ((4 * element_count(outputs[0].shape),) if is_whole else ()) + _reduction_scratch(inputs, outputs)
 

@@ -17,7 +17,7 @@ from memplan.extensions.models.tflite.tflm_targets import Target
 
 _INT16, _INT8, _INT4 = 7, 9, 17
 _BLOCK, _MOST_UNTURNED = 124, 16
-"""The channels of a depthwise kernel's step; the most channels of a transposed one that leaves weights unturned."""
+"""The channels per step of the depthwise kernel; the most channels for which a transposed one keeps its weights."""
 
 
 class Window(NamedTuple):
@@ -37,7 +37,7 @@ class Window(NamedTuple):
 
 
 def window_of(graph: Subgraph, operator: Operator) -> Window | None:
-    """Return the window of an operator on images; None for other operators, and unless tensors have 4 dimensions."""
+    """Return the window of an operator on images; None for other operators, or without 4 dimensions."""
     tensors = [graph.tensors[k] if k >= 0 else None for k in operator.inputs]
     image, made = tensors[2 if operator.name == "TRANSPOSE_CONV" else 0], graph.tensors[operator.outputs[0]]
     weights = tensors[1] if len(tensors) > 1 else image

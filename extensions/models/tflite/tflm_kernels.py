@@ -56,7 +56,7 @@ _SAME_OPTIONS = {
 _WHILE_PREPARING = frozenset(("ADD_N", "CUMSUM", "LOG_SOFTMAX"))
 """The kernels that allocate data only while they prepare, and only for quantised tensors."""
 _BEHIND_SHAPE = "EMBEDDING_LOOKUP"
-"""The kernel that allocates its data after the copy of a shape: the order changes what the alignment adds."""
+"""The kernel that allocates data after the copy of a shape; this order changes the padding that alignment adds."""
 _BY_CHANNEL = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "TRANSPOSE_CONV": 0}
 """The kernels that allocate two 4-byte numbers for each channel, and the axis of channels in their weights."""
 _COPIES_SHAPE = {

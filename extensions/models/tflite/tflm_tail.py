@@ -39,7 +39,7 @@ from memplan.planner.foreign.c_names import add_include_guard, constant, include
 from memplan.planner.foreign.model_options import ModelOptions
 
 _MOST_REQUESTS = 12
-"""The most scratch buffers of one kernel; that many rows are reserved while it prepares."""
+"""The maximum number of scratch buffers of a kernel; that many rows are reserved while it prepares."""
 
 
 def arena_of(data: bytes, options: ModelOptions | None = None) -> ModelArena:
@@ -217,7 +217,7 @@ def _handle_tensors(graph: Subgraph) -> Iterator[TfliteTensor]:
 
 
 def _variable_sizes(model: Model) -> dict[str, int]:
-    """Return the bytes of each shared variable by name: those of the first value that an operator assigns to it."""
+    """Return the bytes of each shared variable by name: the bytes of the first value assigned to the variable."""
     sizes: dict[str, int] = {}
     for graph in model.subgraphs:
         for operator in graph.operators:
@@ -231,7 +231,7 @@ def _variable_sizes(model: Model) -> dict[str, int]:
 
 
 def _assigned_variable(graph: Subgraph, operator: Operator) -> str | None:
-    """Return the name of the variable that an operator assigns; None if it assigns none or by an unknown handle."""
+    """Return the name of the variable that an operator assigns; None if there is none or its handle is unknown."""
     if operator.name != "ASSIGN_VARIABLE":
         return None
     makers = (each for each in graph.operators if each.name == "VAR_HANDLE" and operator.inputs[0] in each.outputs)
@@ -246,7 +246,7 @@ def _variable_name(operator: Operator) -> str:
 
 _PER_LINE = 16
 _APART = 32
-"""The most bytes by which an allocator for two memories is larger than one for a single memory."""
+"""The maximum number of bytes by which an allocator for two memories is larger than one for a single memory."""
 
 
 def write_c_model(data: bytes, arena: ModelArena, stem: str, section: str | None = None) -> Mapping[str, bytes]:

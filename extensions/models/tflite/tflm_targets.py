@@ -33,9 +33,9 @@ KERNELS: Mapping[str, str] = {
     "ethos-u": "cortex-m",
     "xtensa": "xtensa",
 }
-"""The prefix of the targets that each set of kernels is for."""
+"""Maps each set of kernels to the prefix of the names of its targets."""
 _USUAL = ("cortex-m4", "esp32s3", "xtensa")
-"""The target that an error names for each set of kernels."""
+"""The target that an error message proposes for each set of kernels."""
 _BOARDS = {
     "nano33ble": "cortex-m4", "rp2040": "cortex-m0+", "rp2350": "cortex-m33", "stm32f4": "cortex-m4",
     "stm32h7": "cortex-m7", "teensy41": "cortex-m7", "esp32-s3": "esp32s3", "esp32-c3": "esp32c3",
@@ -51,7 +51,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """A processor, and the set of kernels that the firmware links; `is_named` is True if the user chose one of both."""
+    """A processor, and the set of kernels that the firmware links; `is_named` is True if the user chose either."""
 
     name: str = _HOST
     kernels: str = REFERENCE

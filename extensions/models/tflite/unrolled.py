@@ -24,7 +24,7 @@ StepKind = Literal["run", "slice", "join"]
 
 @dataclass(frozen=True)
 class Part:
-    """A value of an unrolled cascade: the rectangle of a tensor in a range of rows and a range of columns."""
+    """A value of an unrolled cascade: a rectangular part of a tensor, given by a range of rows and one of columns."""
 
     tensor: int
     rows: Span
@@ -150,6 +150,7 @@ class _Unrolling:
         return UnrolledCascade(graph, tuple(self.values), tuple(self.steps), inputs, outputs)
 
     def _add_value(self, tensor: int, rows: Span, columns: Span) -> int:
+        """Add a part of a tensor as a new value, and return the number of the value."""
         self.values.append(Part(tensor, rows, columns))
         return len(self.values) - 1
 
@@ -216,7 +217,7 @@ class _Unrolling:
         return self.taken[wanted]
 
     def _covering_value(self, wanted: Part, row: int, column: int) -> int:
-        """Return the value that contains (row, column) and most of the wanted rows below; of equals, the newest."""
+        """Return the value that contains (row, column) and most of the wanted rows below; of equal ones, the newest."""
         best, most = -1, -1
         for value in self.parts.get(wanted.tensor, ()):
             (top, bottom), (left, right) = self.values[value].spans

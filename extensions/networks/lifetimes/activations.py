@@ -54,7 +54,7 @@ class Activations:
         self.found[activation] = replace(self.found[activation], after_variables=len(self.variables))
 
     def mark(self, variable: int, stretch: int, action: Action, *, is_passed: bool = False) -> None:
-        """Record an action on a variable by the statement of index `stretch`; `is_passed` marks a call's own access."""
+        """Record an action of statement number `stretch` on a variable; `is_passed`: by a call that passes it."""
         self.variables[variable].marks.append(Mark(stretch, action, is_passed))
 
     def add_workspaces(self, path: str, activation: int, stretch: int, workspaces: Sequence[CallWorkspace]) -> None:
@@ -87,7 +87,7 @@ class Activations:
         return made
 
     def _bind_formal(self, path: str, formal: DeclaredBuffer, variable: int) -> None:
-        """Apply the pools and the alignment of the parameter `formal` to a passed variable; raises OperationsError."""
+        """Apply a parameter's pools and alignment to a passed variable; raises OperationsError if no pool remains."""
         row = self.variables[variable]
         row.alignment = lcm(row.alignment, formal.alignment)
         if row.alignment > MAX_BYTES:

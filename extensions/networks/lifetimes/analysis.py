@@ -36,7 +36,7 @@ from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 
 _LARGE = 10_000
-"""The number of buffers above which an analysis takes so long that it checks the time limit."""
+"""The number of buffers above which an analysis takes long, so it checks the time limit."""
 _MOST_PAIRS = 10_000
 """The maximum number of pairs of buffers in exclusive branches that are allowed to share bytes."""
 
@@ -224,7 +224,7 @@ def _reading_facts(timeline: ProgramTimeline, alive: list[PlannedVariable]) -> I
 def _function_facts(
     operations: Operations, timeline: ProgramTimeline, alive: list[PlannedVariable], way: ReadingKind
 ) -> Iterator[FunctionFacts]:
-    """Yield each function's number of calls, number of temporaries, and live peak of these in its first call."""
+    """Yield each function's number of calls, its number of temporaries, and their live peak in its first call."""
     calls = Counter(activation.function for activation in timeline.activations)
     first = {activation.function: activation for activation in reversed(timeline.activations)}
     own = [spans for spans in alive if timeline.variables[spans.variable].role == "temporary"]

@@ -198,7 +198,7 @@ class _Expansion:
         return index
 
     def _hold_operands(self, at: _Place, k: int, statement: Operation) -> None:
-        """Record that an operation needs its operands until its end, so that no operand's scope may end earlier."""
+        """Record that an operation needs its operands until it ends, so that no operand's scope ends earlier."""
         held = self._begin_stretch(at, k, statement.op, end=self.now)
         for name in dict.fromkeys((*statement.inputs, *statement.outputs, *statement.temporaries)):
             self.calls.mark(at.names[name], held, "hold")
@@ -242,7 +242,7 @@ class _Expansion:
             )
 
     def _mark_scopes(self, at: _Place, k: int, statement: Alloc | Free, scope: list[int]) -> None:
-        """Record an alloc or free statement; the scope of a variable without any free ends with its statement list."""
+        """Record an alloc or free statement; a scope that nothing frees ends with its statement list."""
         action: Action = "alloc" if isinstance(statement, Alloc) else "free"
         index = self._begin_stretch(at, k, action)
         freed = self.freed[self.calls.found[at.activation].function]
@@ -253,7 +253,7 @@ class _Expansion:
         self._end_stretch(index)
 
     def _begin_stretch(self, at: _Place, k: int, label: str, end: int = NOWHERE) -> int:
-        """Open the time span (stretch) of statement k and return its index; it ends at `end` or by `_end_stretch`."""
+        """Open statement k's time span (stretch), which ends at `end` or by `_end_stretch`; return its index."""
         position = (*at.position, k)
         self.stretches.append(Stretch(at.activation, position, label, self.now, end, at.depth, at.operation))
         return len(self.stretches) - 1

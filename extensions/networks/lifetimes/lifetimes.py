@@ -112,7 +112,7 @@ def _lifetimes_by_reading(
 
 
 def _lifted_span(timeline: ProgramTimeline, activation: int, uses: list[Use]) -> Lifetime | None:
-    """Return the time of the owning call or, in the entry, of the only operation that uses the variable; else None."""
+    """Return the owning call's time or, in the entry, that of the variable's only operation; None if there are more."""
     stretch = timeline.activations[activation].stretch
     if not activation:
         operations = {timeline.stretches[use.stretch].operation for use in uses}

@@ -84,7 +84,7 @@ def shadow(operations: Operations, plan: Plan) -> tuple[Clobber, ...]:
 
 
 def _placed_variables(timeline: ProgramTimeline, plan: Plan) -> dict[int, tuple[str, int]]:
-    """Return the pool and the offset of each placed variable, except aliases; raises PlanError."""
+    """Return the pool and offset of each placed variable, except aliases; raises PlanError for wrong or missing ids."""
     placed = plan.placements
     index = {row.id: i for i, row in enumerate(timeline.variables)}
     breaks: list[Sentence] = [
@@ -208,7 +208,7 @@ class _Execution:
                 self._check_read(i, stretch, memory)
 
     def _check_read(self, variable: int, stretch: int, memory: _Memory) -> None:
-        """Record a clobber if a piece of a variable may have been overwritten before a statement needs the piece."""
+        """Record a clobber (lost value) if a piece of a variable may be overwritten before it is needed."""
         for piece in self.pieces_of[variable]:
             if piece in memory.lost:
                 self.found.setdefault((variable, stretch), self._new_clobber(variable, stretch, piece, memory))
@@ -218,8 +218,8 @@ class _Execution:
     ) -> None:
         """Mark a variable's pieces as written, and all pieces that overlap them as lost.
 
-        If this step has already `written` an overlapping piece, the piece is added to `shared`, as one write destroys
-        the other.
+        If this step has already `written` an overlapping piece, the piece is added to `shared`, because one write
+        destroys the other.
         """
         for piece in self.pieces_of[variable]:
             memory.lost.pop(piece, None)
@@ -231,7 +231,7 @@ class _Execution:
             written.add(piece)
 
     def _overlapping_pieces(self, piece: int) -> NDArray[np.bool_]:
-        """Return a mask of the other pieces that share bytes with the given piece."""
+        """Return a mask of the other pieces (byte ranges) that share bytes with the given piece."""
         met: NDArray[np.bool_] = (
             (self.low < self.high[piece]) & (self.low[piece] < self.high) & (self.pool == self.pool[piece])
         )

@@ -38,7 +38,7 @@ class Activation:
 class Stretch(NamedTuple):
     """The time span `[start, end)` of a statement, with the statement's call, position, label and nesting depth.
 
-    `operation` is the index of the time span of the outermost enclosing operation of the entry function, or NOWHERE.
+    `operation` is the time span (index) of the outermost operation around the statement in the entry, or NOWHERE.
     """
 
     activation: int
@@ -76,7 +76,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class TimeSpan:
-    """The time span `[start, end)`, and the indices `first:after` of the stretches (statements) that begin in it."""
+    """The time span `[start, end)`; the statements with indices from `first` up to `after` - 1 begin in it."""
 
     start: int
     end: int
@@ -123,7 +123,7 @@ class ProgramTimeline:
     variables: list[Variable]
 
     def path(self, stretch: int) -> str:
-        """Return a stretch's path: `main/3:f/0` is the first statement of f, called by the fourth statement of main."""
+        """Return a statement's path: `main/3:f/0` is the first statement of f, called by main's fourth statement."""
         span = self.stretches[stretch]
         path = self.activations[span.activation].path
         return f"{path}/{'.'.join(map(str, span.position))}" if span.position else path

@@ -61,7 +61,7 @@ class ImportedProgram(ImportedProblem):
 
 
 def read_operations(value: object) -> ImportedProgram:
-    """Return the program in a parsed JSON value, with the problem of placing its buffers; raises OperationsError."""
+    """Return the program in a parsed JSON value, with the problem of its buffers; raises OperationsError if invalid."""
     operations = operations_from(value)
     return ImportedProgram(
         partial(problem_of, operations),

@@ -30,7 +30,7 @@ class ModelGraph:
 
 
 def read_model_graph(data: bytes, name: str | None = None, options: ModelOptions | None = None) -> ModelGraph:
-    """Return the graph of operations in the bytes of a file; `name` is the file's name, if known. Raises InputError.
+    """Return the graph of operations in the bytes of a file; `name` is the file's name, if known.
 
     `options` apply to models only. The order of a program in JSON must be tentative, so that it may change.
     """

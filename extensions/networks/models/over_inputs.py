@@ -18,7 +18,7 @@ from memplan.planner.model.problem import Problem, replace_fields
 from memplan.questions.reading import Reader
 
 _PLACED = ("offset", "relative", "no_cross")
-"""The fields of a buffer because of which it can neither be an alias nor have one."""
+"""The fields that forbid a buffer to be an alias, and to have an alias."""
 _MOST_BUFFERS = 5_000
 """The maximum number of buffers for which the hint about in-place operations is computed, in about 0.1 s."""
 
@@ -61,7 +61,7 @@ def problem_in_place(model: ImportedProgram, spared: Collection[str]) -> Problem
 
 
 def _buffer_id(name: str, entry: str, rows: dict[str, dict[str, Any]]) -> str:
-    """Return the id of a buffer, given its name with or without the prefix of its function; raises OptionError."""
+    """Return the id of the buffer with a name, with or without the function's prefix; else raises OptionError."""
     for given in (name, entry + name):
         if given in rows:
             return str(rows[given].get("alias_of", given))

@@ -17,7 +17,7 @@ _STEPS_AT_MOST = 200_000
 
 
 def program_names(operations: Operations, problem: Problem, facts_of: ProgramFacts) -> ProgramNames:
-    """Return the names that a program gives to its problem; they are empty for more than `_STEPS_AT_MOST` steps."""
+    """Return the names that a program gives to its problem; empty for more than `_STEPS_AT_MOST` steps."""
     steps = analyse(operations).steps
     if len(steps) > _STEPS_AT_MOST:
         return NO_NAMES

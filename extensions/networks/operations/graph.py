@@ -175,7 +175,7 @@ class OperationGraph(Value):
 
     @cached_property
     def new_tensors(self) -> tuple[tuple[int, ...], ...]:
-        """For each operation, the tensors that it is the first to write, so that it adds their bytes."""
+        """For each operation, the tensors that no earlier operation writes, whose bytes it therefore adds."""
         maker = self.maker
         return tuple(
             tuple(tensor for tensor in row.outputs if maker[tensor] == position)
@@ -263,7 +263,7 @@ class OperationGraph(Value):
 
 
 def _unknown_tensor_rule(tensor: int, n_tensors: int) -> Sentence:
-    """Return the broken rule that `tensor` must be the position of one of the `n_tensors` tensors."""
+    """Return the broken rule: `tensor` must be the position of one of the `n_tensors` tensors."""
     rule = f"must be the position of one of the {n_tensors} tensors, got {tensor}"
     return add_way(rule, "positions count from 0")
 
@@ -302,7 +302,7 @@ def graph_from(value: object) -> OperationGraph:
 
 
 def read_graph(data: bytes) -> OperationGraph:
-    """Return the graph of operations in the bytes of a JSON file; raises FormatError or OperationsError."""
+    """Return the graph in the bytes of a JSON file; raises FormatError or OperationsError for other contents."""
     return graph_from(parse(data))
 
 

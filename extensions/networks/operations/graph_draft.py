@@ -42,7 +42,7 @@ class DrawnProgram:
         self.around: OperationFacts | None = None
 
     def facts_of(self, where: Location) -> OperationFacts | None:
-        """Return the file's facts about a statement; None without facts or if they describe an enclosing operation."""
+        """Return the file's facts about a statement; None if there are none, or they describe an outer operation."""
         facts = self.facts.operations.get(where)
         return None if facts is self.around else facts
 
@@ -101,7 +101,7 @@ class GraphDraft:
         return self.number.setdefault(root, len(self.number))
 
     def graph(self, name: str | None = None, state_of_calls: int = 0) -> OperationGraph:
-        """Return the graph; `state_of_calls` is the size in bytes of the callees' state. Raises OperationsError."""
+        """Return the graph; `state_of_calls`: the bytes of the callees' state. Raises OperationsError if invalid."""
         rows = [self._operation(k, group) for k, group in enumerate(self.groups)]
         size = [self.declared[root].bytes for root in self.number]
         written = {tensor for row in rows for tensor in row.outputs}

@@ -11,7 +11,7 @@ from memplan.planner.errors import OperationsError, OptionError, excerpt
 
 
 def replace_fields(graph: OperationGraph, **fields: Any) -> OperationGraph:
-    """Return a copy of a graph with the given fields replaced, after validating it; raises OperationsError."""
+    """Return a copy of a graph with the given fields replaced; raises OperationsError if it breaks a rule."""
     graph_fields = {name: getattr(graph, name) for name in OperationGraph.model_fields}
     return OperationGraph(**{**graph_fields, **fields})
 
@@ -78,7 +78,7 @@ def _choose_way(row: GraphOperation, way: int) -> GraphOperation:
 
 
 def _overwriting_pairs(graph: OperationGraph, row: GraphOperation, apart: Collection[int]) -> Iterator[Pair]:
-    """Yield (output, input) positions where the output may overwrite the input, by the operation's list or kind."""
+    """Yield the positions (output, input) of overwriting that the operation's list or its kind allows."""
     yield from (pair for pair in row.may_overwrite if row.inputs[pair[1]] not in apart)
     if row.kind not in OVERWRITING | UPDATING or len(row.outputs) != 1 or row.in_shapes or row.out_shapes:
         return

@@ -46,7 +46,7 @@ class ProgramGraph:
     buffers: tuple[str, ...]
 
     def reorder(self, order: Sequence[int]) -> Operations:
-        """Return the program with its operations in another valid order of the graph; raises OperationsError.
+        """Return the program with its operations in another order; raises OperationsError if the order is invalid.
 
         Branches and loops keep their inner order; `alloc` and `free` statements of the entry function are omitted.
         """

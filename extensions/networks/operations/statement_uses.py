@@ -19,7 +19,7 @@ from memplan.planner.errors import Location
 Placed = tuple[Location, Statement]
 """The type of a statement with its location in the program."""
 FirstAccess = tuple[bool, bool]
-"""The type of two facts about a buffer: whether it may be read before it is written, and if every path writes it."""
+"""The type of two facts about a buffer: it may be read before it is written; every path writes it."""
 
 
 @dataclass

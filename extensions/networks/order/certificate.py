@@ -68,7 +68,7 @@ def certify_order(
 
 
 def _checked_certificate(graph: OperationGraph, least: int, lines: list[str]) -> BoundCertificate:
-    """Return the certificate with the given lines if the checker accepts it, else one that states the reason."""
+    """Return the certificate with the given lines if the checker accepts them, else one that states a reason."""
     text = "\n".join([FORMAT, f"least {least}", *lines]) + "\n"
     try:
         _CHECKER.check(write_graph(graph).decode(), text.splitlines())

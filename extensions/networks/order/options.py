@@ -29,7 +29,7 @@ Goal = Literal["alive", "placed"]
 
 
 def _parse_share(value: object) -> object:
-    """Return the fraction that a text such as 10% states; numbers stay unchanged."""
+    """Return the fraction that a text such as 10% states; a number is returned unchanged."""
     if not isinstance(value, str):
         return value
     percent = percentage(value)
@@ -42,7 +42,7 @@ Part = Annotated[float, BeforeValidator(_parse_share), Field(ge=0, allow_inf_nan
 
 
 def _parse_limit(value: object) -> object:
-    """Return the bytes that a text such as 64KiB states; numbers, and shares such as 80%, stay unchanged."""
+    """Return the bytes that a text such as 64KiB states; a number, or a share such as 80%, is returned unchanged."""
     if not isinstance(value, str):
         return value
     if not value.endswith("%"):

@@ -165,7 +165,7 @@ class PlannedOrders:
         return self.left.is_over or self._remaining_s <= 0
 
     def _plan_each(self, orders: Iterable[tuple[int, ...]]) -> None:
-        """Plan orders, at least the first one, until the peak of a plan equals its live peak."""
+        """Plan orders one after another, at least one, until a plan's peak equals the live peak of its order."""
         for order in orders:
             if self.least <= max(self.peak, self.enough) or self._is_late(_ONE) or (self.planned and self._is_over):
                 return

@@ -62,9 +62,9 @@ class Orders(NamedTuple):
     """The input and output of a search for a plan cheaper than `upper`, which branches on the orders of priced pairs.
 
     There are `k` such pairs. The search ends at a price of `least`. In the plan, the set of pairs that meet must differ
-    from each set known[q] in at least distance[q] pairs, and buffer v must not be below buffer twin[v]. Each plan costs
-    at least (base + sum of the charges of its pairs that meet) / scale. The kernel writes the best plan to `at`, and to
-    `counts` the number of nodes and the best price found (`upper` if none is lower).
+    from each set known[q] in at least distance[q] pairs, and buffer v must not be below the like buffer twin[v]. Each
+    plan costs at least (base + sum of the charges of its pairs that meet) / scale. The kernel writes the best plan to
+    `at`, and to `counts` the number of nodes and the best price found (`upper` if none is lower).
     """
 
     known: Rows  # (m, k): known sets of pairs that meet, one set per row and one pair per column

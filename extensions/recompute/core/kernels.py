@@ -71,7 +71,7 @@ class Replay(NamedTuple):
 
 
 replay_drops = LIBRARY.kernel("replay_drops", tables=3)
-"""`replay_drops(reruns, stay_rows, replay)`: try each change of the drops separately.
+"""`replay_drops(reruns, stay_rows, replay)`: try each change of drops (times without a tensor).
 
 Return REPLAYED, or REPLAY_STOPPED if another thread set flag[0].
 """
@@ -109,7 +109,7 @@ class Annealing(NamedTuple):
 
 
 anneal = LIBRARY.kernel("anneal", tables=3)
-"""`anneal(reruns, stay_rows, annealing)`: change an order and drops at random; changes for the worse get ever rarer.
+"""`anneal(reruns, stay_rows, annealing)`: change an order and drops (times without a tensor) at random.
 
 Return ANNEALED, or ANNEAL_STOPPED if another thread set flag[0].
 """
@@ -217,7 +217,7 @@ class AwayChoice(NamedTuple):
 
 
 choose_away = LIBRARY.kernel("choose_away", tables=2)
-"""`choose_away(sequence, away_choice)`: choose the tensors to offload, then try other stays at random.
+"""`choose_away(sequence, away_choice)`: choose the tensors to offload, then try other stays (times between uses).
 
 CHOSEN: a choice within the limit was found. NONE: no choice is within the limit. STOPPED: flag[0] was set before that.
 """

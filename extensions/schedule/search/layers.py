@@ -332,7 +332,7 @@ def whole_front(
 
 
 def _undominated_positions(bytes_: Numbers, cost: Numbers) -> Numbers:
-    """Return the positions of the pairs that are not dominated in bytes and cost, in ascending order of bytes."""
+    """Return the positions of the (bytes, cost) pairs that no other pair dominates, in ascending order of bytes."""
     order = np.lexsort((cost, bytes_))
     return np.asarray(order[np.diff(np.minimum.accumulate(cost[order]), prepend=np.inf) < 0])
 

@@ -21,7 +21,7 @@ from memplan.planner.errors import ProblemError
 from memplan.solvers.search.control import Control
 
 _BEFORE_FRONT, _STEPS, _FRONT = 0.5, 0.85, 0.95
-"""The fractions of the time after which the search of steps ends, with a front and without, and a front ends."""
+"""The fractions of the time after which the search of steps ends (with a front, without), and the front's search."""
 _LAST_PASS = 0.1
 """The minimum fraction of the time that a pass needs after its regions were simulated."""
 Axis = NDArray[np.bool_]
@@ -41,7 +41,7 @@ def network_of(graph: OperationGraph) -> AccessGraph:
 
 
 def _split_channels(graph: AccessGraph, row: AccessOperation) -> AccessOperation:
-    """Return a dense layer as an operation that can be cut along channels; other operations stay unchanged."""
+    """Return a dense layer as an operation that can be cut along channels; any other is returned unchanged."""
     out = graph.tensors[row.outputs[0]] if row.outputs else None
     is_dense = row.role == "barrier" and row.kind == "fully_connected" and len(row.reads) == len(row.outputs) == 1
     if out is None or not is_dense or out.sizes != (1, 1) or not out.channels or row.work:
@@ -225,7 +225,7 @@ def min_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
 
 
 def _join_needs(one: tuple[Axis, ...] | None, other: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """Return the union of the rows and columns that two readers need if they agree on an axis, else the larger need."""
+    """Return the union of two readers' needed rows and columns if these agree on an axis, else the larger need."""
     if one is None:
         return other
     if any((mine == theirs).all() for mine, theirs in zip(one, other, strict=True)):

@@ -17,7 +17,7 @@ _PADDING = frozenset({"conv2d", "depthwise_conv2d", "conv1d", "depthwise_conv1d"
 
 
 def merge_pads(graph: AccessGraph, given: OperationGraph) -> AccessGraph:
-    """Return the graph in which convolutions include the pads before them, or the same graph if it has no such pads."""
+    """Return the graph in which convolutions include the pads before them; the same graph if there are no such pads."""
     pads = {v: row for v, row in enumerate(graph.operations) if _can_merge(graph, given, v)}
     if not pads:
         return graph

@@ -47,11 +47,11 @@ def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
 def place_slots(
     rows: Sequence[Row], target: Target, time_limit_s: float, deterministic: bool, memory: int = 0
 ) -> list[ScheduleSlot] | None:
-    """Place all slots in a memory; return them with offsets, or None without a plan. Raises InvalidPlanError.
+    """Place all slots in a memory; return them with offsets, or None without a plan.
 
     If each retained tensor is alive for only two steps, the slots fit whenever their live bytes fit, because retained
     tensors are placed at alternating ends of the memory, and all others between them. Tensors that stay longer may
-    leave gaps that are too small.
+    leave gaps that are too small. Raises InvalidPlanError if the verifier refuses the plan.
     """
     problem = _slot_problem(rows, target.memories[memory])
     plan = solve(problem, time_limit_s=time_limit_s, deterministic=deterministic)

@@ -107,7 +107,7 @@ def prove_within(
 _ENDLESS = Fraction(2**62)
 """The ratio of a peak to a bound of 0, which is larger than all ratios that proofs try."""
 MOST_PAIRS = 2**24
-"""The maximum number of integers in a comparison of forms, which take 128 MB; T5's training needs 200,000."""
+"""The maximum number of integers in a comparison of forms (polynomials): 128 MB; T5's training needs 200,000."""
 Points = NDArray[np.int64]
 Left = list[NDArray[np.int64]]
 """The type of the indices, for each program, of the forms (polynomials) that are not yet proved in a box."""
@@ -156,7 +156,7 @@ class ProofByBoxes:
         return False
 
     def _open_forms(self, program: int, rows: NDArray[np.int64], box: Box) -> NDArray[np.int64]:
-        """Return those of the forms `rows` of a program's peak that may exceed the ratio in a box."""
+        """Return those of the forms `rows` (polynomials) of a program's peak that may exceed the ratio in a box."""
         assert self.table is not None
         error = self.table.error(box)
         margin = float(1 + self.over) * error[None, : len(self.loads)] + error[self.begins[program] + rows][:, None]

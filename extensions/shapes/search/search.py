@@ -143,7 +143,7 @@ class _Search:
         return self._best_result()
 
     def _prove_orders(self) -> ProvedPrograms | None:
-        """Return the best orders if they are proved optimal; else add the values that refute this to the sample."""
+        """Return the best orders if they are proved optimal; else add the refuting symbol values to the sample."""
         begun = time.monotonic()
         chosen = self._orders_with_forms()
         worst = float(self._least_ratios(chosen).max())
@@ -170,7 +170,7 @@ class _Search:
         return False
 
     def _anneal_order(self) -> bool:
-        """Improve one order at the sampled values where all other best orders are bad; return False without success."""
+        """Improve one order at the sampled values where all other best orders are bad; return False if this fails."""
         draw = np.random.default_rng(self.rounds)
         chosen = self._covering_orders(self.orders)
         left_out = self.rounds // 2 % (len(chosen) + 1)
@@ -314,7 +314,7 @@ class _Search:
         return self._proved_result(chosen if proved else self._covering_orders(self.orders), *(proved or (last, None)))
 
     def _provable_orders(self, chosen: list[Order]) -> list[Order]:
-        """Return orders among which one has a peak with polynomials, so that a ratio can be proved, if possible."""
+        """Return orders of which, if possible, one has a peak with polynomials, so that a ratio can be proved."""
         having = [order for order, program in self.programs.items() if program.forms is not None]
         if not having or not self.formless.issuperset(chosen):
             return chosen

@@ -20,7 +20,7 @@ Order = tuple[int, ...]
 
 
 def buffers_below(sized: CompiledSizes, order: Sequence[int]) -> list[tuple[int, ...]]:
-    """Return, for each buffer, the buffers on which it is stacked: the topmost earlier one in each of its live sets."""
+    """Return, for each buffer, the buffers directly below: in each of its live sets, the topmost earlier buffer."""
     tops = np.full(sized.live_sets, -1, np.int64)
     below_: list[tuple[int, ...]] = [()] * sized.count
     for buffer in order:

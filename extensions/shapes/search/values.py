@@ -50,7 +50,7 @@ def improve_order(
 
 
 def first_optimal(worst: Sequence[float]) -> int:
-    """Return the index of the first ratio of at most 1; without one, of the first close (0.0002) to the smallest."""
+    """Return the index of the first ratio of at most 1 or, without any, of the first within 0.0002 of the smallest."""
     enough = 1.0 if min(worst) <= 1 else min(worst) + 0.0002
     return next(i for i, ratio in enumerate(worst) if ratio <= enough)
 

@@ -39,7 +39,7 @@ Case = frozenset[str]
 """The type of a case: the atoms `max(p, 0)` that equal `p` in it, while all other such atoms are 0."""
 _REST = "~"
 _MOST_MAXIMA = 8
-"""The maximum number of `max` atoms for which one comparison considers all cases (at most 256)."""
+"""The maximum number of atoms `max(p, 0)` for which one comparison considers all cases (at most 256)."""
 _MOST_MIXED = 4
 """The maximum number of rests (remainders of floors) for which one comparison tries both ends (16 combinations)."""
 _PAIRS_TRIED = 6
@@ -56,7 +56,7 @@ def box_ends(box: Box) -> tuple[tuple[int, int], ...] | None:
 
 @dataclass
 class Comparer:
-    """The comparison of polynomials over the symbols and atoms of one space; results are cached."""
+    """The comparison of polynomials over the symbols and atoms (floors, maxima) of one space; results are cached."""
 
     space: Space
     _expanded: dict[tuple[Monomial, Case], Exact] = field(default_factory=dict)
@@ -138,7 +138,7 @@ class Comparer:
         return bounds or [{(): Fraction(-1)}]
 
     def _mixed_remainders(self, polynomial: Exact) -> list[str]:
-        """Return the remainders that occur linearly in terms of both signs: the minimum is at an end of their range."""
+        """Return the remainders that are linear and occur with both signs: a minimum is at one end of each."""
         signs: dict[str, set[bool]] = {}
         for monomial, value in polynomial.items():
             for name in monomial:
@@ -175,7 +175,7 @@ class Comparer:
         return [frozenset(row) for row in rows]
 
     def table(self, polynomials: Sequence[Polynomial]) -> PolynomialTable | None:
-        """Return a table with a row for each polynomial, to compare many at once; None for too many `max` atoms."""
+        """Return a table with one row per polynomial, to compare many at once; None for too many `max(p, 0)` atoms."""
         monomials = tuple(sorted({monomial for polynomial in polynomials for monomial in polynomial}))
         if monomials not in self._frames:
             cases = [
@@ -201,7 +201,7 @@ class Comparer:
         return total
 
     def _case_value(self, name: str, case: Case) -> Exact:
-        """Return a variable as a polynomial over symbols and remainders; a `max` atom is 0 unless it is in `case`."""
+        """Return a variable as a polynomial over symbols and remainders; an atom `max(p, 0)` is 0 unless in `case`."""
         match self.space.atoms.get(name):
             case None:
                 return {(name,): Fraction(1)}

@@ -95,7 +95,7 @@ class CompiledSizes:
 
 
 def compile_sizes(problem: SymbolicProblem) -> CompiledSizes:
-    """Compile a symbolic problem: its sizes to polynomials, and its lifetimes to live sets. Raises ProblemError."""
+    """Compile a problem's sizes to polynomials, lifetimes to live sets. Raises ProblemError for invalid sizes."""
     reader = _Reader(problem)
     form_of = np.array([reader.form(i, row.size) for i, row in enumerate(problem.buffers)], np.int64)
     pins = tuple((i, reader.place(i, "offset", row.offset)) for i, row in reader.rows if row.offset is not None)

@@ -75,7 +75,7 @@ class Space:
 
     @classmethod
     def from_symbols(cls, symbols: Mapping[str, SymbolRange]) -> Space:
-        """Return a space with these symbols and no atoms; raises ProblemError if a range contains no value."""
+        """Return a space with these symbols and no atoms (floors, maxima); raises ProblemError for an empty range."""
         wrong = []
         for name, symbol in symbols.items():
             low, high = symbol.steps
@@ -107,7 +107,7 @@ class Space:
         return plus(whole, variable(self._atom_name("floor", rest, divisor)))
 
     def positive_part(self, inner: Polynomial) -> Polynomial:
-        """Return `max(inner, 0)` as a polynomial; `p` and `-p` share an atom, as `max(p, 0) = p + max(-p, 0)`."""
+        """Return `max(inner, 0)` as a polynomial; `p` and `-p` share an atom: `max(p, 0) = p + max(-p, 0)`."""
         if (value := constant_value(inner)) is not None:
             return constant(max(0, value))
         if next(value for _, value in reversed(hashable_form(inner))) < 0:
@@ -115,14 +115,14 @@ class Space:
         return variable(self._atom_name("positive", inner, 0))
 
     def maximum(self, polynomials: Sequence[Polynomial]) -> Polynomial:
-        """Return the maximum of polynomials as one polynomial over symbols and atoms."""
+        """Return the maximum of polynomials as one polynomial over symbols and atoms (floors and positive parts)."""
         first, *others = sorted(polynomials, key=hashable_form)
         for each in others:
             first = plus(first, self.positive_part(minus(each, first)))
         return first
 
     def minimum(self, polynomials: Sequence[Polynomial]) -> Polynomial:
-        """Return the minimum of polynomials as one polynomial over symbols and atoms."""
+        """Return the minimum of polynomials as one polynomial over symbols and atoms (floors and positive parts)."""
         return scale(self.maximum([scale(each, -1) for each in polynomials]), -1)
 
     def align(self, polynomial: Polynomial, alignment: int) -> Polynomial:
@@ -151,7 +151,7 @@ class Space:
         return [self._value_in_steps(polynomial, steps) for polynomial in polynomials]
 
     def _value_in_steps(self, polynomial: Polynomial, known: dict[str, int]) -> int:
-        """Return the value of a polynomial; `known` has the values of symbols in steps, and receives those of atoms."""
+        """Return a polynomial's value; `known` has the symbols' values in steps, and receives the atoms' values."""
         total = 0
         for monomial, coefficient in polynomial.items():
             for name in monomial:
@@ -164,7 +164,7 @@ class Space:
         return total
 
     def columns(self, points: Sequence[Values]) -> Columns:
-        """Return the values of all symbols (in steps) and atoms at several points, as input for `values_at`."""
+        """Return the values of symbols (in steps) and atoms (floors, maxima) at several points, for `values_at`."""
         steps = {
             name: np.array([point[name] // each.multiple_of for point in points], np.int64)
             for name, each in self.symbols.items()
@@ -204,7 +204,7 @@ class Space:
         return low, high
 
     def _value_interval(self, name: str) -> tuple[int, int]:
-        """Return bounds on the values of a symbol (in steps) or atom, none of whose symbols is unbounded."""
+        """Return bounds on the values of a symbol (in steps) or an atom (floor or maximum) of bounded symbols."""
         if name in self.symbols:
             low, high = self.symbols[name].steps
             assert high is not None
@@ -228,7 +228,7 @@ class Space:
         return total
 
     def free_symbols(self, polynomial: Polynomial) -> set[str]:
-        """Return the symbols that occur in a polynomial, including symbols inside its atoms."""
+        """Return the symbols that occur in a polynomial, also inside its atoms (floors and positive parts)."""
         free_names: set[str] = set()
         for name in variable_names([polynomial]):
             free_names |= {name} if name in self.symbols else self.free_symbols(self.atoms[name].inner)

@@ -33,7 +33,7 @@ def bernstein_matrix(degree: int, low: int, high: int) -> tuple[int, tuple[tuple
     scale = lcm(*(comb(degree, k) for k in range(degree + 1)))
 
     def entry(i: int, j: int) -> int:
-        """Return the matrix entry in row i and column j as an integer, which includes the factor."""
+        """Return the matrix entry at row i, column j as an integer: its true value times the common factor."""
         parts = (
             scale // comb(degree, k) * comb(i, k) * comb(j, k) * low ** (j - k) * width**k for k in range(min(i, j) + 1)
         )

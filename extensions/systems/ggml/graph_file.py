@@ -88,7 +88,7 @@ class GgmlGraph:
 
 
 def read_graphs(data: bytes) -> list[GgmlGraph]:
-    """Return the graphs of a file, in ascending order of their dimension's size. Raises FormatError."""
+    """Return a file's graphs, by ascending size of their dimension. Raises FormatError for malformed graphs."""
     graphs: list[GgmlGraph] = []
     for number, line in enumerate(data.splitlines(), 1):
         if not line.strip():

@@ -39,7 +39,7 @@ _TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32"
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the symbol for the dimension whose size differs between the graphs of a file. Raises FormatError."""
+    """Return the symbol for the dimension in which a file's graphs differ. Raises FormatError for other files."""
     return symbol_of(read_graphs(data))
 
 
@@ -161,7 +161,7 @@ class _Program:
         return self.graph.buffers[buffer].type if buffer is not None and self.has_pools else None
 
     def _operation_facts(self, k: int) -> OperationFacts:
-        """Return the facts about node k: its name, and its kind if it is elementwise and reads no permuted input."""
+        """Return the facts about node k: name and, if the node is elementwise and reads no permuted input, kind."""
         row, tensors = self.graph.nodes[k], self.graph.tensors
         plain = all(
             each in self.home or tensors[each].shape == tensors[self.graph.root_tensor(each)].shape

@@ -85,7 +85,7 @@ def _time_order(rows: list[Row]) -> list[Row]:
 
 
 def _reuse_equal_sizes(rows: list[Row], offsets: dict[int, int], stop_check: StopCheck) -> int:
-    """Set the offset that `v1` gives each buffer, keyed by its position in `offsets`; return the total bytes."""
+    """Write `v1`'s offset of each buffer into `offsets`, keyed by the buffer's position; return the total bytes."""
     stack: list[Row] = []
     needed = 0
     for size, tensor in _time_order(rows):

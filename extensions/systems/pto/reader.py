@@ -54,7 +54,7 @@ _SOURCES = (
 _LOOP = re.compile(rf"\bscf\.for\s+({_NAME})\s*=")
 _LOOPS = {"scf.for", "scf.while"}
 _CHOICES = {"arith.select", "pto.castptr", "pto.tassign", "func.call"}
-"""Operations after which it is unknown which tile is used, so tiles are refused as their operands."""
+"""Operations whose result may be one of several tiles, so tiles are refused as their operands."""
 
 
 @dataclass
@@ -103,7 +103,7 @@ def last_dump(text: str) -> str:
 
 
 def homes_of_tiles(data: bytes) -> dict[str, str]:
-    """Map the name of each tile to the name of the tile whose buffer the tile shares. Raises FormatError."""
+    """Map each tile's name to the name of the tile whose buffer it shares. Raises FormatError for a broken kernel."""
     kernels = _Kernels(ModelOptions())
     _read_kernels(data, kernels)
     homes = _home_of_each(kernels.tiles, kernels.steps, kernels.loops)
@@ -121,7 +121,7 @@ def _read_kernels(data: bytes, kernels: _Kernels) -> list[_Step]:
 
 
 class _Kernels:
-    """A collector of all tiles, and of the steps of all blocks in order, from the statements of kernels."""
+    """The collector of all tiles and steps of kernels, block by block in order, from the kernels' statements."""
 
     def __init__(self, options: ModelOptions) -> None:
         """Start without tiles, steps and reserved ranges."""
@@ -260,7 +260,7 @@ class _Kernels:
 
 
 def _home_of_each(tiles: Sequence[_Tile], steps: Sequence[_Step], loops: Sequence[range]) -> list[int]:
-    """Return the home of each tile: the tile whose buffer it shares; `loops` has the range of steps of each loop."""
+    """Return, for each tile, its home (the tile whose buffer it shares); `loops` has each loop's range of steps."""
     home, at = list(range(len(tiles))), dict[tuple[str, int, int], list[int]]()
     # A value may be read under another name at the same place, so collect these reads for each place.
     again: dict[tuple[str, int, int], list[int]] = {}

@@ -66,7 +66,7 @@ class OpenSizes:
                 self.symbols[name] = SymbolRange(min=low, max=high)
 
     def sizes(self, dims: Mapping[str, int]) -> dict[str, int]:
-        """Map each open size, such as `arg0.1`, to its value at given symbol values. Raises OpenSizesError."""
+        """Map each open size, such as `arg0.1`, to its value. Raises OpenSizesError if `dims` lacks a symbol."""
         named = {place: self._named[place] for place in self.places if place not in self._following}
         if missing := dict.fromkeys((name for name, _ in named.values() if name not in dims), 1):
             places = [place for place, (name, _) in named.items() if name in missing]

@@ -104,7 +104,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Map each symbol for open sizes of arguments to its range. Raises FormatError."""
+    """Map each symbol for open sizes of arguments to its range. Raises FormatError for a broken program."""
     return _open_sizes(module_of(data)).symbols
 
 

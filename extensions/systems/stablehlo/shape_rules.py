@@ -25,7 +25,7 @@ class UnknownNumber:
         self.base, self.above = base or self, above
 
     def plus(self, other: Any) -> Any:
-        """Return the sum with `other`: the base is the same if `other` is known, and new if not."""
+        """Return the sum with `other`, with the same base if `other` is a known number, else with a new base."""
         return UnknownNumber() if isinstance(other, UnknownNumber) else UnknownNumber(self.base, self.above + other)
 
 

@@ -139,7 +139,7 @@ class HloOperation:
         return None if match is None else match[0]
 
     def numbers(self, *names: str, default: list[int] | None = None) -> list[int]:
-        """Return the integers of the first attribute in `names` that is present. Raises FormatError if none is."""
+        """Return the integers of the first attribute in `names` that exists. Raises FormatError if all are missing."""
         for name in names:
             match = re.search(rf"\b{name}\s*=\s*(?:array<i64(?:: )?|dense<)?([-\d,\[\] ]+)", self.text)
             if match is not None:
@@ -174,12 +174,12 @@ class HloFunction:
 
     @cached_property
     def body(self) -> list[HloOperation]:
-        """The operations of the function, or none if it is only declared. Raises FormatError."""
+        """The operations of the function, or none if it is only declared. Raises FormatError for a malformed body."""
         return _parse_region(self.statement.regions[0], self.lines).body if self.has_body else []
 
     @cached_property
     def arguments(self) -> dict[str, HloType]:
-        """Maps the name of each argument to its type. Raises FormatError."""
+        """Maps each argument's name to its type. Raises FormatError for an argument that is not a tensor."""
         types = {}
         for row in self._argument_texts:
             head = _ARGUMENT.match(row)
@@ -243,7 +243,7 @@ class HloModule:
 
 
 def module_of(data: bytes) -> HloModule:
-    """Return the module of a file, with its functions; of several modules, return the first. Raises FormatError."""
+    """Return a file's first module with its functions. Raises FormatError for globals, or if no function has a body."""
     text = COMMENT.sub(lambda found: found[1] or "", data.decode(errors="backslashreplace"))
     # The file may end with the data of large constants, which is not needed, so cut it off.
     text = text.partition("\n{-#")[0]

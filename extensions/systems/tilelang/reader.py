@@ -23,7 +23,7 @@ _NO_USES = {"T.Buffer", "T.decl_buffer", "T.func_attr"}
 
 
 def read(data: bytes, options: ModelOptions) -> ImportedProblem:
-    """Read the only kernel with addresses. Raises FormatError, and OptionError if the options give dimensions."""
+    """Read the kernel that has addresses. Raises FormatError unless it is the only one, OptionError for dimensions."""
     refuse_dims(options, "kernels of TileLang")
     functions = [row for row in ast.walk(module_of(data)) if isinstance(row, ast.FunctionDef)]
     kernels = [row for row in functions if attribute_of(row, "address_map")]

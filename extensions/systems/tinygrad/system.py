@@ -78,7 +78,7 @@ class _SizeClasses:
 
 
 def _size_class(size: int) -> tuple[int, int]:
-    """Return the size class of a block: (number of bits of its size, step of the size within that power of two)."""
+    """Return a block's size class: (number of bits of the size, step within that power of two)."""
     bits = size.bit_length()
     return bits, (size - (1 << bits - 1)) // (1 << max(0, bits - _LEVELS))
 

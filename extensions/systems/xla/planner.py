@@ -51,7 +51,7 @@ def best_fit_by_life(problem: Problem, seed: int, stop_check: StopCheck) -> Plan
 
 
 def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """Return the smaller of two plans, by decreasing size and by decreasing lifetime; if they are equal, the former."""
+    """Return the smaller plan of two: by decreasing size and by decreasing lifetime. If equal, return the former."""
     heaps = [_best_fit(problem, stop_check, order) for order in (_size_key, _life_key)]
     return min(heaps, key=lambda heap: _heap_size(problem, heap))
 
@@ -96,7 +96,7 @@ def _intervals(found: Iterable[Tensor]) -> Iterator[Interval]:
 
 
 def _smallest_gap(used: Iterable[tuple[int, int]], size: int, step: int) -> int:
-    """Return the start of the smallest gap of at least `size` bytes, or of the lowest of equal gaps.
+    """Return the start of the smallest gap of at least `size` bytes; of equal gaps, the lowest one counts.
 
     `used` contains ranges (start, end) in ascending order of start. Gaps begin at multiples of `step`; the unlimited
     space above all ranges is used only if no gap suffices.

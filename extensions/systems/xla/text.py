@@ -61,7 +61,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _live_ranges(text: str) -> dict[str, tuple[int, int]]:
-    """Map each value (`name{index}`, where the index is its position in the result) to its first and last step."""
+    """Map each value `name{index}` (the index is the value's position in the result) to its first and last step."""
     ranges: dict[str, tuple[int, int]] = {}
     lines = iter(enumerate(text.splitlines(), 1))
     for _, heading in lines:

@@ -84,7 +84,7 @@ def greedy_by_size_paper_literal(problem: Problem, seed: int, stop_check: StopCh
 
 
 def _offset_after_obstacles(pool: _PoolState, tensor: Tensor, stop_check: StopCheck) -> int:
-    """Return the lowest conflict-free offset (0 or above a tensor) or, without room, one too high for the pool."""
+    """Return the lowest conflict-free offset (0 or above a tensor) or, without room, an offset beyond the pool."""
     offset = 0
     while pool.can_hold(tensor, offset) and (other := pool.first_obstacle(tensor, offset)) is not None:
         stop_check()
@@ -154,7 +154,7 @@ def _place_in_first(
     *,
     is_sorted: bool,
 ) -> bool:
-    """Place a tensor at the offset found by `rule` in the first allowed pool with room; return False if none has."""
+    """Place a tensor in the first allowed pool with room, at the offset found by `rule`; return False if none has."""
     for pool in pools:
         if pool.position not in tensor.pools:
             continue

@@ -38,6 +38,7 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # Exec
     """
 
     def __init__(self, *arguments: Any, source: Source = HERE, **named: Any) -> None:
+        """Store the source of plans, and ExecuTorch's own algorithm, which is used if no plan is found."""
         super().__init__(*arguments, **named)
         self.source = source
         self.planned: list[PlannedCall] = []
@@ -159,6 +160,7 @@ class MemplanCadencePlanning(CadenceMemoryPlanning):  # type: ignore[misc]  # Ex
     def __init__(
         self, memory_config: Any, mode: Any, *, source: Source = HERE, profile: Profile | None = None, **named: Any
     ) -> None:
+        """Use memplan's algorithm with the given memories; a `profile` replaces the profile of the source."""
         super().__init__(memory_config, mode, 0, **named)
         source = source if profile is None else replace(source, profile=profile)
         self.algo = MemplanCadenceAlgorithm(memory_config, mode, source=source, **named)

@@ -50,7 +50,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Return the range of each symbol that occurs in a program's sizes; raises FormatError."""
+    """Return the range of each symbol in a program's sizes; raises FormatError for a broken archive."""
     program = _object_field(parse(_program_json(data)), "graph_module")
     constraints = parse(_program_json(data)).get("range_constraints", {})
     return {
@@ -67,7 +67,7 @@ def _symbol_range(row: Any) -> SymbolRange:
 
 
 def _program_json(data: bytes) -> bytes:
-    """Return the JSON of the single exported program in an archive; raises FormatError."""
+    """Return the JSON of an archive's program; raises FormatError unless there is exactly one, of legal size."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = [info for info in archive.infolist() if _is_program(info.filename)]
@@ -255,7 +255,7 @@ def _require_dims(values: Mapping[str, Any], dims: Mapping[str, int]) -> None:
 
 
 def _object_field(row: Any, name: str) -> Mapping[str, Any]:
-    """Return the field `name` of a JSON object, which must be an object itself. Raises FormatError."""
+    """Return the field `name` of a JSON object. Raises FormatError unless the field is an object itself."""
     value = row.get(name) if isinstance(row, dict) else None
     if not isinstance(value, dict):
         raise FormatError(f"{name}: must be an object, got {excerpt(value)}")
@@ -263,7 +263,7 @@ def _object_field(row: Any, name: str) -> Mapping[str, Any]:
 
 
 def _list_at(row: Any, name: str) -> list[Any]:
-    """Return the field `name` of a JSON object, which must be a list. Raises FormatError."""
+    """Return the field `name` of a JSON object. Raises FormatError unless the field is a list."""
     value = row.get(name) if isinstance(row, dict) else None
     if not isinstance(value, list):
         raise FormatError(f"{name}: must be a list, got {excerpt(value)}")

@@ -100,7 +100,7 @@ class CachingAllocator:
         self._searches = 0
 
     def malloc(self, size: int, stream: int = 0, private: Hashable = None) -> Block:
-        """Return a new block for `size` bytes, from the private pool `private` if given. Raises OutOfMemoryError."""
+        """Return a new block of `size` bytes, from pool `private` if given; OutOfMemoryError: above the capacity."""
         rounded = self.settings.round_size(size)
         pool = self.pool(stream, rounded <= SMALL, private)
         self._searches += not pool.is_small and not pool.is_private

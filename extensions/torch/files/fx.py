@@ -32,14 +32,14 @@ _MAY_COPY = _RESHAPE | {"aten::contiguous", "aten::to", "aten::type_as"}
 
 
 def read_exported(program: Any, options: ModelOptions | None = None) -> ImportedProblem:
-    """Read a torch.export.ExportedProgram; parameters and buffers are constants. Raises FormatError."""
+    """Read a torch.export.ExportedProgram; parameters and buffers are constants. Raises FormatError if unreadable."""
     inputs = program.graph_signature.input_specs
     constants = {row.arg.name for row in inputs if row.kind.name in _MODEL_INPUT_KINDS}
     return read_graph(program.graph_module, options, constants)
 
 
 def read_graph(module: Any, options: ModelOptions | None = None, constants: Collection[str] = ()) -> ImportedProblem:
-    """Read a torch.fx.GraphModule whose nodes store their values in `meta["val"]`; raises FormatError.
+    """Read a torch.fx.GraphModule whose nodes store their values in `meta["val"]`.
 
     `constants` names the placeholders that are not planned: parameters and buffers of the model.
     """
@@ -140,11 +140,12 @@ class _Graph:
         return names[0] if len(names) == 1 else None
 
     def _declare_values(self, node: Any, kind: Kind) -> tuple[str | None, ...]:
+        """Declare a buffer for each tensor of a node; return their names, with None for other values."""
         values = values_of(node)
         return tuple(self._declare_value(node, value, k, len(values), kind) for k, value in enumerate(values))
 
     def _declare_value(self, node: Any, value: Any, k: int, count: int, kind: Kind = "plain") -> str | None:
-        """Declare a buffer for value `k` of a node's `count` values; return its name, or None without a tensor."""
+        """Declare a buffer for value `k` of a node's `count` values; return its name, or None if it is no tensor."""
         if not hasattr(value, "element_size"):
             return None
         name = str(node.name) if count == 1 else f"{node.name}:{k}"
@@ -154,11 +155,12 @@ class _Graph:
         return name
 
     def _bytes_of_value(self, node: Any, value: Any) -> int:
+        """Return the bytes of a value, rounded up to the alignment, with the options' sizes for its symbols."""
         shape = [self._dimension_size(node, dim) for dim in value.shape]
         return packed_bytes(f"node {excerpt(node.name)}", prod(shape), 8 * value.element_size(), self.draft.alignment)
 
     def _dimension_size(self, node: Any, dim: Any) -> int:
-        """Return a dimension's size, with symbols replaced by their sizes in the options; raises FormatError."""
+        """Return a dimension's size, given the options' sizes of symbols; raises FormatError if it stays unknown."""
         if isinstance(dim, int):
             return dim
         size = dim.node.expr.subs(

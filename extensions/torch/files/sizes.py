@@ -29,7 +29,7 @@ _LONGEST = 300
 
 
 def evaluated_size(dim: Any, dims: Mapping[str, int]) -> int:
-    """Return a size as a number; expressions are evaluated with the sizes of symbols in `dims`. Raises FormatError."""
+    """Return a size as a number, with symbols' sizes from `dims`. Raises FormatError if it is not computable."""
     expression = _expression(dim)
     size = dim.get("as_int") if isinstance(dim, dict) else None
     size = size if expression is None else evaluate(expression, dims)
@@ -39,7 +39,7 @@ def evaluated_size(dim: Any, dims: Mapping[str, int]) -> int:
 
 
 def _expression(dim: Any) -> ast.expr | None:
-    """Return the parsed expression of a size, or None for a number; raises FormatError."""
+    """Return the parsed expression of a size, or None for a number; raises FormatError if it does not parse."""
     row = dim.get("as_expr") if isinstance(dim, dict) else None
     text = row.get("expr_str") if isinstance(row, dict) else None
     try:

@@ -106,7 +106,7 @@ def lifetime(tensor: Storage, last: int) -> tuple[int, int]:
 
 
 def recorded_steps(data: bytes) -> dict[int, StepMemory]:
-    """Return the recorded step of each device that has events, by device number; raises FormatError."""
+    """Return the recorded step of each device with events, by device number; raises FormatError if there is none."""
     snapshot = _read_plain(data)
     traces = {device: trace for device, trace in enumerate(_list_field(snapshot, "device_traces")) if trace}
     if not traces:
@@ -117,7 +117,7 @@ def recorded_steps(data: bytes) -> dict[int, StepMemory]:
 
 
 def _read_plain(data: bytes) -> Mapping[str, Any]:
-    """Return the snapshot in a file, a pickle or JSON, without running code. Raises FormatError."""
+    """Return the snapshot in a pickle or JSON file, without running code. Raises FormatError for any other file."""
     try:
         value = json.loads(data) if data.lstrip()[:1] == b"{" else _PlainUnpickler(io.BytesIO(data)).load()
     except FormatError:
@@ -152,7 +152,7 @@ class _SegmentLayout:
     """The address ranges of all segments ever used by the given tensors, ascending and without overlaps."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]], tensors: Iterable[Storage]) -> None:
-        """Merge overlapping ranges (address, size), and keep those in which a tensor has its address."""
+        """Merge overlapping ranges (address, size), and keep those that contain a tensor's address."""
         self.lows: list[int] = []
         highs: list[int] = []
         addresses = sorted(tensor.address for tensor in tensors)
@@ -166,6 +166,7 @@ class _SegmentLayout:
         self.bases = list(accumulate(sizes, initial=0))
 
     def __contains__(self, address: int) -> bool:
+        """Return True if an address is inside one of the segments."""
         k = bisect_right(self.lows, address) - 1
         return k >= 0 and address - self.lows[k] < self.bases[k + 1] - self.bases[k]
 
@@ -308,7 +309,7 @@ def _requested_bytes(block: Mapping[str, Any], size: int, path: str) -> int:
 
 
 def _read_segment(row: Any, address: str, size: str, path: str) -> Segment:
-    """Return the segment in a row whose fields `address` and `size` name its address and bytes. Raises FormatError."""
+    """Return a row's segment; fields `address` and `size` name its address and bytes. FormatError: not a number."""
     length, graph = _number_field(row, size, path), row.get("segment_pool_id")
     private = tuple(graph) if isinstance(graph, (tuple, list)) and any(graph) else None
     kind = row.get("segment_type", "small" if length == _SMALL_SEGMENT else "large")
@@ -317,7 +318,7 @@ def _read_segment(row: Any, address: str, size: str, path: str) -> Segment:
 
 
 def _event_row(event: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Return an event with its numbers validated; raises FormatError."""
+    """Return an event with its numbers validated; raises FormatError unless they are integers in range."""
     numbers = {name: _number_field({"stream": 0, **event}, name, path) for name in ("addr", "size", "stream")}
     return {**event, **numbers}
 

@@ -279,7 +279,7 @@ def _kernel_parameters(value: ast.expr) -> list[str]:
 
 
 def _variable_names(*values: ast.expr) -> Iterator[str]:
-    """Return an iterator over the variable names in the expressions, without the names of called functions."""
+    """Return an iterator over the names of variables in the expressions; names of called functions are omitted."""
     functions = {id(node.func) for value in values for node in ast.walk(value) if isinstance(node, ast.Call)}
     nodes = (node for value in values for node in ast.walk(value))
     return (node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in functions)

@@ -74,11 +74,11 @@ class Advice(Answer):
 
 
 class _AboveError(Exception):
-    """A simulation is ended early, because it reserves at least as many bytes as the best simulation so far."""
+    """Raised to end a simulation that already reserves at least as many bytes as the best simulation so far."""
 
 
 def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_least: bool = True) -> Advice:
-    """Return advice for a step whose plan has a peak of `planned` bytes, optimal if `is_least`; raises OptionError."""
+    """Return advice for a step with a plan of `planned` bytes; raises OptionError if its allocator is not simulated."""
     if not device.is_simulated:
         raise OptionError(f"advise: must be used with a simulated allocator, got {device.allocator}")
     whole, settings = _steady_step(step), device.settings(step)

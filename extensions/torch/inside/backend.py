@@ -40,7 +40,7 @@ from memplan.questions.reading import validate_options
 
 _TIME_LIMIT_S = 5.0
 _LOWER = 0.98
-"""A peak counts as lower than another only below this fraction of it, because estimates omit memory inside kernels."""
+"""The fraction of another peak below which a peak counts as lower, because estimates omit memory inside kernels."""
 _UNKNOWN = 1 << 62
 _BUDGET = 0.5
 """The fraction of the activations that torch's minimum cut may save in the third trial."""
@@ -183,7 +183,7 @@ def _scheduled_peak(graph: Any, *, is_backward: bool) -> int:
 
 
 class _PeakKnownError(Exception):
-    """The peak of a graph is known, so its trial compilation ends."""
+    """Raised to end a trial compilation once the peak of its graph is known."""
 
 
 class Partition:

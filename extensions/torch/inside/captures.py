@@ -57,7 +57,7 @@ class Captures(Answer):
 
 @dataclass(frozen=True)
 class GraphCapture:
-    """The capture of a CUDA graph: its events, which end where another graph's begin, and its lasting storages."""
+    """The capture of a CUDA graph: its events up to those of the next graph, and its lasting storages."""
 
     name: str
     first: int
@@ -140,11 +140,12 @@ class _OrderSearch:
     """The search over orders of captures in one pool, until a deadline; `tried` counts the simulated orders."""
 
     def __init__(self, tensors: Sequence[Storage], settings: AllocatorSettings, until: float) -> None:
+        """Start without simulated orders; the search ends at `until`, a time of the monotonic clock."""
         self.tensors, self.settings, self.until = tensors, settings, until
         self.tried, self.is_least = 0, True
 
     def pool_bytes(self, order: Sequence[GraphCapture], below: int | None = None) -> int:
-        """Return the bytes of a pool after captures in this order, or a smaller number of at least `below` bytes."""
+        """Return the bytes of a pool after captures in this order; the count ends once it reaches `below` bytes."""
         allocator, blocks = CachingAllocator(settings=self.settings), dict[int, Block]()
         for event in (event for capture in order for event in capture.events):
             row = self.tensors[event if event >= 0 else ~event]

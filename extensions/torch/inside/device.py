@@ -23,7 +23,7 @@ APART = {
     "context": "the context of the device, with its kernels",
     "nccl": "buffers of NCCL",
 }
-"""Maps each option that states the bytes of memory which no trace shows to a description of that memory."""
+"""Maps each option for memory that no trace shows, and whose bytes the option states, to a description of it."""
 _CPU_ALIGNMENT = 64
 
 
@@ -67,7 +67,7 @@ class FitsOptions(QuestionOptions):
 
     @property
     def usable_bytes(self) -> int | None:
-        """The bytes of the capacity that are available for tensors; None without a capacity."""
+        """The bytes of the capacity that are available for tensors; None if no capacity is given."""
         if self.capacity is None:
             return None
         return max(0, self.capacity - sum(getattr(self, name) or 0 for name in APART))

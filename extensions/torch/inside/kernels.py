@@ -38,7 +38,7 @@ HIDING = _MIXED | frozenset(
 Made = list[tuple[Any, int] | None]
 """The layout and the bytes of each result of an operator; None for a result that is not a tensor."""
 SCRATCH_COPIES = 2
-"""The copies of its arguments and results that a convolution of cuDNN is taken to allocate at most."""
+"""The maximum number of copies of its arguments and results that a convolution of cuDNN is taken to allocate."""
 _CONVOLUTIONS = ("aten::convolution", "aten::convolution_backward", "aten::_convolution")
 _SHARING = "aten::mkldnn_rnn_layer_backward"
 _OF_ROWS = "aten::_embedding_bag"
@@ -93,7 +93,7 @@ class RealKernels:
         return tree_unflatten([self._fake_like(func, each, row) for each, row in zip(leaves, made, strict=True)], tree)
 
     def is_kept_by_cpu_only(self, value: Any) -> bool:
-        """Return True once for each tensor with bytes that only CPU kernels keep; later calls for it return False."""
+        """Return True if only CPU kernels keep the tensor's bytes; a later call for the same tensor returns False."""
         key = value.untyped_storage()._cdata
         is_of_host = key in self._of_host
         # Another storage may be allocated later at the same address, so forget the address.
@@ -101,7 +101,7 @@ class RealKernels:
         return is_of_host
 
     def _fake_like(self, func: Any, fake: Any, real: tuple[Any, int] | None) -> Any:
-        """Return a fake tensor with the layout and storage bytes of a real one; `fake` itself without a real one."""
+        """Return a fake tensor with a real one's layout and storage bytes; `fake` itself if `real` is None."""
         if real is None or not isinstance(fake, FakeTensor):
             return fake
         (shape, stride, dtype, device), size = real

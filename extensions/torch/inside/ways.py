@@ -153,6 +153,7 @@ def resize_step(step: TorchStep, axis: int) -> tuple[int, Callable[[int], TorchS
         return torch.empty(shape, dtype=value.dtype, device="meta")
 
     def step_of(other: int) -> TorchStep:
+        """Return the step with inputs and targets whose axis has the size `other`."""
         inputs, targets = tree_map_only(torch.Tensor, lambda value: resize(value, other), (step.inputs, step.targets))
         return replace(step, inputs=inputs, targets=targets)
 

@@ -89,7 +89,7 @@ class ReplayLibrary:
         self.functions.memplan_recorded.restype = ctypes.c_uint64
 
     def allocate(self, size: int, device: int = 0, stream: int | None = None) -> int:
-        """Return the address of `size` newly allocated bytes; raises MemoryError."""
+        """Return the address of `size` newly allocated bytes; raises MemoryError if they cannot be allocated."""
         address: int | None = self.functions.memplan_alloc(size, device, stream)
         if address is None:
             raise MemoryError(self.stats()["message"] or f"{size} bytes cannot be allocated")
@@ -137,5 +137,6 @@ class ReplayLibrary:
         return {name: getattr(stats, name) for name in _NAMES} | {"message": stats.message.decode(errors="replace")}
 
     def _raise_failure(self, status: int) -> None:
+        """Raise InputError with the allocator's last message if a call returned a status other than 0."""
         if status:
             raise InputError(str(self.stats()["message"]))

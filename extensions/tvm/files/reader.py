@@ -155,7 +155,7 @@ def _output_names(graph: Graph) -> Iterator[str]:
 
 
 def _element_bytes(dtype: str, i: int) -> int:
-    """Return the size of an element of type `dtype`, rounded up to whole bytes as in TVM. Raises FormatError."""
+    """Return the bytes of an element of type `dtype`, rounded up as in TVM. Raises FormatError for an unknown type."""
     try:
         return DeclaredBuffer(id="element", dtype=dtype, shape=()).bytes
     except ValidationError:
@@ -189,7 +189,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 class _Program:
-    """A converter of a graph to a program of operations, and of TVM's storages to a plan of the program's buffers."""
+    """A converter of a graph to a program, and of TVM's storages to a plan of the program's buffers."""
 
     def __init__(self, graph: Graph, options: ModelOptions) -> None:
         """Name the outputs, find weights and results, and start the program. Raises FormatError for bad references."""
@@ -223,7 +223,7 @@ class _Program:
         return sum(self._storage_bytes().values())
 
     def storage_offsets(self) -> dict[str, int]:
-        """Map each output, except copies, to its offset in bytes when the storages of a pool follow one another."""
+        """Map each output, except copies, to its offset in bytes, with the storages of a pool one after another."""
         sizes = self._storage_bytes()
         base: dict[int, int] = {}
         ends: dict[str | None, int] = {}

@@ -78,7 +78,7 @@ def _omission_findings(data: bytes) -> Iterator[Finding]:
 
 
 def symbols(data: bytes) -> dict[str, SymbolRange]:
-    """Map each named dimension of a program to the range of all values from 1. Raises FormatError."""
+    """Map each named dimension of a program to the range of all values from 1. Raises FormatError for other files."""
     dims = Dims(_AnySize())
     function = function_of(data)
     program = _Program(dims, ALIGNMENT)
@@ -91,9 +91,11 @@ class _AnySize(dict[str, int]):
     """A mapping that gives every dimension the same arbitrary size, with which a program without sizes can be read."""
 
     def __contains__(self, name: object) -> bool:
+        """Return True, because any dimension has a size."""
         return True
 
     def __missing__(self, name: str) -> int:
+        """Return the arbitrary size that every dimension has."""
         return 1 << 10
 
 
@@ -177,7 +179,7 @@ class _Program:
         return sum(self._storages.values()) + sum(self.values[name] for name in self._unstored_values())
 
     def storage_offsets(self) -> dict[str, int] | None:
-        """Map each value to its offset when storages, then other values, follow one another; None without storages."""
+        """Map each value to its offset: storages, then other values, one after another; None if no storage exists."""
         if not self._storages:
             return None
         base = dict(zip(self._storages, accumulate(self._storages.values(), initial=0), strict=False))

@@ -31,6 +31,7 @@ class Dims:
     """The sizes that the options give to named dimensions, and the names of dimensions that the program uses."""
 
     def __init__(self, given: Mapping[str, int]) -> None:
+        """Store the sizes that the options give, before the program has used any dimension."""
         self.given = given
         self.named: set[str] = set()
 
@@ -87,7 +88,7 @@ class RelaxTensor:
 
     @cached_property
     def bits(self) -> int:
-        """The number of bits of an element, rounded up to whole bytes as in TVM. Raises FormatError."""
+        """The number of bits of an element, in whole bytes as in TVM. Raises FormatError for an unknown type."""
         try:
             return 8 * DeclaredBuffer(id="element", dtype=self.dtype, shape=()).bytes
         except ValidationError:
@@ -96,7 +97,7 @@ class RelaxTensor:
             ) from None
 
     def size(self, alignment: int) -> int:
-        """Return the size of the tensor in bytes, rounded up to a multiple of `alignment`. Raises FormatError."""
+        """Return the tensor's bytes, rounded up to the alignment. Raises FormatError if the size is too large."""
         elements = 1
         for size in self.shape:
             elements = min(elements * size, MAX_BYTES + 1)
@@ -127,10 +128,10 @@ def stated_type(call: ast.Call) -> ast.expr | None:
 
 
 def function_of(data: bytes) -> ast.FunctionDef:
-    """Return the Relax function to read, which is `main` or the only function. Raises FormatError.
+    """Return the Relax function to read, which is `main` or the only function.
 
-    A call of another Relax function is refused, because the reader does not inline calls. A call of a function that
-    FuseOps made is accepted, because it becomes one kernel.
+    Raises FormatError if there is none. A call of another Relax function is refused, because the reader does not inline
+    calls. A call of a function that FuseOps made is accepted, because it becomes one kernel.
     """
     functions = _relax_functions(module_of(data))
     if not functions and b"T.prim_func" in data:
@@ -248,7 +249,7 @@ def line(found: ast.expr | ast.stmt | ast.arg) -> str:
 
 
 def _size_operation(found: ast.expr) -> ast.BinOp | None:
-    """Return the binary operation that computes a size, given as code or as a string, or None for any other size."""
+    """Return the binary operation in a size, which is given as code or as a string; None for any other size."""
     if isinstance(found, ast.Constant) and isinstance(found.value, str) and len(found.value) <= _LONGEST_SIZE:
         try:
             inside = ast.parse(found.value.strip(), mode="eval").body
@@ -264,7 +265,7 @@ def _is_relax(mark: ast.expr) -> bool:
 
 
 def _shape_of(found: ast.expr, dims: Dims) -> tuple[int, ...]:
-    """Return the sizes in a shape such as `R.shape([…])`, or one size for a single number. Raises FormatError."""
+    """Return the sizes in a shape such as `R.shape([…])`, or one size for a number; else raises FormatError."""
     if isinstance(found, ast.Call) and dotted_name(found.func) == "R.shape" and found.args:
         found = found.args[0]
     if isinstance(found, ast.Call | ast.Constant):  # A storage has one size, not a list.
@@ -275,7 +276,7 @@ def _shape_of(found: ast.expr, dims: Dims) -> tuple[int, ...]:
 
 
 def _type_name(found: ast.expr) -> str:
-    """Return the element type in `"float32"`, `R.dtype("float32")` or the like. Raises FormatError."""
+    """Return the element type in `"float32"` or `R.dtype("float32")`. Raises FormatError for any other expression."""
     if isinstance(found, ast.Call) and len(found.args) == 1:  # The type may be a call such as R.dtype("float32").
         found = found.args[0]
     if isinstance(found, ast.Constant) and isinstance(found.value, str):

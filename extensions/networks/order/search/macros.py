@@ -49,7 +49,7 @@ class Macro:
         return low_peak, high_peak, low, high
 
     def record_overwriting(self, tensor: int, is_free: bool) -> None:
-        """Settle whether outputs may overwrite a tensor in the last step that reads it: they may if `is_free`."""
+        """Settle whether outputs may overwrite a tensor in the last step that reads it: True if `is_free`."""
         step = self.frees[tensor]
         if step not in self.over:
             return
@@ -81,7 +81,7 @@ class Macro:
         self.over = {renamed[step]: rows for step, rows in self.over.items()}
 
     def append(self, other: Macro, readers: dict[int, set[int]], size: tuple[int, ...], mine: int, its: int) -> None:
-        """Append the macro `other`; in the sets of `readers`, `mine` and `its` are the numbers of the two macros."""
+        """Append the macro `other`; in the sets of `readers`, this macro is number `mine` and the other is `its`."""
         shift = len(self.net)
         self.operations += other.operations
         self.hill += other.hill
@@ -126,7 +126,7 @@ class MacroGraph:
 
     @cached_property
     def after(self) -> list[list[int]]:
-        """For each macro, its direct successors, which wait for it; this list is the reverse of `before`."""
+        """For each macro, its direct successors, which wait for it: the reverse of the lists in `before`."""
         return reversed_lists(self.before)
 
     @cached_property

@@ -10,7 +10,7 @@ from memplan.extensions.networks.operations.in_place import match_rows, overwrit
 from memplan.planner.errors import OperationsError
 
 MOST_INPUTS = 10
-"""The maximum number of an operation's inputs that have other readers and that its outputs compete to overwrite."""
+"""The maximum number of inputs with other readers for whose bytes the outputs of one operation compete."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class Overwriting:
     free: frozenset[int] = frozenset()
 
     def decide(self, tensor: int, is_free: bool) -> Overwriting:
-        """Return the group with the open input `tensor` decided: if `is_free`, no other operation reads it later."""
+        """Return the group after deciding the open input `tensor`: `is_free` if no other operation reads it later."""
         rest = tuple(one for one in self.open if one != tensor)
         return Overwriting(self.outputs, rest, self.free | {tensor} if is_free else self.free)
 
     def saved_bytes(self, free: Collection[int]) -> int:
-        """Return the maximum bytes that outputs save by overwriting distinct inputs; inputs in `free` are free too."""
+        """Return the maximum bytes that outputs save by overwriting distinct inputs that are free here or in `free`."""
         usable = [[one for one in tensors if one in free or one in self.free] for _, tensors in self.outputs]
         return sum(self.outputs[k][0] for k in match_rows(usable).values())
 

@@ -20,7 +20,7 @@ _SLOW = 3000
 """The number of macros above which depth-first search is slow, so that windows are tried before it."""
 _MOST_NODES = 8_000_000
 _TREE_NODES = 64
-"""The factor by which the state limit rises if a tree is searched from its root, where it has few branches."""
+"""The factor by which the state limit rises for a search from the root of a tree, where there are few branches."""
 _MOST_MISSES = 30
 """The maximum number of consecutive cuts in the first round that fail to raise the bound."""
 _WORK_PER_CUT = 20
@@ -89,7 +89,7 @@ class PartSearch:
         return self.members_within(budget) if self.peak <= budget else None
 
     def is_open(self, floor: int) -> bool:
-        """Return True if a lower peak is possible and useful: the best peak exceeds the bound, `floor` and the goal."""
+        """Return True if a lower peak is possible and useful: the peak exceeds the bound, the goal and `floor`."""
         return max(self.bound, floor, self._goal) < self.peak
 
     def advance(self, floor: int) -> None:
@@ -120,6 +120,7 @@ class PartSearch:
         return self.is_open(floor) and not self._control.is_over
 
     def _keep_if_better(self, order: list[int] | None) -> None:
+        """Store an order as the best one if it is given and its peak is below the lowest peak so far."""
         if order is not None and (peak := self.part.peak(order)) < self.peak:
             self.order, self.peak = order, peak
 

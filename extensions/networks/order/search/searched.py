@@ -110,7 +110,7 @@ class _Search:
             raise SearchTooLargeError(f"the certificate of its states takes more than {MOST_BYTES // 1_000_000} MB")
 
     def _canonical_swaps(self, state: int) -> list[int]:
-        """Return, in order, the swaps of twins that turn a state into its canonical form, the lowest number reached."""
+        """Return, in order, the swaps of alike macros (twins) that turn a state into its canonical form."""
         used: list[int] = []
         before = -1
         while before != len(used):

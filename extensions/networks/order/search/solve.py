@@ -35,7 +35,7 @@ from memplan.questions.inputs import PlanAndProblem
 from memplan.solvers.search.control import Control
 
 LARGE = 2000
-"""The number of operations above which preparing a search takes so long that it checks the time limit."""
+"""The number of operations above which preparing a search takes long, so the time limit is checked."""
 WORK_PER_S = 20_000_000
 """The number of work units that count as one second; running one macro takes about one unit."""
 
@@ -48,7 +48,7 @@ def answer_for_given_order(graph: OperationGraph) -> OrderAnswer:
 
 
 def bound_unsearched(graph: OperationGraph) -> tuple[int, Witness]:
-    """Return a lower bound on the peak without a search (bytes at the start or of one operation), and its witness."""
+    """Return (lower bound on the peak, its witness), found without a search: bytes at the start or of one operation."""
     before = bytes_after(graph, ())
     need, first = max(((bytes_needed(graph, v), -v) for v in range(len(graph.ops))), default=(0, 0))
     return (need, NeedWitness(-first)) if need > before else (before, StateWitness(()))

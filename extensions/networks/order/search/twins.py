@@ -19,7 +19,7 @@ _Facts = tuple[Hashable, ...]
 
 
 def encode_twins(part: OrderPart) -> OrderPart:
-    """Return the part in which corresponding macros of twin groups have equal codes, so that their states are equal."""
+    """Return the part with equal codes for corresponding macros of twin (alike) groups, so that states are equal."""
     classes = twins_of(part)
     if not classes:
         return part
@@ -112,7 +112,7 @@ class _MacroFacts:
             self._steps.append(rows)
 
     def first_colour(self, v: int) -> int:
-        """Return a macro's first colour, a hash of its steps and of the length of the longest path to it."""
+        """Return a macro's first colour: a hash of the macro's steps and of the longest path to it."""
         single = v if v in self._is_single else -1
         return hash((single, self._depth[v], *((hill, net, len(free)) for hill, net, free in self._steps[v])))
 

@@ -19,6 +19,7 @@ class RandR:
     """The function rand_r of the GNU C library (glibc 2.39, stdlib/rand_r.c), which returns 31 random bits."""
 
     def __init__(self, seed: int) -> None:
+        """Start the sequence of random numbers at `seed`."""
         self.state = seed
 
     def __call__(self) -> int:
@@ -136,7 +137,7 @@ class _OrderSearch:
             self._swap_positions(*self.swapped)
 
     def _earlier_conflicts(self, i: int) -> tuple[list[int], list[int]]:
-        """Return the conflicts of `i` before it in the order, and the conflicts of each conflict before that conflict.
+        """Return two lists: conflicts of `i` placed before `i`, and conflicts of these conflicts placed before them.
 
         Both lists are in the order of packing. A buffer that is found several times is listed several times.
         """
@@ -146,6 +147,7 @@ class _OrderSearch:
         return sorted(near, key=position.__getitem__), sorted(far, key=position.__getitem__)
 
     def _swap_positions(self, a: int, b: int) -> None:
+        """Exchange the buffers at positions `a` and `b` of the order, and update their recorded positions."""
         self.order[a], self.order[b] = self.order[b], self.order[a]
         self.position[self.order[a]], self.position[self.order[b]] = a, b
 

@@ -66,7 +66,7 @@ class UsmpWorkspace:
 def usmp_workspace(
     problem: Problem, stop_check: StopCheck, rounds_to_own: bool = False
 ) -> tuple[UsmpWorkspace, list[Tensor]]:
-    """Return the input of USMP for a problem, and the tensors of its buffers. Raises TooManyConflictsError."""
+    """Return USMP's input for a problem, and its buffers' tensors. TooManyConflictsError: above MOST_CONFLICTS."""
     rows = tensors(problem)
     conflicts, pressure = _conflicts_in_time(problem, rows, stop_check)
     _add_listed_conflicts(problem, rows, conflicts)
