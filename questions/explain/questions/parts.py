@@ -204,7 +204,9 @@ def _pools_without_rules(pools: tuple[Pool, ...], rules: Mapping[str, list[Probl
     )
 
 
-def _restricted_entries(problem: Problem, names: set[int | str], rules: Mapping[str, list[ProblemRule]]) -> dict[str, Any]:
+def _restricted_entries(
+    problem: Problem, names: set[int | str], rules: Mapping[str, list[ProblemRule]]
+) -> dict[str, Any]:
     """Return, by field, the entries that forbid placements and are not in `rules`, restricted to the named buffers."""
     fields: dict[str, Any] = {}
     for name, entries in entries_of(problem).items():

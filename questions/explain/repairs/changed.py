@@ -49,7 +49,9 @@ class ChangedProblems:
             rows[name] = _change_row(row, change)
         rows_left = [row for row in rows.values() if row is not None]
         return Problem.model_validate(
-            self.fields | {"buffers": rows_left + more} | self._restricted_entries({row["id"] for row in rows_left}, pairs)
+            self.fields
+            | {"buffers": rows_left + more}
+            | self._restricted_entries({row["id"] for row in rows_left}, pairs)
         )
 
     def _restricted_entries(self, names: set[int | str], pairs: list[Any]) -> dict[str, Any]:
