@@ -115,7 +115,7 @@ def easy_names(library: ProblemLibrary) -> list[str]:
 
 
 def spread(rows: list[Entry], count: int) -> list[str]:
-    """Return the names of `count` problems that are as different as possible in their features and known bounds."""
+    """Return the names of `count` problems whose features and known bounds differ as much as possible."""
     points = {row.name: _feature_coordinates(row) for row in rows}
     taken = [max(rows, key=lambda row: sum(points[row.name])).name][:count]
     while len(taken) < count:

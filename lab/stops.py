@@ -88,7 +88,7 @@ class Tally:
 
 @dataclass
 class TimedAsks(CheckCounter):
-    """A counter of a question's time checks, with the CPU time of the first check that demands the end."""
+    """A counter of a question's time checks, with the CPU time of the first check that tells it to stop."""
 
     over_cpu_s: float | None = None
 
@@ -151,7 +151,7 @@ def _try_question(
 
 
 def contradiction(name: str, body: dict[str, Any], whole: Any, found: Any) -> str | None:
-    """Return a line if one response's lower bound is above the other response's value, or None if neither is."""
+    """Return a line if one response's lower bound is above the other response's value; else None."""
     if body["options"].get("recompute"):  # Each answer bounds only its own repeated operations.
         return None
     goal = body["options"].get("objective", _OF_SCHEDULES)

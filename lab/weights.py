@@ -72,7 +72,7 @@ def min_slow_traffic(problem: Problem, weights: list[Weight], size: int) -> int 
 
 
 def faults(seed: int, _: Counter[str]) -> Iterator[str]:
-    """Yield a line if the weights that memplan chooses for a random program are not the best of all sets."""
+    """Yield a line if the weights that memplan chooses for a random program are not the best of all choices."""
     operations, size = draw_program(seed)
     given = problem_of(operations)
     least = min_slow_traffic(given, weights_of(operations), size)

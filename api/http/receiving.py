@@ -84,7 +84,7 @@ class JsonGrowth:
     n_bytes: int = 0
 
     def add(self, text: bytes, most_bytes: int) -> None:
-        """Count a body's next chunk; raises TooLargeError for too many objects, or over `most_bytes` when parsed."""
+        """Count a body's next chunk; raises TooLargeError for too many objects or a parsed size above `most_bytes`."""
         counts = _character_counts(text)
         self.n_openings += counts[0] + counts[1]
         self.n_bytes += len(text) + sum(count * size for count, (_, size) in zip(counts, _BYTES_OF, strict=True))

@@ -181,7 +181,7 @@ class JobWorkers:
             self._wake.set()
 
     def _renew(self) -> bool:
-        """Renew the leases of running jobs, and end the runs that lost theirs; jobs whose claim got no reply requeue.
+        """Renew the leases of running jobs, and end the runs without a lease; jobs of unanswered claims are requeued.
 
         Return True, which means that the step succeeded.
         """

@@ -226,7 +226,7 @@ class AdmissionQueue:
         return not wish.is_light or self._is_below(MOST - 1, wish, [each for each in self._held if not each.is_beyond])
 
     def _is_below(self, times: int, wish: Seat, held: list[Seat]) -> bool:
-        """Return True if fewer slots are held, in total and by the request's key, than `times` the maximum of each."""
+        """Return True if fewer slots are held than `times` the maximum, both in total and by the request's key."""
         return len(held) < times * self.places and _caller_slot_count(held, wish.caller) < times * self._of_key
 
     def _is_over(self, wish: Seat) -> bool:
@@ -248,7 +248,7 @@ class AdmissionQueue:
             self._fill_slots()
 
     def _expected_wait(self, wish: Seat) -> tuple[float, bool, bool]:
-        """Return the expected wait in seconds, whether it makes the request late, and whether it makes later ones late.
+        """Return (expected wait in seconds, True if it makes this request late, True if it makes later requests late).
 
         The waiting requests of the same lane (ordinary or light) are assumed to start in the order of their turns.
         """

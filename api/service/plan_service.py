@@ -190,7 +190,7 @@ class PlanService:
             return replace(best, stop_reason="time_limit")
 
     async def _add_quick_reason(self, request: PlanRequest, found: SolveResult | None) -> SolveResult | None:
-        """Return the result, with an explanation added if a lower bound proves that no plan fits and it is fast."""
+        """Return the result. If a bound proves that no plan fits, a small problem's result gets an explanation."""
         problem, lack = request.problem, None if found is None or found.bound is None else found.bound.nothing_fits
         # Only a child process explains proofs by search, so leave them to it.
         if found is None or lack is None or lack.by is not None:
@@ -257,7 +257,7 @@ class PlanService:
         return cached, result
 
     async def _run_brief(self, problem: CompiledProblem, work: Callable[[], T]) -> T:
-        """Return the result of a short function, which runs in a thread unless the problem is small."""
+        """Return the result of the short function `work`, which runs in a thread unless the problem is small."""
         return work() if problem.is_small else await to_thread.run_sync(work)
 
 

@@ -81,6 +81,7 @@ class _Child:
     """The child's end of the connection to the pool: one thread receives tasks, and another runs them."""
 
     def __init__(self, parent: Parent) -> None:
+        """Use the connection to the parent; no task is running yet."""
         self._parent, self._sending = parent, threading.Lock()
         self._tasks: SimpleQueue[tuple[Task, Deadline, threading.Event, int, int, Ids]] = SimpleQueue()
 

@@ -73,6 +73,7 @@ class _SentAnswers:
     """The answers that a fork sends, each after a header line of JSON; `is_last` is True after the final one."""
 
     def __init__(self) -> None:
+        """Start without received bytes."""
         self._left = bytearray()
         self.is_last = False
 

@@ -198,7 +198,7 @@ class _Call:
             raise self._loss_error() from None
 
     def _is_over(self) -> bool:
-        """Return True if the child must be killed, as its time is over; before, tell it once to end early if due."""
+        """Return True if the child's time is over, so it must be killed; first tell it once to end early, if due."""
         now = time.monotonic()
         if self._stops_at is None and self._cancelled.is_set():
             self._stops_at = now + _CANCEL_S

@@ -25,6 +25,7 @@ class Template:
     """The parent's end of the template, which starts at the first fork and restarts after it dies; thread-safe."""
 
     def __init__(self) -> None:
+        """Start without a template process; the first fork starts it."""
         self._line: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._asking = threading.Lock()

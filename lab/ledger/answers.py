@@ -43,14 +43,14 @@ def missing_folder() -> str:
 
 
 def is_here(command: str) -> bool:
-    """Return True unless a command needs a problem from a folder outside the repository, which this machine lacks."""
+    """Return True unless a command needs a problem from an external folder that is missing on this machine."""
     return GIVEN.is_dir() or not ("given:" in command or "generated:" in command)
 
 
 def run_command(command: str, work: int, without: str = "") -> Answer:
     """Run a memplan command with a limit of counted work; `without` names searches to disable, separated by commas.
 
-    The status is `failed` if the command failed or the answer depended on the clock; the cause is printed.
+    If the command failed or the answer depended on the clock, the status is `failed`, and the cause is printed.
     """
     begun, suits, left_out = sum(os.times()[:4]), stages._suits, without.split(",")
     # The portfolio asks `_suits` before it starts a search, so replacing this function disables searches.

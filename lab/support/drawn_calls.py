@@ -181,7 +181,7 @@ def _problem_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, s
 
 
 def _draw_plan(draw: random.Random, problem: Problem, other: Data | None = None) -> Data | None:
-    """Return the plan of a quick search as JSON, or the wrong plan `other` in a fifth of cases and without a plan."""
+    """Return a quick search's plan as JSON; in a fifth of cases, or if none is found, the wrong plan `other`."""
     if other is not None and draw.random() < 0.2:
         return other
     found = solve(problem, SolveOptions(solver="greedy"), control=Control.from_limit(1.0))

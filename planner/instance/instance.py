@@ -136,6 +136,7 @@ class Instance:
     barred_ranges: Annotated[tuple[I64, ...], Column(Axis.WHOLE, "intervals")] = ()
 
     def __len__(self) -> int:
+        """Return the number of buffers."""
         return len(self.size)
 
     @property

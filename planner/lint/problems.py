@@ -99,7 +99,7 @@ def _report_unconstrained_buffers(problem: Problem) -> Iterator[Finding]:
 
 
 def _report_oversized_buffers(problem: Problem) -> Iterator[Finding]:
-    """Report buffers that are larger than every allowed pool, or than the rest of it above the first aligned offset."""
+    """Report buffers larger than all allowed pools, or than the space in each pool above the first aligned offset."""
     table, pools = problem.buffers, problem.pools
     kinds, kind = np.unique(np.stack((table.pool_choice, table.alignment)), axis=1, return_inverse=True)
     allowed = [[pools[problem.pool_index[name]] for name in names] or pools for names in table.pool_choices]

@@ -195,7 +195,7 @@ Stretch = tuple[int, int, int]
 
 
 def _model_ranges(models: Mapping[str, Problem]) -> tuple[dict[str, Stretch], int]:
-    """Return each model's range (joint start, own start, own end), one after the other, and the total length."""
+    """Return each model's time range as (start in the joint problem, own start, own end), and the total length."""
     spans, at = dict[str, Stretch](), 0
     for name, model in models.items():
         start, end = (int(model.buffers.start.min()), int(model.buffers.end.max())) if len(model.buffers) else (0, 1)

@@ -204,7 +204,7 @@ def _min_offsets(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt
 
 
 def _lowest_free_offset(grid: Congruence, border: Border, ranges: list[tuple[int, int]], own: int) -> int:
-    """Return the lowest offset on a grid that is outside sorted ranges and crosses no page border; at most `own`.
+    """Return the lowest grid offset, at most `own`, at which a buffer avoids sorted ranges and crosses no page border.
 
     The result is ABSENT after too many page borders.
     """

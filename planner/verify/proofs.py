@@ -179,7 +179,7 @@ def _covered_bytes(problem: Problem, placed: PlacedBuffers, named: I64) -> list[
 
 
 def _least_end(sizes: Iterable[int], step: int, shift: int, pool: Pool) -> int:
-    """Return the smallest end of disjoint buffers with offsets `shift` + k * `step` outside the reserved ranges."""
+    """Return the smallest end of disjoint buffers at offsets `shift` + k * `step`, outside a pool's reserved ranges."""
     rounded = [(-(-size // step) * step, size) for size in sizes]
     amount = sum(size for size, _ in rounded)
     if amount == 0:

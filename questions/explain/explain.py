@@ -105,7 +105,7 @@ def _answer_from_plan(problem: Problem, plan: Plan, explanation: Explanation | N
 
 
 def _timed_plan(problem: Problem, options: ExplainOptions, running: Control, kept_s: float, **more: Any) -> Plan:
-    """Return the plan of a solve in the remaining time; the last `kept_s` seconds of it are left for later steps."""
+    """Return the plan of a solve that ends `kept_s` seconds before the deadline, which are left for later steps."""
     limit_s, control = max(0.02, running.remaining_s - kept_s), running.solve_control(keeping_s=kept_s)
     return solve(problem, time_limit_s=limit_s, deterministic=options.deterministic, control=control, **more)
 

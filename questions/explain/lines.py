@@ -1,4 +1,4 @@
-"""The text lines of an explanation for people: the reason, the peaks, the repairs, and the worth of changes."""
+"""The text lines of an explanation for people: the reason, the peaks, the repairs, and the bytes that changes save."""
 
 from __future__ import annotations
 

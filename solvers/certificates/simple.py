@@ -51,7 +51,7 @@ def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequenc
 
 
 def _pinned_collision(instance: Instance) -> tuple[int, int] | None:
-    """Return the problem rows of two pinned buffers that conflict but share bytes, or None if there are none."""
+    """Return the rows in the problem of two pinned buffers that conflict but share bytes, or None."""
     pinned = np.flatnonzero(instance.pin >= 0)[:_PINNED]
     low = instance.pin[pinned]
     high = low + instance.size[pinned]
@@ -65,7 +65,7 @@ def _pinned_collision(instance: Instance) -> tuple[int, int] | None:
 
 
 def _allowed_pools(instance: Instance, caps: I64) -> Bool:
-    """Return a mask (pools, buffers): True where a buffer fits into a pool below the pool's end in `caps` (units)."""
+    """Return a mask (pools, buffers): True where a buffer can be in a pool and end at or below `caps[pool]` units."""
     return np.asarray(
         instance.allowed & ((instance.lowest + instance.size).astype(object) <= caps[:, None]), dtype=np.bool_
     )

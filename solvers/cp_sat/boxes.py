@@ -141,7 +141,7 @@ class Banks:
         return self._made[i, q]
 
     def meets(self, i: int, q: int, by_bank: bool) -> tuple[LinearExprT, LinearExprT]:
-        """Return the range (first, past) that a buffer occupies in a pool: in banks with `by_bank`, or else in units.
+        """Return the range (first, past) that buffer `i` occupies in pool `q`: in banks if `by_bank`, else in units.
 
         The two buffers of a priced pair pay the price where these ranges overlap.
         """

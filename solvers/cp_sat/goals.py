@@ -195,7 +195,7 @@ class _GoalPursuit:
     """The minimization by CP-SAT of one goal after another (cost, pool ends), which keeps the proved values."""
 
     def __init__(self, instance: Instance, search: Search) -> None:
-        """Set the first limit of each goal: the largest possible cost, and an end per pool that a best plan keeps."""
+        """Set the first limit of each goal: the largest possible cost, and ends that some best plan does not exceed."""
         self.instance, self.search = instance, search
         self.random = np.random.default_rng(search.seed)
         ends = zip(instance.pools, _horizons(instance), strict=True)
@@ -234,7 +234,7 @@ class _GoalPursuit:
         return None
 
     def _next_model_question(self, goal: int, limit: int, run: _NextQuestion) -> CpSatQuestion:
-        """Return the next question to CP-SAT about `goal`, at most `limit`; earlier goals keep their proved values."""
+        """Return the next question to CP-SAT: `goal` is at most `limit`, and earlier goals keep their proved values."""
         settled = dict(zip(self.goals.order, self.goals.proved, strict=False))
         limits = self.limits | settled | {goal: limit}
         ends = tuple(limits[q] for q in range(len(self.instance.pools)))

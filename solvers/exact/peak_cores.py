@@ -145,7 +145,7 @@ class CoreSearch(Search):
             self.offer(best.pool[members], best.offset[members], best.by)
 
     def pack(self) -> int:
-        """Pack the core's buffers in several orders, which often suffices; return the cost of this in nodes."""
+        """Pack the core's buffers in several orders, which often suffices; return the cost of packing in nodes."""
         moves = MoveSearch(self.instance, self.flag, np.random.default_rng(self.seed), lambda offset, _: None)
         for _ in islice(moves.restarts(), ORDERS):
             if moves.best is not None and moves.peak <= self.bound[-1]:

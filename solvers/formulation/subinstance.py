@@ -87,7 +87,7 @@ def identical(instance: Instance) -> Sequence[list[int]]:
 
 
 def appearances(instance: Instance, buffers: I64) -> list[tuple[bytes, bytes]]:
-    """Return a key for each given buffer. Two buffers have equal keys if their lifetimes and requirements are equal."""
+    """Return a key for each given buffer; two keys are equal if the buffers' lifetimes and requirements are equal."""
     own = np.stack([values[buffers] for values in requirement_columns(instance)], axis=1)
     lives = np.stack((instance.start, instance.end), axis=1)
     rows = zip(instance.first[buffers].tolist(), instance.first[buffers + 1].tolist(), own, strict=True)

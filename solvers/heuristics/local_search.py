@@ -100,7 +100,7 @@ def _search_several_pools(instance: Instance, search: Search, rng: np.random.Gen
 
 
 def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int) -> Iterator[int]:
-    """Apply the moves to the best plan's buffers in pool `q`; yield the number of buffers that each packing placed."""
+    """Apply the moves to the best plan's buffers in pool `q`; yield the number of buffers placed by each packing."""
     best = search.best
     if best is None or not (here := best.pool == q).any():
         return

@@ -210,7 +210,7 @@ class Decomposition:
         self.multipliers, self.floor = self._first_bound(self.goals.order[0])
 
     def _affordable_steps(self, most: int, least: int, each_s: float) -> int:
-        """Return how many steps of `each_s` seconds fit into the first share of the time, from `least` to `most`.
+        """Return how many steps of `each_s` seconds fit into the first share of the time, within `least` to `most`.
 
         A deterministic search ignores the clock and gets `most` steps.
         """
@@ -264,7 +264,7 @@ class Decomposition:
         return True
 
     def _is_half_over(self) -> bool:
-        """Return True if half of the time is over; the other half is reserved for exact searches of small instances."""
+        """Return True if half of the time is over; in small instances, exact searches get the other half."""
         if self.knapsack.n_items > _MOST_IN_TURN:
             return False
         if self.search.deterministic:
@@ -336,7 +336,7 @@ class Decomposition:
         return None
 
     def leave_room(self, work: int) -> None:
-        """Offer plans that leave a part of each pool free, with which a quick packing is more likely to succeed.
+        """Offer plans that leave a part of each pool free, so that a quick packing is more likely to succeed.
 
         The part is doubled until there is a plan, and then halved towards the largest part without a plan. Nothing is
         done once the cost is proved.
@@ -414,7 +414,7 @@ class Decomposition:
         return proved, lowest, home
 
     def _end_bound_of_choice(self, q: int, home: I64, nogoods: list[NoGood]) -> int:
-        """Return a lower bound, in units, on the end of pool `q` in a choice of pools, from its loads and no-goods."""
+        """Return a lower bound, in units, on the end of pool `q` in a choice of pools, from loads and no-goods."""
         needs = [nogood.need for nogood in nogoods if nogood.pool == q and all(home[j] == q for j in nogood.items)]
         return max(self.knapsack.row_capacities[q].reach(self.knapsack.loads(home)[q]), *needs, 0)
 
@@ -439,8 +439,8 @@ class Decomposition:
     def _pack(self, home: I64, goal: int, end: int, work: int) -> bool:
         """Pack a choice of pools, the fullest pool first, and offer the plan if all pools can be packed.
 
-        The pool of the goal should end at or below `end`; it is enough if it ends lower than in the best plan. If a
-        pool fails, its set of buffers is stored. Returns True if the search should continue.
+        The goal's pool should end at or below `end`, but any end lower than in the best plan is accepted. If a pool
+        fails, its set of buffers is stored. Returns True if the search should continue.
         """
         pool = home[self.knapsack.item]
         filled = self.knapsack.loads(home) / np.maximum(1, self.knapsack.limits(self.ends))

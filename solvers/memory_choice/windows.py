@@ -43,7 +43,7 @@ def suits_windows(instance: Instance) -> bool:
 
 
 class StackRefutations:
-    """The search for live sets that fit in no stacking order, because alignments leave gaps between the buffers."""
+    """The search for live sets that fit in no order of stacking, because alignments leave gaps between buffers."""
 
     def __init__(self, knapsack: Knapsack) -> None:
         self.knapsack = knapsack

@@ -146,7 +146,7 @@ def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> 
 
 @dataclass(frozen=True)
 class _Run:
-    """One engine run: whether it is a decision, and the time of the search's clock at which it ends.
+    """One engine run: its kind (decision or not), and the time of the search's clock at which the run ends.
 
     A decision looks for any plan within its limits; any other run looks for the best plan.
     """

@@ -104,7 +104,7 @@ class Bodies:
         return column(by_body), column(np.flatnonzero(is_new))
 
     def _body_borders(self, members: list[int]) -> Iterator[tuple[int, int]]:
-        """Yield (upper buffer, units that must remain of its bank) for each pair of a body that must not share a bank.
+        """Yield (upper buffer, units of a bank to remain at its start) for each pair of a body that may share no bank.
 
         The remaining units guarantee that a bank border lies in the gap between the two buffers of the pair.
         """

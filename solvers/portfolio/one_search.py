@@ -221,7 +221,7 @@ class OneSearch:
         return SolveResult(plan, assignment, proof, reason, self._deadline.passed_s, has_failures)
 
     def interim_result(self) -> SolveResult | None:
-        """Return the best result so far of the running search, or None without a plan; any thread may call this."""
+        """Return the running search's best result so far, or None without a plan; any thread may call this method."""
         assignment, bound = self._search.best, self._search.proof
         if assignment is None:
             return None

@@ -117,7 +117,7 @@ def _placement_table(problem: Problem, placed: PlannerAnswer) -> PlacementTable:
 
 
 def _rules_explanation(problem: Problem, planner: ReferencePlanner, placements: PlacementTable) -> Explanation | None:
-    """Return an explanation that lists the rules that the placements violate, or None if they violate none."""
+    """Return an explanation that lists the rules broken by the placements, or None if no rule is broken."""
     violations = verify(problem, Plan(placements=placements))
     if not violations:
         return None

@@ -167,7 +167,7 @@ class Search:
 
     @property
     def has_open_claims(self) -> bool:
-        """True if an engine made a claim that would end the search once another solver confirms it.
+        """True if an engine made a claim that ends the search as soon as another solver confirms the claim.
 
         Such a claim is a bound equal to the best score or, if there is no assignment, the claim of infeasibility.
         """

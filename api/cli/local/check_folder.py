@@ -189,7 +189,7 @@ def check_folder(line: CommandLine) -> int:
 
 
 def _model_budgets(line: CommandLine, of_one: Mapping[str, Any]) -> Any:
-    """Return the budgets among a model's flag values; `unlimited` if the budgets file limits only other models."""
+    """Return the budgets in a model's flag values; `unlimited` if the budgets file limits only other models."""
     is_of_others = line.given["budgets_file"] is not None and of_one["baseline"] is None
     return of_one["budgets"] or ([UNLIMITED] if is_of_others else of_one["budgets"])
 

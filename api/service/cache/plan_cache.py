@@ -140,7 +140,7 @@ class PlanCache:
         return True
 
     async def _read_entry(self, problem_hash: str, *, with_claims: bool = False) -> CachedPlan | None:
-        """Return the store's plan for a problem hash; None if there is none, or if it was found invalid."""
+        """Return the store's plan for a problem hash; None without a plan, or if the plan was found invalid."""
         if problem_hash in self._wrong:
             return None
         return CachedPlan.read(await self._read_from_store(problem_hash), with_claims=with_claims)

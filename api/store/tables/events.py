@@ -35,6 +35,7 @@ class Events:
     """The table of job events; each method runs in one transaction."""
 
     def __init__(self, database: Database) -> None:
+        """Use the table in this database."""
         self._database = database
 
     def events_after(self, job_id: str, seq: int, most: int = 500) -> list[StoredEvent]:

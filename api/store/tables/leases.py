@@ -46,6 +46,7 @@ class Leases:
     """
 
     def __init__(self, database: Database) -> None:
+        """Use the table of jobs in this database."""
         self._database = database
 
     def claim(self, holder: str, most: int, of_key: int, lease_s: float) -> list[Job]:

@@ -57,6 +57,7 @@ class KeptBuffers:
     colocation: I64
 
     def __len__(self) -> int:
+        """Return the number of kept buffers."""
         return len(self.source)
 
     def rows(self, pairs: Iterable[tuple[Id, Id]]) -> I64:

@@ -143,7 +143,7 @@ class Candidates:
             yield Candidate(change, me, ((start + 1, end - 1),), size)
 
     def _sharing_candidates(self, plain: list[int]) -> Iterator[Candidate]:
-        """Yield the changes that write a buffer over another one, of at least its size, that ends in its first step."""
+        """Yield the changes that write a buffer j over a buffer of at least j's size that ends in j's first step."""
         table = self.problem.buffers
         ends: defaultdict[int, list[int]] = defaultdict(list)
         for i in plain:

@@ -54,7 +54,7 @@ class OldPlaces:
         return is_moved
 
     def keepable_places(self, least: Least) -> tuple[Bool, Cover]:
-        """Return the mask of buffers that keep their old places, and the cover of all collisions: buffers that move.
+        """Return the mask of buffers that keep their old places, and the buffers that move: a cover of all collisions.
 
         Only pairs are judged, so a plan with all these places need not exist.
         """
@@ -248,7 +248,7 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
 
 
 def _shared_weight(near: dict[int, set[int]], weight: I64) -> int:
-    """Return a weight that the colliding pairs can share without exceeding any buffer's: a bound on covers."""
+    """Return a lower bound on the weight of covers: a sum of shares of pairs, within each buffer's weight."""
     rest = {i: int(weight[i]) for i in near}
     total = 0
     for i in sorted(near, key=lambda i: (len(near[i]), i)):

@@ -140,7 +140,7 @@ class _Replan:
         return self.weight <= self.bound or self.is_over
 
     def _step_deadline(self, limit_s: float) -> Deadline:
-        """Return the deadline of a stage: in `limit_s` seconds, or at the end of the re-plan if that is sooner.
+        """Return the deadline of a stage: in `limit_s` seconds, or the re-plan's end if that is sooner.
 
         If work is counted, only the end of the re-plan counts.
         """
@@ -337,6 +337,6 @@ class _Replan:
         return "time_limit" if self.is_over else "work_limit"
 
     def _pool_numbers(self, pool: I64) -> I64:
-        """Return the positions in the problem of pools that are given as positions in the best placements' names."""
+        """Convert pool positions in the best placements' table of names to pool positions in the problem."""
         names = [each.name for each in self.problem.pools]
         return column(np.array([names.index(name) for name in self.best.pool_names], dtype=np.int64)[pool])
