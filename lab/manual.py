@@ -100,7 +100,7 @@ def _wording(option: Option) -> tuple[str, str]:
 
 
 def _details(option: Option, fields: dict[str, Any]) -> list[str]:
-    """Return texts about an option: its field's name if this differs from the flag, and its default if it has one."""
+    """Return texts about an option: the field's name if the flag differs, and the default value, if any."""
     name = option.name or ""
     renamed = name in fields and option.opts[0] not in (f"--{name.replace('_', '-')}", f"--{name[:-2]}-limit")
     stated = option.default not in (None, False, "", ()) and not callable(option.default)

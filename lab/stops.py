@@ -69,7 +69,7 @@ class Tally:
     wrong: list[str] = field(default_factory=list)
 
     def add(self, name: str, outcome: str, words: str = "") -> None:
-        """Count the outcome of one stop, and print it if it is a fault."""
+        """Count the outcome of one stop, and print an outcome that is a fault."""
         self.counts[name]["stops"] += 1
         self.counts[name][outcome] += 1
         if outcome in ("wrong", "500"):

@@ -59,7 +59,7 @@ def fits(order: Sequence[tuple[int, int, int, int]], size: int) -> bool:
 
 
 def min_slow_traffic(problem: Problem, weights: list[Weight], size: int) -> int | None:
-    """Return the fewest bytes read from slow memory over all sets of weights in fast memory, or None if none fits."""
+    """Return the fewest bytes read from slow memory over all sets of weights in fast memory; None if no set fits."""
     start, end = int(problem.buffers.start.min()), int(problem.buffers.end.max())
     computed = [(row.size, row.alignment, *row.intervals[0]) for row in problem.buffers]
     found = []

@@ -50,8 +50,9 @@ class CommandLine(NamedTuple):
     """The current command line: its command, and in `given` the value of each parameter by name.
 
     A plan records the options with which its problem was read, and these are restored when the plan is an input.
-    `plain` has the values before options were restored, or None if none was; `plan_hash` is the hash of the plan's
-    problem. `keep` is a function that receives the answer; without it, the answer is written to the output files.
+    `plain` has the values before that restoration; None without a restored option; `plan_hash` is the hash of the
+    plan's problem. `keep` is a function that receives the answer; without it, the answer is written to the output
+    files.
     """
 
     command: QuestionCommand

@@ -289,7 +289,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     async def _open_response(
         self, method: str, path: str, silence_s: float = _SILENCE_S, **sent: Any
     ) -> AsyncIterator[httpx.Response]:
-        """Send a request once, and yield the response; errors in the block become ServiceErrors as well."""
+        """Send a request once, and yield the response; errors in the `with` block also become ServiceErrors."""
         timeout = httpx.Timeout(silence_s, connect=_CONNECT_S)
         try:
             async with self._http.stream(method, path, timeout=timeout, **sent) as response:

@@ -95,7 +95,7 @@ class JsonGrowth:
 
 
 def _character_counts(text: bytes) -> list[int]:
-    """Return the number of occurrences in a text of each character of `_BYTES_OF`."""
+    """Return, for each character in `_BYTES_OF`, how often a text contains it."""
     codes = np.frombuffer(text, np.uint8)
     return [int(np.count_nonzero(codes == character[0])) for character, _ in _BYTES_OF]
 

@@ -159,7 +159,7 @@ class _Panel:
     def _label_elements(self) -> Iterator[str]:
         """Yield the labels that fit inside their boxes, then labels next to the largest of the other boxes.
 
-        A label next to its box is left out if it would cover another one, or a box that has its label inside.
+        A label next to a box is left out if it would cover another label, or a box with an inner label.
         """
         areas = sorted(range(len(self.boxes)), key=lambda k: self.boxes[k].low - self.boxes[k].high)
         largest, taken = areas[:_LARGEST], list[tuple[float, float, float, float]]()

@@ -80,10 +80,10 @@ class AdmissionQueue:
     sort and by the requests ahead.
 
     A request that has waited for a quarter of its time asks another request to end soon: the longest-running one that
-    was not asked before. If it would still be late, or half of its time is over, it starts in an overbooked slot. It is
-    refused only if the slots are overbooked `MOST` times and less time is left than its sort needs. Light requests have
-    the same number of separate slots. Requests with an infinite deadline, which are never refused, do not count as
-    waiting.
+    was not asked before. If the request would still be late, or half of its time is over, the request starts in an
+    overbooked slot. It is refused only if the slots are overbooked `MOST` times and less time is left than its sort
+    needs. Light requests have the same number of separate slots. Requests with an infinite deadline, which are never
+    refused, do not count as waiting.
     """
 
     def __init__(self, places: int, length: int, of_key: int | None = None) -> None:
@@ -132,7 +132,7 @@ class AdmissionQueue:
         return wish.began is not None
 
     def decide_request(self, wish: Seat) -> None:
-        """Decide on an arriving request: grant it a slot, refuse it, or let it wait."""
+        """Grant an arriving request a slot, refuse the request, or let it wait."""
         if wish.sort is not None:
             first_s, whole_s = self._recent_times(wish.sort)
             wish.is_light = whole_s <= _LIGHT_S or (wish.can_end and 0.0 < first_s <= _LIGHT_S / 2)
@@ -177,7 +177,7 @@ class AdmissionQueue:
                 self._grant_slot(following)
 
     def _make_room(self, wish: Seat) -> None:
-        """Make room for a waiting request by ending another one, start it in an overbooked slot, or refuse it."""
+        """End another request to make room for a waiting one, or else overbook a slot or refuse the waiting one."""
         if wish not in self._queue:
             return
         free_s, is_late, _ = self._expected_wait(wish)
@@ -271,7 +271,7 @@ class AdmissionQueue:
         return max(0.0, its - now), True in late, False in late
 
     def _free_times(self, held: list[Seat], places: int, now: float) -> list[float]:
-        """Return the ascending times at which the slots are expected to be free; overbooked slots free none."""
+        """Return the ascending times at which slots are expected to be free; overbooked requests free no slot."""
         ends = [self._expected_end(place, now) for place in held] + [now] * (places - len(held))
         return sorted(ends)[len(ends) - places :]
 

@@ -165,7 +165,7 @@ class _LargePlan:
 
 
 def parse_for_child(body: bytes, kind: str, head: str, terms: tuple[str, ...] = ()) -> tuple[ParsedRequest, str | None]:
-    """Parse a request in a child process; return it without its inputs, and its problem's hash for a plain plan."""
+    """Parse a request in a child process; return (request without inputs, problem hash if a plain plan is wanted)."""
     asked = parse_request(kind, head, body, terms=terms)
     is_plain = asked.is_plain_plan
     return asked.drop_inputs(), CompiledProblem.from_problem(asked.input_values()["problem"]).hash if is_plain else None
@@ -196,7 +196,7 @@ def answer_request(
         return answered_apart(request, control, len(body))
 
     def write_result(plan: Plan, _problem: Problem) -> WorkAnswer:
-        """Return a plan as the answer to a request: its JSON, its status, and as facts its peak and lower bound."""
+        """Return a plan as the answer to a request: JSON and status, with peak and lower bound as facts."""
         facts = None
         if plan.lower_bound is not None:
             facts = Progress(0.0, plan.peak, plan.lower_bound, plan.solver or "").facts()
@@ -264,7 +264,7 @@ def _plan_answer(
 
 
 def _reporting_control(control: TaskControl, written_answer: Callable[[Plan], WorkAnswer]) -> TaskControl:
-    """Return the task's control, changed so that progress is reported as event data, and best plans as answers."""
+    """Return the task's control, changed to report progress as event data, and best plans as answers."""
 
     def report(said: Any) -> None:
         """Report the progress of a search or question as the facts of an event."""

@@ -76,7 +76,7 @@ class Searches(Protocol):
 
 
 class PlanService:
-    """The planner of a server, used by all its calls on one event loop: it combines plan cache, searches and slots."""
+    """The planner of a server for all calls on one event loop; it combines plan cache, searches and slots."""
 
     def __init__(
         self, cache: PlanCache, workers: Searches, queue: AdmissionQueue, metrics: Metrics, quick_places: int

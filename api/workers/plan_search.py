@@ -46,7 +46,7 @@ def search(
             """Let the task's control watch the best result so far, in the form that the profile's answer has."""
 
             def profile_result() -> SolveResult | None:
-                """Return the best result so far in the form of the profile's answer; None if there is none yet."""
+                """Return the best result so far in the form of the profile's answer; None before the first result."""
                 return None if (best_now := best()) is None else interim_result(problem, profile, best_now)
 
             control.watch(profile_result)

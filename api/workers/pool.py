@@ -59,7 +59,7 @@ class ChildPool:
         return len(self._all)
 
     def warm_up(self) -> bool:
-        """Start the template and a child process in advance, unless one is idle; return False if none can start."""
+        """Start the template and a child process in advance, unless a child is idle; return False if that fails."""
         try:
             self._return_child(self._take_child("memplan"), is_well=True)
         except UnavailableError as error:
@@ -114,7 +114,7 @@ class ChildPool:
         return outcome
 
     def _take_child(self, what: str) -> ForkedChild:
-        """Return an idle or a new child; raises UnavailableError if none starts or the pool is closed."""
+        """Return an idle or a new child; raises UnavailableError if no child starts or the pool is closed."""
         n_forks = 0
         while not self._is_closed and n_forks < _MOST_FORKS:
             with self._changing:

@@ -49,7 +49,7 @@ class Template:
         return ForkedChild(self, ForkedProcess(pid, os.fdopen(gives, "wb"), os.fdopen(hears, "rb")))
 
     def status(self, pid: int) -> int | None:
-        """Return a child's exit status; None while it is alive. The children of a lost template count as killed."""
+        """Return a child's exit status; None while the child lives. Children of a lost template count as killed."""
         try:
             status = self._request_fork(pid)
         except EOFError:

@@ -124,7 +124,7 @@ def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> Placem
 def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple[I64, I64]:
     """Return the arrays (pool, offset) that place zero-size buffers.
 
-    Each one is put into the first allowed pool whose peak it does not raise, or else into the pool where its offset is
+    A buffer is put into the first allowed pool whose peak it does not raise, or else into the pool where its offset is
     lowest. A colocation group (buffers that must be in one pool) is put into the pool of its non-empty buffers (`home`;
     ABSENT if none is placed), or else into the pool where its highest offset is lowest.
     """

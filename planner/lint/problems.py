@@ -43,7 +43,7 @@ def lint(problem: Problem) -> tuple[Finding, ...]:
 
 
 def _report_all_pinned(problem: Problem) -> Iterator[Finding]:
-    """Report that all buffers are pinned, so that nothing is left to plan, as if a plan had been given as a problem."""
+    """Report that all buffers are pinned, which leaves nothing to plan; the problem may be a plan by mistake."""
     table = problem.buffers
     free = (table.offset == ABSENT) & (table.size > 0)
     free[list(table.aliases)] = False
@@ -82,7 +82,7 @@ def _report_self_conflicts(problem: Problem) -> Iterator[Finding]:
 
 
 def _conflict_positions(problem: Problem) -> I64:
-    """Return an array (2, k): the positions of the first and of the second buffer of each conflict."""
+    """Return an array (2, k): for each conflict, the positions of the first and the second buffer."""
     names = chain.from_iterable(problem.conflicts)
     return np.fromiter(map(problem.index.__getitem__, names), np.int64, 2 * len(problem.conflicts)).reshape(-1, 2).T
 

@@ -240,7 +240,7 @@ def _concurrent_models(application: Application, before: Mapping[str, set[str]] 
 def _models_between(
     application: Application, each: Held, before: Mapping[str, set[str]] | None
 ) -> tuple[str, str, list[str]]:
-    """Return the model that makes a held buffer, the model that reads it, and the models that may run in between."""
+    """Return (model that writes a held buffer, model that reads the buffer, models that may run in between)."""
     maker, reader = each.buffer.partition("/")[0], each.until.partition("/")[0]
     others = [name for name in application.models if name not in (maker, reader)]
     if each.through is not None:

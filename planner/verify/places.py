@@ -222,7 +222,7 @@ def _lowest_free_offset(grid: Congruence, border: Border, ranges: list[tuple[int
 
 
 def _fixed_mask(problem: Problem, placed: PlacedBuffers) -> npt.NDArray[np.bool_]:
-    """Return True for each root buffer that cannot move: it or an alias is pinned, or it is in a rigid group."""
+    """Return True for each root buffer that cannot move, as the buffer or an alias is pinned or at a fixed distance."""
     table = problem.buffers
     fixed = np.zeros(len(table), dtype=np.bool_)
     fixed[placed.root[np.flatnonzero(table.offset != ABSENT)]] = True

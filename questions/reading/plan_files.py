@@ -86,7 +86,7 @@ def _count_violations(imported: ImportedProblem) -> int:
 
 
 def refuse_unseen(imported: ImportedProblem, problem: Problem) -> None:
-    """Raise FormatError if a model's own plan seems valid but some storages are unknown, so that it may be invalid."""
+    """Raise FormatError if a model's own plan seems valid, but may be invalid because some storages are unknown."""
     unseen = [finding.message for finding in imported.warnings if finding.rule == "unknown-storage"]
     if imported.own_plan is not None and unseen and not verify(problem, imported.own_plan):
         raise FormatError(f"its plan has no known violation, but its validity is unknown: {unseen[0]}")

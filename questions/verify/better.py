@@ -1,4 +1,4 @@
-"""Comparison of a plan with the best one: its excess, the buffers above the best peak, and the fewest moves to it."""
+"""Comparison of a plan with the best one: the excess, the buffers above the best peak, and the fewest moves needed."""
 
 from __future__ import annotations
 

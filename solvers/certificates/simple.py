@@ -23,7 +23,7 @@ _PINNED = 2_000
 
 
 def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequence[int]) -> ClaimText | None:
-    """Return a one-line proof that no plan ends at or below `ends` (bytes per pool), or None if there is none."""
+    """Return a one-line proof that no plan ends at or below `ends` (bytes per pool), or None without such a proof."""
     p, unit = len(ends), instance.unit
     caps = np.array([end // unit for end in ends], dtype=object)
     allowed = _allowed_pools(instance, caps)
@@ -128,7 +128,7 @@ def _excess_grid(
 
 
 def _grids(instance: Instance, members: I64, q: int) -> Iterable[tuple[int, int]]:
-    """Return the offset grids to try for the members, as (granule, remainder) in units; (1, 0) is the first."""
+    """Return the offset grids to try for the members, as (granule, remainder) in units, beginning with (1, 0)."""
     alignment, residue = instance.alignment[q, members], instance.lowest[q, members]
     steps, counts = np.unique(alignment, return_counts=True)
     common = int(np.gcd.reduce(steps)) if len(steps) else 1

@@ -169,7 +169,7 @@ def partners_touch_no_common_bank(model: CpModel, instance: Instance, banks: Ban
 
 
 def priced_pairs_meet(model: CpModel, instance: Instance, banks: Banks) -> list[IntVar]:
-    """Return one literal per priced pair, true if its buffers share bytes (or banks) and the pair pays its price."""
+    """Return one literal per priced pair, true if the two buffers share bytes (or banks), so that the price is paid."""
     clashes = []
     for (i, j), by_bank in zip(
         instance.priced_pairs.rows.tolist(), instance.priced_pairs.by_bank.tolist(), strict=True

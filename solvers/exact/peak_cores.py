@@ -119,7 +119,7 @@ def grow_core(packer: Packer, traits: Traits, search: Search, kept: Bool, nodes:
 class CoreSearch(Search):
     """The search of a core (a hard subset of the buffers), on behalf of the search of the whole problem.
 
-    It passes on its bounds, which hold for the whole problem, but not its assignments, which lack buffers.
+    Bounds of the core hold for the whole problem and are passed on; its assignments lack buffers and are not.
     """
 
     outer: Search = field(kw_only=True)

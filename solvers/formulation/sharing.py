@@ -88,7 +88,8 @@ class Sharing:
     def disjoint_buffers(self, members: Sequence[int]) -> list[int]:
         """Return a subset of pairwise conflicting `members`, ascending, in which no two buffers can share a byte.
 
-        Of buffers that may share bytes, it contains the largest, so that the sum of the sizes counts no byte twice.
+        Of buffers that may share bytes, only the largest is in the subset, so that the sum of sizes counts no byte
+        twice.
         """
         taken: list[int] = []
         for i in sorted((i for i in members if self.is_tied[i]), key=lambda i: (-self._size[i], i)):

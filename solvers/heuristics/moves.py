@@ -53,7 +53,7 @@ class MoveSearch:
         self.best, self.peak = offset, self._largest_end(offset)
 
     def flips(self) -> Iterator[int]:
-        """Repeatedly turn the packing upside down and pack it from the bottom; if this stalls, perturb the order."""
+        """Repeatedly turn the packing upside down and pack it from the bottom; after a stall, perturb the order."""
         current, stalled = self.best, 0
         while True:
             # Eight packings without a gain suggest a dead end, so return to the best packing.

@@ -1,4 +1,4 @@
-"""The decomposition of planning into the choice of pools and the packing of each pool, which alternate.
+"""The decomposition of planning: choosing pools, and packing each pool, alternate.
 
 The goals are pursued in order, until all are proved or no gain is expected. The cheapest choice is found without
 offsets, and its pools are packed one by one. If a set of buffers is proved not to fit, it is kept as a no-good, and the
@@ -86,7 +86,7 @@ class SubsetPackings:
             self._keep_if_lower(packing, best.offset[kept], self.instance.size[kept])
 
     def _keep_if_lower(self, packing: SubsetPacking, offset: I64, size: I64) -> None:
-        """Store offsets in the packing if they end lower than its best ones."""
+        """Store the given offsets in `packing` if their end is lower than that of the stored offsets."""
         end = int((offset + size).max())
         if end < packing.end:
             packing.offset, packing.end = offset, end
@@ -294,7 +294,7 @@ class Decomposition:
             self.floor = self._offer_floor(min(found.bound, most + 1), self.floor)
 
     def run(self, work: int, effort: ChoiceEffort) -> bool:
-        """Pursue the unproved goals in turn, and return True if all are proved or the search is over."""
+        """Pursue the unproved goals one by one, and return True if all are proved or the search is over."""
         self.effort = effort
         return self.goals.pursue(lambda goal: self._min_value(goal, work)) or self.search.is_over
 

@@ -33,7 +33,7 @@ class ChoiceEffort(NamedTuple):
 
 
 class PoolChoice(NamedTuple):
-    """The cheapest choice of pools that was found, as the pool of each item; None if none was found.
+    """The cheapest choice of pools that was found, as the pool of each item; None without a choice.
 
     No choice costs less than `bound` steps. `work` is the work of the search, in units of Search.work_limit.
     """

@@ -186,7 +186,7 @@ class Boxes:
         return [q for q in self.all[a].span if q in self.all[b].span]
 
     def ordered_in(self, a: int, b: int) -> list[int]:
-        """Return the pools in which one of two boxes must be below the other, because they must not overlap there."""
+        """Return the pools in which two boxes must not overlap, so that one of them must be below the other."""
         if (a, b) in self.conflicts or b >= self.n:
             return self.common_pools(a, b)
         return self.banked_pools(a, b)

@@ -111,7 +111,8 @@ def _decide_orders(program: Draft, boxes: Boxes) -> None:
 
     One column is enough if the boxes must be apart in one pool: its values are the two orders. Otherwise, there is a
     column for each order, because neither order may hold: the boxes may be in different pools or share bytes. If
-    neither order is possible in one pool, one of them is fixed anyway, and its row makes the program infeasible.
+    neither order is possible in one pool, an order is fixed all the same, and the order's row makes the program
+    infeasible.
     """
     for a, b in boxes.pairs:
         first, second, shared = boxes.may_lie_below(a, b), boxes.may_lie_below(b, a), boxes.shared_in(a, b)

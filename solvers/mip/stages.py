@@ -1,8 +1,8 @@
 """The sequence of questions to a MILP engine, which optimizes the entries of the score one after another.
 
 For three tenths of the time, the engine searches for any plan at the lower bound; once that is refuted, at higher
-peaks. If it neither finds such a plan nor refutes one, it rearranges parts of the best plan. Finally it minimizes the
-entry. Small programs are minimized at once.
+peaks. If the engine neither finds such a plan nor refutes all, parts of the best plan are rearranged. Finally the
+engine minimizes the entry. Small programs are minimized at once.
 """
 
 from __future__ import annotations

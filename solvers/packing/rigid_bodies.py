@@ -146,7 +146,7 @@ class Bodies:
 
 
 def _common_grid(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:
-    """Return (lowest, step) of the offsets that are on both grids, or None if they have none in common in int64."""
+    """Return (lowest, step) of the offsets that are on both grids, or None without a common offset in int64."""
     (lowest, step), (least, stride) = one, other
     at = lowest + max(0, -(-(least - lowest) // step)) * step
     missing = (least - at) % stride

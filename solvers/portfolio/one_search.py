@@ -207,7 +207,7 @@ class OneSearch:
         search.offer(best.pool, best.offset, _JUDGE)
 
     def _result(self) -> SolveResult:
-        """Return the result of the search: its best plan, or else a plan that explains why there is none."""
+        """Return the search's result: the best plan, or else a plan that explains why no plan was found."""
         self._drop_false_proof()
         for failure in self._failures:
             _logger().warning("%s", failure)

@@ -67,7 +67,7 @@ Planner = Callable[[Problem, int, StopCheck], PlannerAnswer]
 def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
     """Return, by position of each carried buffer, (position of its carrier, bytes above the carrier's start).
 
-    A carried buffer is placed together with its carrier: as an alias inside it, or `relative` to it at any distance.
+    A carried buffer is placed together with its carrier, either as an alias inside or at a `relative` distance.
     """
     relatives, rigid = problem.buffers.rules["relative"], problem.rigid_leads
     source = {lead: (i, distance) for i, (lead, distance) in rigid.items() if i not in relatives}

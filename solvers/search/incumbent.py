@@ -72,7 +72,7 @@ class Search:
 
     @property
     def infeasibility_witness(self) -> Witness | None:
-        """The witness that proves the problem infeasible, or None if there is none."""
+        """The witness that proves the problem infeasible, or None without such a witness."""
         return self.proof.nothing_fits
 
     @property
@@ -205,7 +205,7 @@ class Search:
                 self.stop("accepted")
 
     def _gap(self, best: Assignment) -> float | None:
-        """Return by what fraction the best plan's first goal exceeds its bound; None if only the bound is 0."""
+        """Return by what fraction the best plan's first goal exceeds the goal's bound; None if only the bound is 0."""
         if len(best.score) == 1:
             return self.progress().gap
         value, least = best.score[0], self.bound[0]

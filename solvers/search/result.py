@@ -25,9 +25,9 @@ class Assignment:
 class SolveResult:
     """The result of a solve: a plan or an explanation, with the assignment and the bound from which it was made.
 
-    `assignment` is None if there is none, or if its offsets are unknown in the units of the instance. `bound` is None
-    if only the plan states it. `has_failures` is True if an engine failed. The plan lacks its stop reason and time,
-    which `answer` adds.
+    `assignment` is None without placements, or if offsets in the units of the instance are unknown. `bound` is None if
+    only the plan states it. `has_failures` is True if an engine failed. The plan lacks its stop reason and time, which
+    `answer` adds.
     """
 
     plan: Plan

@@ -55,7 +55,7 @@ def is_folder(line: CommandLine) -> bool:
 
 
 def apply_budgets(line: CommandLine) -> CommandLine:
-    """Return one model's command line with the flags that its budgets file sets, if it has one; raises InputError."""
+    """Return one model's command line with the flags that a given budgets file sets; raises InputError."""
     tables = _read_tables(line, of_all=False)
     return line if tables is None else _model_line(line, line.given["problem"], tables)
 

@@ -85,7 +85,7 @@ def change_state(
 
 
 def note_end(connection: Connection, state: State, key_id: str | None, more: int) -> None:
-    """Add an ended job to the totals: one more job in the state, and `more` bytes (its answer's size) of its key."""
+    """Add an ended job to the totals: a job in this state, and the `more` bytes of the answer for the job's key."""
     note_change(connection, "ended", state, 1)
     note_change(connection, "bytes", key_id, more)
 
@@ -93,7 +93,7 @@ def note_end(connection: Connection, state: State, key_id: str | None, more: int
 def end_of(
     state: State, answer: WorkAnswer | None = None, error: str | None = None, late_s: float | None = None
 ) -> dict[str, Any]:
-    """Return the data of a job's last event: its final state, its answer's facts, its error and its delay."""
+    """Return the data of a job's last event: final state, facts of the answer, error, and delay in seconds."""
     facts: dict[str, Any] = {"state": state, "meaning": MEANINGS[state]}
     if answer is not None:
         facts |= {"plan_status": answer.status, **(answer.facts or {})}

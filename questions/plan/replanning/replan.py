@@ -267,7 +267,7 @@ class _Replan:
             self._minimise_by_engine(self._neighbourhood(k), min(_PINS_S, limit_s))
 
     def _minimise_by_engine(self, free: I64 | None, limit_s: float) -> None:
-        """Minimise moves of the buffers `free` (None: all) with CP-SAT; if all are free, raise the bound as well."""
+        """Minimise moves of the buffers `free` (None: all) with CP-SAT; if all are free, also raise the bound."""
         instance = self._instance
         weights = column(self.weights[instance.source])
         with polling_flag(lambda: self.is_over) as flag:
