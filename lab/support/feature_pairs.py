@@ -58,7 +58,7 @@ class Case:
         """Return the random problem; a large one always has a plan because its last pool is unlimited."""
         rng = np.random.default_rng([self.n, self.seed, *sorted(map(FEATURES.index, self.features))])
         unit = (1, 64)[self.seed % 2]
-        rows = [_buffer(rng, i, self.n, self.features, unit) for i in range(self.n)]
+        rows = [_random_buffer(rng, i, self.n, self.features, unit) for i in range(self.n)]
         if "pools" in self.features:
             for row in rows:
                 if rng.random() < _CHANCE and "offset" not in row:
@@ -99,7 +99,7 @@ class Case:
         return pools
 
 
-def _buffer(rng: np.random.Generator, i: int, n: int, features: frozenset[str], unit: int) -> dict[str, Any]:
+def _random_buffer(rng: np.random.Generator, i: int, n: int, features: frozenset[str], unit: int) -> dict[str, Any]:
     """Return a random buffer, as a JSON object, that no rule ties to other buffers.
 
     The buffer's pin is far from other buffers' pins, and a page is larger than all sizes and alignments.

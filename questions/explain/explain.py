@@ -178,7 +178,7 @@ def explanation_lines(found: ExplainAnswer) -> Iterator[str]:
         yield from lines_of_worth(found.what_if)
 
 
-def _progress(event: Mapping[str, Any]) -> str | None:
+def _progress_line(event: Mapping[str, Any]) -> str | None:
     """Return a progress line for a reported reason; None for every other stage."""
     stage = event.get("stage")
     return f"{stage}: {event['explanation']['message']}" if stage in ("witness", "irreducible") else None
@@ -204,7 +204,7 @@ QUESTION = Question(
     lines=explanation_lines,
     exit_status=lambda found: 0 if found.status == "fits" or _is_repaired(found) else 1,
     exits={0: "it fits, or repairs were found", 1: "it does not, or that is not known in time"},
-    progress=_progress,
+    progress=_progress_line,
     example={
         "problem": {"buffers": [row | {"pools": ["sram"]} for row in EXAMPLE["buffers"]], "pools": _POOLS},
         "options": {"repairs": 2, "what_if": True},

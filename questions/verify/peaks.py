@@ -147,7 +147,7 @@ def _pool_peak(
         else "highest",
         decides=_ids_at(ids, decides),
         idle=0 if found is None else sum(int(found.idle[i]) for i in gaps),
-        padding=0 if found is None else sum(_padding(problem, placed, found, i) for i in gaps),
+        padding=0 if found is None else sum(_padding_bytes(problem, placed, found, i) for i in gaps),
         live=live,
         time=time,
         alive=_ids_at(ids, alive),
@@ -165,7 +165,7 @@ def _pinned_prefix(tower: list[int], pinned: set[int]) -> list[int]:
     return tower[: next((k + 1 for k, i in enumerate(tower) if i in pinned), len(tower))]
 
 
-def _padding(problem: Problem, placed: PlacedBuffers, found: LowestPlaces, i: int) -> int:
+def _padding_bytes(problem: Problem, placed: PlacedBuffers, found: LowestPlaces, i: int) -> int:
     """Return the idle bytes below buffer `i` if an alignment causes them, or 0 if something else causes them."""
     own, pool = int(problem.buffers.alignment[i]), problem.pools[int(placed.pool[i])].alignment
     idle = int(found.idle[i])

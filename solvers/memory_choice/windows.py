@@ -47,7 +47,7 @@ class StackRefutations:
 
     def __init__(self, knapsack: Knapsack) -> None:
         self.knapsack = knapsack
-        self.spaces = Reference(_spaces(knapsack)) if knapsack.instance.features <= FEATURES else None
+        self.spaces = Reference(_window_spaces(knapsack)) if knapsack.instance.features <= FEATURES else None
 
     def find(self, home: I64, ends: list[int]) -> list[NoGood]:
         """Return no-goods: sets of items whose buffers, in any stacking order in pool q, end above ends[q]."""
@@ -80,7 +80,7 @@ class Windows:
     def __init__(self, knapsack: Knapsack, search: Search) -> None:
         """Start with no buffer placed, and create the packer for memories without a limit."""
         self.knapsack, self.search, self.instance = knapsack, search, knapsack.instance
-        self.spaces = Reference(_spaces(knapsack))
+        self.spaces = Reference(_window_spaces(knapsack))
         n = len(self.instance)
         self.spent, self.is_at_goal = 0, False
         self._pool, self._offset = np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
@@ -172,7 +172,7 @@ def _highest_end(instance: Instance, order: I64, offsets: I64) -> int:
     return 2**63 - 1 if (offsets == ABSENT).any() else int((offsets + instance.size[order]).max(initial=0))
 
 
-def _spaces(knapsack: Knapsack) -> core.Spaces:
+def _window_spaces(knapsack: Knapsack) -> core.Spaces:
     """Return an instance and its costs as the table that the window kernels read."""
     instance, costs = knapsack.instance, knapsack.costs
     price = np.zeros(instance.allowed.shape, dtype=np.int64)

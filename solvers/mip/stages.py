@@ -298,8 +298,8 @@ class _Pursuit:
         if goal != COST:
             floors[goal] = floor
         question = MipQuestion(boxes.limit, tuple(floors), key, self._cost_range(goal, floor, most))
-        cost_scale = _scale(question.cost[1]) if question.cost else 1
-        return draft(boxes, question).finish(_scale(max(boxes.limit)), cost_scale)
+        cost_scale = _engine_scale(question.cost[1]) if question.cost else 1
+        return draft(boxes, question).finish(_engine_scale(max(boxes.limit)), cost_scale)
 
     def _offer_plans(self, boxes: Boxes, program: IntegerProgram, values: F64) -> None:
         """Offer the plans that an engine's column values represent."""
@@ -357,7 +357,7 @@ def _chosen_pool(boxes: Boxes, program: IntegerProgram, values: F64, b: int) -> 
     return max(homes, key=lambda q: float(values[program.at["in", q, b]]))
 
 
-def _scale(largest: int) -> int:
+def _engine_scale(largest: int) -> int:
     """Return the power of two by which numbers up to `largest` are divided for an engine; 1 if they are small."""
     return 1 if largest <= LARGEST_PLAIN else 1 << (largest // SCALED_PEAK).bit_length()
 
