@@ -67,7 +67,7 @@ def _listed_entries(library: ProblemLibrary, kind: str) -> list[Entry]:
 
 
 def new_entry(kind: str, source: str, path: Path, limit: int | None, origin: str | None) -> Entry:
-    """Return a new library entry for a problem file; it has features, but no plan and no bound yet."""
+    """Return a new library entry for the problem file `path`, with features, but without a plan and a bound."""
     data = path.read_bytes()
     stem = path.stem if path.stem.startswith(source) else f"{source}-{path.stem}"
     name = re.sub(r"[^a-z0-9_.-]+", "-", stem.lower())

@@ -40,7 +40,7 @@ class QuestionCommand(SectionedCommand):
         needs_plans: Collection[str],
         **described: Any,
     ) -> None:
-        """Set the fields; `described` has further parameters of click.Command, such as `callback`."""
+        """Set the fields that the class describes; `described` has further parameters of click.Command."""
         self.question, self.answer, self.formats = question, answer, formats
         self.forms, self.beside, self.needs_plans = forms, beside, needs_plans
         super().__init__(question.name, panels=PANEL_OF, **described)

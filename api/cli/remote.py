@@ -35,7 +35,7 @@ def ask_service(
     control: Control,
     is_proved: bool = False,
 ) -> Any:
-    """Return a service's answer after verifying it; with `is_proved`, also require a proof of the plan's claim.
+    """Return the verified answer of the service at the URL `server`; with `is_proved`, also require a proof.
 
     The key is read from the environment variable MEMPLAN_KEY. Raises ServerError.
     """

@@ -272,7 +272,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     async def _send(
         self, read: Callable[[bytes], T], method: str, path: str, *, limit_s: float = 0.0, **sent: Any
     ) -> T:
-        """Send a request, with retries while the service is busy or unreachable, and return its parsed answer."""
+        """Send a request, again while the service is busy or unreachable; return the answer parsed by `read`."""
         until, asked = time.monotonic() + self._patience_s, sent.get("content", b"")
         limit_s += _ANSWER_S
         while True:

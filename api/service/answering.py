@@ -114,7 +114,7 @@ class WorkService:
         key_id: str | None,
         cancelled: asyncio.Event,
     ) -> tuple[WorkAnswer, Lookup]:
-        """Plan a large problem in a child process, starting from the stored plan, and store a better plan."""
+        """Plan a large problem in a child process from the plan stored for `problem_hash`, and store a better plan."""
         record = await self._cache.read_stored(problem_hash)
         carry_s, limit_s = _CARRY_S * len(request[2]), options.time_limit_s
         due, what = deadline.bring_forward(carry_s), (*request, record, plan_format)
@@ -172,7 +172,7 @@ def parse_for_child(body: bytes, kind: str, head: str, terms: tuple[str, ...] = 
 
 
 def insert_old_plan(body: bytes, kind: str, head: str, plan_format: str, old: bytes) -> bytes:
-    """Return a request's body, with all its options, in which the plan to keep replaces the plan's hash."""
+    """Return a request's body with all options, in which the plan to keep (`old`, JSON) replaces its hash."""
     asked = parse_request(kind, head, body, terms=())
     reading = {} if asked.reading is None else asked.reading.model_dump(mode="json", exclude_unset=True)
     options = asked.options.model_dump(mode="json", exclude_defaults=True) | reading | {"format": plan_format}
@@ -229,7 +229,7 @@ def _plan_answer(
     before: bytes | None,
     write: Callable[[Plan, Problem], WorkAnswer],
 ) -> WorkAnswer:
-    """Return the cached plan as answer if it is good enough; else search, starting from the best plan so far."""
+    """Return the cached plan `record` if it is good enough; else search from it or from `before`, a job's best plan."""
     compiled, options = CompiledProblem.from_problem(request.input_values()["problem"]), request.options
     assert isinstance(options, Options)
 

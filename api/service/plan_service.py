@@ -136,7 +136,7 @@ class PlanService:
         start: SolveResult | None,
         quick: OneSearch | None,
     ) -> SolveResult:
-        """Search from the cached plan for all equal requests that wait, and keep the result in the cache."""
+        """Search from the cached plan `start`, for all waiting requests with this `key`, and cache the result."""
         self._metrics.looked_up("miss" if start is None else "started_from")
         self._running[key] = asyncio.Event()
         try:

@@ -104,7 +104,7 @@ def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer],
         fault: Sequence[str] = (),
         kind: int = 0,
     ) -> None:
-        """Write a header line of JSON to the pipe, with the error if the work failed, and then the answer's bytes."""
+        """Write a JSON header line to the pipe, with the error (`wrong` or `fault`), if any, and the answer's bytes."""
         head = to_json([wrong, kind, fault, is_last, len(answer.content), answer.status, answer.is_plan])
         unsent = memoryview(head + b"\n" + answer.content)
         while unsent:

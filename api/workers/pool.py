@@ -159,7 +159,7 @@ class _Call:
         noted: Callable[[], None],
         faults: Faults,
     ) -> None:
-        """Set the deadline of the task's answer; `outcome` then sends the task to the child."""
+        """Store the task, its events and callbacks, and its deadline; `outcome` then sends the task to the child."""
         self._child, self._task, self._report, self._note = child, task, report, noted
         self._faults = faults
         self._cancelled, self._is_short = cancelled, is_short

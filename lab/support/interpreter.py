@@ -136,7 +136,7 @@ class Interpreter:
         return [(*events, self._new_step_event(path))]
 
     def _operation_ways(self, statement: dict[str, Any], call: Call, position: tuple[int, ...], path: str) -> list[Way]:
-        """Return all executions of an operation, including those of its body if it has one."""
+        """Return all executions of an operation, followed by those of any body of the operation."""
         uses = [(kind, call.names[name]) for kind, name in _buffer_uses(statement)]
         for _, name in uses:
             self.operations_of.setdefault(self.root(name), set()).add(call.operation)

@@ -257,7 +257,7 @@ def _joint_lifetimes(
     beside: Mapping[str, set[str]],
     before: Mapping[str, set[str]] | None,
 ) -> dict[str, list[tuple[int, int]]]:
-    """Return, by qualified name, the lifetimes of each buffer in the joint problem's time steps."""
+    """Return the lifetimes of each buffer, by qualified name (`model/id`), in time steps of the joint problem."""
     models, all_spans = application.models, dict[str, list[tuple[int, int]]]()
     for name, model in models.items():
         shift = spans[name][0] - spans[name][1]

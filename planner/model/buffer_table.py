@@ -276,7 +276,7 @@ def _default_columns(n: int) -> tuple[I64, I64, I64, I64]:
 
 
 def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64) -> None:
-    """Raise pydantic.ValidationError, with the sentences of Buffer, if a value in a column breaks a rule of Buffer."""
+    """Raise pydantic.ValidationError if a value in a column breaks a rule of Buffer, with the sentence for a Buffer."""
     breaks: list[Break] = []
     for name, values, lowest, least in (
         ("size", size, 0, 0),

@@ -176,7 +176,7 @@ def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I6
 
 
 def _min_offsets(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt.NDArray[np.bool_], banked: I64) -> I64:
-    """Return the lowest legal offset of each root buffer; ABSENT if none was found."""
+    """Return each root buffer's lowest legal offset, from pairs `alive` together and pairs `banked`; or ABSENT."""
     table, pools = problem.buffers, problem.pools
     size, pool, offset, end = (values.tolist() for values in (table.size, placed.pool, placed.offset, placed.end))
     taken: dict[int, list[tuple[int, int]]] = defaultdict(list)

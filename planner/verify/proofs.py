@@ -74,7 +74,7 @@ def claims_of_explanation(problem: Problem, plan: Plan) -> Iterator[Violation]:
 def _false_witnesses(
     problem: Problem, kind: ProofKind, time: int | None, placed: PlacedBuffers, named: I64, claim: str
 ) -> Iterator[Violation]:
-    """Yield a violation for each fault in the witness of a bound, such as buffers that may share bytes."""
+    """Yield a violation for each fault of the `named` buffers as the witness of a bound, such as shared bytes."""
     ids, names = problem.buffers.ids, [problem.buffers.ids[i] for i in named.tolist()]
     if kind == "capacity":
         yield false_claim(f"{claim}.kind", "that of a bound", kind)

@@ -61,7 +61,7 @@ class LemmaSearch:
         return self.outcome
 
     def sets(self) -> tuple[list[ConflictSet], I64]:
-        """Return the conflict sets, and an array (sets, pools) with the free units of each pool for each set."""
+        """Return the conflict sets, and an array (sets, pools): the units of a pool that are free for a set."""
         pools = len(self.capacity)
         core.run_lemmas(self._handle, Reference(core.LemmaTurn(0, self._flag, self.offset, self._answer)))
         _, k, members = self._answer.tolist()

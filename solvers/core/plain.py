@@ -232,7 +232,7 @@ def _start_from_task(instance: Instance, task: PlainTask, unit: int) -> PlainSta
 
 
 def _bound_witness(instance: Instance, unit: int, ground: int, at: int, step: int) -> Witness:
-    """Return a bound's witness: a buffer, a live set, or the buffers of a live set that are aligned to a grid."""
+    """Return a bound's witness: buffer `at`, live set `at`, or the members of that set aligned to `step` units."""
     if ground == 2:
         return Witness("largest-buffer", buffers=(at,))
     alive = (instance.start <= at) & (at < instance.end)

@@ -58,7 +58,7 @@ def _improve(instance: Instance, search: Search, thread: int) -> None:
 
 
 def _search_one_pool(instance: Instance, search: Search, rng: np.random.Generator, is_first: bool) -> Iterator[int]:
-    """Improve the packing of one pool by moves, and yield the number of buffers that each move packed."""
+    """Improve the packing of a single pool by moves, and yield the number of buffers packed by each move."""
     pool = column(np.zeros(len(instance)))
     moves = MoveSearch(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
     # In large problems, raises and restarts gain more than flips, so try these two moves first.

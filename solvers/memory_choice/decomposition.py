@@ -92,7 +92,7 @@ class SubsetPackings:
             packing.offset, packing.end = offset, end
 
     def _search_packing(self, q: int, kept: Bool, end: int, at_most: int, work: int, packing: SubsetPacking) -> None:
-        """Search for a packing with limited work, and update the best packing and the bound."""
+        """Search for a packing below `at_most` with limited work; update the offsets and the bound of `packing`."""
         part = part_of(self.instance, kept, q)
         part = replace(part, pools=(_pool_below(part.pools[0], at_most),), objective="peak")
         inner = self.search.child(part, work_limit=work)

@@ -46,7 +46,7 @@ class PoolChoice(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """Lagrange multipliers: a price for capacity in each row and pool. Any prices give a valid integer bound."""
+    """Lagrange multipliers: the price of capacity in each row (live set) and pool. Any prices give a valid bound."""
 
     table: Reference[core.MultiplierTable]
 
@@ -155,7 +155,7 @@ def cost_bound(
 def _choice_task(
     knapsack: Knapsack, limit: I64, nogoods: Sequence[NoGood], at_most: int, effort: ChoiceEffort, flag: I64
 ) -> core.ChoiceTask:
-    """Return the input table of the kernels that search for choices."""
+    """Return the input table of the kernels that search for choices of pools within `limit` and the no-goods."""
     members = [sorted(nogood.items) for nogood in nogoods]
     return core.ChoiceTask(
         np.ascontiguousarray(limit),

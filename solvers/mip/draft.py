@@ -90,7 +90,7 @@ class Draft:
         self.lower[self.at[key]] = self.upper[self.at[key]] = value
 
     def row(self, key: Key, entries: list[Entry], at_least: int | None = None, at_most: int | None = None) -> None:
-        """Add a row to the program. Coefficients of the same column are added up, and zeros are dropped."""
+        """Add a row with limits to the program; coefficients of the same column are added up, zeros dropped."""
         self._look_at(len(self.rows))
         summed: dict[int, int] = {}
         for at, coefficient in entries:

@@ -284,7 +284,7 @@ def _exclude_mirror_image(program: Draft, boxes: Boxes) -> None:
 
 
 def _define_cost(program: Draft, boxes: Boxes, least: int, most: int) -> None:
-    """Define the cost column: steps of buffers above their cheapest pools, plus the prices of the pairs that pay."""
+    """Define the cost column, from `least` to `most` steps: costs above the cheapest pools, plus prices of pairs."""
     costs, rows = Costs.from_instance(boxes.instance), boxes.instance.priced_pairs.rows.tolist()
     extra = costs.extra
     cost = program.column(("cost",), least, most, unit="cost")

@@ -135,7 +135,7 @@ MipEngine = Callable[[EngineRun], Outcome]
 
 
 def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> None:
-    """Optimize the entries of the score in order until one stays unproved. A program that is too large is skipped."""
+    """Optimize the score's entries in order by an engine, until one stays unproved; skip too large programs."""
     rows = count_rows(instance)
     if rows > MAX_ROWS:
         search.log(f"{name}: the program would have {rows} rows, more than {MAX_ROWS}; not tried")
@@ -293,7 +293,7 @@ class _Pursuit:
         return lambda: search.is_over or (not search.deterministic and search.clock() >= run.ends)
 
     def _program(self, boxes: Boxes, goal: int, floor: int, most: int | None, key: Key | None) -> IntegerProgram:
-        """Return the program for a goal within these limits, scaled to numbers that engines can handle."""
+        """Return the program for a goal from `floor` to `most`, scaled to numbers that engines can handle."""
         floors = [0] * len(boxes.limit)
         if goal != COST:
             floors[goal] = floor

@@ -58,7 +58,7 @@ class OneSearch:
         instance: Instance | greedy.PlainStart | None = None,
         planner: ReferencePlanner | None = None,
     ) -> None:
-        """Set the deadline, run the core on a plain problem or compile any other problem, and prepare the search."""
+        """Set the deadline; run the core on a plain problem, or compile the problem; and prepare the search."""
         self._problem, self._options, self._control, self._start = problem, options, control, start
         is_free = options.deterministic and not control.has_deadline
         limit_s = max(SOONEST_S, HARD_STOP * options.time_limit_s) if is_free else options.time_limit_s

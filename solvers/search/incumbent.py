@@ -82,7 +82,7 @@ class Search:
 
     @property
     def is_over(self) -> bool:
-        """True once the search must stop: its plan is proved or accepted, its time is over, or it was cancelled."""
+        """True once the search must stop: by a proved or accepted plan, the time limit, or cancellation."""
         if self.stop_reason is None and self.clock() >= self.deadline:
             self.stop("time_limit")
         return self.stop_reason is not None

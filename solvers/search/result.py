@@ -75,7 +75,7 @@ class Progress(NamedTuple):
 
     @property
     def gap(self) -> float | None:
-        """How far the peak is above the lower bound, as a fraction of the bound; None if it is unknown or infinite."""
+        """How far the peak is above the lower bound, as a fraction of the bound; None if unknown or infinite."""
         if self.peak is None or (self.lower_bound == 0 and self.peak > 0):
             return None
         return self.peak / self.lower_bound - 1 if self.lower_bound else 0.0

@@ -68,7 +68,7 @@ def write_events(connection: Connection, job_id: str, last: int, *told: tuple[Ki
 def change_state(
     connection: Connection, after: State, which: ColumnElement[bool], reason: str | None = None, **values: Any
 ) -> list[str]:
-    """Change the state of all jobs that match a condition, write an event for each, and return their ids."""
+    """Change all jobs that match the condition `which` to the state `after`, with an event each; return their ids."""
     rows, is_end = schema.jobs.c, after in ENDED
     if is_end:
         values |= {"finished_at": time.time(), "bytes": rows.bytes + ANSWER_BYTES}
