@@ -154,9 +154,9 @@ class AdmissionQueue:
             self._schedule_attempt(wish)
 
     def release_slot(self, place: Seat, *, is_measured: bool = False) -> None:
-        """Release the slot of a request, and grant it to the next waiting request; withdraw a request without a slot.
+        """Release a request's slot for the next waiting request, or withdraw a request that has no slot yet.
 
-        If `is_measured`, the request's duration is recorded for its sort.
+        If `is_measured`, the request's duration is recorded for later requests of its sort (question and size).
         """
         if place in self._queue:
             self._queue.remove(place)
@@ -230,7 +230,7 @@ class AdmissionQueue:
         return len(held) < times * self.places and _caller_slot_count(held, wish.caller) < times * self._of_key
 
     def _is_over(self, wish: Seat) -> bool:
-        """Return True if a request has less time left than its sort needs."""
+        """Return True if a request has less time left than requests of its sort (question and size) need."""
         return time.monotonic() + wish.least_s > wish.due + _LATE_S
 
     def _grant_slot(self, wish: Seat) -> None:

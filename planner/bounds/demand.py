@@ -90,7 +90,7 @@ def _counting_live_sets(instance: Instance, i: int) -> Iterator[tuple[int, int]]
 def _rigid_group_terms(
     instance: Instance, members: list[int], alive: dict[int, Spans]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the demand terms (buffer, size, start, end) for all bytes that a rigid group occupies.
+    """Yield the demand terms (buffer, size, start, end) for all bytes that buffers at fixed distances occupy.
 
     The group's byte ranges are cut at the start and end of each member. Each piece counts once in every live set in
     which a member that covers the piece is alive; its term names one of these members.

@@ -175,7 +175,7 @@ def _first_outside(ranges: Ranges, at: int, step: int) -> int:
 
 
 def _pinned_mask(problem: Problem, bound: Mapping[int, tuple[int, int]]) -> Bool:
-    """Return True for each buffer that is pinned, itself or through an alias or a member of its rigid group."""
+    """Return True for each buffer that is pinned itself, by an alias, or by a buffer at a fixed distance."""
     is_pinned: Bool = problem.buffers.offset >= 0
     for i, (lead, _) in bound.items():
         is_pinned[lead] |= is_pinned[i]

@@ -166,7 +166,7 @@ def _clearance_bytes(problem: Problem, placed: PlacedBuffers, named: I64, step: 
 
 
 def _covered_bytes(problem: Problem, placed: PlacedBuffers, named: I64) -> list[int]:
-    """Return, for each rigid group, the number of bytes that its named buffers cover."""
+    """Return, for each rigid group (fixed distances), the number of bytes that the named members cover."""
     group, above = (values[named].tolist() for values in placed.group)
     rows = sorted(zip(group, above, problem.buffers.size[named].tolist(), strict=True))
     covered: dict[int, int] = {}

@@ -179,7 +179,7 @@ def explanation_lines(found: ExplainAnswer) -> Iterator[str]:
 
 
 def _progress_line(event: Mapping[str, Any]) -> str | None:
-    """Return a progress line for a reported reason; None for every other stage."""
+    """Return a progress line for a reported reason; None for an event of any other kind."""
     stage = event.get("stage")
     return f"{stage}: {event['explanation']['message']}" if stage in ("witness", "irreducible") else None
 

@@ -62,7 +62,7 @@ plan_plain = CORE.kernel("plan_plain", tables=1)
 
 @dataclass(frozen=True, eq=False)
 class BegunSearch:
-    """An exact search in the core after its first turn; `offset` is its best plan, unless `peak` is ABSENT."""
+    """An exact search in the core after its first step; `offset` has its best plan, unless `peak` is ABSENT."""
 
     parts: Handle
     search: Handle

@@ -56,7 +56,7 @@ def address_boxes(model: CpModel, instance: Instance, ends: Sequence[int]) -> Ad
 def addresses_are_aligned(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
     """Require each buffer's start to be its lowest offset plus whole alignment steps.
 
-    In a rigid group, this is required only of the anchor.
+    In a rigid group (fixed distances), this is required only of the anchor (the lowest buffer).
     """
     for i, homes in enumerate(boxes):
         for q, box in homes.items() if instance.anchor[i] == i else ():

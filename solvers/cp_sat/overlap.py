@@ -80,7 +80,7 @@ class AddressIntervals:
         return self.sharing.clusters(i for i in members if self.sharing.is_tied[i])
 
     def keep_apart(self, i: int, j: int) -> None:
-        """Require two buffers to be disjoint, unless they share an offset or are members of one rigid group."""
+        """Require two buffers to be disjoint, unless they share an offset or have a fixed distance."""
         if self.sharing.are_views(i, j) or frozenset((i, j)) in self._apart:
             return
         self._apart.add(frozenset((i, j)))
@@ -107,7 +107,7 @@ class AddressIntervals:
         return views
 
     def _views_interval(self, views: list[int]) -> IntervalVar:
-        """Return one interval from the lowest start to the highest end of overlapping members of a rigid group."""
+        """Return one interval from the lowest start to the highest end of overlapping buffers at fixed distances."""
         low = views[0]
         end = max(int(self.instance.distance[i] + self.instance.size[i]) for i in views)
         box, key = self.boxes[low][self.q], ("views", low, end)
@@ -183,7 +183,7 @@ def _separate_live_set(
 
 
 def named_pairs_keep_apart(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Add a NoOverlap for each pair with a conflict or clearance, unless both buffers are in one rigid group.
+    """Add a NoOverlap for each pair with a conflict or clearance, unless the pair has a fixed distance.
 
     The intervals are longer than the buffers by the clearance.
     """

@@ -19,7 +19,7 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
     """Return the instance of the buffers in the mask `kept`, with pool `q` only; units and times are unchanged.
 
     A live set is kept if a kept lifetime starts in it, because two overlapping lifetimes also overlap where the later
-    one starts. A rigid group must be kept as a whole or not at all.
+    one starts. Buffers at fixed distances must all be kept or all be dropped.
     """
     chosen, lives = np.flatnonzero(kept), kept[instance.lifetime_buffer]
     is_kept_set = np.zeros(instance.n_live_sets, dtype=np.bool_)

@@ -272,7 +272,7 @@ class Decomposition:
         return self.search.remaining_s < self._time_s / 2
 
     def search_on(self, windows: Windows, patience: int, in_turn: bool = False) -> None:
-        """Improve the windows' plan until `patience` searches in succession bring no gain, or the search is over.
+        """Improve the plan of `windows` until `patience` successive searches bring no gain, or the search is over.
 
         With `in_turn`, this also ends when half of the time is over.
         """

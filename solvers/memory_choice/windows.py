@@ -115,7 +115,7 @@ class Windows:
             self._pool, self._offset = best.pool.copy(), best.offset.copy()
 
     def improve(self) -> bool:
-        """Search windows for a number of steps, and offer a cheaper plan; return False if none was found."""
+        """Search windows (few buffers at a time) for some steps; offer a cheaper plan, or return False without one."""
         before = self._cost()
         self._run(self._pool[:0], _STEPS * len(self._pool))
         self.is_at_goal = bool((self._prices(self._pool) <= self._goal).all())
@@ -173,7 +173,7 @@ def _highest_end(instance: Instance, order: I64, offsets: I64) -> int:
 
 
 def _window_spaces(knapsack: Knapsack) -> core.Spaces:
-    """Return an instance and its costs as the table that the window kernels read."""
+    """Return the instance and the costs of a knapsack as the table that the window kernels read."""
     instance, costs = knapsack.instance, knapsack.costs
     price = np.zeros(instance.allowed.shape, dtype=np.int64)
     for i, extra in enumerate([] if costs is None else costs.extra):

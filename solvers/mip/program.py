@@ -163,7 +163,7 @@ def _limit_offsets_by_pool(program: Draft, boxes: Boxes) -> None:
 def _align_offsets(program: Draft, boxes: Boxes) -> None:
     """Require each buffer's offset to be a whole number of alignment steps above its lowest one.
 
-    A buffer with the grid's alignment needs no row. In a rigid group, only the anchor needs one.
+    A buffer with the grid's alignment needs no row. In a rigid group (fixed distances), only the anchor needs a row.
     """
     for b, box in enumerate(boxes.all[: boxes.n]):
         is_tied = boxes.instance.anchor[b] != b

@@ -116,7 +116,7 @@ class Traits:
 
     @cached_property
     def is_joined(self) -> Bool:
-        """For each buffer, True if its rigid group has other members."""
+        """For each buffer, True if it has a fixed distance to another buffer."""
         anchor = self.instance.anchor
         return np.asarray(np.bincount(anchor, minlength=len(anchor))[anchor] > 1)
 

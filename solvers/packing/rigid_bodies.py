@@ -43,7 +43,7 @@ class Bodies:
     """
 
     def __init__(self, instance: Instance, q: int, glued: Iterable[tuple[int, int]] = ()) -> None:
-        """Collect the rigid groups of the instance as bodies, and join each `glued` pair if no rule forbids it."""
+        """Make bodies of the rigid groups, and join each `glued` pair (same offset) if no rule forbids it."""
         self.instance, self.q = instance, q
         self._members: dict[int, list[int]] = {}
         for i in np.flatnonzero(instance.anchor != np.arange(len(instance))).tolist():
@@ -69,7 +69,7 @@ class Bodies:
         return PairRules.from_pool(self.instance, self.q)
 
     def _glue(self, i: int, j: int) -> None:
-        """Join two bodies so that buffers `i` and `j` have the same offset, unless this violates another rule."""
+        """Join the bodies of buffers `i` and `j`, which get the same offset, unless this violates another rule."""
         mine, others = self.members(int(self.lead[i])), self.members(int(self.lead[j]))
         shift = int(self.distance[i] - self.distance[j])
         grids = [(int(self.lowest[k]), int(self.step[k])) for k in (i, j)]

@@ -99,7 +99,7 @@ class OneSearch:
         self._has_begun = False
 
     def _solver_stages(self) -> list[list[registry.SolverRow]]:
-        """Return the stages of the chosen solver; for a quick solve, only the first solver of each, and no engines."""
+        """Return the stages (lists of solvers) to run; for a quick solve, the first solver of each, without engines."""
         wanted = stages.stages_of_solver(self._instance, self._options.solver)
         if not self._is_quick:
             return wanted

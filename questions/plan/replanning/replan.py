@@ -147,7 +147,7 @@ class _Replan:
         return self.deadline if self.options.deterministic else self.deadline.limit_to(limit_s)
 
     def run(self) -> Plan:
-        """Run the stages of the re-plan in order, and return the best plan found."""
+        """Run the methods of the re-plan (keep all, ejection, CP-SAT) in order, and return the best plan found."""
         stays, cover = self.old.keepable_places(self.least)
         self.bound = self._forced_weight + cover.bound
         if self.wished is not self.old and self._missed_wishes(self.best) and not self.is_over:
