@@ -86,7 +86,7 @@ def _answer_of(command: str, work: int) -> dict[str, Any]:
 
 
 def _values_and_bound(question: str, fields: dict[str, Any]) -> tuple[list[float], float | None]:
-    """Return (values of an answer, most important first; lower bound on the first value, or None)."""
+    """Return (values of an answer, most important first; lower bound on the first value, if any)."""
     if question == "shapes":
         proof = fields["proof"]
         proved = _UNPROVED if proof["ratio"] is None else 1 + proof["ratio"]

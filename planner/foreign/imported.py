@@ -206,9 +206,9 @@ class ImportedProblem:
 
 
 def plan_of_offsets(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
-    """Return a plan with these offsets, each buffer in its first allowed pool; None if an offset is missing or invalid.
+    """Return a plan with these offsets, with buffers in their first allowed pools; None for a missing or wrong offset.
 
-    An alias without an offset gets the offset that its root buffer's offset implies.
+    An alias without an offset gets the offset that follows from the offset of the buffer that contains it.
     """
     table, rows = problem.buffers, []
     for i, name in enumerate(table.ids):

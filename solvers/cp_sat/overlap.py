@@ -76,7 +76,7 @@ class AddressIntervals:
         return self._interval_unless_shared(i, shares)
 
     def clusters(self, members: list[int]) -> list[list[int]]:
-        """Return the clusters (sets connected by partners and views) among the members of a live set."""
+        """Return the clusters of a live set: members connected by a shared offset (partners) or as views."""
         return self.sharing.clusters(i for i in members if self.sharing.is_tied[i])
 
     def keep_apart(self, i: int, j: int) -> None:

@@ -61,7 +61,7 @@ class EqualPools:
 
     @cached_property
     def members(self) -> dict[int | str, dict[int, int | str]]:
-        """The `same_offset` sets by first id; each maps a pool's number to the id of the set's buffer there."""
+        """The `same_offset` sets by the first buffer's id; each maps a pool's number to the id of the buffer there."""
         index = self.problem.index
         return {ids[0]: {int(self.pool[index[name]]): name for name in ids} for ids in self.problem.same_offset}
 

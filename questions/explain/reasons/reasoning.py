@@ -261,7 +261,7 @@ class Reasoning:
         return grown
 
     def _live_mask(self, first: int, last: int) -> Bool:
-        """Return the mask (n,) of bodies alive in live sets `first` to `last`, and of all bodies without lifetimes."""
+        """Return the mask (n,) of bodies (rigid sets) alive in live sets `first` to `last`, or without lifetimes."""
         lives, n = self.instance, len(self.bodies)
         meets = (lives.start <= last) & (first < lives.end)
         some = np.zeros(n, dtype=np.bool_)

@@ -31,7 +31,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A candidate: one change, the bodies that it affects, and the times in which it saves `saved` bytes."""
+    """A candidate: a change, the bodies (rigid sets of buffers) affected, and the times when it saves `saved` bytes."""
 
     change: RepairChange
     touched: frozenset[int]
