@@ -326,8 +326,7 @@ def query_values(
 ) -> dict[str, Sequence[str]]:
     """Return the options of a query (`asked`), after checking that the body (`inside`) does not have the same options.
 
-    Raises OptionError for an option in both, unless the query has its default value: generated clients send all
-    defaults, which are dropped.
+    Raises OptionError for an option in both, but drops default values in the query: generated clients send them.
     """
     found = {name: said for name, said in asked.items() if name not in inside or not _is_default(models, name, said)}
     for name in found:

@@ -66,8 +66,7 @@ class CachedPlan:
     def from_result(cls, compiled: CompiledProblem, result: SolveResult, searched_s: float) -> CachedPlan | None:
         """Convert a valid result that this process computed to canonical form.
 
-        Returns None for a result without a plan, or with an offset that is not a multiple of the unit and cannot be
-        lowered to a multiple.
+        Returns None for a result without a plan, or with an offset that cannot be lowered to a multiple of the unit.
         """
         plan, instance = result.plan, compiled.instance
         if plan.status in ("infeasible", "unknown"):
