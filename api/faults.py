@@ -58,6 +58,7 @@ class Faults:
     """The thread-safe record of one process's faults; `count` receives the question and the id of each fault."""
 
     def __init__(self, count: Callable[[str, str], None] = lambda _question, _kind: None) -> None:
+        """Start without faults."""
         self._count, self._kinds = count, set[str]()
 
     def note(self, error: BaseException, question: str) -> FaultError:

@@ -97,7 +97,7 @@ class FullError(_LaterError):
 
 
 class NoTurnError(FullError):
-    """No slot became free within the caller's time limit, or none is expected to become free in that time."""
+    """No slot became free within the caller's time limit, or no slot is expected to become free in time."""
 
 
 class UnavailableError(_LaterError):

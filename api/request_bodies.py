@@ -93,7 +93,7 @@ class BodyShape:
     known: frozenset[str]
 
     def holds_first(self, name: str, value: object) -> bool:
-        """Return True if the field has an unknown name, but its object has fields of the question's first input."""
+        """Return True if a field has an unknown name, but the field's object has fields of the first input."""
         return isinstance(value, dict) and name not in self.own and not self.own.isdisjoint(value)
 
     def field_hint(self, name: str, value: object) -> str:

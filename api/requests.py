@@ -324,9 +324,9 @@ def _read_options(
 def query_values(
     models: Iterable[type[WireValue]], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]
 ) -> dict[str, Sequence[str]]:
-    """Return the options of a query (`asked`), after checking that the body (`inside`) does not have them as well.
+    """Return the options of a query (`asked`), after checking that the body (`inside`) does not have the same options.
 
-    If it does, OptionError is raised, except for default values, which are dropped: generated clients send them all.
+    Raises OptionError for an option in both, but drops default values in the query: generated clients send them.
     """
     found = {name: said for name, said in asked.items() if name not in inside or not _is_default(models, name, said)}
     for name in found:

@@ -49,7 +49,7 @@ def draw(seed: int) -> Problem:
 
 
 def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], tally: Counter[str]) -> list[str]:
-    """Run a solver on the cases in a separate process; return a line for each result that brute force contradicts.
+    """Run a solver on the cases in a separate process; return a line for each result contradicted by brute force.
 
     A case is a problem together with its best score by brute force, or None if it has no plan. A plan must be valid
     even if it is not proved optimal. `tally` counts the outcomes.

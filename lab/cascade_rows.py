@@ -54,7 +54,7 @@ def exactness(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def _computes_wrong_values(less: Cascade, offsets: dict[str, int], size: int, seed: int) -> bool:
-    """Return True if a cascade gives wrong results when it is executed with its buffers at these offsets."""
+    """Return True if executing a cascade with the buffers at these offsets gives wrong results."""
     try:
         check_by_value(less, offsets, size, seed)
     except InvalidPlanError:

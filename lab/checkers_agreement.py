@@ -85,7 +85,7 @@ def _replace_number(text: str, rng: random.Random) -> str:
 
 
 def escape_strings(text: str) -> str:
-    """Return equal JSON text in which one character of every second string is written as an escape."""
+    """Return JSON text of equal value, in which one character of every second string is written as an escape."""
     pieces = text.split('"')
     for k in range(1, len(pieces), 4):
         if pieces[k] and "\\" not in pieces[k]:
@@ -128,7 +128,7 @@ def forgeries(data: Data, text: str, rng: random.Random) -> Iterator[tuple[str, 
     row = rng.choice(data["buffers"])
 
     def text_with(**fields: Any) -> str:
-        """Return the JSON text of the problem after setting `fields` of the buffer that the forgeries change."""
+        """Return the JSON text of the problem, with `fields` set in the buffer that the forgeries change."""
         return json.dumps(data | {"buffers": [one | fields if one is row else one for one in data["buffers"]]})
 
     plain = json.dumps(data)
@@ -252,7 +252,7 @@ def _checkers() -> Checkers:
 
 
 def faults(seed: int, tally: Counter[str], mutants: int = 2) -> Iterator[str]:
-    """Yield a line for each fault of a random problem's certificate, or of the checkers' verdicts on its test cases."""
+    """Yield a line for each fault of a random problem's certificate, and of the checkers' verdicts on test cases."""
     problem = draw(seed)
     profile = PROFILES[seed // 7 % len(PROFILES)] if len(problem.pools) > 1 else None
     plan = solve(problem, time_limit_s=10, profile=profile)

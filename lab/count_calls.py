@@ -49,7 +49,7 @@ class Recorder:
             self._entered.add(frame.f_code)
 
     def functions(self) -> set[Function]:
-        """Return memplan's functions that were entered since the last call of this method, and start anew."""
+        """Return memplan's functions that were entered since the last call of this method, and forget them."""
         entered, self._entered = self._entered, set()
         return {
             (code.co_filename.removeprefix(f"{_ROOT}/").removeprefix("memplan/"), code.co_qualname)
@@ -62,7 +62,7 @@ class Recorder:
 def functions_of_post(is_known: bool = False, query: str = "") -> set[Function]:
     """Return the functions that one `POST /v1/plan` enters.
 
-    If `is_known`, the request repeats a problem in another order.
+    If `is_known`, the request repeats a problem with the rows in another order.
     """
     recorder, found = Recorder(), []
     with (

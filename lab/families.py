@@ -63,7 +63,7 @@ def guillotine(piece: Rectangle, whole: Rectangle, rng: np.random.Generator) -> 
 
 
 def pinwheel(piece: Rectangle, whole: Rectangle, rng: np.random.Generator) -> list[Rectangle]:
-    """Cut a rectangle into five pieces, four around a central one, which no cuts from edge to edge can produce."""
+    """Cut a rectangle into a central piece and four around it, which cuts from edge to edge cannot produce."""
     start, end, low, high = piece
     if end - start < 3 or high - low < 3:
         return guillotine(piece, whole, rng)
@@ -111,7 +111,7 @@ def perfect_problem(
     """Return a perfect packing: a pool of `HEIGHT` bytes, cut into `n` buffers of multiples of `granule` bytes.
 
     Time has `steps` steps, by default three for each buffer and at least 60. Then `slack` percent of the buffers are
-    shrunk, or removed if `by` is "removal". The cut still is a plan, but the optimum may be lower.
+    shrunk, or removed if `by` is "removal". The cut is still a plan, but not necessarily the best one.
     """
     rng = np.random.default_rng(seed)
     whole = Rectangle(0, steps or max(60, 3 * n), 0, HEIGHT // granule)

@@ -77,7 +77,7 @@ def main() -> int:
 
 
 async def _ask_server(own: ServerProcess, given: argparse.Namespace) -> _Findings:
-    """Send the requests on several connections, meanwhile measure the latency of `/healthz`; return the outcomes."""
+    """Send the requests on several connections while measuring the latency of `/healthz`; return the outcomes."""
     found, numbers = _Findings(), iter(range(given.count))
 
     async def ask() -> None:

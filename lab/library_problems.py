@@ -67,7 +67,7 @@ def _listed_entries(library: ProblemLibrary, kind: str) -> list[Entry]:
 
 
 def new_entry(kind: str, source: str, path: Path, limit: int | None, origin: str | None) -> Entry:
-    """Return a new library entry for a problem file; it has features, but no plan and no bound yet."""
+    """Return a new library entry for the problem file `path`, with features, but without a plan and a bound."""
     data = path.read_bytes()
     stem = path.stem if path.stem.startswith(source) else f"{source}-{path.stem}"
     name = re.sub(r"[^a-z0-9_.-]+", "-", stem.lower())
@@ -115,7 +115,7 @@ def easy_names(library: ProblemLibrary) -> list[str]:
 
 
 def spread(rows: list[Entry], count: int) -> list[str]:
-    """Return the names of `count` problems that are as different as possible in their features and known bounds."""
+    """Return the names of `count` problems whose features and known bounds differ as much as possible."""
     points = {row.name: _feature_coordinates(row) for row in rows}
     taken = [max(rows, key=lambda row: sum(points[row.name])).name][:count]
     while len(taken) < count:

@@ -29,7 +29,7 @@ READINGS = [
 
 
 def live_steps(operations: Operations, reading: Reading) -> dict[str, set[int]] | None:
-    """Map each buffer to the steps in which the analysis says it is alive; None if it refuses an out-of-scope use."""
+    """Map each buffer to the live steps that the analysis finds; None if the analysis refuses an out-of-scope use."""
     try:
         problem = analyse(operations, reading).problem
     except OperationsError:
@@ -42,7 +42,7 @@ def live_steps(operations: Operations, reading: Reading) -> dict[str, set[int]] 
 
 
 def alive_by_force(program: Interpreter, ways: list[Any], reading: Reading) -> dict[str, set[int]] | None:
-    """Map each buffer to the steps in which it is alive by brute force; None if it is used outside of its scope."""
+    """Map each buffer to the steps in which brute force finds it alive; None if a buffer is used out of scope."""
     found = {}
     by_scope = reading.liveness == "scope"
     for root in program.sizes:

@@ -78,7 +78,7 @@ async def _run_load(asked: argparse.Namespace, own: ServerProcess) -> dict[str, 
 
 
 async def _ask_at_rate(line: _Connections, bodies: list[bytes], rate: float) -> None:
-    """Send `rate` requests per second at their scheduled times, and then wait for the missing responses."""
+    """Send `rate` requests per second at scheduled times, then wait for the missing responses."""
     began, calls = time.monotonic(), []
     for k, body in enumerate(bodies):
         due = began + k / rate
@@ -130,7 +130,7 @@ class _Requests:
         return {"id": f"b{k}", "size": size, "start": start, "end": start + self._draw.randrange(1, 9)}
 
     def _draw_size(self, size: int) -> int:
-        """Return a size that is reduced to between one half and all of `size` in a tenth of cases."""
+        """Return `size` or, in a tenth of cases, a random size between half of `size` and `size`."""
         return max(1, int(size * self._draw.uniform(0.5, 1.0))) if self._draw.random() < 0.1 else size
 
 

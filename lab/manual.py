@@ -37,7 +37,7 @@ def manual() -> str:
     commands = {
         name: make_command(name) for name in (*sorted(QUESTIONS), *sorted({*command_names()} - QUESTIONS.keys()))
     }
-    counts = Counter(_wording(option) for command in commands.values() for option in _options(command))
+    counts = Counter(_flags_and_help(option) for command in commands.values() for option in _options(command))
     shared = {words for words, count in counts.items() if count >= _SHARED_BY}
     reading = {flag for name in ReadOptions.model_fields for each in flags_of(name) for flag in each.split("/")}
     models = {words for words in shared if reading.intersection(words[0].strip("`").replace(",", "").split())}
@@ -69,7 +69,9 @@ def _command_lines(name: str, command: Command, shared: set[tuple[str, str]]) ->
         if word:
             yield f"`memplan {name} {word}`: {inspect.cleandoc(each.help or '')}\n"
         lines = [
-            _option_line(_wording(row), _details(row, own)) for row in _options(each) if _wording(row) not in shared
+            _option_line(_flags_and_help(row), _field_and_default(row, own))
+            for row in _options(each)
+            if _flags_and_help(row) not in shared
         ]
         yield from ([*lines, ""] if lines else [])
     if question and question.exits:
@@ -92,15 +94,15 @@ def _file_argument(each: Input[Any]) -> str:
     return f"{flags_of(each.name)[0]} FILE" if each.named_by_flag else each.metavar or each.name.upper()
 
 
-def _wording(option: Option) -> tuple[str, str]:
+def _flags_and_help(option: Option) -> tuple[str, str]:
     """Return (flags of an option with their values, its help text)."""
     choices = option.type.choices if isinstance(option.type, Choice) else ()
     flags = ", ".join(option.opts) + f" {option.metavar or '|'.join(choices)}".rstrip()
     return f"`{flags}`", (option.help or "").removesuffix(_SECONDS)
 
 
-def _details(option: Option, fields: dict[str, Any]) -> list[str]:
-    """Return texts about an option: its field's name if this differs from the flag, and its default if it has one."""
+def _field_and_default(option: Option, fields: dict[str, Any]) -> list[str]:
+    """Return texts about an option: the field's name if the flag differs, and the default value, if any."""
     name = option.name or ""
     renamed = name in fields and option.opts[0] not in (f"--{name.replace('_', '-')}", f"--{name[:-2]}-limit")
     stated = option.default not in (None, False, "", ()) and not callable(option.default)

@@ -68,7 +68,7 @@ def _rows_body(count: int, draw: random.Random | None = None) -> bytes:
 def call_status(
     own: ServerProcess, path: str, body: bytes, media: str = _JSON, key: str | None = None
 ) -> tuple[str, float]:
-    """Make a call on a new connection; return its status (or its error's name) and its duration in seconds."""
+    """Send `body` to `path` on a new connection; return (status or name of the error, duration in seconds)."""
     began, line = time.monotonic(), http.client.HTTPConnection(own.host, own.port, timeout=_PATIENCE_S)
     headers = {"Content-Type": media} | ({} if key is None else {"Authorization": f"Bearer {key}"})
     try:

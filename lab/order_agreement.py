@@ -29,7 +29,7 @@ _WORDS = ["0", "1", "2", "5", "-", "t", "o", "state", "while", "all", "run", "as
 
 
 def draw(seed: int) -> OperationGraph:
-    """Return a random graph of four to nine operations; many have equal operations, or outputs written over inputs."""
+    """Return a random graph of four to nine operations, often with equal operations or in-place outputs."""
     rng = random.Random(seed)
     graph = random_graph(rng, 4 + seed % 6)
     if seed % 3 == 0:
@@ -82,7 +82,7 @@ def mutant(lines: list[str], rng: random.Random) -> list[str]:
 
 
 def explore_orders(graph: OperationGraph, budget: int, rng: random.Random, tally: Counter[str]) -> bool:
-    """Search with random steps that the checker accepts; return True if an order within `budget` bytes is found.
+    """Search by random steps that the checker accepts; return True if they find an order within `budget` bytes.
 
     The steps are joins, swaps and runs, as in a proof by search.
     """

@@ -54,7 +54,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def plans(wheel: Path, target: str, runner: Sequence[str], folder: Path) -> list[str]:
-    """Return the output of the C program, linked to the library of a wheel, for each problem."""
+    """Link the C program to the library of a wheel, and return the program's output for each problem."""
     with zipfile.ZipFile(wheel) as archive:
         name = next(name for name in archive.namelist() if "/solvers/core/built/memplan." in name)
         library = folder / Path(name).name

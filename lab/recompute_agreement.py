@@ -26,7 +26,7 @@ from tests.support.operation_graphs import plain_graph, training_chain
 
 
 def draw(seed: int, layers: int) -> OperationGraph:
-    """Return a training chain of `layers` layers or, for 0, of four layers or a random graph of five operations."""
+    """Return a training chain of `layers` layers; for 0, a chain of four or a random graph of five operations."""
     rng = random.Random(seed)
     if layers:
         return training_chain(rng, layers)
@@ -58,7 +58,7 @@ def _answer_within(graph: OperationGraph, limit: int) -> Recomputed:
 
 
 def false_claims(answer: Recomputed, least: int | None) -> Iterator[str]:
-    """Yield the claims of an answer that contradict `least`, the least extra cost (None: no program fits)."""
+    """Yield each claim of an answer that contradicts `least`, the least extra cost (None if no program fits)."""
     if answer.has_none and least is not None:
         yield f"said to be none, where {least} is the least"
     if least is not None and answer.extra_cost_lower_bound > least:

@@ -112,7 +112,7 @@ def walk(
 ) -> Figures:
     """Return the latency, traffic and bytes of layer `v`, found by simulating each tile.
 
-    Tensors in `fast` stay in the fast memory, and tensors in `far` come from the second memory.
+    Tensors in `fast` stay in the fast memory, and tensors in `far` are read from the second memory.
     """
     row, tensors, engine = graph.operations[v], graph.tensors, target.engine
     out = tensors[row.outputs[0]]

@@ -34,7 +34,7 @@ from tests.support.symbolic import demand_at, draw_problem, values_of_all_symbol
 
 
 def programs_of(found: ShapesAnswer) -> OffsetPrograms:
-    """Return a program that computes the offsets for any symbol values, from the programs and sizes in an answer."""
+    """Return the offset programs (offsets for any symbol values) that an answer's programs and sizes define."""
     return OffsetPrograms(sizes=found.sizes, size_of=found.size_of, programs=found.programs)
 
 
@@ -96,7 +96,7 @@ def corners(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def faults_of_models(names: Sequence[str]) -> Iterator[str]:
-    """Plan each model and print the result; yield a line for each claimed check that the checker does not confirm."""
+    """Plan each model and print the result; yield a line for each that claims full checks but is not confirmed."""
     from lab.support.symbolic_models import ASKED, symbolic_model
 
     for name in names or ASKED:

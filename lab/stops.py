@@ -69,7 +69,7 @@ class Tally:
     wrong: list[str] = field(default_factory=list)
 
     def add(self, name: str, outcome: str, words: str = "") -> None:
-        """Count the outcome of one stop, and print it if it is a fault."""
+        """Count the outcome of one stop, and print an outcome that is a fault."""
         self.counts[name]["stops"] += 1
         self.counts[name][outcome] += 1
         if outcome in ("wrong", "500"):
@@ -88,7 +88,7 @@ class Tally:
 
 @dataclass
 class TimedAsks(CheckCounter):
-    """A counter of a question's time checks, with the CPU time of the first check that demands the end."""
+    """A counter of a question's time checks, with the CPU time of the first check that tells it to stop."""
 
     over_cpu_s: float | None = None
 
@@ -151,7 +151,7 @@ def _try_question(
 
 
 def contradiction(name: str, body: dict[str, Any], whole: Any, found: Any) -> str | None:
-    """Return a line if one response's lower bound is above the other response's value, or None if neither is."""
+    """Return a line if a bound in the whole or the stopped response (`found`) is above the other one's value."""
     if body["options"].get("recompute"):  # Each answer bounds only its own repeated operations.
         return None
     goal = body["options"].get("objective", _OF_SCHEDULES)
@@ -219,7 +219,7 @@ def _status_and_body(answer: bytes) -> tuple[int, bytes]:
 
 
 def _judge_answer(question: Question[Any], body: dict[str, Any], status: int, answer: bytes) -> tuple[str, str]:
-    """Return the outcome of an HTTP response (a column of the table), and its text or the fault found in it."""
+    """Return (outcome of an HTTP response, a column of the table; the response's text, with any fault found)."""
     says = answer[:600].decode("utf-8", "replace")
     if status in (504, 429, 503):
         return "504" if status == 504 else "busy", says

@@ -102,7 +102,7 @@ def is_true(answer: dict[str, Any], problem: SymbolicProblem) -> bool:
 
 
 def faults(seed: int, tally: Counter[str], mutants: int = 10) -> Iterator[str]:
-    """Yield a line if checker and `shapes` disagree on a random problem, and for each false mutant that is accepted."""
+    """Yield a line if checker and `shapes` disagree on a random problem, and for each accepted false mutant."""
     problem = draw_problem(seed, most_buffers=24)
     answer = json.loads(shapes(problem, options=ShapesOptions(time_limit_s=LIMIT_S)).model_dump_json())
     wire = problem.model_dump(mode="json")

@@ -75,7 +75,7 @@ class Device:
         return answer == b"\1"
 
     def measure_arena(self, data: bytes, said: int) -> int | None:
-        """Return the least arena in bytes, searched from `said` on; None if a model needs over 4 KiB more."""
+        """Return the least arena in bytes, searched upwards from `said`; None if a model needs over 4 KiB more."""
         size = said
         if self.starts(data, size):
             while size > _STEP and said - size < _MOST_STEPS * _STEP and self.starts(data, size - _STEP):

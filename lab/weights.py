@@ -59,7 +59,7 @@ def fits(order: Sequence[tuple[int, int, int, int]], size: int) -> bool:
 
 
 def min_slow_traffic(problem: Problem, weights: list[Weight], size: int) -> int | None:
-    """Return the fewest bytes read from slow memory over all sets of weights in fast memory, or None if none fits."""
+    """Return the fewest bytes read from slow memory over all sets of weights in fast memory; None if no set fits."""
     start, end = int(problem.buffers.start.min()), int(problem.buffers.end.max())
     computed = [(row.size, row.alignment, *row.intervals[0]) for row in problem.buffers]
     found = []
@@ -72,7 +72,7 @@ def min_slow_traffic(problem: Problem, weights: list[Weight], size: int) -> int 
 
 
 def faults(seed: int, _: Counter[str]) -> Iterator[str]:
-    """Yield a line if the weights that memplan chooses for a random program are not the best of all sets."""
+    """Yield a line if the weights that memplan chooses for a random program are not the best of all choices."""
     operations, size = draw_program(seed)
     given = problem_of(operations)
     least = min_slow_traffic(given, weights_of(operations), size)

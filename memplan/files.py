@@ -199,7 +199,7 @@ def write_file_atomically(path: str | os.PathLike[str] | None, data: bytes) -> b
 
 
 def _replace_file(target: Path, data: bytes) -> None:
-    """Replace a file by renaming a complete temporary file to its path, so that no reader sees a partial file."""
+    """Replace a file by renaming a complete temporary file to the same path; no reader sees a partial file."""
     part = target.with_name(f".memplan-{os.getpid()}.part")
     try:
         with part.open("wb") as file:

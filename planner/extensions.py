@@ -52,8 +52,8 @@ def import_object(where: str) -> Any:
 def extensions(table: str) -> Mapping[str, Any]:
     """Return a table's rows by name, from all extensions.
 
-    memplan's own row replaces a row of the same name from another distribution. If such a row cannot be imported, it is
-    left out with a warning.
+    memplan's own row replaces a row of the same name from another distribution. A row of another distribution that
+    cannot be imported is left out with a warning.
     """
     rows: dict[str, Any] = dict(_own[table]()) if table in _own else {}
     for name, where, whose in _entry_points().get(f"{_PREFIX}{table}", ()):

@@ -139,12 +139,14 @@ class _Questions(Mapping[str, "Question[Any]"]):
     """All questions by name, as a mapping that imports a question when it is first looked up."""
 
     def __getitem__(self, name: str) -> "Question[Any]":
+        """Import and return the question of this name."""
         return question_rows()[name].load()
 
     def __iter__(self) -> Iterator[str]:
         return iter(question_rows())
 
     def __len__(self) -> int:
+        """Return the number of questions."""
         return len(question_rows())
 
 

@@ -39,12 +39,12 @@ def _target_of(check: Check) -> str:
 
 
 def _title(check: Check) -> str:
-    """Return a check's title: its subject, followed by the name of its processor or board if it has one."""
+    """Return a check's title: the subject, followed by the name of any target (processor or board)."""
     return f"{check.subject} on {target}" if (target := _target_of(check)) else check.subject
 
 
 def _check_section(check: Check) -> str:
-    """Return the Markdown section of a check: its verdict, its failures, and the tables of its pools."""
+    """Return the Markdown section of a check: the verdict, the failures, and tables of the pools."""
     verdict = "within limits" if check.passed else "**not within limits**"
     parts = [f"## Memory of {_escape_markdown(_title(check))}: {verdict}\n"]
     parts += [f"- {_escape_markdown(failure.message)}\n" for failure in check.failures]

@@ -40,7 +40,7 @@ class QuestionCommand(SectionedCommand):
         needs_plans: Collection[str],
         **described: Any,
     ) -> None:
-        """Set the fields; `described` has further parameters of click.Command, such as `callback`."""
+        """Set the fields that the class describes; `described` has further parameters of click.Command."""
         self.question, self.answer, self.formats = question, answer, formats
         self.forms, self.beside, self.needs_plans = forms, beside, needs_plans
         super().__init__(question.name, panels=PANEL_OF, **described)
@@ -50,8 +50,9 @@ class CommandLine(NamedTuple):
     """The current command line: its command, and in `given` the value of each parameter by name.
 
     A plan records the options with which its problem was read, and these are restored when the plan is an input.
-    `plain` has the values before that, or None if no option was restored; `plan_hash` is the plan's problem hash.
-    `keep` is a function that receives the answer; without it, the answer is written to the output files.
+    `plain` has the values before that restoration; None without a restored option; `plan_hash` is the hash of the
+    plan's problem. `keep` is a function that receives the answer; without it, the answer is written to the output
+    files.
     """
 
     command: QuestionCommand

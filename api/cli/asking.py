@@ -91,7 +91,7 @@ class Call:
         more_s: float = 0.0,
         noted: Sequence[Result] = (),
     ) -> Result:
-        """Return a function's result if it arrives within the time limit; else the last interim answer.
+        """Return a function's result if it arrives within the time limit, or else the last interim answer.
 
         Shortly after the limit, the function is abandoned. Raises OptionError if there is no interim answer yet.
         """

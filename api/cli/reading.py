@@ -103,7 +103,7 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
 
 
 def _require_own_output(line: CommandLine, each: Input[Any], path: str, error: FileError) -> None:
-    """Raise FileError for a missing input file, unless a flag such as --save-baseline makes this command write it."""
+    """Raise FileError for the missing input file `path`, unless a flag (--save-baseline) makes the command write it."""
     saved = line.given[f"save_{each.name}"]
     if saved is not None and Path(saved).resolve() == Path(path).resolve() and not Path(path).exists():
         return  # The first run of this command creates the baseline's file, so it may be missing.

@@ -35,7 +35,7 @@ def ask_service(
     control: Control,
     is_proved: bool = False,
 ) -> Any:
-    """Return a service's answer after verifying it; with `is_proved`, also require a proof of the plan's claim.
+    """Return the verified answer of the service at the URL `server`; with `is_proved`, also require a proof.
 
     The key is read from the environment variable MEMPLAN_KEY. Raises ServerError.
     """
@@ -79,7 +79,7 @@ async def _ask_server(
 
 
 async def _fetch_best_plan(client: AsyncClient, problem: Problem) -> Plan:
-    """Return a service's best plan so far, after an interrupt; a plan with status `unknown` if it has none."""
+    """Return a service's best plan so far, after an interrupt; with status `unknown` if the service has none."""
     for _ in range(_TRIES):
         if (plan := await client.known_plan(problem)) is not None:
             return plan

@@ -57,7 +57,7 @@ def handle_signals(handler: Callable[[int, FrameType | None], Any]) -> Iterator[
 
 
 def seconds_left(limit_s: float) -> Callable[[], float]:
-    """Start a time limit of `limit_s` seconds, and return a function that returns the seconds left.
+    """Start a limit of `limit_s` seconds, and return the function that returns the seconds left.
 
     The limit ends when both the wall time and the CPU time of the process are used up, so on a busy machine it lasts
     longer than `limit_s` of wall time.

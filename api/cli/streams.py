@@ -151,9 +151,9 @@ def refuse_unwritable(path: str | None) -> None:
 
 
 def refuse_files(line: CommandLine) -> bool:
-    """Check all output files of a command line, and return True if any is an extra file such as a page.
+    """Check all output files of a command line; return True if any of them is an extra file, such as a page.
 
-    Raises InputError for one that cannot be written, is also an input, is named twice, or has an unknown suffix.
+    Raises InputError for a file that cannot be written, is also an input, is named twice, or has an unknown suffix.
     """
     arguments, command = line.given, line.command
     suffixes = {"", ".json", *command.forms, *command.beside}

@@ -54,7 +54,7 @@ def _command_parameters(error: click.UsageError) -> Sequence[Any]:
 
 
 def _option_help(option: Any) -> str:
-    """Return an option's metavar and help text, as a hint about its missing value."""
+    """Return an option's metavar and help text, as a hint about the missing value."""
     return f"{option.opts[0]} {option.metavar or 'VALUE'}: {option.help}"
 
 

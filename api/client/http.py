@@ -32,6 +32,7 @@ class Client(AbstractContextManager["Client"]):
         self._client = self._stack.enter_context(self._portal.wrap_async_context_manager(client))
 
     def __exit__(self, *_: object) -> None:
+        """Close the connections and end the event loop's thread."""
         self._stack.close()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:

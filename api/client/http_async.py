@@ -95,6 +95,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         self._patience_s = patience_s
 
     async def __aexit__(self, *_: object) -> None:
+        """Close the connections to the service."""
         await self.close()
 
     async def close(self) -> None:
@@ -214,7 +215,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
             filters["after"] = page.jobs[-1].id
 
     async def job_plan(self, job_id: str, problem: Problem) -> Plan | None:
-        """Return a job's best plan so far, verified; after the job's end, it is the final plan. None without a plan."""
+        """Return a job's verified best plan so far (after the job's end, the final plan); None without a plan."""
         return await self._fetch_if_found(self._plan_reader(problem), f"{_JOBS}/{job_id}/plan")
 
     async def job_result(self, job_id: str) -> Any:
@@ -271,7 +272,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     async def _send(
         self, read: Callable[[bytes], T], method: str, path: str, *, limit_s: float = 0.0, **sent: Any
     ) -> T:
-        """Send a request, with retries while the service is busy or unreachable, and return its parsed answer."""
+        """Send a request, again while the service is busy or unreachable; return the answer parsed by `read`."""
         until, asked = time.monotonic() + self._patience_s, sent.get("content", b"")
         limit_s += _ANSWER_S
         while True:
@@ -288,7 +289,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
     async def _open_response(
         self, method: str, path: str, silence_s: float = _SILENCE_S, **sent: Any
     ) -> AsyncIterator[httpx.Response]:
-        """Send a request once, and yield the response; errors in the block become ServiceErrors as well."""
+        """Send a request once, and yield the response; errors in the `with` block also become ServiceErrors."""
         timeout = httpx.Timeout(silence_s, connect=_CONNECT_S)
         try:
             async with self._http.stream(method, path, timeout=timeout, **sent) as response:
@@ -309,7 +310,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
 
 @asynccontextmanager
 async def _limit_time(path: str, limit_s: float) -> AsyncIterator[None]:
-    """Raise AwayError if the block takes longer than `limit_s` seconds, even while parts of an answer arrive."""
+    """Raise AwayError if the block exceeds `limit_s` seconds, even if parts of an answer still arrive."""
     try:
         async with asyncio.timeout(limit_s):
             yield
@@ -355,7 +356,7 @@ async def _wait_before_retry(error: ServiceError, until: float) -> None:
 
 
 async def _stream_events(lines: AsyncIterator[str]) -> AsyncIterator[RemoteEvent]:
-    """Yield the job events in the lines of a stream of server-sent events; callers handle errors of malformed ones."""
+    """Yield the job events in the lines of an event stream; callers handle the errors of malformed lines."""
     fields: dict[str, str] = {}
     async for line in lines:
         name, _, value = line.partition(":")

@@ -69,7 +69,7 @@ class AnswerWishes:
         return response
 
     def _shaped_content(self, question: Question[Any], content: bytes) -> tuple[bytes, bool]:
-        """Return an answer with the selected fields only, and True if it is a bad result that must fail."""
+        """Return (the answer's selected fields as JSON, True if the answer is a bad result that must fail)."""
         is_bad = self.fails and question.exit_status(TypeAdapter(question.answer).validate_json(content)) != 0
         return content if self.selection is None else self.selection.write(content), is_bad
 

@@ -158,7 +158,7 @@ def look_up(keys: Keys, key_id: str) -> Key | None:
 def is_harmless(host: str | None, named: str = "") -> bool:
     """Return True if no other site can have this `Host`: an IP address, localhost, a name without a dot, or none.
 
-    The names in `named`, separated by commas, are this server's own, so they are harmless too.
+    The comma-separated names in `named` are this server's own names, which are also harmless.
     """
     if not host:
         return True

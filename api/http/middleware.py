@@ -43,6 +43,7 @@ class Streams:
     """The open streams, such as job events and batches; their number is limited, and a key may have half of them."""
 
     def __init__(self, limit: int) -> None:
+        """Start without open streams; at most `limit` may be open at once."""
         self.limit, self.of_key = limit, Counter[str]()
 
     @property
@@ -71,10 +72,12 @@ class Questions:
     """The ASGI layer that calls the handlers of questions directly, and passes all other requests on.
 
     For a problem of 20 buffers, the framework's layers and dependencies would take as long as the search. `routes` are
-    the app's own routes, which describe the calls; `admits` checks the key in place of their dependencies.
+    the app's own routes, which describe the calls; `admits` checks the caller's key in place of the routes'
+    dependencies.
     """
 
     def __init__(self, app: ASGIApp, routes: Iterable[APIRoute], admits: Callable[[Request], Awaitable[None]]) -> None:
+        """Store the routes by path, to find the handler of a request."""
         self.app, self.admits = app, admits
         self.routes = {route.path: route for route in routes}
 
@@ -102,6 +105,7 @@ class Envelope:
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics, faults: Faults, bodies: HeldBytes) -> None:
+        """Wrap the app; `bodies` counts the bytes of unanswered request bodies."""
         self.app, self.metrics, self.faults, self.bodies = app, metrics, faults, bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

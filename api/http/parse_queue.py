@@ -19,8 +19,8 @@ _WEIGHT = 0.25
 class ParseQueue:
     """The queue of a server's large bodies, for one event loop: only one of them is parsed at a time.
 
-    A body is refused on arrival if its turn is expected after its deadline, judged by the bytes ahead of it and the
-    speed of recent parses.
+    A body whose turn is expected after the body's deadline is refused on arrival. The estimate uses the bytes ahead in
+    the queue and the speed of recent parses.
     """
 
     def __init__(self) -> None:

@@ -83,7 +83,7 @@ class ProblemDetails(BaseModel):
 def problem_details(
     status: int, sentences: tuple[str, ...], headers: Mapping[str, str] | None = None, hints: Sequence[str] = ()
 ) -> Response:
-    """Return an error response with a body of problem details; its JSON is ASCII, so texts quoted in it are safe."""
+    """Return an error response whose body, ASCII JSON, has the sentences and `hints` (remedies) as problem details."""
     content: dict[str, Any] = {
         "type": "about:blank",
         "title": _TITLES.get(status) or HTTPStatus(status).phrase,

@@ -84,7 +84,7 @@ class JsonGrowth:
     n_bytes: int = 0
 
     def add(self, text: bytes, most_bytes: int) -> None:
-        """Count a body's next chunk; raises TooLargeError for too many objects, or over `most_bytes` when parsed."""
+        """Count a body's next chunk; raises TooLargeError for too many objects or a parsed size above `most_bytes`."""
         counts = _character_counts(text)
         self.n_openings += counts[0] + counts[1]
         self.n_bytes += len(text) + sum(count * size for count, (_, size) in zip(counts, _BYTES_OF, strict=True))
@@ -95,7 +95,7 @@ class JsonGrowth:
 
 
 def _character_counts(text: bytes) -> list[int]:
-    """Return the number of occurrences in a text of each character of `_BYTES_OF`."""
+    """Return, for each character in `_BYTES_OF`, how often a text contains it."""
     codes = np.frombuffer(text, np.uint8)
     return [int(np.count_nonzero(codes == character[0])) for character, _ in _BYTES_OF]
 

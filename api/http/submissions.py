@@ -27,7 +27,7 @@ from memplan.questions.plan.reason import check_solver, refuse_own_planner
 def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: Mapping[str, Any]) -> Job:
     """Return the job that the query and body of `POST /v1/jobs` submit, with its field `body` left empty.
 
-    The job's deadline counts from now. `said` has its fields `key_id` and `idempotency_key`. Raises InputError.
+    The job's deadline counts from now. `said` has the job's fields `key_id` and `idempotency_key`. Raises InputError.
     """
     pairs = parse_qsl(query, keep_blank_values=True)
     own: dict[str, list[str]] = {}

@@ -90,7 +90,7 @@ class Following:
                 _LOG.warning("events cannot be followed: %s", error)
 
     async def _poll_store(self) -> None:
-        """Wake the followers of each job whose last event number in the store is higher than the number they know."""
+        """Wake the followers of each job whose last event number in the store exceeds the number known to them."""
         followed = list(self._waiting)
         for at in range(0, len(followed), _AT_ONCE):
             some = followed[at : at + _AT_ONCE]

@@ -75,7 +75,7 @@ class JobRun:
         return self._release_job(_STOPPED, answer) if self._stopping.is_set() else self._write_end("cancelled", answer)
 
     def _work_answer(self) -> WorkAnswer:
-        """Return the answer that a child process finds for the job, after storing a better known plan, if any."""
+        """Return the answer that a child process finds for the job; a better known plan is stored first."""
         job, limit_s = self.job, self.job.time_limit_s
         plans, name = self._store.plans, self._known_as
         record = self._retry_write(lambda: plans.find(name)) if job.kind == PLAN else None
@@ -98,7 +98,7 @@ class JobRun:
         return state if is_written else None
 
     def _release_job(self, reason: str, best: WorkAnswer | None = None, *, counts: bool = False) -> State | None:
-        """Return the unfinished job to the queue with its best answer so far; the result is None, not an end state."""
+        """Return the unfinished job, with its best answer so far, to the queue. The result is None: no end state."""
         if not self._is_lost:
             self._retry_write(lambda: self._store.leases.release(self.job, reason, best, counts=counts))
         return None

@@ -102,7 +102,7 @@ class JobWorkers:
         while not self._stopping.is_set():
             if time.monotonic() - seen_at >= _SEE_S:
                 seen_at = time.monotonic()
-                self._try_turn(self._see)
+                self._try_turn(self._record_sign_of_life)
             self._wake.clear()
             self._was_told, self._is_told = self._is_told, False
             may_hold = self._runs or self._is_unsure
@@ -181,7 +181,7 @@ class JobWorkers:
             self._wake.set()
 
     def _renew(self) -> bool:
-        """Renew the leases of running jobs, and end the runs that lost theirs; jobs whose claim got no reply requeue.
+        """Renew the leases of running jobs, and end the runs without a lease; jobs of unanswered claims are requeued.
 
         Return True, which means that the step succeeded.
         """
@@ -193,7 +193,7 @@ class JobWorkers:
                 run.end_without_writing()  # a job that has just ended also has no lease, so this end is harmless
         return True
 
-    def _see(self) -> bool:
+    def _record_sign_of_life(self) -> bool:
         """Record in the store that this worker is alive; return True, which means that the step succeeded."""
         self._store.leases.record_sign_of_life(self.holder)
         return True

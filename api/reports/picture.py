@@ -101,7 +101,7 @@ class _Panel:
     def __init__(
         self, problem: Problem, plan: Plan, pool: Pool, boxes: Sequence[_Box], live: LiveSet, span: tuple[int, int]
     ) -> None:
-        """Choose the panel's highest offset and the places of its legend, from the boxes and the bound of the pool."""
+        """Choose the panel's highest offset and the legend's places, from the pool's boxes and lower bound."""
         self.problem, self.plan, self.pool, self.boxes, self.live, self.span = problem, plan, pool, boxes, live, span
         self.use = next((use for use in plan.pools if use.name == pool.name), None)
         self.bound = None if self.use is None else self.use.lower_bound
@@ -147,7 +147,7 @@ class _Panel:
         return "at the fullest time" if box.row in alive else "at other times"
 
     def _rectangle_element(self, start: int, low: int, end: int, high: int, style: str) -> str:
-        """Return the SVG rectangle for a range of times and a range of offsets."""
+        """Return the SVG rectangle from the times `start` to `end` and from the offsets `low` to `high`."""
         x, y = self.x(start), self.y(high)
         return f'<rect x="{x}" y="{y}" width="{self.x(end) - x:.2f}" height="{self.y(low) - y:.2f}" {style}/>'
 
@@ -159,7 +159,7 @@ class _Panel:
     def _label_elements(self) -> Iterator[str]:
         """Yield the labels that fit inside their boxes, then labels next to the largest of the other boxes.
 
-        A label next to its box is left out if it would cover another one, or a box that has its label inside.
+        A label next to a box is left out if it would cover another label, or a box with an inner label.
         """
         areas = sorted(range(len(self.boxes)), key=lambda k: self.boxes[k].low - self.boxes[k].high)
         largest, taken = areas[:_LARGEST], list[tuple[float, float, float, float]]()

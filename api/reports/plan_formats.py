@@ -21,7 +21,7 @@ class PlanFormat(NamedTuple):
 
 
 def write_plan(plan: Plan, problem: Problem, plan_format: str) -> bytes:
-    """Return the bytes of a plan in one of the PLAN_FORMATS; JSON if the format needs placements and it has none."""
+    """Return a plan as bytes in one of the PLAN_FORMATS; JSON if the plan lacks the needed placements."""
     if plan_format not in FORMATS and plan.status not in ("optimal", "feasible"):
         plan_format = "json"
     return PLAN_FORMATS[plan_format].write(plan, problem)

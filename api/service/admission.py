@@ -80,10 +80,10 @@ class AdmissionQueue:
     sort and by the requests ahead.
 
     A request that has waited for a quarter of its time asks another request to end soon: the longest-running one that
-    was not asked before. If it would still be late, or half of its time is over, it starts in an overbooked slot. It is
-    refused only if the slots are overbooked `MOST` times and less time is left than its sort needs. Light requests have
-    the same number of separate slots. Requests with an infinite deadline, which are never refused, do not count as
-    waiting.
+    was not asked before. If the request would still be late, or half of its time is over, the request starts in an
+    overbooked slot. It is refused only if the slots are overbooked `MOST` times and less time is left than its sort
+    needs. Light requests have the same number of separate slots. Requests with an infinite deadline, which are never
+    refused, do not count as waiting.
     """
 
     def __init__(self, places: int, length: int, of_key: int | None = None) -> None:
@@ -132,7 +132,7 @@ class AdmissionQueue:
         return wish.began is not None
 
     def decide_request(self, wish: Seat) -> None:
-        """Decide on an arriving request: grant it a slot, refuse it, or let it wait."""
+        """Grant an arriving request a slot, refuse the request, or let it wait."""
         if wish.sort is not None:
             first_s, whole_s = self._recent_times(wish.sort)
             wish.is_light = whole_s <= _LIGHT_S or (wish.can_end and 0.0 < first_s <= _LIGHT_S / 2)
@@ -154,9 +154,9 @@ class AdmissionQueue:
             self._schedule_attempt(wish)
 
     def release_slot(self, place: Seat, *, is_measured: bool = False) -> None:
-        """Release the slot of a request, and grant it to the next waiting request; withdraw a request without a slot.
+        """Release a request's slot for the next waiting request, or withdraw a request that has no slot yet.
 
-        If `is_measured`, the request's duration is recorded for its sort.
+        If `is_measured`, the request's duration is recorded for later requests of its sort (question and size).
         """
         if place in self._queue:
             self._queue.remove(place)
@@ -177,7 +177,7 @@ class AdmissionQueue:
                 self._grant_slot(following)
 
     def _make_room(self, wish: Seat) -> None:
-        """Make room for a waiting request by ending another one, start it in an overbooked slot, or refuse it."""
+        """End another request to make room for a waiting one, or else overbook a slot or refuse the waiting one."""
         if wish not in self._queue:
             return
         free_s, is_late, _ = self._expected_wait(wish)
@@ -226,11 +226,11 @@ class AdmissionQueue:
         return not wish.is_light or self._is_below(MOST - 1, wish, [each for each in self._held if not each.is_beyond])
 
     def _is_below(self, times: int, wish: Seat, held: list[Seat]) -> bool:
-        """Return True if fewer slots are held, in total and by the request's key, than `times` the maximum of each."""
+        """Return True if fewer slots are held than `times` the maximum, both in total and by the request's key."""
         return len(held) < times * self.places and _caller_slot_count(held, wish.caller) < times * self._of_key
 
     def _is_over(self, wish: Seat) -> bool:
-        """Return True if a request has less time left than its sort needs."""
+        """Return True if a request has less time left than requests of its sort (question and size) need."""
         return time.monotonic() + wish.least_s > wish.due + _LATE_S
 
     def _grant_slot(self, wish: Seat) -> None:
@@ -248,7 +248,7 @@ class AdmissionQueue:
             self._fill_slots()
 
     def _expected_wait(self, wish: Seat) -> tuple[float, bool, bool]:
-        """Return the expected wait in seconds, whether it makes the request late, and whether it makes later ones late.
+        """Return (expected wait in seconds, True if it makes this request late, True if it makes later requests late).
 
         The waiting requests of the same lane (ordinary or light) are assumed to start in the order of their turns.
         """
@@ -271,7 +271,7 @@ class AdmissionQueue:
         return max(0.0, its - now), True in late, False in late
 
     def _free_times(self, held: list[Seat], places: int, now: float) -> list[float]:
-        """Return the ascending times at which the slots are expected to be free; overbooked slots free none."""
+        """Return the ascending times at which slots are expected to be free; overbooked requests free no slot."""
         ends = [self._expected_end(place, now) for place in held] + [now] * (places - len(held))
         return sorted(ends)[len(ends) - places :]
 

@@ -114,7 +114,7 @@ class WorkService:
         key_id: str | None,
         cancelled: asyncio.Event,
     ) -> tuple[WorkAnswer, Lookup]:
-        """Plan a large problem in a child process, starting from the stored plan, and store a better plan."""
+        """Plan a large problem in a child process from the plan stored for `problem_hash`, and store a better plan."""
         record = await self._cache.read_stored(problem_hash)
         carry_s, limit_s = _CARRY_S * len(request[2]), options.time_limit_s
         due, what = deadline.bring_forward(carry_s), (*request, record, plan_format)
@@ -165,14 +165,14 @@ class _LargePlan:
 
 
 def parse_for_child(body: bytes, kind: str, head: str, terms: tuple[str, ...] = ()) -> tuple[ParsedRequest, str | None]:
-    """Parse a request in a child process; return it without its inputs, and its problem's hash for a plain plan."""
+    """Parse a request in a child process; return (request without inputs, problem hash if a plain plan is wanted)."""
     asked = parse_request(kind, head, body, terms=terms)
     is_plain = asked.is_plain_plan
     return asked.drop_inputs(), CompiledProblem.from_problem(asked.input_values()["problem"]).hash if is_plain else None
 
 
 def insert_old_plan(body: bytes, kind: str, head: str, plan_format: str, old: bytes) -> bytes:
-    """Return a request's body, with all its options, in which the plan to keep replaces the plan's hash."""
+    """Return a request's body with all options, in which the plan to keep (`old`, JSON) replaces its hash."""
     asked = parse_request(kind, head, body, terms=())
     reading = {} if asked.reading is None else asked.reading.model_dump(mode="json", exclude_unset=True)
     options = asked.options.model_dump(mode="json", exclude_defaults=True) | reading | {"format": plan_format}
@@ -196,7 +196,7 @@ def answer_request(
         return answered_apart(request, control, len(body))
 
     def write_result(plan: Plan, _problem: Problem) -> WorkAnswer:
-        """Return a plan as the answer to a request: its JSON, its status, and as facts its peak and lower bound."""
+        """Return a plan as the answer to a request: JSON and status, with peak and lower bound as facts."""
         facts = None
         if plan.lower_bound is not None:
             facts = Progress(0.0, plan.peak, plan.lower_bound, plan.solver or "").facts()
@@ -229,7 +229,7 @@ def _plan_answer(
     before: bytes | None,
     write: Callable[[Plan, Problem], WorkAnswer],
 ) -> WorkAnswer:
-    """Return the cached plan as answer if it is good enough; else search, starting from the best plan so far."""
+    """Return the cached plan `record` if it is good enough; else search from it or from `before`, a job's best plan."""
     compiled, options = CompiledProblem.from_problem(request.input_values()["problem"]), request.options
     assert isinstance(options, Options)
 
@@ -264,7 +264,7 @@ def _plan_answer(
 
 
 def _reporting_control(control: TaskControl, written_answer: Callable[[Plan], WorkAnswer]) -> TaskControl:
-    """Return the task's control, changed so that progress is reported as event data, and best plans as answers."""
+    """Return the task's control, changed to report progress as event data, and best plans as answers."""
 
     def report(said: Any) -> None:
         """Report the progress of a search or question as the facts of an event."""

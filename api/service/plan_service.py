@@ -76,7 +76,7 @@ class Searches(Protocol):
 
 
 class PlanService:
-    """The planner of a server, used by all its calls on one event loop: it combines plan cache, searches and slots."""
+    """The planner of a server for all calls on one event loop; it combines plan cache, searches and slots."""
 
     def __init__(
         self, cache: PlanCache, workers: Searches, queue: AdmissionQueue, metrics: Metrics, quick_places: int
@@ -136,7 +136,7 @@ class PlanService:
         start: SolveResult | None,
         quick: OneSearch | None,
     ) -> SolveResult:
-        """Search from the cached plan for all equal requests that wait, and keep the result in the cache."""
+        """Search from the cached plan `start`, for all waiting requests with this `key`, and cache the result."""
         self._metrics.looked_up("miss" if start is None else "started_from")
         self._running[key] = asyncio.Event()
         try:
@@ -190,7 +190,7 @@ class PlanService:
             return replace(best, stop_reason="time_limit")
 
     async def _add_quick_reason(self, request: PlanRequest, found: SolveResult | None) -> SolveResult | None:
-        """Return the result, with an explanation added if a lower bound proves that no plan fits and it is fast."""
+        """Return the result. If a bound proves that no plan fits, a small problem's result gets an explanation."""
         problem, lack = request.problem, None if found is None or found.bound is None else found.bound.nothing_fits
         # Only a child process explains proofs by search, so leave them to it.
         if found is None or lack is None or lack.by is not None:
@@ -257,7 +257,7 @@ class PlanService:
         return cached, result
 
     async def _run_brief(self, problem: CompiledProblem, work: Callable[[], T]) -> T:
-        """Return the result of a short function, which runs in a thread unless the problem is small."""
+        """Return the result of the short function `work`, which runs in a thread unless the problem is small."""
         return work() if problem.is_small else await to_thread.run_sync(work)
 
 

@@ -32,7 +32,7 @@ class Key:
     used_at: float | None = None
 
     def caller(self, max_jobs: int | None, max_kept_bytes: int | None) -> Caller:
-        """Return the caller with this key; the arguments are the default quotas for a key without its own."""
+        """Return the caller with this key; the arguments are the quotas for a key that has no quotas itself."""
         most = max_jobs if self.max_jobs is None else self.max_jobs
         most_bytes = max_kept_bytes if self.max_kept_bytes is None else self.max_kept_bytes
         return Caller(self.id, self.name, self.scopes, most, most_bytes)

@@ -182,7 +182,7 @@ def _sqlite_engine(url: URL) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        """Begin a transaction of SQLite, which locks the database at once unless it only reads."""
+        """Begin a transaction of SQLite; a transaction that may write locks the database at once."""
         # A transaction that reads first cannot write after another's write, so a writer begins with BEGIN IMMEDIATE.
         only_reads = connection.get_execution_options().get("memplan_only_reads", False)
         connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")

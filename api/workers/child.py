@@ -81,6 +81,7 @@ class _Child:
     """The child's end of the connection to the pool: one thread receives tasks, and another runs them."""
 
     def __init__(self, parent: Parent) -> None:
+        """Use the connection to the parent; no task is running yet."""
         self._parent, self._sending = parent, threading.Lock()
         self._tasks: SimpleQueue[tuple[Task, Deadline, threading.Event, int, int, Ids]] = SimpleQueue()
 
@@ -108,7 +109,7 @@ class _Child:
     def _run_task(
         self, task: Task, due: Deadline, cancelled: threading.Event, most_bytes: int, niceness: int, ids: Ids
     ) -> None:
-        """Run a task within its memory limit and niceness, and send its answer or error to the parent."""
+        """Run a task until it ends or is due, within `most_bytes` of memory; send the answer or error to the parent."""
         limit_memory(most_bytes)
         if niceness:
             os.nice(niceness)

@@ -73,6 +73,7 @@ class _SentAnswers:
     """The answers that a fork sends, each after a header line of JSON; `is_last` is True after the final one."""
 
     def __init__(self) -> None:
+        """Start without received bytes."""
         self._left = bytearray()
         self.is_last = False
 
@@ -103,7 +104,7 @@ def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer],
         fault: Sequence[str] = (),
         kind: int = 0,
     ) -> None:
-        """Write a header line of JSON to the pipe, with the error if the work failed, and then the answer's bytes."""
+        """Write a JSON header line to the pipe, with the error (`wrong` or `fault`), if any, and the answer's bytes."""
         head = to_json([wrong, kind, fault, is_last, len(answer.content), answer.status, answer.is_plan])
         unsent = memoryview(head + b"\n" + answer.content)
         while unsent:

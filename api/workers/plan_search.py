@@ -32,7 +32,7 @@ class PlanSearch:
 def search(
     control: TaskControl, problem: Problem, options: SolveOptions, start: Plan | None, instance: Instance | None = None
 ) -> SolveResult:
-    """Search for a plan by the options' profile, if any, and return the result, which explains why if nothing fits."""
+    """Search for a plan by the options' profile, if any; return the result, with an explanation if nothing fits."""
     profile = options.profile_of(problem)
     if problem.equal_use:
         result = _search_equal_pools(problem, options, control, start)
@@ -46,7 +46,7 @@ def search(
             """Let the task's control watch the best result so far, in the form that the profile's answer has."""
 
             def profile_result() -> SolveResult | None:
-                """Return the best result so far in the form of the profile's answer; None if there is none yet."""
+                """Return the best result so far in the form of the profile's answer; None before the first result."""
                 return None if (best_now := best()) is None else interim_result(problem, profile, best_now)
 
             control.watch(profile_result)
@@ -57,7 +57,7 @@ def search(
 
 
 def best_known(asked: PlanSearch) -> SolveResult:
-    """Return the best known plan in the form of a search's result, without searching; `unknown` if none is known."""
+    """Return the best known plan as a search's result, without searching; status `unknown` if no plan is known."""
     over = threading.Event()
     over.set()
     options = asked.options.model_copy(update={"solver": "auto", "accept": None, "deterministic": False})

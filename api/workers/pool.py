@@ -59,7 +59,7 @@ class ChildPool:
         return len(self._all)
 
     def warm_up(self) -> bool:
-        """Start the template and a child process in advance, unless one is idle; return False if none can start."""
+        """Start the template and a child process in advance, unless a child is idle; return False if that fails."""
         try:
             self._return_child(self._take_child("memplan"), is_well=True)
         except UnavailableError as error:
@@ -114,7 +114,7 @@ class ChildPool:
         return outcome
 
     def _take_child(self, what: str) -> ForkedChild:
-        """Return an idle or a new child; raises UnavailableError if none starts or the pool is closed."""
+        """Return an idle or a new child; raises UnavailableError if no child starts or the pool is closed."""
         n_forks = 0
         while not self._is_closed and n_forks < _MOST_FORKS:
             with self._changing:
@@ -159,7 +159,7 @@ class _Call:
         noted: Callable[[], None],
         faults: Faults,
     ) -> None:
-        """Set the deadline of the task's answer; `outcome` then sends the task to the child."""
+        """Store the task, its events and callbacks, and its deadline; `outcome` then sends the task to the child."""
         self._child, self._task, self._report, self._note = child, task, report, noted
         self._faults = faults
         self._cancelled, self._is_short = cancelled, is_short
@@ -198,7 +198,7 @@ class _Call:
             raise self._loss_error() from None
 
     def _is_over(self) -> bool:
-        """Return True if the child must be killed, as its time is over; before, tell it once to end early if due."""
+        """Return True if the child's time is over, so it must be killed; first tell it once to end early, if due."""
         now = time.monotonic()
         if self._stops_at is None and self._cancelled.is_set():
             self._stops_at = now + _CANCEL_S

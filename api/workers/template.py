@@ -25,6 +25,7 @@ class Template:
     """The parent's end of the template, which starts at the first fork and restarts after it dies; thread-safe."""
 
     def __init__(self) -> None:
+        """Start without a template process; the first fork starts it."""
         self._line: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._asking = threading.Lock()
@@ -48,7 +49,7 @@ class Template:
         return ForkedChild(self, ForkedProcess(pid, os.fdopen(gives, "wb"), os.fdopen(hears, "rb")))
 
     def status(self, pid: int) -> int | None:
-        """Return a child's exit status; None while it is alive. The children of a lost template count as killed."""
+        """Return a child's exit status; None while the child lives. Children of a lost template count as killed."""
         try:
             status = self._request_fork(pid)
         except EOFError:

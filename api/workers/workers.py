@@ -29,6 +29,7 @@ class Workers:
     """The child processes of a server, for one event loop, with at most `most` tasks at one time."""
 
     def __init__(self, pool: ChildPool, most: int) -> None:
+        """Use a pool of child processes for at most `most` tasks at a time."""
         self.pool = pool
         self._threads = CapacityLimiter(most)
 

@@ -43,14 +43,14 @@ def missing_folder() -> str:
 
 
 def is_here(command: str) -> bool:
-    """Return True unless a command needs a problem from a folder outside the repository, which this machine lacks."""
+    """Return True unless a command needs a problem from an external folder that is missing on this machine."""
     return GIVEN.is_dir() or not ("given:" in command or "generated:" in command)
 
 
 def run_command(command: str, work: int, without: str = "") -> Answer:
     """Run a memplan command with a limit of counted work; `without` names searches to disable, separated by commas.
 
-    The status is `failed` if the command failed or the answer depended on the clock; the cause is printed.
+    If the command failed or the answer depended on the clock, the status is `failed`, and the cause is printed.
     """
     begun, suits, left_out = sum(os.times()[:4]), stages._suits, without.split(",")
     # The portfolio asks `_suits` before it starts a search, so replacing this function disables searches.
@@ -86,7 +86,7 @@ def _answer_of(command: str, work: int) -> dict[str, Any]:
 
 
 def _values_and_bound(question: str, fields: dict[str, Any]) -> tuple[list[float], float | None]:
-    """Return (values of an answer, most important first; lower bound on the first value, or None)."""
+    """Return (values of an answer, most important first; lower bound on the first value, if any)."""
     if question == "shapes":
         proof = fields["proof"]
         proved = _UNPROVED if proof["ratio"] is None else 1 + proof["ratio"]

@@ -20,7 +20,7 @@ _LEAST_WORK = 1000
 def compare(row: Row, each_times: Sequence[float] = TIMES, without: str = "") -> tuple[str, float, Answer]:
     """Repeat a row's question with more and more work, until the answer is at least as good as the recorded one.
 
-    Returns ("better", "equal" or "worse"; the multiple of the recorded work; the answer).
+    Returns (verdict "better", "equal" or "worse"; the work as a multiple of the recorded work; the answer).
     """
     for times in each_times:
         answer = run_command(row.command, int(row.work * times), without)
@@ -31,7 +31,7 @@ def compare(row: Row, each_times: Sequence[float] = TIMES, without: str = "") ->
 
 
 def record_answer(row: Row) -> Row:
-    """Return the row with its new answer at its work limit, and with the least work that gives the same answer."""
+    """Return the row with the new answer at the row's work limit, and with the least work that gives this answer."""
     works = [row.most_work]
     while works[0] > MORE * _LEAST_WORK and not row.command.startswith(UNCOUNTED):
         works.insert(0, int(works[0] / MORE))

@@ -23,7 +23,7 @@ class Answer:
     cpu_s: float
 
     def is_worse_than(self, other: Answer) -> bool:
-        """Return True if this answer is worse than the other one: in status, number of values, values or bound."""
+        """Return True if this answer has a worse status, number of values, value or bound than the other answer."""
         own, others = ((each.rank, -len(each.values), each.values) for each in (self, other))
         has_less_bound = other.bound is not None and (self.bound is None or self.bound < other.bound)
         return own > others or has_less_bound

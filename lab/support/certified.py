@@ -39,7 +39,7 @@ def draw(seed: int) -> Problem:
 
 
 def problem_of_buffers(problem: Problem, names: Collection[int | str]) -> Problem:
-    """Return the problem of only some buffers, with their aliases, their rigid groups and all constraints on them."""
+    """Return the problem of the named buffers only, with aliases, rigid groups and all constraints on these."""
     kept = tied_buffers(problem, names)
     fields = problem.model_dump(exclude_defaults=True)
     fields["buffers"] = [row.model_dump(exclude_defaults=True) for row in problem.buffers if row.id in kept]

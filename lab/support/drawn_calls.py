@@ -181,7 +181,7 @@ def _problem_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, s
 
 
 def _draw_plan(draw: random.Random, problem: Problem, other: Data | None = None) -> Data | None:
-    """Return the plan of a quick search as JSON, or the wrong plan `other` in a fifth of cases and without a plan."""
+    """Return a quick search's plan as JSON; in a fifth of cases, or if none is found, the wrong plan `other`."""
     if other is not None and draw.random() < 0.2:
         return other
     found = solve(problem, SolveOptions(solver="greedy"), control=Control.from_limit(1.0))
@@ -197,7 +197,7 @@ def _draw_graph(draw: random.Random, count: int) -> Data:
     return graph(count, draw.randrange(2**30))
 
 
-def _convolutions(draw: random.Random, count: int) -> tuple[Data, str]:
+def _draw_convolutions(draw: random.Random, count: int) -> tuple[Data, str]:
     """Return a random network of convolutions, in which two operations may read the same tensor."""
     side, channels = draw.choice((8, 16, 32)), [draw.choice((1, 3, 8)) for _ in range(max(3, count // 3))]
     shapes, ops = [[1, side, side, channels[0]]], []
@@ -216,7 +216,7 @@ def _convolutions(draw: random.Random, count: int) -> tuple[Data, str]:
 
 def _draw_schedule(draw: random.Random, count: int) -> tuple[Data, str]:
     """Return a random network of convolutions with a target machine, and a description of the network."""
-    network, words = _convolutions(draw, max(2, min(_MOST_DRAWN, count) // 10))
+    network, words = _draw_convolutions(draw, max(2, min(_MOST_DRAWN, count) // 10))
     memories = [{"name": "L1", "capacity": draw.choice((2_048, 16_384, 65_536)), "alignment": 16}, {"name": "L2"}]
     engine = {"native": draw.choice(([1, 1], [8, 4])), "rate": draw.choice((8, 256)), "copies": draw.choice((1, 2))}
     target = {"memories": memories, "links": [{"bandwidth": 8, "latency": draw.choice((0, 40))}], "engine": engine}
@@ -273,7 +273,7 @@ def _json_value(model: Any) -> Any:
 
 
 _MADE: Mapping[str, Callable[[random.Random, int], tuple[Data, str]]] = {
-    "cascade": _convolutions,
+    "cascade": _draw_convolutions,
     "schedule": _draw_schedule,
     "liveness": _draw_statements,
     "shapes": _symbolic_inputs,

@@ -58,7 +58,7 @@ class Case:
         """Return the random problem; a large one always has a plan because its last pool is unlimited."""
         rng = np.random.default_rng([self.n, self.seed, *sorted(map(FEATURES.index, self.features))])
         unit = (1, 64)[self.seed % 2]
-        rows = [_buffer(rng, i, self.n, self.features, unit) for i in range(self.n)]
+        rows = [_random_buffer(rng, i, self.n, self.features, unit) for i in range(self.n)]
         if "pools" in self.features:
             for row in rows:
                 if rng.random() < _CHANCE and "offset" not in row:
@@ -81,10 +81,7 @@ class Case:
         return Problem.model_validate(data)
 
     def _draw_pools(self, rng: np.random.Generator, unit: int) -> list[dict[str, Any]]:
-        """Return the problem's pools as JSON objects.
-
-        Its features decide whether they have banks, alignments and costs.
-        """
+        """Return the pools as JSON objects; the case's features decide if pools have banks, alignments and costs."""
         names = ["fast", "slow"] if "pools" in self.features else ["only"]
         pools: list[dict[str, Any]] = [{"name": name, "size": 3 * _PAGE * unit} for name in names]
         if self.n > SMALL or self.seed % 3:
@@ -102,10 +99,10 @@ class Case:
         return pools
 
 
-def _buffer(rng: np.random.Generator, i: int, n: int, features: frozenset[str], unit: int) -> dict[str, Any]:
-    """Return a random buffer that is not tied to other buffers.
+def _random_buffer(rng: np.random.Generator, i: int, n: int, features: frozenset[str], unit: int) -> dict[str, Any]:
+    """Return a random buffer, as a JSON object, that no rule ties to other buffers.
 
-    Pins are far apart, and pages are larger than sizes and alignments.
+    The buffer's pin is far from other buffers' pins, and a page is larger than all sizes and alignments.
     """
     start = int(rng.integers(0, 2 + n // 3))
     row: dict[str, Any] = {"id": i, "size": unit * int(rng.integers(1, 9)), "start": start}
@@ -128,7 +125,7 @@ def _buffer(rng: np.random.Generator, i: int, n: int, features: frozenset[str], 
 
 
 class _PairTies:
-    """The ties between random buffers of a problem, at multiples of `step`, and random pairs of untied buffers."""
+    """The ties (aliases, fixed distances in multiples of `step`) of random buffers, and pairs of untied buffers."""
 
     def __init__(self, rows: list[dict[str, Any]], rng: np.random.Generator, step: int) -> None:
         """Start with all buffers untied."""

@@ -45,7 +45,7 @@ SCRATCHPADS = tuple(f"{letter} {percent}" for letter in "ACHK" for percent in (5
 
 
 def scratchpad(name: str) -> Problem:
-    """Return a problem of choosing buffers for a fast memory, which has some percent of the live peak.
+    """Return a problem of choosing buffers for a fast memory, whose size is a percentage of the live peak.
 
     Each byte of a buffer in the slow memory costs two to four transfers.
     """
@@ -77,7 +77,7 @@ def problem(name: str) -> Problem:
 
 
 def loosen(whole: Problem, how: str, slack: str) -> Problem:
-    """Return the problem after removing or shrinking some buffers; `slack` is their PERCENT@SEED."""
+    """Return the problem with a percentage of the buffers removed or shrunk; `slack` is PERCENT@SEED."""
     percent, _, seed = slack.partition("@")
     rng, table = np.random.default_rng(int(seed)), whole.buffers
     loose = rng.permutation(len(table))[: round(len(table) * int(percent) / 100)]

@@ -12,7 +12,7 @@ from typing import Any
 
 
 class TooManyWaysError(Exception):
-    """The error that a program has more possible executions than the interpreter may enumerate."""
+    """The error raised if a program has more possible executions than the interpreter may enumerate."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Interpreter:
     steps: int = 0
 
     def ways(self) -> list[Way]:
-        """Return all executions: lists of events from step -1, which writes inputs, to the step that reads outputs."""
+        """Return all executions, as lists of events from step -1 (writes the inputs) to the step that reads outputs."""
         main = self.program["functions"]["main"]
         call = self._begin_call("main", "main", {})
         self.arguments = [call.names[name] for name in dict.fromkeys((*main["params"], *main["results"]))]
@@ -136,7 +136,7 @@ class Interpreter:
         return [(*events, self._new_step_event(path))]
 
     def _operation_ways(self, statement: dict[str, Any], call: Call, position: tuple[int, ...], path: str) -> list[Way]:
-        """Return all executions of an operation, including those of its body if it has one."""
+        """Return all executions of an operation, followed by those of any body of the operation."""
         uses = [(kind, call.names[name]) for kind, name in _buffer_uses(statement)]
         for _, name in uses:
             self.operations_of.setdefault(self.root(name), set()).add(call.operation)

@@ -67,7 +67,7 @@ class _InMemoryFile:
 
 
 def proved_checker(folder: Path) -> KeptProgram:
-    """Build and start the Coq-verified checker, which is only changed to read from its input instead of from files."""
+    """Build and start the Coq-verified checker, changed only to read its standard input instead of files."""
     source = (VERIFIED / "check.ml").read_text()
     source, count = re.subn(
         r"let read name = .*\n", "let texts = Hashtbl.create 2\nlet read name = Hashtbl.find texts name\n", source

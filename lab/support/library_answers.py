@@ -21,7 +21,7 @@ from memplan.api.cli.main import main
 
 @dataclass(frozen=True)
 class Answer:
-    """The outcome of a command: its text, its exit status, and the texts of the plan and certificate that it wrote.
+    """The outcome of a command: its text, its exit status, and the texts of the written plan and certificate.
 
     `value` is the value of the plan, for kinds without a checker. `bound` is the lower bound that the command claims.
     """

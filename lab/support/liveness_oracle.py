@@ -13,7 +13,7 @@ BORDERS = ("step", "loop", "iteration", "loop-end")
 
 
 class ScopeError(Exception):
-    """The error that a program uses a buffer outside of its scope, or that a scope begins or ends twice."""
+    """The error raised if a program uses a buffer outside of the buffer's scope, or if a scope begins or ends twice."""
 
 
 def is_used(program: Interpreter, ways: Iterable[Way], root: str) -> bool:
@@ -25,8 +25,8 @@ def alive_by_usage(program: Interpreter, ways: Iterable[Way], root: str, *, pass
     """Return the steps in which a buffer is alive: those between two uses of the same value in some execution.
 
     Each iteration of a loop is a separate life, unless an iteration reads the buffer before it writes it, or an
-    execution uses the buffer in the same life outside of the loop. With `passed`, passing the buffer to a call is a
-    use.
+    execution uses the buffer in the same life outside of the loop. With `passed`, passing the buffer to a call also
+    counts as a use.
     """
     mine = [list(_buffer_events(program, way, root, passed=passed)) for way in ways]
     exposed = {loop for way in mine for loop in _exposed_loops(way)}
@@ -82,7 +82,7 @@ def _life_numbers(way: Sequence[Event], split: set[str]) -> Iterator[int]:
 
 
 def _is_used_around(way: Sequence[Event], loop: str, split: set[str]) -> bool:
-    """Return True if the buffer is used outside of an execution of the loop, but in the same life (with one value)."""
+    """Return True if the life (value) at the start of an execution of the loop has a use outside of that execution."""
     lives = list(_life_numbers(way, split))
     begins = [k for k, event in enumerate(way) if event.kind == "loop" and event.path == loop]
     ends = [k for k, event in enumerate(way) if event.kind == "loop-end" and event.path == loop]
@@ -124,7 +124,7 @@ def alive_by_scope(program: Interpreter, ways: Iterable[Way], root: str) -> set[
 
 
 def _whole_span(program: Interpreter, root: str) -> set[int]:
-    """Return all steps of the call that owns a buffer, or of the program for arguments and persistent buffers."""
+    """Return all steps of the call that owns a buffer; for arguments and persistent buffers, of the program."""
     if root in (*program.arguments, *program.persistent):
         return set(range(-1, program.steps + 1))
     return set(range(*program.spans.get(program.path_of[root], (0, program.steps))))

@@ -35,7 +35,7 @@ def conflicting_problem(seed: int, n: int = 20, density: float = 0.4, high: int 
 
 
 def costly_problem(seed: int, n: int = 20, life: float = 5.0, high: int = 60) -> Problem:
-    """Return a problem of two memories: the fast one holds half the live peak; costs per byte are 1 and 6."""
+    """Return a problem of two memories with costs of 1 and 6 per byte; the fast one holds half of the live peak."""
     rng = np.random.default_rng(seed)
     rows = _buffer_rows(rng, n, life, high)
     for row, accesses in zip(rows, rng.integers(1, 9, n).tolist(), strict=True):
@@ -46,10 +46,10 @@ def costly_problem(seed: int, n: int = 20, life: float = 5.0, high: int = 60) ->
 
 
 def memories_problem(seed: int, n: int = 1000, coarse: int = 0, slower: int = 1) -> Problem:
-    """Return a problem of a free memory of 64 KiB, `slower` of 96 KiB, and an unlimited one, with a cost per byte.
+    """Return a problem with a memory of 64 KiB at no cost, `slower` memories of 96 KiB, and an unlimited one.
 
-    In each step, a buffer starts that is alive for 2 to 20 steps; `coarse` percent of the buffers are aligned to 4,096
-    bytes, all others to 64.
+    Later memories cost more per byte. In each step, a buffer starts that is alive for 2 to 20 steps; `coarse` percent
+    of the buffers are aligned to 4,096 bytes, all others to 64.
     """
     rng, rows = np.random.default_rng(seed), []
     sizes, lives = (64 * rng.integers(1, 260, n)).tolist(), rng.choice([2, 3, 3, 4, 5, 8, 20], n).tolist()

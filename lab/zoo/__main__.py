@@ -107,7 +107,7 @@ def _write_certificates(name: str, folder: Path, limit_s: int) -> int:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the requested command and return its exit status; `again` returns 1 if a row differs."""
+    """Run a command and return its exit status; the command `again` returns 1 if a row differs from its record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", type=Path, default=table.TABLE)
     parser.add_argument("--seconds", type=int, default=90, help="of the processor, for a model in a mode")

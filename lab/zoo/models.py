@@ -113,7 +113,7 @@ def _transformers_models() -> Iterator[Model]:
 
 
 def _configured_model(kind: str, width: str) -> Any:
-    """Return a model of the configuration `kind`; if `width` is "small", it has at most two layers of each kind."""
+    """Return a model of the configuration `kind`; if `width` is "small", with at most two layers of each type."""
     from transformers import AutoConfig, AutoModel
 
     config = AutoConfig.for_model(kind)

@@ -44,7 +44,7 @@ def waste(row: Cells, planner: str, end: str = "") -> float | None:
 
 @dataclass(frozen=True)
 class Summary:
-    """Counts over the rows of a table; `wastes` has each planner's (median, maximum, zeros) of its excess."""
+    """Counts over a table's rows; `wastes` maps each planner to its excess: (median, maximum, number of zeros)."""
 
     tried: int
     models: int

@@ -79,8 +79,8 @@ def clearance_bytes(instance: Instance, clique: I64, step: int = 1) -> int:
 def _conflict_neighbours(instance: Instance) -> list[set[int]] | None:
     """Return, for each buffer, the set of buffers that conflict with it; None if there are too many conflicts.
 
-    The result is None if the explicit conflicts and the pairs with clearances alone exceed the limit. If only the
-    conflicts of overlapping lifetimes exceed it, the sets omit these.
+    The result is None if the explicit conflicts and the pairs with clearances alone exceed the limit. If the limit is
+    exceeded only with the conflicts of overlapping lifetimes, the sets omit the latter.
     """
     if len(instance.conflict) + 2 * len(instance.clear_pairs) > _EDGES_AT_MOST:
         return None

@@ -35,7 +35,7 @@ class Demand(NamedTuple):
         """Return the demand terms of an instance.
 
         A buffer that shares no bytes has one term per lifetime. A buffer that shares bytes has a term for each range of
-        live sets in which its bytes count, and a rigid group has terms for the pieces of its union.
+        live sets in which its bytes count. A rigid group has terms for each covered byte range.
         """
         lifetime_buffer, start, end = instance.lifetime_buffer, instance.start, instance.end
         if instance.features.isdisjoint({"relative", "sharing"}):
@@ -90,10 +90,10 @@ def _counting_live_sets(instance: Instance, i: int) -> Iterator[tuple[int, int]]
 def _rigid_group_terms(
     instance: Instance, members: list[int], alive: dict[int, Spans]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the demand terms (buffer, size, start, end) for all bytes that a rigid group occupies.
+    """Yield the demand terms (buffer, size, start, end) for all bytes that buffers at fixed distances occupy.
 
     The group's byte ranges are cut at the start and end of each member. Each piece counts once in every live set in
-    which a member that covers the piece is alive. The term names one of these members.
+    which a member that covers the piece is alive; its term names one of these members.
     """
     low = {i: int(instance.distance[i]) for i in members}
     high = {i: low[i] + int(instance.size[i]) for i in members}

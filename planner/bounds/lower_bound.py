@@ -64,8 +64,7 @@ def live_bytes(instance: Instance) -> list[tuple[int, int]]:
 def lower_bound(instance: Instance) -> Bound:
     """Return the best lower bound from live sets, cliques, alignments, reserved ranges and pinned buffers.
 
-    The time is linear in the numbers of pools and lifetimes, for each set of pools that is all that some buffers may
-    use.
+    For each distinct set of allowed pools, the time is linear in the numbers of pools and lifetimes.
     """
     demand = Demand.from_instance(instance)
     packings = [_LiveSetPacking(instance, demand, grid) for grid in _offset_grids(instance)]
@@ -151,8 +150,7 @@ def _largest_congruent_grid(instance: Instance, step: int) -> _OffsetGrid:
 def _single_buffer_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
     """Return, for each pool, the greatest end that one buffer alone forces, with that buffer as the witness.
 
-    A buffer that may use only this pool ends at or above its lowest offset plus its size. Pools without such a buffer
-    are left out.
+    A buffer confined to one pool ends at or above its lowest offset plus its size. Other pools are left out.
     """
     is_confined = instance.allowed.sum(axis=0) == 1
     ends: dict[int, tuple[int, Witness]] = {}
@@ -184,7 +182,7 @@ class _PoolGroup:
 
 
 class _LiveSetPacking:
-    """The lower bound from live sets of the buffers on one grid of offsets, with sizes rounded up to whole granules."""
+    """A lower bound from live sets of the buffers on one grid of offsets; sizes are rounded up to whole grid steps."""
 
     def __init__(self, instance: Instance, demand: Demand, grid: _OffsetGrid) -> None:
         """Round the sizes up to granules, and compute the free units and heaviest live sets for the sets of pools."""
@@ -209,7 +207,7 @@ class _LiveSetPacking:
         self.largest_load = max((group.load for group in self.groups), default=0)
 
     def _confining_pool_sets(self) -> list[list[int]]:
-        """Return lists of pool positions: each set of pools that is all that some buffers may use, and all pools."""
+        """Return lists of pool positions: the most common sets of allowed pools, and the set of all pools."""
         p = len(self.instance.pools)
         everything = list(range(p))
         # The bits of an int64 encode a set of pools, so at most 62 pools are supported.
@@ -221,7 +219,7 @@ class _LiveSetPacking:
         return [[q for q in everything if group >> q & 1] for group in sorted({(1 << p) - 1, *common} - {0})]
 
     def _pool_group(self, pools: list[int]) -> _PoolGroup:
-        """Return the group of these pools, with the heaviest live sets of the buffers confined to it."""
+        """Return the group of these pools, with the heaviest live sets of the buffers that may use no other pool."""
         outside = sorted(set(range(len(self.free))).difference(pools))
         mine = self.size
         if outside:
@@ -240,7 +238,7 @@ class _LiveSetPacking:
         return _PoolGroup(pools, int(load.max()), live_sets, free)
 
     def _grid_distance(self, q: int, offset: int) -> int:
-        """Return the distance in units from the grid's first offset to its lowest offset >= `offset` in pool `q`."""
+        """Return the distance in units from the first grid offset in pool `q` to the lowest grid offset >= `offset`."""
         return max(0, -(-(offset - self.grid.shift[q]) // self.granule) * self.granule)
 
     def _free_units(self, q: int, end: int) -> int:
@@ -263,7 +261,7 @@ class _LiveSetPacking:
             group.free -= less
 
     def min_end(self, q: int) -> tuple[int, Witness]:
-        """Return a lower bound on the end of pool `q` and its witness, with all other pools filled to their limits."""
+        """Return a lower bound on the end of pool `q` if all other pools are full, and the witness of this bound."""
         best, why = 0, Witness("empty")
         for group in self.groups_of[q]:
             for when, rows in group.live_sets:
@@ -278,7 +276,7 @@ class _LiveSetPacking:
         return tuple(sorted(set(self.demand.lifetime_buffer[rows].tolist())))
 
     def _least_end(self, q: int, size: I64, waste: I64, elsewhere: int = 0) -> int:
-        """Return a lower bound on the end of pool `q`, which holds all but `elsewhere` units of disjoint buffers.
+        """Return a lower bound on the end of pool `q`, given disjoint buffers with `elsewhere` units in other pools.
 
         `size` and `waste` have, for each buffer, the size rounded up to granules, and the units added by rounding.
         """
@@ -286,7 +284,7 @@ class _LiveSetPacking:
         return self.grid.shift[q] + self.reserves[q].reach(amount) - int(waste.max(initial=0)) if amount > 0 else 0
 
     def clique_end(self, clique: I64) -> tuple[int, Witness]:
-        """Return a lower bound on the end of the only pool, which holds all buffers of a clique, and its witness."""
+        """Return (lower bound on the end of the only pool, its witness); the pool holds all buffers of the clique."""
         counted = clique[self.grid.kept[clique]]
         waste = -self.instance.size[counted] % self.granule
         extent = self.instance.size[counted] + waste

@@ -119,7 +119,7 @@ class InputError(MemplanError):
     def prefix_place(self, place: str, write: Callable[[str], str] = str, beside: str = "") -> Self:
         """Return the error with `place` put before each sentence, except those that begin with the option `beside`.
 
-        The function `write` converts the text parts of each changed sentence.
+        The function `write` converts the texts, but not the options or the remedy, of each changed sentence.
         """
         option = Option(beside)
         return type(self)(
@@ -139,7 +139,7 @@ class InputError(MemplanError):
 
 
 def prefix_sentence(place: str, sentence: Sentence, write: Callable[[str], str] = str) -> Sentence:
-    """Return a sentence with `place` before it; `write` converts its text parts, but not its options or remedy."""
+    """Return an error sentence with `place` before it; the function `write` converts texts, but no option or remedy."""
     if isinstance(sentence, str):
         return place + write(sentence)
     return place, *(part if isinstance(part, Option | Way) else write(part) for part in sentence)
@@ -204,7 +204,7 @@ Break = tuple[Location, Sentence]
 def raise_rules(*breaks: Break, way: str | None = None) -> NoReturn:
     """Raise a ValidationError with one error per broken rule; for use within pydantic validators.
 
-    `way` is the remedy for every rule without its own.
+    `way` is the remedy for every rule that has no remedy itself.
     """
     details: list[InitErrorDetails] = [
         {
@@ -219,7 +219,7 @@ def raise_rules(*breaks: Break, way: str | None = None) -> NoReturn:
 
 
 def sentence_of_error(fault: Mapping[str, Any]) -> Sentence:
-    """Return the sentence, with its remedy, of an error that one of memplan's pydantic validators raised."""
+    """Return the sentence, with a remedy, of an error that a pydantic validator of memplan raised."""
     return add_way(fault["msg"], fault.get("ctx", {}).get("way"))
 
 
@@ -302,7 +302,7 @@ def _value_sentence(rule: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def _list_hint(error: Mapping[str, Any]) -> str:
-    """Return a hint that shows the value written as a list; empty if the value is itself an entry of a list."""
+    """Return a hint that shows the wrong value written as a list; empty if that value is an entry of a list."""
     if error["loc"][-1:] in (("budgets",), ("capacity",)) and isinstance(error["input"], Mapping) and error["input"]:
         return f" (did you mean {[f'{name}={size}' for name, size in error['input'].items()]}?)".replace("'", '"')
     return "" if error["loc"] and isinstance(error["loc"][-1], int) else list_hint(error["input"])
@@ -377,7 +377,7 @@ _WAYS: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
 
 
 def sentences(error: ValidationError, root: Location = (), fields: Collection[str] = ()) -> tuple[Sentence, ...]:
-    """Return the sentences for a pydantic error, each after the path of the wrong value.
+    """Return the sentences for a pydantic error, each beginning with the path of the wrong value.
 
     `root` is put before each location. `fields` are the known fields of the outermost object.
     """
@@ -426,7 +426,7 @@ def _input_location(location: Location) -> tuple[int | str, ...]:
 def _errors_with_sentences(
     error: ValidationError, fields: Collection[str] = (), root: Location = ()
 ) -> Iterator[tuple[Mapping[str, Any], Sentence]]:
-    """Yield each pydantic error, at most MAX_SHOWN, and the sentence of its rule; `root` precedes its location."""
+    """Yield each pydantic error (at most MAX_SHOWN) with its sentence; `root` is put before the error's location."""
     faults = [each | {"loc": _input_location((*root, *each["loc"]))} for each in error.errors(include_url=False)]
     rows_with: dict[tuple[str, ...], int] = {}
     for entry in faults[:MAX_SHOWN]:

@@ -21,11 +21,10 @@ _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3}
 
 @cache
 def word_table(of: str) -> OtherWords:
-    """Return a table of the file other_words.toml, such as the synonyms that other tools use for memplan's fields.
+    """Return the table `of` of the file other_words.toml, such as synonyms that other tools use for memplan's fields.
 
-    `of` names the table. It may be a list such as `buffers`, for synonyms of the fields of its rows, or empty, for
-    those of a problem. Other tables are `options` (flags), `values`, `attributes`, `required`, `examples` and
-    `objects`.
+    The name of a list, such as `buffers`, selects synonyms for fields of the list's rows, and an empty name those for a
+    problem. Other tables are `options` (flags), `values`, `attributes`, `required`, `examples` and `objects`.
     """
     from tomllib import loads
 
@@ -52,7 +51,7 @@ def did_you_mean(word: str, words: Iterable[str], others: OtherWords | None = No
 
 
 def register_fields(of: str, *models: Any) -> None:
-    """Register the JSON names of the fields of `models` as the known fields of the rows of the list `of`."""
+    """Register the JSON field names of the classes `models` as the known fields of rows in the list `of`."""
     fields = (field.alias or name for model in models for name, field in model.model_fields.items())
     KNOWN_FIELDS[of] = tuple(dict.fromkeys(fields))
 
@@ -130,7 +129,7 @@ def byte_count_hint(value: object) -> str:
 
 
 def list_hint(value: object, key: str = "name") -> str:
-    """Return a hint that shows a text or an object written as a list; empty for any other value."""
+    """Return a hint that shows the given string or object written as a list; empty for any other value."""
     from json import dumps
 
     if isinstance(value, str):

@@ -1,1 +1,1 @@
-"""The systems around memplan: reading their files, comparing with their planners, and exporting plans to them."""
+"""Other systems: reading of their files, comparison with their planners, and export of plans to them."""

@@ -77,7 +77,7 @@ class ArenaRules(Protocol):
         """
 
     def runtime_verdict(self, data: bytes, options: ModelOptions | None = None) -> str:
-        """Run a model in its smallest arena by the installed runtime; return the outcome as part of a sentence."""
+        """Run a model in its smallest arena with the installed runtime; return the outcome as part of a sentence."""
 
     def compare_forms(
         self, given: bytes, form: bytes, options: ModelOptions | None = None, limit_s: float = ...
@@ -95,5 +95,5 @@ def rules_of(data: bytes) -> ArenaRules | None:
 
 
 def scratch_flags(operators: Iterable[str], size: str) -> str:
-    """Return a flag `--scratch OPERATOR=SIZE` per operator, as shell text; names with a space are no operators."""
+    """Return a flag `--scratch OPERATOR=SIZE` per operator, as shell text; names with a space are skipped."""
     return " ".join(f"--scratch {shlex.quote(f'{name}={size}')}" for name in operators if " " not in name)

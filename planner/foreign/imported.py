@@ -37,8 +37,8 @@ from memplan.planner.model.rows import MAX_BYTES
 class OpenSizesError(FormatError):
     """The error for a model in which sizes of dimensions are unknown.
 
-    `rule` is a sentence that names these dimensions, without a remedy. `dims` has, for each of them by name, an example
-    of its size or of a whole shape. In a shape, a negative length is unknown.
+    `rule` is a sentence that names these dimensions, without a remedy. `dims` maps each name to an example of the
+    dimension's size or of a whole shape, in which negative lengths are unknown.
     """
 
     def __init__(self, rule: str, dims: Mapping[str, Size]) -> None:
@@ -206,9 +206,9 @@ class ImportedProblem:
 
 
 def plan_of_offsets(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
-    """Return a plan with these offsets, each buffer in its first allowed pool; None if an offset is missing or invalid.
+    """Return a plan with these offsets, with buffers in their first allowed pools; None for a missing or wrong offset.
 
-    An alias without an offset gets the offset that its root buffer's offset implies.
+    An alias without an offset gets the offset that follows from the offset of the buffer that contains it.
     """
     table, rows = problem.buffers, []
     for i, name in enumerate(table.ids):
@@ -262,7 +262,7 @@ def packed_bytes(what: str, elements: int, bits: int, alignment: int) -> int:
 
 
 def refuse_dims(options: ModelOptions, what: str) -> None:
-    """Raise OptionError if sizes are given for dimensions, because models of the kind `what` do not name them."""
+    """Raise OptionError if sizes of dimensions are given, because models of the kind `what` have unnamed dimensions."""
     if options.dims:
         raise OptionError.from_rule(
             "dims", f"must not be given, as {what} name no dimensions, got {excerpt(next(iter(options.dims)))}"

@@ -60,7 +60,7 @@ class PlacedPool:
 
     @property
     def exceeds_c_alignment(self) -> bool:
-        """True if C cannot express the alignment: it is no power of two, or does not divide the base address."""
+        """True if C cannot express the alignment, which is not a power of two or does not divide the base address."""
         return self.pool.base_address % self.alignment != 0 or self.alignment.bit_count() != 1
 
 
@@ -129,7 +129,7 @@ class VerifiedLayout:
                 )
 
     def single_pool(self, target: str) -> PlacedPool:
-        """Return the only pool that holds buffers, or the first pool; raises FormatError if several pools hold some."""
+        """Return the only pool with buffers, or the first pool if all are empty; raises FormatError for several."""
         used = self.used_pools
         if len(used) > 1:
             names = ", ".join(excerpt(pool.pool.name) for pool in used)

@@ -139,7 +139,7 @@ class ModelOptions(WireValue):
         return bool(getattr(self, name) != default)
 
     def refuse_for_models(self) -> None:
-        """Raise OptionError for each option that applies only to models; called if the file is not a model."""
+        """Raise OptionError if an option is set that applies only to models; called if the file is not a model."""
         if wrong := {name: getattr(self, name) for name in _FOR_MODELS if self.is_set(name)}:
             # file_readers() imports the modules of all systems, which is slow, so call it only for the error.
             rule = f"must be given only for models ({', '.join(file_readers())})"

@@ -17,7 +17,7 @@ _DEFAULT_OPTIONS = ModelOptions()
 
 
 def names_in(data: bytes, name: str | None, problem: Problem, options: ModelOptions = _DEFAULT_OPTIONS) -> ProgramNames:
-    """Return the names that a file gives to a problem's buffers; empty if the file's buffers or start times differ.
+    """Return a file's names for a problem's buffers; empty if the file has other buffers or start times.
 
     The problem's pools may differ from the file's; `options` are those for reading the file.
     """

@@ -86,7 +86,7 @@ def read_problem(
 
 
 def read_model(data: bytes, name: str | None = None, options: ModelOptions | None = None) -> ImportedProblem:
-    """Return the model in a file's bytes; the file's name only helps to detect the format. Raises InputError."""
+    """Parse the bytes of a model's file; the file's name only helps to detect the format. Raises InputError."""
     format_name = detect(data, name)
     if format_name is None:
         refuse_unknown(data)

@@ -32,7 +32,7 @@ class Format(Protocol):
         """Return a problem as bytes; raises FormatError if the format cannot express it completely."""
 
     def read_plan(self, data: bytes, problem: Problem, /) -> Plan:
-        """Return the plan in a file for the problem; the plan is not verified."""
+        """Return the plan of the problem that a file contains; the plan is not verified."""
 
     def write_plan(self, plan: Plan, problem: Problem, /) -> bytes:
         """Return a plan of `problem` as bytes."""
@@ -48,12 +48,12 @@ def is_own(data: bytes) -> bool:
 
 
 def read_problem(data: bytes, name: str | None = None, interval: Interval | None = None) -> Problem:
-    """Return the problem in a file's bytes; the file's name only helps to detect the format."""
+    """Parse the bytes of a problem's file; the file's name only helps to detect the format."""
     return FORMATS[detect(data, name)].read_problem(data, interval)
 
 
 def read_plan(data: bytes, problem: Problem, name: str | None = None) -> Plan:
-    """Return the plan for `problem` in a file's bytes; the file's name only helps to detect the format."""
+    """Parse the bytes of a plan's file for `problem`; the file's name only helps to detect the format."""
     return FORMATS[detect(data, name)].read_plan(data, problem)
 
 

@@ -110,7 +110,7 @@ def _likely_mistake(text: str, error: str, word: str) -> str:
 
 
 def _key_count(value: dict[str, Any]) -> int:
-    """Return the number of keys in an object, in the objects that are its values, and in the objects in their lists."""
+    """Return the number of keys in an object, in its values that are objects, and in objects inside its lists."""
     parts = [value, *[part for part in value.values() if type(part) is dict]]
     lists = [rows for part in parts for rows in part.values() if type(rows) is list]
     return sum(map(len, parts)) + sum([sum(map(len, rows)) for rows in lists if set(map(type, rows)) == {dict}])

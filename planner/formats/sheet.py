@@ -72,7 +72,7 @@ class Sheet:
 
     @cached_property
     def lines(self) -> list[int]:
-        """The number of the line, from 1, on which each row ends; read from the data again, as only errors need it."""
+        """The line number, from 1, at which each row ends; parsed again from the data, because only errors need it."""
         reader, rows = _nonblank_rows(self.data)
         return list(islice((reader.line_num for _ in rows), 1, 1 + self.n_rows))
 
@@ -99,7 +99,7 @@ def first_line(data: bytes) -> list[str]:
 
 
 def read_sheet(data: bytes, layout: Layout, kind: type[InputError]) -> Sheet:
-    """Return the cells of a CSV table; raises FormatError for a wrong layout, and the class `kind` for wrong cells."""
+    """Return the cells of a CSV table; raises FormatError for wrong columns, and the class `kind` for wrong cells."""
     chunks = _row_chunks(data)
     headings = _validated_headings(next(chunks), layout)
     texts: dict[str, list[str]] = {field: [] for field in layout.texts if field in headings}

@@ -271,7 +271,7 @@ def _adjacency_columns(first: I64, neighbour: I64, order: I64, rank: I64) -> Ite
 
 
 def _gather_rows(first: I64, order: I64) -> tuple[I64, I64]:
-    """Return the positions of the entries of the lists `first[i]:first[i + 1]`, for i in `order`, and the lengths."""
+    """Return the entries' positions in the lists `first[i]:first[i + 1]`, for i in `order`, and each list's length."""
     counts = np.diff(first)[order]
     skipped = np.cumsum(counts) - counts
     return np.repeat(first[order] - skipped, counts) + np.arange(int(counts.sum())), counts

@@ -124,7 +124,7 @@ def lift(problem: Problem, instance: Instance, pool: I64, offset: I64) -> Placem
 def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple[I64, I64]:
     """Return the arrays (pool, offset) that place zero-size buffers.
 
-    Each one is put into the first allowed pool whose peak it does not raise, or else into the pool where its offset is
+    A buffer is put into the first allowed pool whose peak it does not raise, or else into the pool where its offset is
     lowest. A colocation group (buffers that must be in one pool) is put into the pool of its non-empty buffers (`home`;
     ABSENT if none is placed), or else into the pool where its highest offset is lowest.
     """
@@ -149,7 +149,7 @@ def _page_columns(problem: Problem, places: LegalPlaces) -> dict[str, I64]:
 def _barred_columns(number: I64, ranges: Sequence[Ranges], unit: int) -> dict[str, Any]:
     """Return the columns `barred` and `barred_ranges` in units, with the distinct sets of ranges in ascending order.
 
-    `number` is the column `barred` for the sets `ranges` in bytes.
+    `ranges` has sets of barred offsets in bytes, and `number` the index of each buffer's set in each pool, or ABSENT.
     """
     scaled = [merge_ranges((-(-low // unit), high // unit) for low, high in rows) for rows in ranges]
     kinds = sorted({scaled[k] for k in set(number.ravel().tolist()) - {ABSENT}} - {()})
@@ -208,8 +208,8 @@ def live_sets(start: I64, end: I64) -> tuple[I64, I64, I64]:
     """Return each lifetime's first and end live set (half-open), and a time within each maximal live set.
 
     If the starts and ends of lifetimes are sorted by time, with ends first at equal times, each start that an end
-    follows completes a maximal live set. A lifetime starts in the live set that is numbered by the live sets completed
-    before.
+    follows completes a maximal live set. The number of a lifetime's first live set is the count of live sets completed
+    before the lifetime starts.
     """
     m = len(start)
     order = np.argsort(np.concatenate((end, start)), kind="stable")

@@ -136,6 +136,7 @@ class Instance:
     barred_ranges: Annotated[tuple[I64, ...], Column(Axis.WHOLE, "intervals")] = ()
 
     def __len__(self) -> int:
+        """Return the number of buffers."""
         return len(self.size)
 
     @property
@@ -162,7 +163,7 @@ class Instance:
     def is_ranged(self) -> Bool:
         """(n,): True for each buffer that a rule keeps away from the bottom or the top of a pool.
 
-        It is False for pinned buffers, and for the members of a rigid group other than the anchor.
+        It is False for pinned buffers, and in a rigid group (fixed distances) for all members but the anchor.
         """
         is_cut = self.allowed & ((self.highest < I64_MAX) | (self.lowest >= self.alignment))
         is_ranged: Bool = is_cut.any(axis=0) & (self.pin < 0) & (self.anchor == np.arange(len(self)))

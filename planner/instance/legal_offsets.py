@@ -175,7 +175,7 @@ def _first_outside(ranges: Ranges, at: int, step: int) -> int:
 
 
 def _pinned_mask(problem: Problem, bound: Mapping[int, tuple[int, int]]) -> Bool:
-    """Return True for each buffer that is pinned, itself or through an alias or a member of its rigid group."""
+    """Return a mask: True for each buffer that is pinned itself, by an alias, or by a buffer at a fixed distance."""
     is_pinned: Bool = problem.buffers.offset >= 0
     for i, (lead, _) in bound.items():
         is_pinned[lead] |= is_pinned[i]
@@ -213,7 +213,7 @@ def _fits_pages(size: int, page: int, address: int, step: int | None) -> bool:
 
 
 def _may_use_pool(problem: Problem, bound: Mapping[int, tuple[int, int]], pool: Pool) -> Bool:
-    """Return True for each buffer that may use a pool according to the buffer's lists of pools.
+    """Return a mask: True for each buffer that may use a pool according to the buffer's lists of pools.
 
     The leader of buffers at fixed distances gets True only if all these buffers may use the pool.
     """
@@ -262,13 +262,13 @@ def _meets_ranges(pin: I64, size: I64, ranges: I64) -> Bool:
 
 
 def _congruence(value: int, pool: Pool) -> tuple[int, int]:
-    """Return (m, r) such that offset o has the alignment `value` and that of the pool if and only if o = r mod m."""
+    """Return (m, r): an offset o has the alignment `value` and the pool's alignment if and only if o = r mod m."""
     step = lcm(value, pool.alignment)
     return step, -pool.base_address % step
 
 
 def _combined_congruence(first: tuple[int, int] | None, second: tuple[int, int]) -> tuple[int, int] | None:
-    """Return (m, r) such that o = r mod m if and only if both congruences hold; None if they contradict each other."""
+    """Return the congruence (m, r), o = r mod m, equivalent to both given ones; None if these contradict each other."""
     if first is None:
         return None
     (a, r), (b, s) = first, second

@@ -43,7 +43,7 @@ def lint(problem: Problem) -> tuple[Finding, ...]:
 
 
 def _report_all_pinned(problem: Problem) -> Iterator[Finding]:
-    """Report that all buffers are pinned, so that nothing is left to plan, as if a plan had been given as a problem."""
+    """Report that all buffers are pinned, which leaves nothing to plan; the problem may be a plan by mistake."""
     table = problem.buffers
     free = (table.offset == ABSENT) & (table.size > 0)
     free[list(table.aliases)] = False
@@ -82,7 +82,7 @@ def _report_self_conflicts(problem: Problem) -> Iterator[Finding]:
 
 
 def _conflict_positions(problem: Problem) -> I64:
-    """Return an array (2, k): the positions of the first and of the second buffer of each conflict."""
+    """Return an array (2, k): for each conflict, the positions of the first and the second buffer."""
     names = chain.from_iterable(problem.conflicts)
     return np.fromiter(map(problem.index.__getitem__, names), np.int64, 2 * len(problem.conflicts)).reshape(-1, 2).T
 
@@ -99,7 +99,7 @@ def _report_unconstrained_buffers(problem: Problem) -> Iterator[Finding]:
 
 
 def _report_oversized_buffers(problem: Problem) -> Iterator[Finding]:
-    """Report buffers that are larger than every allowed pool, or than the rest of it above the first aligned offset."""
+    """Report buffers larger than all allowed pools, or than the space in each pool above the first aligned offset."""
     table, pools = problem.buffers, problem.pools
     kinds, kind = np.unique(np.stack((table.pool_choice, table.alignment)), axis=1, return_inverse=True)
     allowed = [[pools[problem.pool_index[name]] for name in names] or pools for names in table.pool_choices]

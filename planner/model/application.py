@@ -195,7 +195,7 @@ Stretch = tuple[int, int, int]
 
 
 def _model_ranges(models: Mapping[str, Problem]) -> tuple[dict[str, Stretch], int]:
-    """Return each model's range (joint start, own start, own end), one after the other, and the total length."""
+    """Return each model's time range as (start in the joint problem, own start, own end), and the total length."""
     spans, at = dict[str, Stretch](), 0
     for name, model in models.items():
         start, end = (int(model.buffers.start.min()), int(model.buffers.end.max())) if len(model.buffers) else (0, 1)
@@ -240,7 +240,7 @@ def _concurrent_models(application: Application, before: Mapping[str, set[str]] 
 def _models_between(
     application: Application, each: Held, before: Mapping[str, set[str]] | None
 ) -> tuple[str, str, list[str]]:
-    """Return the model that makes a held buffer, the model that reads it, and the models that may run in between."""
+    """Return (model that writes a held buffer, model that reads the buffer, models that may run in between)."""
     maker, reader = each.buffer.partition("/")[0], each.until.partition("/")[0]
     others = [name for name in application.models if name not in (maker, reader)]
     if each.through is not None:
@@ -257,7 +257,7 @@ def _joint_lifetimes(
     beside: Mapping[str, set[str]],
     before: Mapping[str, set[str]] | None,
 ) -> dict[str, list[tuple[int, int]]]:
-    """Return, by qualified name, the lifetimes of each buffer in the joint problem's time steps."""
+    """Return the lifetimes of each buffer, by qualified name (`model/id`), in time steps of the joint problem."""
     models, all_spans = application.models, dict[str, list[tuple[int, int]]]()
     for name, model in models.items():
         shift = spans[name][0] - spans[name][1]

@@ -110,6 +110,7 @@ class BufferTable(Columns[Buffer]):
         return cls(tuple(ids), sizes, first, starts, ends, alignments, offsets, absent, absent, choice)
 
     def __eq__(self, other: object) -> bool:
+        """Return True for a table of equal buffers in the same order."""
         return isinstance(other, BufferTable) and len(self) == len(other) and all(map(Buffer.__eq__, self, other))
 
     __hash__ = None  # type: ignore[assignment]
@@ -125,6 +126,7 @@ class BufferTable(Columns[Buffer]):
         return values is not _defaults(len(self))[1] and bool((values != ABSENT).any())
 
     def _row(self, i: int) -> Buffer:
+        """Return the buffer in row `i`."""
         return Buffer.model_construct(**self.fields(i))
 
     def intervals(self, i: int) -> list[tuple[int, int]]:
@@ -274,7 +276,7 @@ def _default_columns(n: int) -> tuple[I64, I64, I64, I64]:
 
 
 def _check_columns(size: I64, start: I64, end: I64, alignment: I64, offset: I64) -> None:
-    """Raise pydantic.ValidationError, with the sentences of Buffer, if a value in a column breaks a rule of Buffer."""
+    """Raise pydantic.ValidationError if a value in a column breaks a rule of Buffer, with the sentence for a Buffer."""
     breaks: list[Break] = []
     for name, values, lowest, least in (
         ("size", size, 0, 0),

@@ -52,6 +52,7 @@ class Columns(Sequence[Row]):
     def _row(self, i: int) -> Row: ...
 
     def __len__(self) -> int:
+        """Return the number of rows."""
         return len(self.ids)
 
     @overload
@@ -67,9 +68,11 @@ class Columns(Sequence[Row]):
         return self._row(range(len(self))[index])
 
     def __iter__(self) -> Iterator[Row]:
+        """Yield the rows in order."""
         return (self._row(i) for i in range(len(self)))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return the table itself, which cannot change."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -42,7 +42,7 @@ def restrict_entry(entry: Entry, kept: Container[Id]) -> Entry | None:
 
 
 def entries_among(problem: ProblemFields, kept: Container[Id]) -> dict[str, tuple[Entry, ...]]:
-    """Return all entries restricted to the buffers in `kept`, by field; entries left with one or none are omitted."""
+    """Return all entries by field, restricted to the buffers in `kept`; entries with fewer than two are omitted."""
     return {
         name: tuple(rest for entry in entries if (rest := restrict_entry(entry, kept)) is not None)
         for name, entries in entries_of(problem).items()

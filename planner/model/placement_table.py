@@ -35,11 +35,13 @@ class PlacementTable(Columns[Placement]):
         return cls(tuple(row.id for row in rows), tuple(names), column(pool), column([row.offset for row in rows]))
 
     def __eq__(self, other: object) -> bool:
+        """Return True for a table of equal placements in the same order."""
         return isinstance(other, PlacementTable) and len(self) == len(other) and self.rows() == other.rows()
 
     __hash__ = None  # type: ignore[assignment]
 
     def _row(self, i: int) -> Placement:
+        """Return the placement in row `i`."""
         name = self.pool_names[int(self.pool[i])]
         return Placement.model_construct(id=self.ids[i], pool=name, offset=int(self.offset[i]))
 

@@ -231,7 +231,7 @@ class ProblemFields(Value):
 
     @cached_property
     def rigid_leads(self) -> Mapping[int, tuple[int, int]]:
-        """For each buffer in a rigid group, by position: (the group's lowest buffer, bytes above that one's start)."""
+        """For each buffer in a rigid group (fixed distances), by position: (lowest buffer, bytes above its start)."""
         return (
             rigid_groups(self.buffers.rules["relative"], self.index, self.roots)
             if self.buffers.rules["relative"]

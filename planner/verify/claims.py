@@ -195,7 +195,7 @@ Times = list[tuple[int, int]]
 
 
 def costly_pairs(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id, Id], int]]:
-    """Return the `reuse` pairs that incur their cost, with this cost: they share bytes and are never alive together.
+    """Return (pair, cost) for each `reuse` pair that costs: the buffers share bytes and are never alive together.
 
     A pair in several entries is listed once for each. A pair in explicit conflict incurs no cost: if it shares bytes,
     the verifier reports a violation of the conflict.

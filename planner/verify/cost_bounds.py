@@ -97,9 +97,9 @@ class CostRelaxation:
         return self._exact_bound(charges, goal, is_over)
 
     def _charges_by_buffer(self, charge: F64) -> F64:
-        """Return (r, n): for each limited pool and buffer, the sum of the charges at the birth times of the buffer.
+        """Return (r, n): for each limited pool and buffer, the sum of charges at birth times when the buffer is alive.
 
-        The birth times of a buffer are those at which it is alive. `charge`, (r, m), has the charges.
+        `charge`, (r, m), has the charge of each limited pool at each birth time.
         """
         sums = np.concatenate((np.zeros((len(charge), 1)), np.cumsum(charge, axis=1)), axis=1)
         found = np.zeros((len(charge), self.price.shape[1]))
@@ -107,7 +107,7 @@ class CostRelaxation:
         return found
 
     def _loads_by_birth_time(self, taken: F64) -> F64:
-        """Return the sums (r, m) of the columns of `taken`, (r, n), of the buffers alive at each birth time."""
+        """Return (r, m): for each limited pool and birth time, the sum of `taken`, (r, n), over the live buffers."""
         change = np.zeros((self.n_births + 1, len(taken)))
         np.add.at(change, self.rows[:, 1], taken[:, self.rows[:, 0]].T)
         np.add.at(change, self.rows[:, 2], -taken[:, self.rows[:, 0]].T)

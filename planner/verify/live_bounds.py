@@ -16,7 +16,7 @@ Interval = tuple[int, int]
 
 
 def live_bounds(problem: Problem, plan: Plan) -> tuple[list[int], int]:
-    """Return a lower bound on the use of each pool in bytes, and one on the sum of all uses.
+    """Return a lower bound on the use of each pool in bytes, and a lower bound on the sum of all uses.
 
     Each pool's bound assumes that later pools are used as in the plan. A pool must hold the live bytes that may not be
     in another pool, and all live bytes that it may hold minus the capacity of the other pools. Buffers that may share

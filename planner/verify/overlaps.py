@@ -187,7 +187,7 @@ class _SharingRights:
         self.pairs = {frozenset(placed.root_of(name) for name in pair) for pair in problem.may_share}
 
     def may_share(self, i: int, j: int) -> bool:
-        """Return True if two buffers are in one rigid group, or are a `may_share` pair at equal offsets."""
+        """Return True if two buffers have a fixed distance, or are a `may_share` pair at equal offsets."""
         offset, group = self.placed.offset, self.placed.group[0]
         return bool(group[i] == group[j] or (frozenset((i, j)) in self.pairs and offset[i] == offset[j]))
 

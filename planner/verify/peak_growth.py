@@ -153,9 +153,9 @@ def growths(now: Mapping[str, Occupancy], then: Mapping[str, Occupancy]) -> dict
 
 
 def _growth_cause(name: Id, now: Occupancy, then: Occupancy, was_there: bool, elsewhere: Mapping[Id, int]) -> Cause:
-    """Return why a buffer alive at the new peak adds to the growth: it is new, larger, longer-lived, or moved here.
+    """Return why a buffer alive at the new peak adds to the growth: it is new, larger, longer alive, or moved here.
 
-    `was_there` is true if it was alive at the compared old time.
+    `was_there` is true if the buffer was alive at the compared old time.
     """
     size = now.sizes[name]
     if was_there:

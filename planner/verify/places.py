@@ -176,7 +176,7 @@ def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I6
 
 
 def _min_offsets(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt.NDArray[np.bool_], banked: I64) -> I64:
-    """Return the lowest legal offset of each root buffer; ABSENT if none was found."""
+    """Return each root buffer's lowest legal offset, from pairs `alive` together and pairs `banked`; or ABSENT."""
     table, pools = problem.buffers, problem.pools
     size, pool, offset, end = (values.tolist() for values in (table.size, placed.pool, placed.offset, placed.end))
     taken: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -204,7 +204,7 @@ def _min_offsets(problem: Problem, placed: PlacedBuffers, alive: I64, share: npt
 
 
 def _lowest_free_offset(grid: Congruence, border: Border, ranges: list[tuple[int, int]], own: int) -> int:
-    """Return the lowest offset on a grid that is outside sorted ranges and crosses no page border; at most `own`.
+    """Return the lowest grid offset, at most `own`, at which a buffer avoids sorted ranges and crosses no page border.
 
     The result is ABSENT after too many page borders.
     """
@@ -222,7 +222,7 @@ def _lowest_free_offset(grid: Congruence, border: Border, ranges: list[tuple[int
 
 
 def _fixed_mask(problem: Problem, placed: PlacedBuffers) -> npt.NDArray[np.bool_]:
-    """Return True for each root buffer that cannot move: it or an alias is pinned, or it is in a rigid group."""
+    """Return True for each root buffer that cannot move, as the buffer or an alias is pinned or at a fixed distance."""
     table = problem.buffers
     fixed = np.zeros(len(table), dtype=np.bool_)
     fixed[placed.root[np.flatnonzero(table.offset != ABSENT)]] = True

@@ -74,7 +74,7 @@ def claims_of_explanation(problem: Problem, plan: Plan) -> Iterator[Violation]:
 def _false_witnesses(
     problem: Problem, kind: ProofKind, time: int | None, placed: PlacedBuffers, named: I64, claim: str
 ) -> Iterator[Violation]:
-    """Yield a violation for each fault in the witness of a bound, such as buffers that may share bytes."""
+    """Yield a violation for each fault of the `named` buffers as the witness of a bound, such as shared bytes."""
     ids, names = problem.buffers.ids, [problem.buffers.ids[i] for i in named.tolist()]
     if kind == "capacity":
         yield false_claim(f"{claim}.kind", "that of a bound", kind)
@@ -166,7 +166,7 @@ def _clearance_bytes(problem: Problem, placed: PlacedBuffers, named: I64, step: 
 
 
 def _covered_bytes(problem: Problem, placed: PlacedBuffers, named: I64) -> list[int]:
-    """Return, for each rigid group, the number of bytes that its named buffers cover."""
+    """Return, for each rigid group (fixed distances), the number of bytes that the named members cover."""
     group, above = (values[named].tolist() for values in placed.group)
     rows = sorted(zip(group, above, problem.buffers.size[named].tolist(), strict=True))
     covered: dict[int, int] = {}
@@ -179,7 +179,7 @@ def _covered_bytes(problem: Problem, placed: PlacedBuffers, named: I64) -> list[
 
 
 def _least_end(sizes: Iterable[int], step: int, shift: int, pool: Pool) -> int:
-    """Return the smallest end of disjoint buffers with offsets `shift` + k * `step` outside the reserved ranges."""
+    """Return the smallest end of disjoint buffers at offsets `shift` + k * `step`, outside a pool's reserved ranges."""
     rounded = [(-(-size // step) * step, size) for size in sizes]
     amount = sum(size for size, _ in rounded)
     if amount == 0:

@@ -7,7 +7,7 @@ from memplan.planner.model.objects import ObjectsProblem, SharedObject, pools_pl
 
 
 def violations(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> Iterator[str]:
-    """Yield a sentence for each fault of shared objects: a broken rule of the equivalent plan, of sides or kinds."""
+    """Yield a sentence for each rule that shared objects break: on sides, on kinds, or of the equivalent plan."""
     from memplan.planner.verify.verifier import verify
 
     yield from (each.message for each in verify(*pools_plan(problem, objects)))

@@ -41,7 +41,7 @@ def groups_are_together(problem: Problem, placed: PlacedBuffers) -> Iterator[Vio
 
 
 def banks_are_apart(problem: Problem, placed: PlacedBuffers) -> Iterator[Violation]:
-    """Yield a violation for each pair that illegally touches a common bank, once even if two entries name it."""
+    """Yield one violation for each pair that illegally touches a common bank, even if two entries name the pair."""
     pairs = [pair for use in problem.bank if use.weight is None for pair in combinations(use.buffers, 2)]
     seen: set[frozenset[Id]] = set()
     for k in np.flatnonzero(common_bank_mask(problem, placed, pairs)).tolist():
@@ -127,7 +127,7 @@ def common_bank_mask(problem: Problem, placed: PlacedBuffers, pairs: Iterable[tu
 
 
 def weighted_clashes(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id, Id], float]]:
-    """Return the weighted pairs that touch a common bank, each with the cost of doing so."""
+    """Return (pair, cost) for each weighted pair whose buffers touch a common bank."""
     pairs = [
         (pair, use.weight) for use in problem.bank if use.weight is not None for pair in combinations(use.buffers, 2)
     ]

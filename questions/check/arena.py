@@ -54,7 +54,7 @@ class RuntimeArena(Answer):
 
 
 def failure_of_kernels(arena: RuntimeArena) -> list[Failure]:
-    """Return a failure if some kernels' memory is unknown, for a model that uses several pools; else an empty list."""
+    """Return a list with one failure if a model uses several pools and some kernels' memory is unknown; else []."""
     message = f"no single pool holds the arena of {arena.runtime}; {_unknown_sentence(arena)}"
     return [Failure(rule="unknown-arena", pool=None, message=message)] if arena.unknown else []
 
@@ -91,7 +91,7 @@ def _read_arena(value: Any) -> RuntimeArena:
 
 
 def _arena_of_program(program: ImportedProblem, head: int, flash: int) -> RuntimeArena:
-    """Return the memory of an ExecuTorch program on a processor; each of its three parts is aligned separately."""
+    """Return the memory of an ExecuTorch program on a processor: head, tail and temporary bytes, each aligned."""
     parts = (head, program.kept, program.beside)
     return RuntimeArena(
         runtime="ExecuTorch",

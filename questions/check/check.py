@@ -163,7 +163,7 @@ def _make_plan(problem: Problem, budgets: Mapping[str, int], chosen: PlanOptions
 
 
 def _checked_baseline(found: Baseline, now: Problem | None, options: CheckOptions) -> Baseline:
-    """Return the baseline, validated unless differences were requested; raises OptionError if it shares no pool."""
+    """Return the baseline, validated unless differences were requested; raises OptionError without a common pool."""
     names = [] if now is None else [pool.name for pool in now.pools]
     if names and found.used and found.used.keys().isdisjoint(names):
         rule = f"must use a pool of the problem ({', '.join(names)}), got {', '.join(found.used)}"

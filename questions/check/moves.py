@@ -80,7 +80,7 @@ class MoveReasons:
         return "free", "its old place is free"
 
     def _occupant(self, i: int, q: int, offset: int) -> Id | None:
-        """Return the buffer that now collides with buffer `i` at its old place, at the earliest time; None if none.
+        """Return the id of the buffer that is first in time to collide with buffer `i` at i's old place, or None.
 
         Buffers collide if they may not share bytes: both are alive at one time, or they conflict explicitly.
         """
@@ -98,7 +98,7 @@ class MoveReasons:
         return self.problem.buffers.ids[min(met)[1]] if met else None
 
     def _rule_message(self, i: int, q: int, offset: int) -> str | None:
-        """Return the message of the pair rule that buffer `i` would break at its old place; None if there is none."""
+        """Return the message of a pair rule that buffer `i` would break at its old place; None if no rule breaks."""
         pool, offsets = self.now.pool.copy(), self.now.offset.copy()
         pool[i], offsets[i] = q, offset
         there, name = PlacedBuffers(self.problem, pool, offsets), self.problem.buffers.ids[i]

@@ -105,7 +105,7 @@ def _answer_from_plan(problem: Problem, plan: Plan, explanation: Explanation | N
 
 
 def _timed_plan(problem: Problem, options: ExplainOptions, running: Control, kept_s: float, **more: Any) -> Plan:
-    """Return the plan of a solve in the remaining time; the last `kept_s` seconds of it are left for later steps."""
+    """Return the plan of a solve that ends `kept_s` seconds before the deadline, which are left for later steps."""
     limit_s, control = max(0.02, running.remaining_s - kept_s), running.solve_control(keeping_s=kept_s)
     return solve(problem, time_limit_s=limit_s, deterministic=options.deterministic, control=control, **more)
 
@@ -178,8 +178,8 @@ def explanation_lines(found: ExplainAnswer) -> Iterator[str]:
         yield from lines_of_worth(found.what_if)
 
 
-def _progress(event: Mapping[str, Any]) -> str | None:
-    """Return a progress line for a reported reason; None for every other stage."""
+def _progress_line(event: Mapping[str, Any]) -> str | None:
+    """Return a progress line for a reported reason; None for an event of any other kind."""
     stage = event.get("stage")
     return f"{stage}: {event['explanation']['message']}" if stage in ("witness", "irreducible") else None
 
@@ -204,7 +204,7 @@ QUESTION = Question(
     lines=explanation_lines,
     exit_status=lambda found: 0 if found.status == "fits" or _is_repaired(found) else 1,
     exits={0: "it fits, or repairs were found", 1: "it does not, or that is not known in time"},
-    progress=_progress,
+    progress=_progress_line,
     example={
         "problem": {"buffers": [row | {"pools": ["sram"]} for row in EXAMPLE["buffers"]], "pools": _POOLS},
         "options": {"repairs": 2, "what_if": True},

@@ -1,4 +1,4 @@
-"""The text lines of an explanation for people: the reason, the peaks, the repairs, and the worth of changes."""
+"""The text lines of an explanation for people: the reason, the peaks, the repairs, and the bytes that changes save."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lines_of_reason(reason: Explanation) -> Iterator[str]:
 
 
 def lines_of_repairs(found: Repairs) -> Iterator[str]:
-    """Yield a line per repair with its cost, repairs of operations first, or a line that no repair is known."""
+    """Yield a line with the cost of each repair, repairs of operations first; without repairs, a line says so."""
     if found.of_operations is not None and found.of_operations.repairs:
         yield from _lines_of_operations(found.of_operations)
     for each in found.repairs:
@@ -44,7 +44,7 @@ def lines_of_repairs(found: Repairs) -> Iterator[str]:
 
 
 def _lines_of_operations(found: OrderRepairs) -> Iterator[str]:
-    """Yield a line per repair of operations, or a line that none is known, and a line per kind of change not tried."""
+    """Yield a line per repair of operations, or a line that no repair is known, and a line per untried kind."""
     for each in found.repairs:
         cost = f"{each.extra_cost:,} more to compute, {each.extra_traffic:,} bytes of traffic"
         yield f"repair       {_operations_repair_text(each)}: {cost}, peak {each.peak_after:,}"

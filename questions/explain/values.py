@@ -1,4 +1,4 @@
-"""Classes of answers for repairs and for the worth of changes, which is an interval of bytes; a point is exact."""
+"""Classes of answers for repairs, and for the bytes that changes save: intervals, where a point is exact."""
 
 from __future__ import annotations
 

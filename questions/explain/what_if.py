@@ -1,4 +1,4 @@
-"""The worth of each buffer, pool and rule: how far the peak falls if it is changed or dropped.
+"""The worth of each buffer, pool and rule: the bytes by which a change or removal lowers the peak.
 
 Most values follow from the live sets and the given plan; for all other values, the changed problem is planned.
 """
@@ -101,7 +101,7 @@ class _Study:
         self.left_out = 0
 
     def buffers(self) -> tuple[BufferWorth, ...]:
-        """Return the worth of each non-empty buffer that is not an alias."""
+        """Return the worth (bytes saved at the peak) of each non-empty buffer that is not an alias."""
         instance, body = compile_problem(self.problem), body_of_each_buffer(self.problem)
         near = _SinglePool.from_plan(self.problem, instance, self.plan)
         names = np.flatnonzero((body == np.arange(len(body))) & (self.problem.buffers.size > 0)).tolist()
@@ -113,7 +113,7 @@ class _Study:
         return tuple(rows)
 
     def _open_worth(self, i: int) -> BufferWorth:
-        """Return the worth of buffer `i`, which was not examined in time: a gain from 0 to the whole peak."""
+        """Return the worth of buffer `i` if there was no time to examine it: a gain from 0 to the whole peak."""
         self.left_out += 1
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
         return BufferWorth(id=name, size=size, gain_if_dropped=(0, self.peak), exact=False, by="open")
@@ -223,7 +223,7 @@ class _Study:
         return PoolWorth(pool=pool.name, more=self.options.more, gain=gain, exact=is_exact)
 
     def pairs(self) -> tuple[PairWorth, ...]:
-        """Return the worth of each `reuse` pair that pays a cost for sharing bytes."""
+        """Return the worth (cost saved) of each `reuse` pair that pays a cost for sharing bytes."""
         prices: dict[tuple[Id, Id], int] = {}
         for row in self.plan.reused:
             prices[row.buffers] = prices.get(row.buffers, 0) + row.cost

@@ -39,7 +39,7 @@ def problem_in_heaps(problem: Problem, plan: Plan) -> Problem:
 
 
 def rows_without_pool(problem: Problem) -> list[dict[str, Any]]:
-    """Return the fields of each buffer without the name of the only pool, which is redundant."""
+    """Return the fields of each buffer except `pools`, because the only pool need not be named."""
     table = problem.buffers
     return [{k: v for k, v in table.fields(i).items() if k != "pools"} for i in range(len(table))]
 

@@ -108,7 +108,7 @@ def read_baseline_field(value: object, name: str) -> Baseline:
 
 
 def baseline_problem(name: str, plan: str) -> Input[Problem]:
-    """Return the input for the problem of a plan that is given without one; `plan` describes that plan in the help."""
+    """Return the optional input with the problem of a plan whose file lacks it; `plan` names the plan in the help."""
     return replace(
         PROBLEM,
         name=name,
@@ -124,7 +124,7 @@ def baseline_problem(name: str, plan: str) -> Input[Problem]:
 
 
 def checked_baseline(found: Baseline, now: Problem) -> Baseline:
-    """Return the baseline after validation; a plan without a problem gets the problem `now` if made for it.
+    """Return the valid baseline; a plan without a problem gets the problem `now` if the plan was made for it.
 
     A plan was made for a problem if it has the problem's hash and is valid for it. Raises PlanError if the plan is
     invalid for the problem of the baseline, or if the bytes that it uses in each pool are unknown.

@@ -61,7 +61,7 @@ class QuestionOptions(Value):
         return Deadline.from_limit(inf if self.counts_work else self.time_limit_s, started)
 
     def refuse_idle(self, given: Collection[str]) -> None:
-        """Raise OptionError for an option that needs another option or input and got none; `given` names the inputs."""
+        """Raise OptionError for an option whose required option or input is missing; `given` names the inputs."""
         for name, others in self.needs.items() if self.model_fields_set else ():
             if self._is_changed(name) and not any(other in given or self._is_changed(other) for other in others):
                 rule = ("must be given only with ", *_list_options(others), f", got {excerpt(getattr(self, name))}")

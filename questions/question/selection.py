@@ -49,7 +49,7 @@ class Selection(NamedTuple):
         return to_json(self.select(fields)) + b"\n"
 
     def select(self, content: dict[str, Any]) -> dict[str, Any]:
-        """Return the selected fields of an answer, in the answer's order."""
+        """Return the selected fields of an answer's JSON object, in the object's order."""
         return {name: value for name, value in content.items() if name in self.names}
 
 

@@ -32,7 +32,7 @@ def read_question(question: Question[Any], content: Mapping[str, Any]) -> InputV
 
 
 def read_body_options(question: Question[Any], content: Mapping[str, Any], query: Mapping[str, str]) -> QuestionOptions:
-    """Return a question's options, read from the request body or the query; raises OptionError."""
+    """Return a question's options, read from a request's body (`content`) or query; raises OptionError."""
     if query and "options" in content:
         raise OptionError("options: must be in the body or in the query, got both")
     options = content.get("options", {})

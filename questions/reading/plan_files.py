@@ -73,7 +73,7 @@ def _placements_of_offsets(rows: list[object], problem: Problem) -> PlacementTab
 
 
 def closest_reading(imported: ImportedProblem, data: bytes, name: str | None, options: ModelOptions) -> ImportedProblem:
-    """Return the model with views as aliases or as separate buffers: whichever its own plan violates less."""
+    """Return the model with views as aliases, or as separate buffers if the model's own plan then violates less."""
     if imported.own_plan is None or options.views == "separate" or not imported.views.aliases:
         return imported
     apart = importers.read_model(data, name, options.model_copy(update={"views": "separate"}))
@@ -81,12 +81,12 @@ def closest_reading(imported: ImportedProblem, data: bytes, name: str | None, op
 
 
 def _count_violations(imported: ImportedProblem) -> int:
-    """Return the number of violations of a model's own plan; 0 if it has none."""
+    """Return the number of violations of a model's own plan; 0 if the model has no plan."""
     return 0 if imported.own_plan is None else len(verify(imported.solved_problem, imported.own_plan))
 
 
 def refuse_unseen(imported: ImportedProblem, problem: Problem) -> None:
-    """Raise FormatError if a model's own plan seems valid but some storages are unknown, so that it may be invalid."""
+    """Raise FormatError if a model's own plan seems valid, but may be invalid because some storages are unknown."""
     unseen = [finding.message for finding in imported.warnings if finding.rule == "unknown-storage"]
     if imported.own_plan is not None and unseen and not verify(problem, imported.own_plan):
         raise FormatError(f"its plan has no known violation, but its validity is unknown: {unseen[0]}")

@@ -227,7 +227,7 @@ def _change_problem(problem: Problem, alignment: int | None, changes: Sequence[C
 
 
 def _best_plan(problem: Problem, start: Plan | None, options: SweepOptions, running: Control) -> Plan:
-    """Return the best of the plans that the repetitions make, each with another seed."""
+    """Return the best plan of several solves from `start`, each with another seed."""
     best: Plan | None = None
     for k in range(options.repetitions):
         control = replace(running.limit_to(options.each_s), report=ignore_report)

@@ -1,4 +1,4 @@
-"""Plans over a grid of pool sizes and over changed problems, which show what each change is worth."""
+"""Plans over a grid of pool sizes and over changed problems, which show how much each change saves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparison of a plan with the best one: its excess, the buffers above the best peak, and the fewest moves to it."""
+"""Comparison of a plan with the best one: the excess, the buffers above the best peak, and the fewest moves needed."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _fewest_moves(problem: Problem, plan: Plan, better: Plan) -> FewestMoves | N
 def _compared_pool(
     problem: Problem, placed: PlacedBuffers, ends: npt.NDArray[np.uint64], q: int, used: int, best: int | None
 ) -> PoolBeside:
-    """Return a pool's use in a plan and in the best plan, with the buffers that end above the best use."""
+    """Return the bytes of pool `q` in a plan and in the best plan, with the buffers that end above the latter."""
     root = placed.root == np.arange(len(placed.root))
     here = np.flatnonzero((placed.pool == q) & root & (problem.buffers.size > 0))
     order = here[np.argsort(-ends[here].astype(np.int64), kind="stable")]

@@ -87,7 +87,7 @@ def pool_peaks(
 
 
 def _bound_conditions(problem: Problem, plan: Plan) -> list[str]:
-    """Return, for each pool, the phrase that limits its bound to some plans; empty if the bound is for all plans."""
+    """Return, for each pool, the phrase that limits the pool's bound to some plans; empty for a general bound."""
     kind, names = kind_of(problem, plan), [excerpt(pool.name) for pool in problem.pools]
     conditions = []
     for q in range(len(names)):
@@ -147,7 +147,7 @@ def _pool_peak(
         else "highest",
         decides=_ids_at(ids, decides),
         idle=0 if found is None else sum(int(found.idle[i]) for i in gaps),
-        padding=0 if found is None else sum(_padding(problem, placed, found, i) for i in gaps),
+        padding=0 if found is None else sum(_padding_bytes(problem, placed, found, i) for i in gaps),
         live=live,
         time=time,
         alive=_ids_at(ids, alive),
@@ -161,12 +161,12 @@ def _pool_peak(
 
 
 def _pinned_prefix(tower: list[int], pinned: set[int]) -> list[int]:
-    """Return a tower, listed from the top, up to its first pinned buffer, which needs no support."""
+    """Return a tower (stacked buffers, listed from the top) down to the first pinned buffer, which needs no support."""
     return tower[: next((k + 1 for k, i in enumerate(tower) if i in pinned), len(tower))]
 
 
-def _padding(problem: Problem, placed: PlacedBuffers, found: LowestPlaces, i: int) -> int:
-    """Return the idle bytes below buffer `i` if an alignment causes them; 0 if they have another cause."""
+def _padding_bytes(problem: Problem, placed: PlacedBuffers, found: LowestPlaces, i: int) -> int:
+    """Return the idle bytes below buffer `i` if an alignment causes them, or 0 if something else causes them."""
     own, pool = int(problem.buffers.alignment[i]), problem.pools[int(placed.pool[i])].alignment
     idle = int(found.idle[i])
     return idle if int(found.lowest[i]) == int(placed.offset[i]) and idle < lcm(own, pool) else 0
@@ -187,7 +187,7 @@ def _reserved_below(ranges: Sequence[tuple[int, int]], used: int) -> int:
 
 
 def _peak_sentence(peak: PoolPeak, pinned_at: int | None) -> str:
-    """Return a sentence about a pool's peak: whether it is proved minimal, and what determines and lowers it.
+    """Return a sentence about a pool's peak: whether it is proved minimal, and which buffers determine it.
 
     `pinned_at` is the offset of the lowest deciding buffer if that buffer is pinned.
     """

@@ -305,7 +305,7 @@ CERTIFICATE = Input(
 
 
 def _exit_status(found: Verdict) -> int:
-    """Return the exit status of a verdict: 3 if the plan is invalid, 6 if `again` was not done, else by its result."""
+    """Return the exit status: 3 for an invalid plan, 6 if a requested second solve is missing, else by that solve."""
     if not found.valid:
         return 3
     if "again" in found.not_done:

@@ -47,7 +47,7 @@ TIME_LIMIT_S = 10.0
 def proved_claim(
     problem: Problem, instance: Instance, plan: Plan, goal: Goal, prices: Prices | None, control: Control
 ) -> ClaimText | str:
-    """Return the certificate lines that state and prove one goal of a plan, or a sentence on why no proof was found.
+    """Return certificate lines that state and prove one goal of a plan, or a sentence that says why none was found.
 
     `prices` (the costs as integers) are needed only for goals that concern costs.
     """
@@ -213,7 +213,7 @@ def certify(
 
 
 def _price_certificate(problem: Problem, plan: Plan, control: Control) -> Certificate:
-    """Return a certificate that no plan has a lower total price for shared bytes than the given plan.
+    """Return a certificate that no plan pays a lower total price for shared bytes than the given plan.
 
     The proof consists of cliques of conflicting buffers in each independent part of the problem. Without a proof, the
     certificate's kind is "none" and it has a reason.

@@ -17,7 +17,7 @@ from memplan.planner.model.problem import Problem, replace_profile
 
 @dataclass(frozen=True)
 class Goal:
-    """A claim about all plans: none ends at or below `ends` (bytes per pool), or none within `ends` costs less.
+    """A claim about all plans: no plan ends at or below `ends` (bytes per pool), or no plan within `ends` costs less.
 
     `excess` is None unless the claim concerns costs. With excess 0, no plan costs less than the given plan. With excess
     1, the claim breaks a tie in favour of `pool`: no plan within `ends` has at most the given plan's cost. So the given

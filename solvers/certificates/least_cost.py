@@ -128,7 +128,7 @@ class CostProof:
         return self._refute_each_pool(branch, allowed, fixed, depth)
 
     def _refute_each_pool(self, b: int, allowed: Bool, fixed: Need, depth: int) -> tuple[str, Need] | None:
-        """Refute each pool that buffer `b` may use; return the combined lemma, or None if one is not refuted."""
+        """Refute each pool that buffer `b` may use; return the combined lemma, or None if a pool is not refuted."""
         p = len(self.ends)
         refs, merged, lows = ["-"] * p, dict[int, Lows](), [FAR] * p
         for q in np.flatnonzero(allowed[:, b]).tolist():
@@ -220,11 +220,11 @@ class CostProof:
         return np.asarray((price + best.T @ self._member).argmin(axis=0)), best_value
 
     def _loads_by_set(self, home: I64) -> F64:
-        """Return an array (sets, pools): the units of each pool that a conflict set uses if buffer i is in home[i]."""
+        """Return an array (sets, pools): the units of a pool that a set uses, if buffer i is in pool home[i]."""
         return np.asarray(self._member @ (home[:, None] == self._pools), dtype=np.float64)
 
     def _append_rounded_multipliers(self, allowed: Bool) -> bool:
-        """Append to the proof the coarsest integer multipliers that refute a choice; return False if none do."""
+        """Append to the proof the coarsest integer multipliers that refute a choice; return False if none refute it."""
         unit = self.instance.unit
         # Try coarse scales first, because they make the lines of the proof shorter.
         for scale in _SCALES:
@@ -237,7 +237,7 @@ class CostProof:
         return False
 
     def _integer_charges(self, scale: int, whole: I64) -> PriceMultipliers:
-        """Return integer multipliers for the array `whole` (sets, pools), which has the scaled price of one byte."""
+        """Return integer multipliers from `whole` (sets, pools): the scaled price of a byte in each set and pool."""
         unit, paid = self.instance.unit, 0
         charge = np.array(self.prices.price, dtype=object).reshape(len(self.ends), -1) * scale
         for k, q in np.argwhere(whole > 0).tolist():

@@ -1,4 +1,4 @@
-"""The lemma search of the core: its infeasibility proofs as text, and its use as a solver for one pool."""
+"""The lemma search of the core: infeasibility proofs as text, and use of the search as a solver for one pool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LARGEST = 2**61
 
 @dataclass(frozen=True, eq=False)
 class ProofLines:
-    """A proof as lines of text: the definitions of its sets, its lemmas, and the reference to its last result.
+    """A proof as lines of text: the definitions of sets, the lemmas, and the reference to the last result.
 
     `need` maps each buffer in the proof (by its position in the instance) to its least offset in bytes per pool. Pools
     that the proof excludes for the buffer are missing.
@@ -61,7 +61,7 @@ class LemmaSearch:
         return self.outcome
 
     def sets(self) -> tuple[list[ConflictSet], I64]:
-        """Return the conflict sets, and an array (sets, pools) with the free units of each pool for each set."""
+        """Return the conflict sets, and an array (sets, pools): the units of a pool that are free for a set."""
         pools = len(self.capacity)
         core.run_lemmas(self._handle, Reference(core.LemmaTurn(0, self._flag, self.offset, self._answer)))
         _, k, members = self._answer.tolist()

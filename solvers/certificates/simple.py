@@ -23,7 +23,7 @@ _PINNED = 2_000
 
 
 def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequence[int]) -> ClaimText | None:
-    """Return a one-line proof that no plan ends at or below `ends` (bytes per pool), or None if there is none."""
+    """Return a one-line proof that no plan ends at or below `ends` (bytes per pool), or None without such a proof."""
     p, unit = len(ends), instance.unit
     caps = np.array([end // unit for end in ends], dtype=object)
     allowed = _allowed_pools(instance, caps)
@@ -51,7 +51,7 @@ def simple_claim(problem: Problem, instance: Instance, plan: Plan, ends: Sequenc
 
 
 def _pinned_collision(instance: Instance) -> tuple[int, int] | None:
-    """Return the problem rows of two pinned buffers that conflict but share bytes, or None if there are none."""
+    """Return the rows in the problem of two pinned buffers that conflict but share bytes, or None."""
     pinned = np.flatnonzero(instance.pin >= 0)[:_PINNED]
     low = instance.pin[pinned]
     high = low + instance.size[pinned]
@@ -65,7 +65,7 @@ def _pinned_collision(instance: Instance) -> tuple[int, int] | None:
 
 
 def _allowed_pools(instance: Instance, caps: I64) -> Bool:
-    """Return a mask (pools, buffers): True where a buffer fits into a pool below the pool's end in `caps` (units)."""
+    """Return a mask (pools, buffers): True where a buffer can be in a pool and end at or below `caps[pool]` units."""
     return np.asarray(
         instance.allowed & ((instance.lowest + instance.size).astype(object) <= caps[:, None]), dtype=np.bool_
     )
@@ -128,7 +128,7 @@ def _excess_grid(
 
 
 def _grids(instance: Instance, members: I64, q: int) -> Iterable[tuple[int, int]]:
-    """Return the offset grids to try for the members, as (granule, remainder) in units; (1, 0) is the first."""
+    """Return the offset grids to try for the members, as (granule, remainder) in units, beginning with (1, 0)."""
     alignment, residue = instance.alignment[q, members], instance.lowest[q, members]
     steps, counts = np.unique(alignment, return_counts=True)
     common = int(np.gcd.reduce(steps)) if len(steps) else 1

@@ -18,7 +18,7 @@ from memplan.solvers.formulation.sharing import conflict_matrix
 
 @dataclass(frozen=True)
 class ConflictSet:
-    """A set of conflicting buffers, as positions in the instance: those alive at `time`, unless it is None."""
+    """A set of conflicting buffers, as positions in the instance. If `time` is not None, all are alive then."""
 
     buffers: tuple[int, ...]
     time: int | None

@@ -192,7 +192,7 @@ def _explanation_checks(plan: Plan, witness: By | None) -> dict[str, By | None]:
 
 
 def _status_witness(problem: Problem, plan: Plan) -> By | None:
-    """Return "witness" if the verifier can recompute the buffers that prove the plan's status, or else None."""
+    """Return "witness" if buffers that the verifier can check again prove the plan's status, or else None."""
     if len(problem.pools) > 1 or problem.objective == "cost":
         return None
     if plan.status == "infeasible":

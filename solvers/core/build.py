@@ -86,17 +86,17 @@ def _compile(compiler: Sequence[str], flags: Sequence[str], source: Path) -> Pat
     shared = "-DMEMPLAN_SHARED" if SYSTEM == "win32" else "-fPIC"
     command = [*compiler, *flags, shared, "-fvisibility=hidden", f"-I{HERE}", "-c", str(source)]
     read, key = made.with_suffix(".d"), made.with_suffix(".txt")
-    if not (made.exists() and key.exists() and key.read_text() == _key(command, read)):
+    if not (made.exists() and key.exists() and key.read_text() == _command_digest(command, read)):
         made.parent.mkdir(parents=True, exist_ok=True)
         key.unlink(missing_ok=True)
         before = digest_of(source.parent, command)
         subprocess.run([*command, "-MMD", "-MF", str(read), "-o", str(made)], check=True)
         if digest_of(source.parent, command) == before:  # No source changed meanwhile, so the object may be reused.
-            key.write_text(_key(command, read))
+            key.write_text(_command_digest(command, read))
     return made
 
 
-def _key(command: Sequence[str], read: Path) -> str:
+def _command_digest(command: Sequence[str], read: Path) -> str:
     """Return a digest of a command and of the files that the dependency file `read` lists; "" if one is missing."""
     listed = read.read_text(encoding="utf-8").replace("\\\n", " ").partition(": ")[2]
     files = [Path(name.replace("\\ ", " ")) for name in re.split(r"(?<!\\)\s+", listed.strip())]

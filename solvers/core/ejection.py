@@ -12,7 +12,7 @@ PLACED, GIVEN_UP, STOPPED = 1, 0, -1
 
 
 class Homes(NamedTuple):
-    """The input of the ejection kernel: `n` buffers with their home offsets, `p` pools and `r` reserved ranges.
+    """The input of the ejection kernel: `n` buffers with their homes (offsets to keep), `p` pools, `r` reserved ranges.
 
     All offsets are in units. Buffer i may be in pool q if may_use[q, i] is not 0, at the offsets lowest[q, i] + k *
     alignment[q, i] up to highest[q, i]; at each of them it ends inside the pool. Its home is offset home[i] in pool

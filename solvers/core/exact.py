@@ -68,7 +68,7 @@ class Turn(NamedTuple):
 
     The turn ends once the search has `end` nodes in all, at the first restart after `pause` more nodes, or when there
     is a result to share. The other threads have excluded all peaks below `bound`. If `has_plan`, `offset` is a plan of
-    another thread; the kernel replaces it by a plan of this thread, if it finds one.
+    another thread; the kernel overwrites it with any plan that this thread finds.
     """
 
     end: int

@@ -62,7 +62,7 @@ class LemmaQuestion(NamedTuple):
 
 
 class LemmaTurn(NamedTuple):
-    """A turn of the search, limited to `most` nodes. `answer` receives (nodes in all, sets, members of the sets)."""
+    """A turn (step) of the search, of at most `most` nodes. `answer` receives (total nodes, sets, members of sets)."""
 
     most: int
     flag: I64  # (1,): flag that stops the search once it is not 0

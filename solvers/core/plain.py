@@ -62,7 +62,7 @@ plan_plain = CORE.kernel("plan_plain", tables=1)
 
 @dataclass(frozen=True, eq=False)
 class BegunSearch:
-    """An exact search in the core after its first turn; `offset` is its best plan, unless `peak` is ABSENT."""
+    """An exact search in the core after its first step; `offset` has its best plan, unless `peak` is ABSENT."""
 
     parts: Handle
     search: Handle
@@ -232,7 +232,7 @@ def _start_from_task(instance: Instance, task: PlainTask, unit: int) -> PlainSta
 
 
 def _bound_witness(instance: Instance, unit: int, ground: int, at: int, step: int) -> Witness:
-    """Return a bound's witness: one buffer, a live set, or those buffers of a live set that are aligned to a grid."""
+    """Return a bound's witness: buffer `at`, live set `at`, or the members of that set aligned to `step` units."""
     if ground == 2:
         return Witness("largest-buffer", buffers=(at,))
     alive = (instance.start <= at) & (at < instance.end)

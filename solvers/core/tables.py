@@ -93,7 +93,7 @@ class Handle:
 
 
 def _installed_library(folder: Path) -> Path | None:
-    """Return the library of a folder `core` in the installed memplan package, or None if there is none.
+    """Return the library of a folder `core` in the installed memplan package, or None without such a library.
 
     A checkout that is not built can use this library, as Python then imports the checkout instead of the installed
     package. Raises UnbuiltError if the installed library was built from other sources.

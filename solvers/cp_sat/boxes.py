@@ -56,7 +56,7 @@ def address_boxes(model: CpModel, instance: Instance, ends: Sequence[int]) -> Ad
 def addresses_are_aligned(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
     """Require each buffer's start to be its lowest offset plus whole alignment steps.
 
-    In a rigid group, this is required only of the anchor.
+    In a rigid group (fixed distances), this is required only of the anchor (the lowest buffer).
     """
     for i, homes in enumerate(boxes):
         for q, box in homes.items() if instance.anchor[i] == i else ():
@@ -141,7 +141,7 @@ class Banks:
         return self._made[i, q]
 
     def meets(self, i: int, q: int, by_bank: bool) -> tuple[LinearExprT, LinearExprT]:
-        """Return the range (first, past) that a buffer occupies in a pool: in banks with `by_bank`, or else in units.
+        """Return the range (first, past) that buffer `i` occupies in pool `q`: in banks if `by_bank`, else in units.
 
         The two buffers of a priced pair pay the price where these ranges overlap.
         """
@@ -169,7 +169,7 @@ def partners_touch_no_common_bank(model: CpModel, instance: Instance, banks: Ban
 
 
 def priced_pairs_meet(model: CpModel, instance: Instance, banks: Banks) -> list[IntVar]:
-    """Return one literal per priced pair, true if its buffers share bytes (or banks) and the pair pays its price."""
+    """Return one literal per priced pair, true if the two buffers share bytes (or banks), so that the price is paid."""
     clashes = []
     for (i, j), by_bank in zip(
         instance.priced_pairs.rows.tolist(), instance.priced_pairs.by_bank.tolist(), strict=True

@@ -157,13 +157,13 @@ def solve(instance: Instance, search: Search) -> None:
 
 def _size_refusal(instance: Instance) -> str | None:
     """Return a sentence on why an instance is too large for CP-SAT, or None if it is small enough."""
-    if not instance.is_small_numbered or max(_horizons(instance)) >= _LARGEST:
+    if not instance.is_small_numbered or max(_pool_end_limits(instance)) >= _LARGEST:
         return "the sizes add up to more than its numbers hold"
     entries = int(instance.loads(np.ones(len(instance), dtype=np.int64)).sum())
     return f"the live sets hold {entries} buffers in all, above {_MOST_ENTRIES}" if entries > _MOST_ENTRIES else None
 
 
-def _horizons(instance: Instance) -> list[int]:
+def _pool_end_limits(instance: Instance) -> list[int]:
     """Return, for each pool, an end in units that at least one best plan does not exceed."""
     return [horizon(instance, q) for q in range(len(instance.pools))]
 
@@ -195,10 +195,10 @@ class _GoalPursuit:
     """The minimization by CP-SAT of one goal after another (cost, pool ends), which keeps the proved values."""
 
     def __init__(self, instance: Instance, search: Search) -> None:
-        """Set the first limit of each goal: the largest possible cost, and an end per pool that a best plan keeps."""
+        """Set the first limit of each goal: the largest possible cost, and ends that some best plan does not exceed."""
         self.instance, self.search = instance, search
         self.random = np.random.default_rng(search.seed)
-        ends = zip(instance.pools, _horizons(instance), strict=True)
+        ends = zip(instance.pools, _pool_end_limits(instance), strict=True)
         self.limits = {q: min(pool.capacity, end) for q, (pool, end) in enumerate(ends)}
         costs = whole_costs(instance) if instance.objective == "cost" else None
         if costs is not None:
@@ -234,7 +234,7 @@ class _GoalPursuit:
         return None
 
     def _next_model_question(self, goal: int, limit: int, run: _NextQuestion) -> CpSatQuestion:
-        """Return the next question to CP-SAT about `goal`, at most `limit`; earlier goals keep their proved values."""
+        """Return the next question to CP-SAT: `goal` is at most `limit`, and earlier goals keep their proved values."""
         settled = dict(zip(self.goals.order, self.goals.proved, strict=False))
         limits = self.limits | settled | {goal: limit}
         ends = tuple(limits[q] for q in range(len(self.instance.pools)))

@@ -115,7 +115,7 @@ def _order_identical_buffers(model: CpModel, instance: Instance, boxes: AddressB
 
 
 def _bound_live_set_sizes(model: CpModel, instance: Instance, boxes: AddressBoxes, question: CpSatQuestion) -> None:
-    """Limit the sizes in each live set and pool: redundant constraints that help propagation choose pools."""
+    """Limit the sum of sizes per live set and pool; redundant, but it helps propagation to choose pools."""
     sharing, size = Sharing(instance), instance.size.tolist()
     for q, end in enumerate(question.ends):
         free = end - sum(high - low for low, high in reserved_ranges(instance, q, end))
@@ -129,7 +129,7 @@ def _bound_live_set_sizes(model: CpModel, instance: Instance, boxes: AddressBoxe
 def _bound_cost(
     model: CpModel, boxes: AddressBoxes, clashes: list[IntVar], costs: Costs, question: CpSatQuestion
 ) -> None:
-    """Limit the cost, or minimize it if it is the goal. It is counted in steps above the cheapest conceivable plan."""
+    """Limit the cost, or minimize it as the goal, in steps above the cheapest conceivable plan."""
     total = sum(costs.extra[i][q] * box.is_here for i, homes in enumerate(boxes) for q, box in homes.items())
     total += sum(steps * clash for steps, clash in zip(costs.clash, clashes, strict=False))
     model.add(total <= question.steps)

@@ -70,17 +70,17 @@ class AddressIntervals:
         return intervals, alone
 
     def buffer_interval(self, i: int, among: frozenset[int] = frozenset()) -> IntervalVar:
-        """Return the interval of a buffer, absent where the buffer lies inside a sharing partner in `among`."""
+        """Return the interval of buffer `i`, absent if the buffer is inside a partner in `among` at the same offset."""
         around = [j for j in sorted(self.sharing.partners[i] & among) if self.sharing.is_inside(i, j)]
         shares = [share for share in (self._sharing_literal(i, j) for j in around) if share is not None]
         return self._interval_unless_shared(i, shares)
 
     def clusters(self, members: list[int]) -> list[list[int]]:
-        """Return the clusters (sets connected by partners and views) among the members of a live set."""
+        """Return the clusters of a live set: members connected by a shared offset (partners) or as views."""
         return self.sharing.clusters(i for i in members if self.sharing.is_tied[i])
 
     def keep_apart(self, i: int, j: int) -> None:
-        """Require two buffers to be disjoint, unless they share an offset or are members of one rigid group."""
+        """Require two buffers to be disjoint, unless they share an offset or have a fixed distance."""
         if self.sharing.are_views(i, j) or frozenset((i, j)) in self._apart:
             return
         self._apart.add(frozenset((i, j)))
@@ -107,7 +107,7 @@ class AddressIntervals:
         return views
 
     def _views_interval(self, views: list[int]) -> IntervalVar:
-        """Return one interval from the lowest start to the highest end of overlapping members of a rigid group."""
+        """Return one interval from the lowest start to the highest end of overlapping buffers at fixed distances."""
         low = views[0]
         end = max(int(self.instance.distance[i] + self.instance.size[i]) for i in views)
         box, key = self.boxes[low][self.q], ("views", low, end)
@@ -183,7 +183,7 @@ def _separate_live_set(
 
 
 def named_pairs_keep_apart(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Add a NoOverlap for each pair with a conflict or clearance, unless both buffers are in one rigid group.
+    """Add a NoOverlap for each pair with a conflict or clearance, unless the pair has a fixed distance.
 
     The intervals are longer than the buffers by the clearance.
     """

@@ -142,7 +142,7 @@ class SearchThread:
         weakref.finalize(self, _close, self._handle, parts)
 
     def run_nodes(self, nodes: int) -> None:
-        """Search in turns until `nodes` nodes are spent, the peak is proved or infeasible, or the search is over."""
+        """Search until `nodes` nodes are spent, the peak is proved, infeasibility is proved, or the search is over."""
         end, self.is_done = self.nodes + nodes, False
         while self.nodes < end and not self.search.is_over:
             outcome = self._take_turn(end)
@@ -155,7 +155,7 @@ class SearchThread:
                 time.sleep(_WAIT_S)
 
     def _take_turn(self, end: int) -> int:
-        """Run one turn in the core, share its results with the other threads, and return its outcome."""
+        """Run one turn (step of bounded work) in the core, share the results with other threads, return the outcome."""
         parts, best = self.parts, self.search.best
         has_plan = best is not None and best is not self._seen
         if best is not None and has_plan:

@@ -108,7 +108,7 @@ class _FewBuffers:
         return best
 
     def _cheapest_packing(self, q: int, members: tuple[int, ...]) -> Packing | None:
-        """Return the cheapest packing of `members` in pool `q`, of lowest end among equals, or None if none fits."""
+        """Return the cheapest packing of `members` in pool `q`, of equal ones the lowest; None if no packing fits."""
         if (q, members) not in self.packings:
             self.packings[q, members] = None
             pairs = [(i, j, self.rules[q][i, j]) for i, j in combinations(members, 2) if (i, j) in self.rules[q]]

@@ -119,7 +119,7 @@ def grow_core(packer: Packer, traits: Traits, search: Search, kept: Bool, nodes:
 class CoreSearch(Search):
     """The search of a core (a hard subset of the buffers), on behalf of the search of the whole problem.
 
-    It passes on its bounds, which hold for the whole problem, but not its assignments, which lack buffers.
+    Bounds of the core hold for the whole problem and are passed on; its assignments lack buffers and are not.
     """
 
     outer: Search = field(kw_only=True)
@@ -145,7 +145,7 @@ class CoreSearch(Search):
             self.offer(best.pool[members], best.offset[members], best.by)
 
     def pack(self) -> int:
-        """Pack the core's buffers in several orders, which often suffices; return the cost of this in nodes."""
+        """Pack the core's buffers in several orders, which often suffices; return the cost of packing in nodes."""
         moves = MoveSearch(self.instance, self.flag, np.random.default_rng(self.seed), lambda offset, _: None)
         for _ in islice(moves.restarts(), ORDERS):
             if moves.best is not None and moves.peak <= self.bound[-1]:

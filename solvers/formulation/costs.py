@@ -17,8 +17,8 @@ from memplan.planner.instance.objective import rounded_down
 class Costs:
     """Integer costs: every plan costs `cheapest` plus a whole number of steps of cost `step`.
 
-    Buffer `i` in pool `q` adds extra[i][q] steps, and priced pair `k` adds clash[k] steps if its buffers meet. All
-    values are exact: prices count as their decimal texts.
+    Buffer `i` in pool `q` adds extra[i][q] steps. Priced pair `k` adds clash[k] steps if its buffers meet (share bytes
+    or a bank). All values are exact: prices count as their decimal texts.
     """
 
     cheapest: Fraction
@@ -58,7 +58,7 @@ class Costs:
         return sum(max(costs.values(), default=0) for costs in self.extra) + sum(self.clash)
 
     def coarsen(self, factor: int) -> Costs:
-        """Return the costs in coarser steps, rounded down; so a lower bound on them also holds for the exact costs."""
+        """Return the costs in coarser steps, rounded down; a lower bound on these also holds for the exact costs."""
         extra = [{q: steps // factor for q, steps in homes.items()} for homes in self.extra]
         return Costs(self.cheapest, self.step * factor, extra, [steps // factor for steps in self.clash])
 

@@ -61,7 +61,7 @@ class EqualPools:
 
     @cached_property
     def members(self) -> dict[int | str, dict[int, int | str]]:
-        """Each `same_offset` set: a mapping from its first buffer's id to {pool number: id of its buffer there}."""
+        """The `same_offset` sets by the first buffer's id; each maps a pool's number to the id of the buffer there."""
         index = self.problem.index
         return {ids[0]: {int(self.pool[index[name]]): name for name in ids} for ids in self.problem.same_offset}
 
@@ -164,7 +164,7 @@ class EqualPools:
         return Plan(placements=placements, solver=plan.solver)
 
     def _old_offsets(self, plan: Plan) -> dict[int | str, int | None]:
-        """Return the offsets in a known plan by id; a `same_offset` set has one entry, under its first id.
+        """Return the offsets in a known plan by buffer id; a `same_offset` set has one entry, under the set's first id.
 
         The offset is None if it cannot be kept, because a buffer was in another pool or the buffers of a set had
         different offsets.
@@ -180,7 +180,7 @@ class EqualPools:
         return offsets
 
     def restore_kept_places(self, kept: KeptPlaces | None, old: Plan | None) -> KeptPlaces | None:
-        """Return the facts on kept placements; buffers whose old offset has no equivalent count as moved too."""
+        """Return the facts on kept placements; buffers whose old offset has no equivalent are also counted as moved."""
         if kept is None or old is None:
             return kept
         one = self.single_pool_problem.buffers

@@ -17,9 +17,9 @@ Span = tuple[int, int]
 def spans(instance: Instance, ends: Sequence[int]) -> list[dict[int, Span]]:
     """Return, for each buffer, a mapping from pool number to (lowest offset, highest offset) below the given ends.
 
-    `ends` has an end for each pool, in units. With these offsets, the buffer's rigid group ends at or below the pool's
-    end. Alignments and offset ranges are respected, but not pages, reserved ranges and other buffers. Pools that a
-    member of the buffer's colocation group cannot use are missing.
+    `ends` has an end for each pool, in units. With these offsets, all buffers at fixed distances from the buffer end at
+    or below the pool's end. Alignments and offset ranges are respected, but not pages, reserved ranges and other
+    buffers. Pools that a member of the buffer's colocation group cannot use are missing.
     """
     ranges: list[dict[int, Span]] = [{} for _ in range(len(instance))]
     reach, anchor, distance = _group_extents(instance), instance.anchor.tolist(), instance.distance.tolist()
@@ -64,7 +64,7 @@ def horizon(instance: Instance, q: int) -> int:
 
 
 def _group_extents(instance: Instance) -> list[int]:
-    """Return, for the anchor of each rigid group, the units from its start to the group's end; 0 for other buffers."""
+    """Return, for each rigid group's anchor (lowest buffer), the units from its start to the group's end; else 0."""
     reach = np.zeros(len(instance), dtype=np.int64)
     np.maximum.at(reach, instance.anchor, instance.distance + instance.size)
     offsets: list[int] = reach.tolist()

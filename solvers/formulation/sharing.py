@@ -42,10 +42,10 @@ def neighbours(first: I64, values: I64, i: int) -> list[int]:
 
 
 class Sharing:
-    """The pairs of buffers that may share bytes while both are alive: views (in one rigid group) and partners."""
+    """The pairs that may share bytes while both are alive: views (at fixed distances) and partners (at one offset)."""
 
     def __init__(self, instance: Instance) -> None:
-        """Store the rigid groups and sizes of an instance as lists, which are faster to read one by one."""
+        """Store the groups at fixed distances and the sizes as lists, which are faster to read one by one."""
         self._instance = instance
         self._anchor, self._distance = instance.anchor.tolist(), instance.distance.tolist()
         self._size = instance.size.tolist()
@@ -62,7 +62,7 @@ class Sharing:
         return [(i, j) for i, mine in enumerate(self.partners) for j in sorted(mine) if i < j]
 
     def are_views(self, i: int, j: int) -> bool:
-        """Return True if two buffers are in the same rigid group and therefore never conflict."""
+        """Return True if two buffers have a fixed distance (one rigid group), so that they never conflict."""
         return bool(self._anchor[i] == self._anchor[j])
 
     def overlap_always(self, i: int, j: int) -> bool:
@@ -80,7 +80,7 @@ class Sharing:
 
     @cached_property
     def is_tied(self) -> list[bool]:
-        """For each buffer, True if it has a partner (may share an offset) or other members in its rigid group."""
+        """For each buffer, True if it has a partner (may share an offset) or a fixed distance to another buffer."""
         members = np.bincount(self._instance.anchor, minlength=len(self._instance))
         tied: list[bool] = ((members[self._instance.anchor] > 1) | (np.diff(self._instance.share_first) > 0)).tolist()
         return tied
@@ -88,7 +88,8 @@ class Sharing:
     def disjoint_buffers(self, members: Sequence[int]) -> list[int]:
         """Return a subset of pairwise conflicting `members`, ascending, in which no two buffers can share a byte.
 
-        Of buffers that may share bytes, it contains the largest, so that the sum of the sizes counts no byte twice.
+        Of buffers that may share bytes, only the largest is in the subset, so that the sum of sizes counts no byte
+        twice.
         """
         taken: list[int] = []
         for i in sorted((i for i in members if self.is_tied[i]), key=lambda i: (-self._size[i], i)):
@@ -97,7 +98,7 @@ class Sharing:
         return sorted([*taken, *(i for i in members if not self.is_tied[i])])
 
     def clusters(self, members: Iterable[int]) -> list[list[int]]:
-        """Return the sets of two or more members that partnership or rigid groups connect, directly or indirectly."""
+        """Return the sets of two or more members connected by shared offsets or fixed distances, also indirectly."""
         leader = {i: i for i in members}
 
         def find_leader(i: int) -> int:

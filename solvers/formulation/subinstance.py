@@ -19,7 +19,7 @@ def part_of(instance: Instance, kept: Bool, q: int = 0) -> Instance:
     """Return the instance of the buffers in the mask `kept`, with pool `q` only; units and times are unchanged.
 
     A live set is kept if a kept lifetime starts in it, because two overlapping lifetimes also overlap where the later
-    one starts. A rigid group must be kept as a whole or not at all.
+    one starts. Buffers at fixed distances must all be kept or all be dropped.
     """
     chosen, lives = np.flatnonzero(kept), kept[instance.lifetime_buffer]
     is_kept_set = np.zeros(instance.n_live_sets, dtype=np.bool_)
@@ -87,7 +87,7 @@ def identical(instance: Instance) -> Sequence[list[int]]:
 
 
 def appearances(instance: Instance, buffers: I64) -> list[tuple[bytes, bytes]]:
-    """Return a key for each given buffer. Two buffers have equal keys if their lifetimes and requirements are equal."""
+    """Return a key for each given buffer; two keys are equal if the buffers' lifetimes and requirements are equal."""
     own = np.stack([values[buffers] for values in requirement_columns(instance)], axis=1)
     lives = np.stack((instance.start, instance.end), axis=1)
     rows = zip(instance.first[buffers].tolist(), instance.first[buffers + 1].tolist(), own, strict=True)

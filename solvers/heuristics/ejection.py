@@ -103,11 +103,11 @@ class Ejector:
         return is_moved
 
     def weigh(self, places: Places) -> int:
-        """Return the total weight of the buffers that have a home but are elsewhere."""
+        """Return the total weight of the buffers that have a home (an offset to keep) but are elsewhere."""
         return int(self.weight[self.moved_mask(places)].sum())
 
     def first_placement(self, stays: Bool, turns: int = ENDLESS) -> Places | None:
-        """Place all buffers, from those of the mask `stays` at home; return None if `turns` attempts fail."""
+        """Place all buffers, those of the mask `stays` at their homes first; return None if `turns` attempts fail."""
         homes = self._homes.table
         while self.flag[0] == 0 and turns > 0:
             turns -= 1
@@ -117,13 +117,13 @@ class Ejector:
         return None
 
     def quick_placement(self, stays: Bool, rounds: int = ROUNDS_SOON) -> Places | None:
-        """Place all buffers in one attempt of few rounds, from those of the mask `stays` at home; None if it fails."""
+        """Place all buffers in one short attempt, those of the mask `stays` at their homes first; None if it fails."""
         homes = self._homes.table
         places = Places(homes.home_pool.copy(), np.where(stays | homes.is_fixed, homes.home, ABSENT))
         return places if self._run_kernel(places, np.flatnonzero(places.offset < 0), rounds) else None
 
     def improve(self, best: Places, enough: int = 0, turns: int = ENDLESS) -> Iterator[Places]:
-        """Yield placements of decreasing weight: in each turn, some buffers return home and eject the buffers there.
+        """Yield placements of decreasing weight; in each turn, buffers return to their homes and eject others there.
 
         Ends once a placement weighs at most `enough`, after `turns` turns, or after too many turns without a gain.
         """

@@ -62,7 +62,7 @@ def offer_first(instance: Instance, search: Search) -> None:
 
 
 def begin(instance: Instance, search: Search) -> None:
-    """Offer greedy plans before an exact search; stop early if the first orders give no plan close to the bound."""
+    """Offer greedy plans before an exact search; stop early if the plans of the first orders are far from the bound."""
     if plain.suits_instance(instance):
         limits = plain.Limits(int(search.bound[-1]), FIRST, 1 + NEAR)
         offer_order(search, plain.start_of_instance(instance, limits, search.flag))
@@ -77,7 +77,7 @@ def begin(instance: Instance, search: Search) -> None:
 def plain_start(
     problem: Problem, instance: Instance | None, ends: float, *, is_all: bool, seed: int | None
 ) -> plain.PlainStart | None:
-    """Return the core's result for a plain problem: a bound, the best greedy order and a begun search; None for others.
+    """Return the core's result for a plain problem (bound, best greedy order, begun search); None for other problems.
 
     core/plain.py defines plain problems. With `is_all`, the core tries all greedy orders. Otherwise, it tries the first
     orders and, with a seed, searches exactly until the time `ends` of time.monotonic().

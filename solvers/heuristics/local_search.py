@@ -58,7 +58,7 @@ def _improve(instance: Instance, search: Search, thread: int) -> None:
 
 
 def _search_one_pool(instance: Instance, search: Search, rng: np.random.Generator, is_first: bool) -> Iterator[int]:
-    """Improve the packing of one pool by moves, and yield the number of buffers that each move packed."""
+    """Improve the packing of a single pool by moves, and yield the number of buffers packed by each move."""
     pool = column(np.zeros(len(instance)))
     moves = MoveSearch(instance, search.flag, rng, lambda offset, by: _offer(search, pool, offset, by))
     # In large problems, raises and restarts gain more than flips, so try these two moves first.
@@ -100,7 +100,7 @@ def _search_several_pools(instance: Instance, search: Search, rng: np.random.Gen
 
 
 def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int) -> Iterator[int]:
-    """Apply the moves to the best plan's buffers in pool `q`; yield the number of buffers that each packing placed."""
+    """Apply the moves to the best plan's buffers in pool `q`; yield the number of buffers placed by each packing."""
     best = search.best
     if best is None or not (here := best.pool == q).any():
         return

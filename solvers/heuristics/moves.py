@@ -53,7 +53,7 @@ class MoveSearch:
         self.best, self.peak = offset, self._largest_end(offset)
 
     def flips(self) -> Iterator[int]:
-        """Repeatedly turn the packing upside down and pack it from the bottom; if this stalls, perturb the order."""
+        """Repeatedly turn the packing upside down and pack it from the bottom; after a stall, perturb the order."""
         current, stalled = self.best, 0
         while True:
             # Eight packings without a gain suggest a dead end, so return to the best packing.
@@ -107,7 +107,7 @@ class MoveSearch:
             rule = rule_near(self.rng, _URGENT)
 
     def _repeated_flips(self, packed: I64 | None, by: str) -> Iterator[int]:
-        """Flip a packing while this lowers its peak, if the peak is close to the best; yield the buffers packed."""
+        """Turn a packing upside down while the peak falls and is near the best; yield the counts of packed buffers."""
         lowest, stalled = 0, 0
         while packed is not None and stalled < 2 and not self.is_at_bound:
             peak = self._largest_end(packed)

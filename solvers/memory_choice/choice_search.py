@@ -2,10 +2,11 @@
 
 It fills the preferred pools by gain per byte, and packs them in quick orders.
 
-An item is a set of buffers that must share a pool. Its gain in a pool is its price in the best later pool minus its
-price in this pool. Multipliers give the value of its bytes. Items are chosen in descending order of gain per value, the
-better pool first, while the load of each live set allows. Some capacity stays free, because packings leave gaps. If an
-item gets no offset in a packing, it moves to the next pool, where it fills gaps. Then a local search changes the
+An item is a set of buffers that must share a pool. An item's gain in a pool is the item's price in the best later pool
+minus that in this pool. Multipliers give the value of an item's bytes. Items are chosen in descending order of gain per
+value, the better pool first, while the load of each live set allows. Some capacity stays free, because packings leave
+gaps. If an item gets no offset in a packing, it moves to the next pool, where it fills gaps. Then a local search
+changes the
 choice: in a range of time, items of low gain per value leave their pools, so that others can use the bytes, and all
 buffers are packed again.
 """

@@ -1,4 +1,4 @@
-"""The decomposition of planning into the choice of pools and the packing of each pool, which alternate.
+"""The decomposition of planning: choosing pools, and packing each pool, alternate.
 
 The goals are pursued in order, until all are proved or no gain is expected. The cheapest choice is found without
 offsets, and its pools are packed one by one. If a set of buffers is proved not to fit, it is kept as a no-good, and the
@@ -86,13 +86,13 @@ class SubsetPackings:
             self._keep_if_lower(packing, best.offset[kept], self.instance.size[kept])
 
     def _keep_if_lower(self, packing: SubsetPacking, offset: I64, size: I64) -> None:
-        """Store offsets in the packing if they end lower than its best ones."""
+        """Store the given offsets in `packing` if their end is lower than that of the stored offsets."""
         end = int((offset + size).max())
         if end < packing.end:
             packing.offset, packing.end = offset, end
 
     def _search_packing(self, q: int, kept: Bool, end: int, at_most: int, work: int, packing: SubsetPacking) -> None:
-        """Search for a packing with limited work, and update the best packing and the bound."""
+        """Search for a packing below `at_most` with limited work; update the offsets and the bound of `packing`."""
         part = part_of(self.instance, kept, q)
         part = replace(part, pools=(_pool_below(part.pools[0], at_most),), objective="peak")
         inner = self.search.child(part, work_limit=work)
@@ -210,7 +210,7 @@ class Decomposition:
         self.multipliers, self.floor = self._first_bound(self.goals.order[0])
 
     def _affordable_steps(self, most: int, least: int, each_s: float) -> int:
-        """Return how many steps of `each_s` seconds fit into the first share of the time, from `least` to `most`.
+        """Return how many steps of `each_s` seconds fit into the first share of the time, within `least` to `most`.
 
         A deterministic search ignores the clock and gets `most` steps.
         """
@@ -264,7 +264,7 @@ class Decomposition:
         return True
 
     def _is_half_over(self) -> bool:
-        """Return True if half of the time is over; the other half is reserved for exact searches of small instances."""
+        """Return True if half of the time is over; in small instances, exact searches get the other half."""
         if self.knapsack.n_items > _MOST_IN_TURN:
             return False
         if self.search.deterministic:
@@ -272,7 +272,7 @@ class Decomposition:
         return self.search.remaining_s < self._time_s / 2
 
     def search_on(self, windows: Windows, patience: int, in_turn: bool = False) -> None:
-        """Improve the windows' plan until `patience` searches in succession bring no gain, or the search is over.
+        """Improve the plan of `windows` until `patience` successive searches bring no gain, or the search is over.
 
         With `in_turn`, this also ends when half of the time is over.
         """
@@ -294,7 +294,7 @@ class Decomposition:
             self.floor = self._offer_floor(min(found.bound, most + 1), self.floor)
 
     def run(self, work: int, effort: ChoiceEffort) -> bool:
-        """Pursue the unproved goals in turn, and return True if all are proved or the search is over."""
+        """Pursue the unproved goals one by one, and return True if all are proved or the search is over."""
         self.effort = effort
         return self.goals.pursue(lambda goal: self._min_value(goal, work)) or self.search.is_over
 
@@ -336,7 +336,7 @@ class Decomposition:
         return None
 
     def leave_room(self, work: int) -> None:
-        """Offer plans that leave a part of each pool free, with which a quick packing is more likely to succeed.
+        """Offer plans that leave a part of each pool free, so that a quick packing is more likely to succeed.
 
         The part is doubled until there is a plan, and then halved towards the largest part without a plan. Nothing is
         done once the cost is proved.
@@ -414,7 +414,7 @@ class Decomposition:
         return proved, lowest, home
 
     def _end_bound_of_choice(self, q: int, home: I64, nogoods: list[NoGood]) -> int:
-        """Return a lower bound, in units, on the end of pool `q` in a choice of pools, from its loads and no-goods."""
+        """Return a lower bound, in units, on the end of pool `q` in a choice of pools, from loads and no-goods."""
         needs = [nogood.need for nogood in nogoods if nogood.pool == q and all(home[j] == q for j in nogood.items)]
         return max(self.knapsack.row_capacities[q].reach(self.knapsack.loads(home)[q]), *needs, 0)
 
@@ -439,8 +439,8 @@ class Decomposition:
     def _pack(self, home: I64, goal: int, end: int, work: int) -> bool:
         """Pack a choice of pools, the fullest pool first, and offer the plan if all pools can be packed.
 
-        The pool of the goal should end at or below `end`; it is enough if it ends lower than in the best plan. If a
-        pool fails, its set of buffers is stored. Returns True if the search should continue.
+        The goal's pool should end at or below `end`, but any end lower than in the best plan is accepted. If a pool
+        fails, its set of buffers is stored. Returns True if the search should continue.
         """
         pool = home[self.knapsack.item]
         filled = self.knapsack.loads(home) / np.maximum(1, self.knapsack.limits(self.ends))

@@ -64,7 +64,7 @@ class RowCapacity:
         return int(self._filled_ends(np.array([load]))[0]) - self.widest_waste if load > 0 else 0
 
     def _filled_ends(self, load: I64) -> I64:
-        """Return, for each load in units, its end if it fills the pool from 0 up and skips reserved ranges."""
+        """Return, for each load in units, the end of a load that fills the pool upwards, around reserved ranges."""
         ends = load.copy()
         for low, high in self.reserved:
             ends += np.where(low < ends, high - low, 0)
@@ -72,13 +72,13 @@ class RowCapacity:
 
 
 def _rounded_reserves(pool: CompiledPool, granule: int) -> list[tuple[int, int]]:
-    """Return the reserved ranges with both ends rounded up to multiples of the granule, as buffers start there."""
+    """Return the reserved ranges with both ends rounded up to multiples of the granule, where buffers may start."""
     rows = pool.reserved.tolist()
     return [(-(-low // granule) * granule, -(-high // granule) * granule) for low, high in rows]
 
 
 def _waste_by_row(waste: I64, lives: tuple[I64, I64, I64], rows: int) -> I64:
-    """Return, for each row (live set), the most units that one of its buffers leaves unused in its last granule."""
+    """Return, for each row (live set), the most units that a live buffer leaves unused in the last granule."""
     lifetime_buffer, start, end = lives
     kinds = np.unique(waste[waste > 0])
     # The largest waste is valid for all rows but gives a weaker bound, so use it only for many kinds of waste.
@@ -185,7 +185,7 @@ class Knapsack:
         return np.stack([capacity.capacity_below(end) for capacity, end in zip(self.row_capacities, ends, strict=True)])
 
     def row_sums(self, amounts: Amounts) -> Amounts:
-        """Return, as an array (r, rows), the sums of the columns of `amounts` whose lifetimes cover each row."""
+        """Return an array (r, rows): for each row, the sum of `amounts` (r, m) over the lifetimes that cover it."""
         # numpy's add.at is much faster on flat arrays, so flatten the amounts.
         change = np.zeros(len(amounts) * (self.rows + 1), dtype=amounts.dtype)
         before = np.arange(len(amounts))[:, None] * (self.rows + 1)

@@ -33,7 +33,7 @@ class ChoiceEffort(NamedTuple):
 
 
 class PoolChoice(NamedTuple):
-    """The cheapest choice of pools that was found, as the pool of each item; None if none was found.
+    """The cheapest choice of pools that was found, as the pool of each item; None without a choice.
 
     No choice costs less than `bound` steps. `work` is the work of the search, in units of Search.work_limit.
     """
@@ -46,7 +46,7 @@ class PoolChoice(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """Lagrange multipliers: a price for capacity in each row and pool. Any prices give a valid integer bound."""
+    """Lagrange multipliers: the price of capacity in each row (live set) and pool. Any prices give a valid bound."""
 
     table: Reference[core.MultiplierTable]
 
@@ -56,7 +56,7 @@ class Multipliers:
         return self.table.table.scale
 
     def prices(self, knapsack: Knapsack) -> I64:
-        """Return an array (p, k): the price of each item in each pool, plus the price of the capacity it uses."""
+        """Return an array (p, k): the cost of each item in each pool, plus the price of the capacity that it uses."""
         prices = np.zeros(knapsack.price.shape, dtype=np.int64)
         core.choice_prices(knapsack.table, self.table, Reference(core.Amounts(prices)))
         return prices
@@ -70,7 +70,7 @@ class Multipliers:
         return -(-self.value(knapsack, limit) // self.scale)
 
     def load_bound(self, knapsack: Knapsack, limit: I64, q: int) -> int:
-        """Return a lower bound, in units, on the largest load of pool `q` among choices that keep all other limits.
+        """Return a lower bound, in units, on the largest load of pool `q` in choices within the other pools' limits.
 
         The knapsack must have no costs.
         """
@@ -122,7 +122,7 @@ def cheapest_choice(
     effort: ChoiceEffort,
     flag: I64,
 ) -> PoolChoice:
-    """Return the cheapest choice of pools whose loads keep `limit`, in units as an array (pools, rows).
+    """Return the cheapest choice of pools whose loads stay within `limit`, an array (pools, rows) of units.
 
     If every choice costs more than `at_most` steps, the result has no choice but a lower bound on the cost of all
     choices.
@@ -142,7 +142,7 @@ def cost_bound(
     widest: int,
     flag: I64,
 ) -> PoolChoice:
-    """Return a lower bound on the cost of all choices whose loads keep `limit`; it is at most `at_most` + 1 steps.
+    """Return a lower bound, of at most `at_most` + 1 steps, on the cost of all choices with loads within `limit`.
 
     `limit` is in units, as an array (pools, rows). If a row has more than `widest` partial choices, the most expensive
     ones are relaxed: their buffers occupy nothing.
@@ -155,7 +155,7 @@ def cost_bound(
 def _choice_task(
     knapsack: Knapsack, limit: I64, nogoods: Sequence[NoGood], at_most: int, effort: ChoiceEffort, flag: I64
 ) -> core.ChoiceTask:
-    """Return the input table of the kernels that search for choices."""
+    """Return the input table of the kernels that search for choices of pools within `limit` and the no-goods."""
     members = [sorted(nogood.items) for nogood in nogoods]
     return core.ChoiceTask(
         np.ascontiguousarray(limit),

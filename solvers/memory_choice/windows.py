@@ -43,11 +43,11 @@ def suits_windows(instance: Instance) -> bool:
 
 
 class StackRefutations:
-    """The search for live sets that fit in no stacking order, because alignments leave gaps between the buffers."""
+    """The search for live sets that fit in no order of stacking, because alignments leave gaps between buffers."""
 
     def __init__(self, knapsack: Knapsack) -> None:
         self.knapsack = knapsack
-        self.spaces = Reference(_spaces(knapsack)) if knapsack.instance.features <= FEATURES else None
+        self.spaces = Reference(_window_spaces(knapsack)) if knapsack.instance.features <= FEATURES else None
 
     def find(self, home: I64, ends: list[int]) -> list[NoGood]:
         """Return no-goods: sets of items whose buffers, in any stacking order in pool q, end above ends[q]."""
@@ -80,7 +80,7 @@ class Windows:
     def __init__(self, knapsack: Knapsack, search: Search) -> None:
         """Start with no buffer placed, and create the packer for memories without a limit."""
         self.knapsack, self.search, self.instance = knapsack, search, knapsack.instance
-        self.spaces = Reference(_spaces(knapsack))
+        self.spaces = Reference(_window_spaces(knapsack))
         n = len(self.instance)
         self.spent, self.is_at_goal = 0, False
         self._pool, self._offset = np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
@@ -115,7 +115,7 @@ class Windows:
             self._pool, self._offset = best.pool.copy(), best.offset.copy()
 
     def improve(self) -> bool:
-        """Search windows for a number of steps, and offer a cheaper plan; return False if none was found."""
+        """Search windows (few buffers at a time) for some steps; offer a cheaper plan, or return False without one."""
         before = self._cost()
         self._run(self._pool[:0], _STEPS * len(self._pool))
         self.is_at_goal = bool((self._prices(self._pool) <= self._goal).all())
@@ -172,8 +172,8 @@ def _highest_end(instance: Instance, order: I64, offsets: I64) -> int:
     return 2**63 - 1 if (offsets == ABSENT).any() else int((offsets + instance.size[order]).max(initial=0))
 
 
-def _spaces(knapsack: Knapsack) -> core.Spaces:
-    """Return an instance and its costs as the table that the window kernels read."""
+def _window_spaces(knapsack: Knapsack) -> core.Spaces:
+    """Return the instance and the costs of a knapsack as the table that the window kernels read."""
     instance, costs = knapsack.instance, knapsack.costs
     price = np.zeros(instance.allowed.shape, dtype=np.int64)
     for i, extra in enumerate([] if costs is None else costs.extra):

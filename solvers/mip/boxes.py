@@ -186,7 +186,7 @@ class Boxes:
         return [q for q in self.all[a].span if q in self.all[b].span]
 
     def ordered_in(self, a: int, b: int) -> list[int]:
-        """Return the pools in which one of two boxes must be below the other, because they must not overlap there."""
+        """Return the pools in which two boxes must not overlap, so that one of them must be below the other."""
         if (a, b) in self.conflicts or b >= self.n:
             return self.common_pools(a, b)
         return self.banked_pools(a, b)
@@ -215,12 +215,12 @@ class Boxes:
         return round_up(self.all[a].size + free, self.grid.granule) if free else self.all[a].extent
 
     def twins(self) -> Iterator[tuple[int, int]]:
-        """Yield pairs of interchangeable buffers: the neighbours in each group, whose buffers are ascending."""
+        """Yield the pairs of successive buffers in each ascending group of interchangeable buffers."""
         for alike in identical(self.instance):
             yield from pairwise(alike)
 
     def mirror(self) -> tuple[int, int] | None:
-        """Return a pair of buffers whose order may be fixed without loss, because plans can be mirrored; or None.
+        """Return a pair of buffers whose order may be fixed, because each plan has a mirror image; or None.
 
         In a single pool, a plan turned upside down has the same peak if no buffer is pinned or limited in offset, no
         range is reserved, no offset is shifted, no extent is wasted, and no constraint concerns offsets. The pair

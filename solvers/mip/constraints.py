@@ -16,7 +16,7 @@ def colocated_buffers_lie_in_one_pool(program: Draft, boxes: Boxes) -> None:
 
 
 def rigid_groups_keep_their_distances(program: Draft, boxes: Boxes) -> None:
-    """Require each member of a rigid group to keep its distance from the group's anchor (its first buffer)."""
+    """Require each member of a rigid group to keep its distance from the group's anchor (lowest buffer)."""
     for b, anchor in enumerate(boxes.instance.anchor.tolist()):
         if anchor != b:
             distance = int(boxes.instance.distance[b])

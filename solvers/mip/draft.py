@@ -90,7 +90,7 @@ class Draft:
         self.lower[self.at[key]] = self.upper[self.at[key]] = value
 
     def row(self, key: Key, entries: list[Entry], at_least: int | None = None, at_most: int | None = None) -> None:
-        """Add a row to the program. Coefficients of the same column are added up, and zeros are dropped."""
+        """Add a row with limits to the program; coefficients of the same column are added up, zeros dropped."""
         self._look_at(len(self.rows))
         summed: dict[int, int] = {}
         for at, coefficient in entries:
@@ -132,7 +132,7 @@ class Draft:
         return term is not ONE and term.constant + term.sign * limit[term.column] == 0
 
     def lies_in(self, q: int, b: int) -> Term:
-        """Return the binary term that is 1 if box `b` is in pool `q`; it is constant 1 if that is its only pool."""
+        """Return the binary term that is 1 if box `b` is in pool `q`: a constant if the box has no other pool."""
         here = self.at.get(("in", q, b))
         return ONE if here is None else Term(here)
 
@@ -146,7 +146,7 @@ class Draft:
         return ("below", a, b) in self.at or ("below", b, a) in self.at
 
     def finish(self, scale: int, cost_scale: int = 1) -> IntegerProgram:
-        """Return the program as arrays, with offsets in multiples of `scale` units and costs in `cost_scale` steps."""
+        """Return the program as arrays; an offset of 1 means `scale` units, and a cost of 1 `cost_scale` steps."""
         scales = {"": 1, "units": scale, "cost": cost_scale}
         by = np.array([float(scales[unit]) for unit in self.units])
         counts = [len(row.entries) for row in self.rows]

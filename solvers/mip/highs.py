@@ -17,7 +17,7 @@ from memplan.solvers.search.incumbent import Search
 
 
 def solve(instance: Instance, search: Search) -> None:
-    """Solve the goals of an instance with HiGHS, and offer its plans as they are found, its bounds and its claims."""
+    """Solve the goals of an instance with HiGHS; offer each plan as soon as it is found, the bounds and the claims."""
     pursue(instance, search, "highs", solve_program)
 
 

@@ -140,7 +140,7 @@ class _Text:
         return f"{self.row_name[row.key]}: {' '.join(self._lp_entry(*entry) for entry in entries)} {sense} {limit}"
 
     def _lp_entry(self, at: int, coefficient: int) -> str:
-        """Return the text of an entry: its sign, its coefficient unless that is 1, and the name of its column."""
+        """Return the text of an entry: sign, coefficient unless it is 1, and name of the column numbered `at`."""
         size = "" if abs(coefficient) == 1 else f"{abs(coefficient)} "
         return f"{'-' if coefficient < 0 else '+'} {size}{self.name[at]}"
 

@@ -111,7 +111,8 @@ def _decide_orders(program: Draft, boxes: Boxes) -> None:
 
     One column is enough if the boxes must be apart in one pool: its values are the two orders. Otherwise, there is a
     column for each order, because neither order may hold: the boxes may be in different pools or share bytes. If
-    neither order is possible in one pool, one of them is fixed anyway, and its row makes the program infeasible.
+    neither order is possible in one pool, an order is fixed all the same, and the order's row makes the program
+    infeasible.
     """
     for a, b in boxes.pairs:
         first, second, shared = boxes.may_lie_below(a, b), boxes.may_lie_below(b, a), boxes.shared_in(a, b)
@@ -162,7 +163,7 @@ def _limit_offsets_by_pool(program: Draft, boxes: Boxes) -> None:
 def _align_offsets(program: Draft, boxes: Boxes) -> None:
     """Require each buffer's offset to be a whole number of alignment steps above its lowest one.
 
-    A buffer with the grid's alignment needs no row. In a rigid group, only the anchor needs one.
+    A buffer with the grid's alignment needs no row. In a rigid group (fixed distances), only the anchor needs a row.
     """
     for b, box in enumerate(boxes.all[: boxes.n]):
         is_tied = boxes.instance.anchor[b] != b
@@ -283,7 +284,7 @@ def _exclude_mirror_image(program: Draft, boxes: Boxes) -> None:
 
 
 def _define_cost(program: Draft, boxes: Boxes, least: int, most: int) -> None:
-    """Define the cost column: steps of buffers above their cheapest pools, plus the prices of the pairs that pay."""
+    """Define the cost column, from `least` to `most` steps: costs above the cheapest pools, plus prices of pairs."""
     costs, rows = Costs.from_instance(boxes.instance), boxes.instance.priced_pairs.rows.tolist()
     extra = costs.extra
     cost = program.column(("cost",), least, most, unit="cost")

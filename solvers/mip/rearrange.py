@@ -35,7 +35,7 @@ _REACH = 2.0
 
 @dataclass(frozen=True, eq=False)
 class RatedPlan:
-    """A plan; `heights` are the units by which each crowd (set of conflicting buffers) ends above the floor."""
+    """A plan; `heights` are the units by which each crowd (set of conflicting buffers) ends above the lower bound."""
 
     pool: I64
     offset: I64
@@ -152,7 +152,7 @@ class PlanParts:
         return changed.reduce(self.implied.are_implied(changed, is_below))
 
     def best_start(self) -> RatedPlan | None:
-        """Draw several random plans, and return the feasible one of least excess; None if none is feasible."""
+        """Draw several random plans, and return the feasible plan of least excess; None if no plan is feasible."""
         instance = self.boxes.instance
         traits, packer, plans = Traits(instance), Packer(instance, column([0])), []
         for _ in range(_DRAWS):

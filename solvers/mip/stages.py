@@ -1,8 +1,8 @@
 """The sequence of questions to a MILP engine, which optimizes the entries of the score one after another.
 
 For three tenths of the time, the engine searches for any plan at the lower bound; once that is refuted, at higher
-peaks. If it neither finds such a plan nor refutes one, it rearranges parts of the best plan. Finally it minimizes the
-entry. Small programs are minimized at once.
+peaks. If the engine neither finds such a plan nor refutes all, parts of the best plan are rearranged. Finally the
+engine minimizes the entry. Small programs are minimized at once.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ MipEngine = Callable[[EngineRun], Outcome]
 
 
 def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> None:
-    """Optimize the entries of the score in order until one stays unproved. A program that is too large is skipped."""
+    """Optimize the score's entries in order by an engine, until one stays unproved; skip too large programs."""
     rows = count_rows(instance)
     if rows > MAX_ROWS:
         search.log(f"{name}: the program would have {rows} rows, more than {MAX_ROWS}; not tried")
@@ -146,7 +146,7 @@ def pursue(instance: Instance, search: Search, name: str, engine: MipEngine) -> 
 
 @dataclass(frozen=True)
 class _Run:
-    """One engine run: whether it is a decision, and the time of the search's clock at which it ends.
+    """One engine run: its kind (decision or not), and the time of the search's clock at which the run ends.
 
     A decision looks for any plan within its limits; any other run looks for the best plan.
     """
@@ -293,13 +293,13 @@ class _Pursuit:
         return lambda: search.is_over or (not search.deterministic and search.clock() >= run.ends)
 
     def _program(self, boxes: Boxes, goal: int, floor: int, most: int | None, key: Key | None) -> IntegerProgram:
-        """Return the program for a goal within these limits, scaled to numbers that engines can handle."""
+        """Return the program for a goal from `floor` to `most`, scaled to numbers that engines can handle."""
         floors = [0] * len(boxes.limit)
         if goal != COST:
             floors[goal] = floor
         question = MipQuestion(boxes.limit, tuple(floors), key, self._cost_range(goal, floor, most))
-        cost_scale = _scale(question.cost[1]) if question.cost else 1
-        return draft(boxes, question).finish(_scale(max(boxes.limit)), cost_scale)
+        cost_scale = _engine_scale(question.cost[1]) if question.cost else 1
+        return draft(boxes, question).finish(_engine_scale(max(boxes.limit)), cost_scale)
 
     def _offer_plans(self, boxes: Boxes, program: IntegerProgram, values: F64) -> None:
         """Offer the plans that an engine's column values represent."""
@@ -357,7 +357,7 @@ def _chosen_pool(boxes: Boxes, program: IntegerProgram, values: F64, b: int) -> 
     return max(homes, key=lambda q: float(values[program.at["in", q, b]]))
 
 
-def _scale(largest: int) -> int:
+def _engine_scale(largest: int) -> int:
     """Return the power of two by which numbers up to `largest` are divided for an engine; 1 if they are small."""
     return 1 if largest <= LARGEST_PLAIN else 1 << (largest // SCALED_PEAK).bit_length()
 

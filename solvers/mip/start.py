@@ -40,7 +40,7 @@ def _column_values(program: IntegerProgram, boxes: Boxes, pool: list[int], offse
 def _apply_symmetry(
     program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int]
 ) -> tuple[list[int], list[int]]:
-    """Return the (pool, offset) lists of a plan changed to the symmetry that the program fixes.
+    """Return the (pool, offset) lists of a plan, changed to match the symmetry that the program fixes.
 
     The plan may be mirrored, and interchangeable buffers may be swapped.
     """

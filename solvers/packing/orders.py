@@ -116,7 +116,7 @@ class Traits:
 
     @cached_property
     def is_joined(self) -> Bool:
-        """For each buffer, True if its rigid group has other members."""
+        """For each buffer, True if it has a fixed distance to another buffer."""
         anchor = self.instance.anchor
         return np.asarray(np.bincount(anchor, minlength=len(anchor))[anchor] > 1)
 
@@ -272,7 +272,7 @@ COST_MIXES = (("busyness",), ("busyness", "size"), ("busyness", "sqrt life"), ("
 def random_rule(
     rng: np.random.Generator, mixes: tuple[tuple[str, ...], ...] = MIXES, some_are_confined: bool = False
 ) -> Rule:
-    """Return a random sorting rule, which compares one of `mixes` (products of traits) in bands."""
+    """Return a random sorting rule, which compares buffers by one of `mixes` (products of traits) in bands."""
     base = 1.25 + 8 * rng.random() ** 2
     return Rule(
         by=mixes[rng.integers(len(mixes))],
@@ -303,7 +303,7 @@ def random_order(
 ) -> tuple[I64, bool]:
     """Return a random order of the buffers, and True if packing should use best fit.
 
-    For a few buffers, every order is possible. For more, the order follows a random rule.
+    For a few buffers, any permutation may be drawn. Otherwise, the order follows a random rule.
     """
     n = len(traits.instance)
     if n <= _FEW and rng.random() < 0.5:

@@ -37,8 +37,8 @@ class Packer:
     def pack(self, q: int, order: I64, best_fit: bool = False) -> I64:
         """Place the buffers of `order` in pool `q`, one after another, and return their offsets in the same order.
 
-        A buffer that does not fit gets ABSENT. `order` must contain all buffers of a rigid group or none. Memory use is
-        linear in the number of buffers, because conflicting pairs are not listed.
+        A buffer that does not fit gets ABSENT. Of buffers at fixed distances, `order` must contain all or none. Memory
+        use is linear in the number of buffers, because conflicting pairs are not listed.
         """
         if q not in self._rules:
             self._bodies[q] = Bodies(self.instance, q, self.glued)

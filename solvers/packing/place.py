@@ -13,7 +13,7 @@ from memplan.solvers.packing.sharing_decisions import SharingDecisions, is_neede
 
 
 def drop_buffers(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None = None) -> I64 | None:
-    """Return exact offsets for raw ones, by moving buffers down one by one in their pools; None if this fails.
+    """Return exact offsets from raw ones: buffers are moved down one by one in their pools. None if this fails.
 
     Raw offsets are in units and may be fractions. Pinned buffers get their pins. All other buffers, sorted by raw
     offset and then by position, get the lowest offset at which they overlap no earlier buffer. If some pairs may share

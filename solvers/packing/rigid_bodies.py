@@ -43,7 +43,7 @@ class Bodies:
     """
 
     def __init__(self, instance: Instance, q: int, glued: Iterable[tuple[int, int]] = ()) -> None:
-        """Collect the rigid groups of the instance as bodies, and join each `glued` pair if no rule forbids it."""
+        """Make bodies of the rigid groups, and join each `glued` pair (same offset) if no rule forbids it."""
         self.instance, self.q = instance, q
         self._members: dict[int, list[int]] = {}
         for i in np.flatnonzero(instance.anchor != np.arange(len(instance))).tolist():
@@ -69,7 +69,7 @@ class Bodies:
         return PairRules.from_pool(self.instance, self.q)
 
     def _glue(self, i: int, j: int) -> None:
-        """Join two bodies so that buffers `i` and `j` have the same offset, unless this violates another rule."""
+        """Join the bodies of buffers `i` and `j`, which get the same offset, unless this violates another rule."""
         mine, others = self.members(int(self.lead[i])), self.members(int(self.lead[j]))
         shift = int(self.distance[i] - self.distance[j])
         grids = [(int(self.lowest[k]), int(self.step[k])) for k in (i, j)]
@@ -104,7 +104,7 @@ class Bodies:
         return column(by_body), column(np.flatnonzero(is_new))
 
     def _body_borders(self, members: list[int]) -> Iterator[tuple[int, int]]:
-        """Yield (upper buffer, units that must remain of its bank) for each pair of a body that must not share a bank.
+        """Yield (upper buffer, units of a bank to remain at its start) for each pair of a body that may share no bank.
 
         The remaining units guarantee that a bank border lies in the gap between the two buffers of the pair.
         """
@@ -146,7 +146,7 @@ class Bodies:
 
 
 def _common_grid(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:
-    """Return (lowest, step) of the offsets that are on both grids, or None if they have none in common in int64."""
+    """Return (lowest, step) of the offsets that are on both grids, or None without a common offset in int64."""
     (lowest, step), (least, stride) = one, other
     at = lowest + max(0, -(-(least - lowest) // step)) * step
     missing = (least - at) % stride

@@ -58,7 +58,7 @@ class OneSearch:
         instance: Instance | greedy.PlainStart | None = None,
         planner: ReferencePlanner | None = None,
     ) -> None:
-        """Set the deadline, run the core on a plain problem or compile any other problem, and prepare the search."""
+        """Set the deadline; run the core on a plain problem, or compile the problem; and prepare the search."""
         self._problem, self._options, self._control, self._start = problem, options, control, start
         is_free = options.deterministic and not control.has_deadline
         limit_s = max(SOONEST_S, HARD_STOP * options.time_limit_s) if is_free else options.time_limit_s
@@ -99,7 +99,7 @@ class OneSearch:
         self._has_begun = False
 
     def _solver_stages(self) -> list[list[registry.SolverRow]]:
-        """Return the stages of the chosen solver; for a quick solve, only the first solver of each, and no engines."""
+        """Return the stages (lists of solvers) to run; for a quick solve, the first solver of each, without engines."""
         wanted = stages.stages_of_solver(self._instance, self._options.solver)
         if not self._is_quick:
             return wanted
@@ -207,7 +207,7 @@ class OneSearch:
         search.offer(best.pool, best.offset, _JUDGE)
 
     def _result(self) -> SolveResult:
-        """Return the result of the search: its best plan, or else a plan that explains why there is none."""
+        """Return the search's result: the best plan, or else a plan that explains why no plan was found."""
         self._drop_false_proof()
         for failure in self._failures:
             _logger().warning("%s", failure)
@@ -221,7 +221,7 @@ class OneSearch:
         return SolveResult(plan, assignment, proof, reason, self._deadline.passed_s, has_failures)
 
     def interim_result(self) -> SolveResult | None:
-        """Return the best result so far of the running search, or None without a plan; any thread may call this."""
+        """Return the running search's best result so far, or None without a plan; any thread may call this method."""
         assignment, bound = self._search.best, self._search.proof
         if assignment is None:
             return None

@@ -67,7 +67,7 @@ class _Parts:
         self.left = sum(len(leaf) for leaf in _leaves(near, (1 << len(instance)) - 1) if len(leaf) > 1)
 
     def plan(self, part: int) -> tuple[int, int] | None:
-        """Plan a part from offset 0 up; return its end and a lower bound on the end, or None without a plan."""
+        """Plan a part from offset 0 up; return (end of the part, lower bound on this end), or None without a plan."""
         if part & (part - 1) == 0:
             i = part.bit_length() - 1
             # Where alignment counts from an address, offset 0 may be illegal, so use the lowest legal offset.
@@ -93,7 +93,7 @@ class _Parts:
         return end, bound
 
     def _plan_leaf(self, part: int) -> tuple[int, int] | None:
-        """Plan an indivisible part by the portfolio; return its end and a lower bound on it, or None without a plan."""
+        """Plan an indivisible part by the portfolio; return (end, lower bound on the end), or None without a plan."""
         members = _members_of(part)
         share = _LEAVES_SHARE * len(members) / max(1, self.left)
         self.left -= len(members)

@@ -82,7 +82,7 @@ def solve_profile(
 
 
 def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: Plan | None = None) -> Steps:
-    """Yield the searches of a profile in turn, receive each result by `send`, and return the profile's result."""
+    """Yield the searches of a profile one by one, get each result by `send`, and return the profile's result."""
     weights, percent = options.weights, options.max_slowdown
     options = options.model_copy(update={"profile": None})
     if weights is not None:
@@ -124,7 +124,7 @@ def _last_end(plan: Plan) -> int:
 
 
 def _search_speed(problem: Problem, options: SolveOptions, start: Plan | None) -> Steps:
-    """Minimize the cost from the better of `start` and plans that fill the pools in order; yield each search."""
+    """Minimize the cost, starting from `start` or a better plan that fills the pools in order; yield each search."""
     filled: list[Plan] = []
     for step in _filling_searches(problem, options, start):
         try:
@@ -291,7 +291,7 @@ def _profile_result(problem: Problem, profile: Profile, found: SolveResult) -> S
 
 
 def interim_result(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
-    """Return one search's plan as the profile's interim result, without bounds, costs and proofs."""
+    """Return the plan of one search as an interim result of the profile, without bounds, costs and proofs."""
     if not found.plan.placements:
         return _profile_result(problem, profile, found)
     pools = tuple(

@@ -59,7 +59,7 @@ class SolverRow:
         return all(map(is_installed, self.needs))
 
     def can_solve(self, instance: Instance) -> bool:
-        """Return True if an instance meets the solver's further condition `suits`, or if there is none."""
+        """Return True if an instance meets the solver's further condition `suits`; True without this condition."""
         return not self.suits or bool(import_object(self.suits)(instance))
 
     @cached_property

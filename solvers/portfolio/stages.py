@@ -54,6 +54,7 @@ class Failure(NamedTuple):
     error: str
 
     def __str__(self) -> str:
+        """Return the solver's name and the text of the error."""
         return f"{self.solver}: {self.error}"
 
     @property

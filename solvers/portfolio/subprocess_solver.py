@@ -27,7 +27,7 @@ _WORDS = [(word,) for word in ("offer", "offer_bound", "claim_infeasible", "run_
 
 
 class EngineError(Exception):
-    """The error that a solver failed in its child process. Its message is that of the solver's error."""
+    """The error raised if a solver fails in its child process, with the message of the solver's own error."""
 
 
 def run_isolated(row: SolverRow, instance: Instance, search: Search) -> None:

@@ -1,8 +1,8 @@
 """The parent's side of a child process: it sends tasks, reads messages, and kills the child at a limit.
 
-A child has its own process group, so that its descendants end with it. It stays in the session of its parent, because
-niceness counts only within a session. Tasks are pickled, because this process creates them. Messages from the child are
-JSON with arrays and never pickles, because untrusted input may influence them.
+A child has its own process group, so that all descendants end with the child. It stays in the session of its parent,
+because niceness counts only within a session. Tasks are pickled, because this process creates them. Messages from the
+child are JSON with arrays and never pickles, because untrusted input may influence them.
 """
 
 from __future__ import annotations

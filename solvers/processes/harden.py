@@ -28,12 +28,12 @@ def plain_environment() -> dict[str, str]:
 
 def forbid_inspection() -> None:
     """Prevent other processes of the same user from reading the memory and environment of this process."""
-    _control(_PR_SET_DUMPABLE, 0)
+    _set_process_option(_PR_SET_DUMPABLE, 0)
 
 
 def forbid_new_privileges() -> None:
     """Prevent this process and its future children from gaining privileges."""
-    _control(_PR_SET_NO_NEW_PRIVS, 1)
+    _set_process_option(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def forbid_file_writing() -> None:
@@ -54,7 +54,7 @@ def limit_memory(most_bytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (most_bytes if hard < 0 else min(most_bytes, hard), hard))
 
 
-def _control(option: int, value: int) -> None:
+def _set_process_option(option: int, value: int) -> None:
     """Set an option of this process by the system call prctl; does nothing on systems other than Linux."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)

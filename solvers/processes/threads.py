@@ -38,12 +38,12 @@ def max_threads() -> int | None:
 
 
 def solvers_beside(count: int) -> int:
-    """Return how many of `count` solvers may run side by side: all or, with a thread limit, at most half of it."""
+    """Return how many of `count` solvers may run side by side: all or, with a thread limit, half of that limit."""
     most = max_threads()
     return count if most is None else min(count, max(1, most // 2))
 
 
 def threads_of_one() -> int:
-    """Return the threads for one multithreaded solver: one per processor, or what a thread limit leaves for it."""
+    """Return the threads of a multithreaded solver: one per processor, or the part of a thread limit that is left."""
     most = max_threads()
     return processors() if most is None else most - max(1, most // 2) + 1

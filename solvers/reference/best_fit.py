@@ -32,8 +32,8 @@ def placed_by_start(problem: Problem, stop_check: StopCheck, block: int = 1) -> 
 def _best_fit_offset(taken: Iterable[tuple[int, int]], size: int, each: int, top: int) -> int:
     """Return the start of the smallest gap between `taken` ranges that has space for `size` bytes.
 
-    Starts are multiples of `each`. Of equal gaps, the lowest is chosen. The last gap ends at `top`. If no gap is large
-    enough, the result is the end of the last range, rounded up.
+    Starts are multiples of the alignment `each`. Of equal gaps, the lowest is chosen. The last gap ends at `top`. If no
+    gap is large enough, the result is the end of the last range, rounded up.
     """
     at, gaps = 0, []
     for low, high in taken:

@@ -117,7 +117,7 @@ def _placement_table(problem: Problem, placed: PlannerAnswer) -> PlacementTable:
 
 
 def _rules_explanation(problem: Problem, planner: ReferencePlanner, placements: PlacementTable) -> Explanation | None:
-    """Return an explanation that lists the rules that the placements violate, or None if they violate none."""
+    """Return an explanation that lists the rules broken by the placements, or None if no rule is broken."""
     violations = verify(problem, Plan(placements=placements))
     if not violations:
         return None
@@ -146,7 +146,7 @@ def _result_of_placements(
 def _result_without_plan(
     problem: Problem, instance: Instance, search: Search, because: Explanation | None = None
 ) -> SolveResult:
-    """Return a result without placements; `because` or else the bound explains it."""
+    """Return a result without placements, with the explanation `because` or else one from the bound."""
     return SolveResult(
         to_plan.plan_without_placements(problem, instance, search.proof, because),
         None,
@@ -156,7 +156,7 @@ def _result_without_plan(
 
 
 def _stop_reason(plan: Plan, search: Search) -> StopReason | None:
-    """Return the reason "proved" or "accepted" for a reference planner's plan, or None if it is neither."""
+    """Return the stop reason "proved" or "accepted" if it applies to a reference planner's plan, or else None."""
     if plan.status == "optimal":
         return "proved"
     if search.accept is None:

@@ -28,9 +28,9 @@ _OFTEN = 1 << 12
 class Tensor:
     """A buffer as planners of other systems see it, alive in the steps [start, end), or never if end < start.
 
-    It represents also the buffers that it carries: aliases inside it, and buffers that are `relative` to it. `position`
-    is its row in the problem. `pools` are the numbers of the allowed pools, best first. `offset` is its pinned offset,
-    or None.
+    A tensor also represents the buffers that it carries: aliases inside it, and buffers that are `relative` to it.
+    `position` is its row in the problem. `pools` are the numbers of the allowed pools, best first. `offset` is its
+    pinned offset, or None.
     """
 
     position: int
@@ -67,7 +67,7 @@ Planner = Callable[[Problem, int, StopCheck], PlannerAnswer]
 def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
     """Return, by position of each carried buffer, (position of its carrier, bytes above the carrier's start).
 
-    A carried buffer is placed together with its carrier: as an alias inside it, or `relative` to it at any distance.
+    A carried buffer is placed together with its carrier, either as an alias inside or at a `relative` distance.
     """
     relatives, rigid = problem.buffers.rules["relative"], problem.rigid_leads
     source = {lead: (i, distance) for i, (lead, distance) in rigid.items() if i not in relatives}
@@ -83,7 +83,7 @@ def carriers(problem: Problem) -> dict[int, tuple[int, int]]:
 
 
 def tensors(problem: Problem, stop_check: StopCheck = lambda: None) -> list[Tensor]:
-    """Return the buffers that no other buffer carries, in order; lifetimes include those of the buffers carried."""
+    """Return the buffers that no other buffer carries, in order; lifetimes include those of carried buffers."""
     table = problem.buffers
     carried = carriers(problem)
     spans: dict[int, tuple[int, int]] = {}

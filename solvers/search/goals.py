@@ -43,7 +43,7 @@ class Goals:
         return True
 
     def best_value(self, goal: int) -> int | None:
-        """Return the value of a goal in the best plan (cost in steps or end in units), or None if there is no plan."""
+        """Return the value of a goal (cost in steps or end in units) in the best plan, or None without a plan."""
         best = self.search.best
         if best is None:
             return None

@@ -72,7 +72,7 @@ class Search:
 
     @property
     def infeasibility_witness(self) -> Witness | None:
-        """The witness that proves the problem infeasible, or None if there is none."""
+        """The witness that proves the problem infeasible, or None without such a witness."""
         return self.proof.nothing_fits
 
     @property
@@ -82,7 +82,7 @@ class Search:
 
     @property
     def is_over(self) -> bool:
-        """True once the search must stop: its plan is proved or accepted, its time is over, or it was cancelled."""
+        """True once the search must stop: by a proved or accepted plan, the time limit, or cancellation."""
         if self.stop_reason is None and self.clock() >= self.deadline:
             self.stop("time_limit")
         return self.stop_reason is not None
@@ -167,7 +167,7 @@ class Search:
 
     @property
     def has_open_claims(self) -> bool:
-        """True if an engine made a claim that would end the search once another solver confirms it.
+        """True if an engine made a claim that ends the search as soon as another solver confirms the claim.
 
         Such a claim is a bound equal to the best score or, if there is no assignment, the claim of infeasibility.
         """
@@ -205,7 +205,7 @@ class Search:
                 self.stop("accepted")
 
     def _gap(self, best: Assignment) -> float | None:
-        """Return by what fraction the best plan's first goal exceeds its bound; None if only the bound is 0."""
+        """Return by what fraction the best plan's first goal exceeds the goal's bound; None if only the bound is 0."""
         if len(best.score) == 1:
             return self.progress().gap
         value, least = best.score[0], self.bound[0]

@@ -25,9 +25,9 @@ class Assignment:
 class SolveResult:
     """The result of a solve: a plan or an explanation, with the assignment and the bound from which it was made.
 
-    `assignment` is None if there is none, or if its offsets are unknown in the units of the instance. `bound` is None
-    if only the plan states it. `has_failures` is True if an engine failed. The plan lacks its stop reason and time,
-    which `answer` adds.
+    `assignment` is None without placements, or if offsets in the units of the instance are unknown. `bound` is None if
+    only the plan states it. `has_failures` is True if an engine failed. The plan lacks its stop reason and time, which
+    `answer` adds.
     """
 
     plan: Plan
@@ -75,7 +75,7 @@ class Progress(NamedTuple):
 
     @property
     def gap(self) -> float | None:
-        """How far the peak is above the lower bound, as a fraction of the bound; None if it is unknown or infinite."""
+        """How far the peak is above the lower bound, as a fraction of the bound; None if unknown or infinite."""
         if self.peak is None or (self.lower_bound == 0 and self.peak > 0):
             return None
         return self.peak / self.lower_bound - 1 if self.lower_bound else 0.0

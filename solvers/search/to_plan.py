@@ -162,7 +162,7 @@ def make_plan(
 
 
 def gap_of(goals: Iterable[tuple[float, float | None]]) -> float | None:
-    """Return how far the first goal that differs from its bound is above it, as a fraction of the bound.
+    """Return the fraction of its bound by which the first goal that is not at its bound exceeds the bound.
 
     `goals` are pairs (value, bound), most important first. The result is 0 if all goals equal their bounds, and None if
     that first bound is 0 or unknown.

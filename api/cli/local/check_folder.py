@@ -55,7 +55,7 @@ def is_folder(line: CommandLine) -> bool:
 
 
 def apply_budgets(line: CommandLine) -> CommandLine:
-    """Return one model's command line with the flags that its budgets file sets, if it has one; raises InputError."""
+    """Return one model's command line with the flags that a given budgets file sets; raises InputError."""
     tables = _read_tables(line, of_all=False)
     return line if tables is None else _model_line(line, line.given["problem"], tables)
 
@@ -189,7 +189,7 @@ def check_folder(line: CommandLine) -> int:
 
 
 def _model_budgets(line: CommandLine, of_one: Mapping[str, Any]) -> Any:
-    """Return the budgets among a model's flag values; `unlimited` if the budgets file limits only other models."""
+    """Return the budgets in a model's flag values; `unlimited` if the budgets file limits only other models."""
     is_of_others = line.given["budgets_file"] is not None and of_one["baseline"] is None
     return of_one["budgets"] or ([UNLIMITED] if is_of_others else of_one["budgets"])
 

@@ -131,7 +131,7 @@ def _write_parts(call: Call, answer: Plan, path: str) -> None:
 
 
 def _show_plan(call: Call, answer: Plan) -> Plan:
-    """Write a plan to its output files and the terminal, and return it with a reference to its certificate, if any."""
+    """Write a plan to the output files and the terminal; return the plan, with a reference to any certificate."""
     flags, problem = call.flags, call.values["problem"]
     is_quiet, display = flags["quiet"], flags["display"]
     if answer.heaps is not None:

@@ -154,7 +154,7 @@ class _Batch:
         return CompiledProblem.from_problem(asked.input_values()["problem"], key), options
 
     def _check_options(self, asked: ParsedRequest, about: dict[str, Any]) -> Options:
-        """Return a submission's checked options, and store its id in `about`; raises InputError."""
+        """Return a submission's checked options, and store the submission's id in `about`; raises InputError."""
         about["id"] = _submission_id(asked.terms.get("id"))
         options = asked.options
         assert isinstance(options, Options)

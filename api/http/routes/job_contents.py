@@ -112,7 +112,7 @@ async def _plan_response(request: Request, job: Job, content: bytes) -> Response
 
 
 def _write_plan(body: bytes, head: str, content: bytes, plan_format: str) -> bytes:
-    """Return a job's plan, given as JSON (`content`), in `plan_format`; still JSON if its request has other inputs."""
+    """Return a job's plan, given as JSON (`content`), in `plan_format`, or as JSON if the request has other inputs."""
     problem = _plain_problem(body, PLAN, head)
     return content if problem is None else write_in(plan_format, Plan.model_validate_json(content), problem)
 

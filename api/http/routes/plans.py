@@ -56,7 +56,7 @@ async def answer_best_plan(request: Request, problem_hash: ProblemHash) -> Respo
 
 
 def _plan_response(request: Request, problem_hash: str, known: CachedPlan, is_private: bool) -> Response:
-    """Return the response with a canonical plan, or status 304 if the caller already has the plan."""
+    """Return the response with the canonical plan `known`, or status 304 if the caller already has this plan."""
     body = canonical_plan(problem_hash, known).model_dump_json().encode()
     alone = canonical_plan(problem_hash, replace(known, solver=None, searched_s=0.0))
     tag = f'W/"{sha256(alone.model_dump_json().encode()).hexdigest()[:32]}"'

@@ -145,7 +145,7 @@ class _Call:
 
 
 def _unknown_plan(what: str, limit_s: float, deadline: Deadline) -> Response:
-    """Return the response with an `unknown` plan, whose explanation says that `what` within `limit_s` seconds."""
+    """Return the response with an `unknown` plan, explained by the clause `what` and "within `limit_s` s"."""
     plan = Plan(
         status="unknown",
         stop_reason="time_limit",

@@ -66,7 +66,7 @@ class CachedPlan:
     def from_result(cls, compiled: CompiledProblem, result: SolveResult, searched_s: float) -> CachedPlan | None:
         """Convert a valid result that this process computed to canonical form.
 
-        Return None if it has no plan, or has an offset that is not a multiple of the unit and cannot be lowered to one.
+        Returns None for a result without a plan, or with an offset that cannot be lowered to a multiple of the unit.
         """
         plan, instance = result.plan, compiled.instance
         if plan.status in ("infeasible", "unknown"):
@@ -198,7 +198,7 @@ def empty_result(compiled: CompiledProblem, reason: StopReason = "cancelled") ->
 
 
 def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: CachedPlan) -> CachedPlan:
-    """Return the better of two plans: a proved one first, then the one with the lower score, then the longer search.
+    """Return the better of two plans: the proved one, else the one of lower score, else of the longer search.
 
     If this process proved the bound of `found` for other units, the claims of `known` are ignored. If both bounds are
     for the same units, the returned plan gets the better one.

@@ -105,13 +105,13 @@ class PlanCache:
         return problem.cache_name not in self._memory and problem.cache_name not in self._wrong
 
     def forget(self, problem: CompiledProblem) -> None:
-        """Drop an invalid entry from memory, and mark it so that the problem's next plan replaces it in the store."""
+        """Drop an invalid entry from memory; the problem's next plan will also replace the entry in the store."""
         self._wrong.add(problem.cache_name)
         self._held_bytes -= self._memory.pop(problem.cache_name, (None, 0.0, 0))[2]
         self._unwritten.pop(problem.cache_name, None)
 
     async def tend(self) -> None:
-        """Until cancelled, write new entries to the store, and evict its oldest entries when there are too many."""
+        """Until cancelled, write new entries to the store, and evict the store's oldest entries above the limit."""
         while True:
             for _ in range(_ROUNDS):
                 await asyncio.sleep(_GATHER_S)
@@ -140,7 +140,7 @@ class PlanCache:
         return True
 
     async def _read_entry(self, problem_hash: str, *, with_claims: bool = False) -> CachedPlan | None:
-        """Return the store's plan for a problem hash; None if there is none, or if it was found invalid."""
+        """Return the store's plan for a problem hash; None without a plan, or if the plan was found invalid."""
         if problem_hash in self._wrong:
             return None
         return CachedPlan.read(await self._read_from_store(problem_hash), with_claims=with_claims)

@@ -33,6 +33,7 @@ class WrittenPlans:
     """A process's most recent written plans by request digest, within a memory limit; for one event loop."""
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        """Start without plans; they may take at most `most_bytes` bytes."""
         self._most, self._held = most_bytes, 0
         self._plans: OrderedDict[bytes, WrittenPlan] = OrderedDict()
 
@@ -44,7 +45,7 @@ class WrittenPlans:
         return plan
 
     def keep(self, digest: bytes, content: bytes, status: str) -> None:
-        """Store a proved plan's JSON, unless it is large or has no elapsed time; the least recently used ones go."""
+        """Store a proved plan's JSON, unless it is large or has no elapsed time; drop the least recently used plans."""
         before, _, rest = content.rpartition(_TIME)
         _, comma, after = rest.partition(b",")
         if not before or digest in self._plans or len(content) > self._most // 8:

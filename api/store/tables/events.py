@@ -35,6 +35,7 @@ class Events:
     """The table of job events; each method runs in one transaction."""
 
     def __init__(self, database: Database) -> None:
+        """Use the table in this database."""
         self._database = database
 
     def events_after(self, job_id: str, seq: int, most: int = 500) -> list[StoredEvent]:
@@ -67,7 +68,7 @@ def write_events(connection: Connection, job_id: str, last: int, *told: tuple[Ki
 def change_state(
     connection: Connection, after: State, which: ColumnElement[bool], reason: str | None = None, **values: Any
 ) -> list[str]:
-    """Change the state of all jobs that match a condition, write an event for each, and return their ids."""
+    """Change all jobs that match the condition `which` to the state `after`, with an event each; return their ids."""
     rows, is_end = schema.jobs.c, after in ENDED
     if is_end:
         values |= {"finished_at": time.time(), "bytes": rows.bytes + ANSWER_BYTES}
@@ -84,7 +85,7 @@ def change_state(
 
 
 def note_end(connection: Connection, state: State, key_id: str | None, more: int) -> None:
-    """Add an ended job to the totals: one more job in the state, and `more` bytes (its answer's size) of its key."""
+    """Add an ended job to the totals: a job in this state, and the `more` bytes of the answer for the job's key."""
     note_change(connection, "ended", state, 1)
     note_change(connection, "bytes", key_id, more)
 
@@ -92,7 +93,7 @@ def note_end(connection: Connection, state: State, key_id: str | None, more: int
 def end_of(
     state: State, answer: WorkAnswer | None = None, error: str | None = None, late_s: float | None = None
 ) -> dict[str, Any]:
-    """Return the data of a job's last event: its final state, its answer's facts, its error and its delay."""
+    """Return the data of a job's last event: final state, facts of the answer, error, and delay in seconds."""
     facts: dict[str, Any] = {"state": state, "meaning": MEANINGS[state]}
     if answer is not None:
         facts |= {"plan_status": answer.status, **(answer.facts or {})}

@@ -207,7 +207,8 @@ class Jobs:
         """Return True if `more` jobs or bytes, added to those that exist, would exceed the limit `most`.
 
         `name` identifies the count, which may be a second old, because counting is too slow for every request. Within
-        `near` of the limit it is recounted under a lock, so that several servers do not exceed the limit together.
+        `near` of the limit, a lock is taken and the count is exact, so several servers cannot exceed the limit
+        together.
         """
         now, (at, found) = time.monotonic(), self._counted.get(name, (-inf, 0))
         if now - at > _COUNT_S:
@@ -271,7 +272,7 @@ class Jobs:
             return connection.execute(wanted.limit(1)).scalar_one_or_none()
 
     def ask_to_cancel(self, job_id: str) -> Job | None:
-        """Cancel a waiting job, or ask a running one to end early; return the job as it is then, or None if unknown."""
+        """Cancel a waiting job, or request a running one to end early; return the updated job, or None if unknown."""
         rows = schema.jobs.c
 
         def cancel(connection: Connection) -> Job | None:

@@ -18,6 +18,7 @@ class Keys:
     """
 
     def __init__(self, database: Database) -> None:
+        """Use the table in this database."""
         self._database = database
 
     def add(self, key: Key) -> None:

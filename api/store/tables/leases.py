@@ -46,6 +46,7 @@ class Leases:
     """
 
     def __init__(self, database: Database) -> None:
+        """Use the table of jobs in this database."""
         self._database = database
 
     def claim(self, holder: str, most: int, of_key: int, lease_s: float) -> list[Job]:
@@ -168,7 +169,7 @@ class Leases:
 
 
 def _claim_next(connection: Connection, holder: str, full: Sequence[str | None], lease_s: float) -> Job | None:
-    """Return the next waiting job after claiming it, without jobs of the keys in `full`; None if there is none."""
+    """Claim and return the next waiting job, except jobs of the keys in `full`; None if no job remains."""
     may_run = _JOBS.state == "queued"
     if full:
         if (its_key := _next_key_condition(connection, full)) is None:
@@ -199,7 +200,7 @@ def _claim_next(connection: Connection, holder: str, full: Sequence[str | None],
 
 
 def _next_key_condition(connection: Connection, full: Sequence[str | None]) -> ColumnElement[bool] | None:
-    """Return a condition for the jobs of the key whose turn is next, except keys in `full`; None if none waits.
+    """Return a condition for the jobs of the key whose turn is next, except keys in `full`; None without a job.
 
     Usually, the first waiting job has such a key. If not, the index finds the first job of each waiting key in a few
     steps, however many jobs a full key has.

@@ -26,6 +26,7 @@ class Plans:
     """The operations on the table of known plans; each is one transaction, except for `evict`."""
 
     def __init__(self, database: Database) -> None:
+        """Use the table in this database."""
         self._database = database
 
     def find(self, problem_hash: str) -> StoredPlan | None:

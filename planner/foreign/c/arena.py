@@ -90,7 +90,7 @@ def _buffer_macros(buffer: PlacedBuffer, pool: PlacedPool, prefix: str) -> str:
 
 
 def _array_definition(pool: PlacedPool, prefix: str, section: str | None) -> str:
-    """Return the C definition of a pool's array; raises FormatError if C cannot express its alignment."""
+    """Return the C definition of a pool's array; raises FormatError if C cannot express the array's alignment."""
     size = f"{prefix.upper()}_POOL_SIZE_{pool.name}"
     alignment, base = pool.alignment, pool.pool.base_address
     place = ""

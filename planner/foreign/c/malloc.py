@@ -19,8 +19,8 @@ from memplan.planner.foreign.layout import PlacedPool, VerifiedLayout
 def write_malloc_c(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     """Return a C header and a C source, each by its suffix.
 
-    Raises FormatError for a pool on another device than the CPU. Also raises it if the pool's plan is not valid at
-    every address that `aligned_alloc` may return.
+    Raises FormatError for a pool that is not on the CPU, or whose plan is not valid at every address that
+    `aligned_alloc` may return.
     """
     layout.refuse_other_devices("malloc-c")
     prefix = prefix_of(stem)

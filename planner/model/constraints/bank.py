@@ -62,7 +62,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 
 
 def _used_together(kept: KeptBuffers, uses: list[BankUse], allowed: Bool) -> tuple[I64, npt.NDArray[np.float64]]:
-    """Return the pairs of kept buffers that an entry of `uses` names and that share an allowed pool, with weights.
+    """Return (pairs, weights): kept buffers that an entry of `uses` names together and that have a common allowed pool.
 
     The pair i < j is coded as the number n * i + j. A pair in several entries is listed once for each entry.
     """

@@ -32,7 +32,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
 
 
 def columns(kept: KeptBuffers) -> dict[str, Any]:
-    """Return the lists `conflict`, without pairs inside a rigid group, because such pairs never share bytes."""
+    """Return the lists `conflict`. Pairs at a fixed distance never share bytes, so they are left out."""
     pairs = kept.rows(kept.problem.conflicts)
     if len(pairs):
         anchor = relative.columns(kept)["anchor"]

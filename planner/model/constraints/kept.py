@@ -57,6 +57,7 @@ class KeptBuffers:
     colocation: I64
 
     def __len__(self) -> int:
+        """Return the number of kept buffers."""
         return len(self.source)
 
     def rows(self, pairs: Iterable[tuple[Id, Id]]) -> I64:
@@ -137,7 +138,7 @@ def cyclic_buffers(following: dict[int, int]) -> list[int]:
 
 
 def group_of(problem: ProblemFields, name: Id) -> int:
-    """Return the position of the lowest buffer in the rigid group of a buffer, or of the buffer that contains it."""
+    """Return the lowest buffer's position in the rigid group (fixed distances) of a buffer, or of an alias's root."""
     i = problem.root_of(name)
     return problem.rigid_leads.get(i, (i, 0))[0]
 

@@ -65,7 +65,7 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
 
 
 def _are_alive_together(kept: KeptBuffers, i: I64, j: I64) -> Bool:
-    """Return True for each pair of kept buffers whose lifetimes overlap."""
+    """Return a mask: True for each pair of kept buffers whose lifetimes overlap."""
     meets = np.zeros(len(i), dtype=np.bool_)
     count = np.diff(kept.first)
     # Compare each lifetime of one buffer with each lifetime of the other; most buffers have only one lifetime.

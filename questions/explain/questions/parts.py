@@ -120,7 +120,7 @@ def body_of_each_buffer(problem: Problem) -> I64:
 
 
 def subproblem(problem: Problem, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Problem:
-    """Return the subproblem of the kept buffers (a mask (n,) of whole bodies) without the dropped rules.
+    """Return the subproblem of the kept buffers (a mask (n,)) without the dropped rules; fixed distances stay intact.
 
     The subproblem serves only to decide feasibility, so weights of `bank` entries, which forbid nothing, are left out.
     """

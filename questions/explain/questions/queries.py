@@ -89,7 +89,7 @@ class Queries:
     def _solve(
         self, problem: Problem, instance: Instance, limit_s: float, start: Plan | None = None, *, is_quick: bool = False
     ) -> Plan:
-        """Return the verified plan of a search for any plan that fits, which ends at the time limit."""
+        """Search for any plan that fits, for at most `limit_s` seconds, from `start`; return a verified plan."""
         options = SolveOptions.model_construct(
             time_limit_s=limit_s, solver="auto", accept="fit", seed=0, deterministic=self.control.counts_work
         )

@@ -221,7 +221,7 @@ class Reasoning:
         items = mine[np.argsort(area[mine], kind="stable")].tolist()
 
         def report(left: list[int]) -> None:
-            """Keep only the buffers of the bodies in `left`, and report them as the core."""
+            """Keep only the buffers of the bodies (buffers at fixed distances) in `left`, and report the core."""
             self.kept = self._body_mask(set(left))
             self._report("core", self._current_explanation(irreducible=False, kind=self.kind, names=left, rules=rules))
 
@@ -232,7 +232,7 @@ class Reasoning:
         return needed
 
     def _body_areas(self) -> Any:
-        """Return the area of each body, its bytes times its time steps, as floats (n,)."""
+        """Return the area of each body (buffers at fixed distances), in bytes times time steps, as floats (n,)."""
         table = self.problem.buffers
         time = np.add.reduceat(
             np.append((table.end.astype(np.float64) - table.start.astype(np.float64)), 0.0), table.first[:-1]
@@ -254,14 +254,14 @@ class Reasoning:
         )
 
     def _body_mask(self, names: set[int]) -> Bool:
-        """Return the mask (n,) of all buffers in the same bodies as the given buffers."""
+        """Return the mask (n,) of the given buffers and of all buffers at fixed distances from them (their bodies)."""
         some = np.zeros(len(self.bodies), dtype=np.bool_)
         some[self.bodies[list(names)]] = True
         grown: Bool = some[self.bodies]
         return grown
 
     def _live_mask(self, first: int, last: int) -> Bool:
-        """Return the mask (n,) of bodies alive in live sets `first` to `last`, and of all bodies without lifetimes."""
+        """Return the mask (n,) of bodies (rigid sets) alive in live sets `first` to `last`, or without lifetimes."""
         lives, n = self.instance, len(self.bodies)
         meets = (lives.start <= last) & (first < lives.end)
         some = np.zeros(n, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Reduction of an infeasible set: by bisection to a short stretch of time, then by deletion to an irreducible set.
+"""Reduction of an infeasible set: by bisection to a short range of time, then by deletion to an irreducible set.
 
 Fewer buffers or rules never make a problem harder, so one pass of queries is enough to find a set in which each member
 is needed (an irreducible set: Chinneck and Dravnieks, ORSA Journal on Computing 3, 1991).
@@ -16,9 +16,10 @@ Query = Callable[[list[Item]], Answer]
 
 
 def shortest_stretch(count: int, fails: Callable[[int, int], bool]) -> tuple[int, int]:
-    """Return the first and last live set of a shortest infeasible run, found with 2 log2(count) queries.
+    """Return the first and last live set of a shortest infeasible stretch, found with 2 log2(count) queries.
 
-    All `count` live sets together must be infeasible; `fails(first, last)` returns whether a run is infeasible.
+    A stretch is a run of live sets; `fails(first, last)` returns True if it is infeasible, as all `count` live sets
+    are.
     """
     low, high = 0, count - 1
     while low < high:
@@ -34,7 +35,7 @@ def shortest_stretch(count: int, fails: Callable[[int, int], bool]) -> tuple[int
 def delete_unneeded(
     items: Sequence[Item], query: Query[Item], report: Callable[[list[Item]], None]
 ) -> tuple[list[Item], int]:
-    """Return a subset of the items that is still infeasible, and the number of its items not proved to be needed.
+    """Return an infeasible subset of the items, and the number of items in the subset that are not proved needed.
 
     One pass removes chunks of items; the chunk size doubles after a success and halves after a failure. An item with an
     open answer is tried again at the end, when fewer items are left. `report` receives each smaller list.

@@ -31,7 +31,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A candidate: one change, the bodies that it affects, and the times in which it saves `saved` bytes."""
+    """A candidate: a change, the bodies (rigid sets of buffers) affected, and the times when it saves `saved` bytes."""
 
     change: RepairChange
     touched: frozenset[int]
@@ -85,7 +85,7 @@ class Candidates:
 
     @cached_property
     def _tied_ids(self) -> frozenset[Id]:
-        """The ids of buffers tied to others by an entry; a spill would split such a buffer and so lose the tie."""
+        """The ids of buffers tied to others by an entry; a spill would split such a buffer and lose the tie."""
         binding = (entry for entries in entries_of(self.problem).values() for entry in entries if forbids(entry))
         return frozenset(name for entry in binding for name in entry_ids(entry))
 
@@ -98,7 +98,7 @@ class Candidates:
             yield i
 
     def _plain_buffers(self) -> list[int]:
-        """Return the positions of the non-empty buffers that are alone in their body."""
+        """Return the positions of the non-empty buffers that have no alias and no fixed distance to another buffer."""
         body, counts = self.body.tolist(), np.bincount(self.body, minlength=len(self.body)).tolist()
         sizes = self.problem.buffers.size.tolist()
         return [i for i in range(len(body)) if counts[body[i]] == 1 and sizes[i] > 0]
@@ -125,7 +125,7 @@ class Candidates:
             yield Candidate(change, me, spans, size)
 
     def _lifetime_candidates(self, i: int) -> Iterator[Candidate]:
-        """Yield the changes that shorten a buffer's lifetime, or spill the buffer between its first and last step."""
+        """Yield the changes that shorten a buffer's lifetime, or spill it: store it elsewhere between its end steps."""
         table, me = self.problem.buffers, frozenset((i,))
         if len(self.spans[i]) != 1:
             return
@@ -143,7 +143,7 @@ class Candidates:
             yield Candidate(change, me, ((start + 1, end - 1),), size)
 
     def _sharing_candidates(self, plain: list[int]) -> Iterator[Candidate]:
-        """Yield the changes that write a buffer over another one, of at least its size, that ends in its first step."""
+        """Yield the changes that write a buffer j over a buffer of at least j's size that ends in j's first step."""
         table = self.problem.buffers
         ends: defaultdict[int, list[int]] = defaultdict(list)
         for i in plain:

@@ -191,7 +191,7 @@ class _Search:
         return True
 
     def _make_repair(self, changes: tuple[RepairChange, ...], problem: Problem, plan: Plan) -> Repair:
-        """Return the repair of these changes, with its cost, and with the peak of the plan that proves it."""
+        """Return the repair with these changes, the cost of the repair, and the peak of the plan that proves it."""
         assert plan.peak is not None, "a plan with placements has a peak"
         return Repair.model_construct(
             rank=len(self.found) + 1,
@@ -205,7 +205,7 @@ class _Search:
         )
 
     def _reason_buffers(self, problem: Problem, plan: Plan) -> frozenset[int | str] | None:
-        """Return the buffers in the reason why a problem does not fit; None if any buffer may be part of it."""
+        """Return the buffers in the reason why a problem does not fit; None if the reason may include any buffer."""
         first = plan.explanation
         if plan.status != "infeasible" or first is None:
             return None

@@ -104,7 +104,7 @@ def minimise_moves(
 
 
 def _add_placements(model: CpModel, instance: Instance) -> AddressBoxes:
-    """Add the variables and constraints of all placements to the model; return the boxes by buffer and pool."""
+    """Add the variables and constraints of all placements; return the boxes (variables) by buffer and pool."""
     ends = tuple(pool.capacity for pool in instance.pools)
     boxes = address_boxes(model, instance, ends)
     if any(len(mine) == 0 for mine in boxes):
@@ -118,7 +118,7 @@ def _add_placements(model: CpModel, instance: Instance) -> AddressBoxes:
 def _add_start(
     model: CpModel, boxes: AddressBoxes, moves: dict[int, IntVar], homes: Places, start: Places, free: I64 | None
 ) -> None:
-    """Add a known placement to the model as a hint, and fix its buffers that are not free."""
+    """Add the placement `start` to the model as a hint, and fix the buffers that are not `free` to it."""
     is_free = np.zeros(len(boxes), dtype=np.bool_)
     is_free[np.arange(len(boxes)) if free is None else free] = True
     for i, mine in enumerate(boxes):

@@ -54,7 +54,7 @@ class OldPlaces:
         return is_moved
 
     def keepable_places(self, least: Least) -> tuple[Bool, Cover]:
-        """Return the mask of buffers that keep their old places, and the cover of all collisions: buffers that move.
+        """Return the mask of buffers that keep their old places, and the buffers that move: a cover of all collisions.
 
         Only pairs are judged, so a plan with all these places need not exist.
         """
@@ -122,7 +122,7 @@ def _row_mask(n: int, rows: Mapping[int, str]) -> Bool:
 
 
 def _illegal_places(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
-    """Return, by buffer position, the violation message of each old place that breaks a rule about single buffers."""
+    """Return, by buffer position, the violation message of each old place that breaks a rule on single buffers."""
     reasons: dict[int, str] = {}
     placed = PlacedBuffers(problem, pool, offset)
     for violation in check_places(problem, placed):
@@ -145,7 +145,7 @@ def _colliding_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[
 
 
 def _wrong_distance_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of buffers whose offsets have a wrong distance; either buffer may move to correct it."""
+    """Yield the pairs of buffers whose offsets have a wrong distance, which a move of either buffer can correct."""
     for i, (name, distance) in problem.buffers.rules["relative"].items():
         if placed.required_and_actual(i, placed.row[name], distance):
             a, b = int(placed.root[i]), placed.root_of(name)
@@ -248,7 +248,7 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
 
 
 def _shared_weight(near: dict[int, set[int]], weight: I64) -> int:
-    """Return a weight that the colliding pairs can share without exceeding any buffer's: a bound on covers."""
+    """Return a lower bound on the weight of covers: a sum of shares of pairs, within each buffer's weight."""
     rest = {i: int(weight[i]) for i in near}
     total = 0
     for i in sorted(near, key=lambda i: (len(near[i]), i)):

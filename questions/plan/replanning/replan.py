@@ -140,14 +140,14 @@ class _Replan:
         return self.weight <= self.bound or self.is_over
 
     def _step_deadline(self, limit_s: float) -> Deadline:
-        """Return the deadline of a stage: in `limit_s` seconds, or at the end of the re-plan if that is sooner.
+        """Return the deadline of a stage: in `limit_s` seconds, or the re-plan's end if that is sooner.
 
         If work is counted, only the end of the re-plan counts.
         """
         return self.deadline if self.options.deterministic else self.deadline.limit_to(limit_s)
 
     def run(self) -> Plan:
-        """Run the stages of the re-plan in order, and return the best plan found."""
+        """Run the methods of the re-plan (keep all, ejection, CP-SAT) in order, and return the best plan found."""
         stays, cover = self.old.keepable_places(self.least)
         self.bound = self._forced_weight + cover.bound
         if self.wished is not self.old and self._missed_wishes(self.best) and not self.is_over:
@@ -267,7 +267,7 @@ class _Replan:
             self._minimise_by_engine(self._neighbourhood(k), min(_PINS_S, limit_s))
 
     def _minimise_by_engine(self, free: I64 | None, limit_s: float) -> None:
-        """Minimise moves of the buffers `free` (None: all) with CP-SAT; if all are free, raise the bound as well."""
+        """Minimise moves of the buffers `free` (None: all) with CP-SAT; if all are free, also raise the bound."""
         instance = self._instance
         weights = column(self.weights[instance.source])
         with polling_flag(lambda: self.is_over) as flag:
@@ -337,6 +337,6 @@ class _Replan:
         return "time_limit" if self.is_over else "work_limit"
 
     def _pool_numbers(self, pool: I64) -> I64:
-        """Return the positions in the problem of pools that are given as positions in the best placements' names."""
+        """Convert pool positions in the best placements' table of names to pool positions in the problem."""
         names = [each.name for each in self.problem.pools]
         return column(np.array([names.index(name) for name in self.best.pool_names], dtype=np.int64)[pool])
