@@ -196,7 +196,7 @@ class ImportedProblem:
 
         Raises OptionError in this class, since a file with lifetimes only has no operations.
         """
-        rule = "must be given only for files with operations, got a file with lifetimes only"
+        rule = "applies only to files with operations, got a file with lifetimes only"
         raise OptionError.from_rule("in_place", rule, way="leave it out")
 
     @property

@@ -128,7 +128,7 @@ class Problem(ProblemFields):
             names = set(choices[int(self.buffers.pool_choice[i])] or self.pool_index)
             count = len(names.difference(self.buffers.rules["forbid_pools"].get(i, ())))
             if count > 1:
-                rule = f"must be given only if the buffer allows a single pool, got {count} pools"
+                rule = f"applies only if the buffer allows a single pool, got {count} pools"
                 yield ("buffers", i, "offset"), rule
 
     def _pools_at_one_address(self) -> Iterator[Break]:

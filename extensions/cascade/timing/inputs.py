@@ -27,8 +27,8 @@ def target_of_hardware_file(fields: object) -> dict[str, Any] | None:
         """Return the number `name` of a memory level in the hardware file; raises FormatError if it is missing."""
         value = memory.get(level, {}).get(name)
         if not isinstance(value, int | float):
-            unit = {"bandwidth": "bytes a cycle", "latency": "cycles"}.get(name, "bytes")
-            raise FormatError(f"memory.{level}.{name}: must be {unit}, as in 8, got {excerpt(value)}")
+            unit = {"bandwidth": "bytes per cycle", "latency": "cycles"}.get(name, "bytes")
+            raise FormatError(f"memory.{level}.{name}: must be a number in {unit}, such as 8, got {excerpt(value)}")
         return value
 
     stack = stacks.get("accelerator core0 stack", 0) + 7 * stacks.get("accelerator core1-7 stack", 0)

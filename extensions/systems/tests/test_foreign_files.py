@@ -124,8 +124,10 @@ def test_onnx_models_are_read_or_refused_with_a_message() -> None:
     for data, sentence in {
         model(
             relu, [value("x", ("batch",))], [y]
-        ): 'inputs: must have sizes, got dimension "batch" open; give it, for example: dims=batch=1',
-        model([node("Relu", "z", "y")], [x], [y]): 'node[0] (Relu): must read only values written before, got "z"',
+        ): 'inputs: must have known sizes, got none for dimension "batch"; give it, for example: dims=batch=1',
+        model(
+            [node("Relu", "z", "y")], [x], [y]
+        ): 'node[0] (Relu): must read only values that are already written, got "z"',
         b"\x08\x08\x12\x00": "with a graph, got no",
     }.items():
         with pytest.raises(InputError) as error:

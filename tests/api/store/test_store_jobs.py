@@ -120,7 +120,7 @@ def test_a_job_fails_after_too_many_expired_leases(store: Store) -> None:
     store.leases.expire_jobs()
     job = store.jobs.find(job_id)
     assert job is not None
-    assert (job.state, job.error) == ("failed", f"its worker ended while it ran, {MOST_LAPSES + 1} times")
+    assert (job.state, job.error) == ("failed", f"the worker ended while it ran the job, {MOST_LAPSES + 1} times")
     assert store.events.events_after(job_id, 0)[-1].data["error"] == job.error
 
 

@@ -143,8 +143,8 @@ def test_lint_has_no_findings_for_usual_problems(value: Problem) -> None:
             Finding(
                 "inclusive-ends",
                 "lifetimes: ends look inclusive, but are read as half-open: at 3 of the 3 times at which buffers are "
-                "born, such as 1, none from before is alive; if they "
-                "are, say --inclusive, or interval: closed in JSON",
+                "born, such as 1, no earlier buffer is alive; if ends "
+                "are inclusive, give --inclusive, or interval: closed in JSON",
             ),
         ),
         (
@@ -152,8 +152,8 @@ def test_lint_has_no_findings_for_usual_problems(value: Problem) -> None:
             Finding(
                 "inclusive-ends",
                 "lifetimes: ends look inclusive, but are read as half-open: at 3 of the 3 times at which buffers are "
-                "born, such as 2, none from before is alive; if they "
-                "are, say --inclusive, or interval: closed in JSON",
+                "born, such as 2, no earlier buffer is alive; if ends "
+                "are inclusive, give --inclusive, or interval: closed in JSON",
             ),
         ),
         (

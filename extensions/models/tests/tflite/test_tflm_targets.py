@@ -131,7 +131,7 @@ def test_an_operator_without_a_kernel_is_reported(tmp_path: Path, capfd: pytest.
     (tmp_path / "m.tflite").write_bytes(MISSING)
     assert main(["check", str(tmp_path / "m.tflite"), "--budget", "64KiB", "--target", "cortex-m4"]) == 1
     (failure,) = json.loads(capfd.readouterr().out)["failures"]
-    assert "TILE (of which TFLite Micro has no kernel)" in failure["message"]
+    assert "TILE (for which TFLite Micro has no kernel)" in failure["message"]
 
 
 def test_check_uses_the_arena_of_the_target(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
