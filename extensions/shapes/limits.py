@@ -79,7 +79,7 @@ def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, 
     capacity = within if within is not None else problem.capacity
     if capacity is None:
         raise OptionError.from_rule(
-            "within", "is required if the problem has no capacity, as in ", Option("within", "64MiB")
+            "within", "is required if the problem has no capacity, such as ", Option("within", "64MiB")
         )
     for name, value in at.items():
         if (symbol := problem.symbols.get(name)) is None:

@@ -68,7 +68,7 @@ def read_symbolic(
             raise
         few, fewer = (Option("symbol", f"{endless[0]}={values}") for values in ("1..1024", "32..1024:32"))
         hint = (
-            f"{excerpt(endless[0])} may have any value from 1; fewer, as in ",
+            f"{excerpt(endless[0])} may have any value from 1; fewer values, such as ",
             few,
             " or ",
             fewer,

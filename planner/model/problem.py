@@ -62,7 +62,7 @@ class Problem(ProblemFields):
             names = ", ".join(self.pool_index)
             raise ProblemError(f"capacity: must name a pool of the problem ({names}), got {excerpt(unknown[0])}")
         if sizes is not capacity and len(self.pools) > 1:
-            raise ProblemError("capacity: must name its pools, as in {'sram': 65536}, if there are several")
+            raise ProblemError("capacity: must name the pools, such as {'sram': 65536}, if there are several")
         return replace_fields(
             self,
             pools=[

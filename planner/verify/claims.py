@@ -44,7 +44,7 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
     if plan.status in ("infeasible", "unknown"):
         yield false_claim("status", "optimal or feasible if buffers are placed", plan.status)
     if plan.peak is not None and plan.peak != peak:
-        yield false_claim("peak", f"{peak}, the sum of what the placements use", plan.peak)
+        yield false_claim("peak", f"{peak}, the sum of the bytes used in all pools", plan.peak)
     if plan.lower_bound is not None:
         if plan.lower_bound > peak:
             yield false_claim("lower_bound", f"at most the peak ({peak})", plan.lower_bound)
@@ -162,7 +162,7 @@ def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iter
         if pool.lower_bound is None or pool.lower_bound == mine:
             continue
         if pool.lower_bound > mine:
-            yield false_claim(f"pools[{k}].lower_bound", f"at most what is used ({mine})", pool.lower_bound)
+            yield false_claim(f"pools[{k}].lower_bound", f"at most the used bytes ({mine})", pool.lower_bound)
         elif plan.status == "optimal" and plan.weighted is None and not _is_cost_alone(problem, plan):
             yield false_claim(f"pools[{k}].lower_bound", f"{mine} if the status is optimal", pool.lower_bound)
 

@@ -36,7 +36,7 @@ def groups_are_together(problem: Problem, placed: PlacedBuffers) -> Iterator[Vio
         for name, pool in others:
             if pool != home:
                 wanted, got = (excerpt(problem.pools[q].name) for q in (home, pool))
-                message = f"buffer {excerpt(name)}: must be together with {excerpt(first)} in {wanted}, got {got}"
+                message = f"buffer {excerpt(name)}: must be in the pool of {excerpt(first)} ({wanted}), got {got}"
                 yield Violation("not-together", message, name, first)
 
 

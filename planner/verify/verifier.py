@@ -196,11 +196,11 @@ def _pool_rule_breaks(
     yield "past-capacity", offset < 0, "must not start below its pool"
     yield "past-capacity", (offset >= 0) & (end > np.uint64(capacity)), f"must end at or below {capacity}"
     pin = table.offset[here]
-    yield "pin-missed", (pin != ABSENT) & (offset != pin), "must be where it is pinned"
+    yield "pin-missed", (pin != ABSENT) & (offset != pin), "must be at its pinned offset"
     ranges = sorted((low, low + width) for low, width in pool.reserved if width > 0)
     if ranges:
         lows, highs = np.array(ranges, dtype=np.uint64).T
         # In order of starts, the first range to overlap can only be where the largest end so far exceeds the offset.
         first = np.searchsorted(np.maximum.accumulate(highs), offset.astype(np.uint64), side="right")
         low = np.append(lows, np.uint64(2**64 - 1))[first]
-        yield "reserved-range", (table.size[here] > 0) & (low < end), "must keep out of reserved ranges"
+        yield "reserved-range", (table.size[here] > 0) & (low < end), "must not overlap reserved ranges"

@@ -47,7 +47,7 @@ PROBLEMS = [
 OPTIONS = {flags_of(name)[0]: name for model in (PlanOptions, ReadOptions) for name in model.model_fields}
 OF_COMMANDS = (
     *("valid integer", "requires an argument", "must be seconds", "only to models", "must be greater than 0.0"),
-    *("must be a function", "must be in a module", "best applies only to"),
+    *("must be a function", "must be in a module", "applies only to a model"),
 )
 """Rules of command lines only: click checks them, or requests lack the option."""
 

@@ -123,13 +123,13 @@ def test_operators_missing_in_an_order_run_right_before_their_first_reader() -> 
 @pytest.mark.parametrize(
     ("wanted", "in_turn", "sentence"),
     [
-        ([1, 0], (), "must not need operation"),
+        ([1, 0], (), "must not form a cycle"),
         ([2, 3], {2, 3}, None),
         ([3, 2], {2, 3}, "must run operation 2 before 3, as both have effects"),
     ],
 )
 def test_set_orders_refuses_wrong_orders(wanted: list[int], in_turn: set[int], sentence: str | None) -> None:
-    reads, writes = (["b", "a", "", ""] if sentence == "must not need operation" else [""] * 4), [*"abcd"]
+    reads, writes = (["b", "a", "", ""] if sentence == "must not form a cycle" else [""] * 4), [*"abcd"]
     if sentence is None:
         assert new_order(wanted, reads, writes, in_turn) == [0, 1, 2, 3]
         return

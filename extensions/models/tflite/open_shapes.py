@@ -85,7 +85,7 @@ def set_sizes(model: Model, dims: Mapping[str, int]) -> Model:
     if unknown := [name for name in dims if name not in open_dims]:
         raise OptionError.from_rule(
             "dims",
-            f"must be an open dimension of the model ({', '.join(open_dims)}), got {excerpt(unknown[0])}, as in ",
+            f"must be an open dimension of the model ({', '.join(open_dims)}), got {excerpt(unknown[0])}, for example ",
             Option("dims", f"{next(iter(open_dims))}={dims[unknown[0]]}"),
         )
     if len(model.subgraphs) > 1:

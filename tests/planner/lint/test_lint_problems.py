@@ -190,7 +190,7 @@ def test_lint_has_no_findings_for_usual_problems(value: Problem) -> None:
             problem(A | {"offset": 8}, B | {"alias_of": "a", "offset": 9}),
             Finding(
                 "pins-collide",
-                'pinned: buffer "a": must be where it is pinned, got offset 9 of "default"',
+                'pinned: buffer "a": must be at its pinned offset, got offset 9 of "default"',
                 ("a",),
             ),
         ),

@@ -83,7 +83,7 @@ def relative(to: str, offset: int) -> dict[str, Any]:
         (
             problem(A, B, C, together=[["c", "a", "b"]], pools=TWO),
             [("a", "x", 0), ("b", "y", 0), ("c", "x", 4)],
-            ("not-together", 'buffer "b": must be together with "c" in "x", got "y"'),
+            ("not-together", 'buffer "b": must be in the pool of "c" ("x"), got "y"'),
         ),
         (
             problem(A, C, bank=[{"buffers": ["a", "c"]}], pools=[{"name": "x", "bank_size": 4}]),

@@ -117,10 +117,10 @@ def test_a_valid_placement_is_accepted(buffer: dict[str, Any], pool: dict[str, A
         ({"alignment": 3}, {"alignment": 2}, 3, "misaligned", "must have an address that its pool's alignment divides"),
         ({}, {"size": 6}, 3, "past-capacity", "must end at or below 6"),
         ({}, {}, LAST - 3, "past-capacity", f"must end at or below {LAST}"),
-        ({}, RESERVED, 2, "reserved-range", "must keep out of reserved ranges"),
-        ({}, RESERVED, 5, "reserved-range", "must keep out of reserved ranges"),
-        ({}, {"reserved": [[0, 20], [1, 2]]}, 5, "reserved-range", "must keep out of reserved ranges"),
-        ({"offset": 8, "pools": ["x"]}, {}, 4, "pin-missed", "must be where it is pinned"),
+        ({}, RESERVED, 2, "reserved-range", "must not overlap reserved ranges"),
+        ({}, RESERVED, 5, "reserved-range", "must not overlap reserved ranges"),
+        ({}, {"reserved": [[0, 20], [1, 2]]}, 5, "reserved-range", "must not overlap reserved ranges"),
+        ({"offset": 8, "pools": ["x"]}, {}, 4, "pin-missed", "must be at its pinned offset"),
     ],
 )
 def test_a_placement_that_breaks_a_rule_is_a_violation(
@@ -157,7 +157,7 @@ PLACES = (("a", "x", 0), ("b", "y", 0))
 @pytest.mark.parametrize(
     ("claims", "sentence"),
     [
-        ({"peak": 8}, "peak: must be 7, the sum of what the placements use, got 8"),
+        ({"peak": 8}, "peak: must be 7, the sum of the bytes used in all pools, got 8"),
         ({"lower_bound": 8}, "lower_bound: must be at most the peak (7), got 8"),
         (
             {"status": "optimal", "pools": [{"name": "y", "lower_bound": 2}]},
@@ -179,7 +179,7 @@ PLACES = (("a", "x", 0), ("b", "y", 0))
         ({"pools": [{"name": "z"}]}, 'pools[0].name: must be a pool of the problem, got "z"'),
         (
             {"pools": [{"name": "y", "lower_bound": 4}]},
-            "pools[0].lower_bound: must be at most what is used (3), got 4",
+            "pools[0].lower_bound: must be at most the used bytes (3), got 4",
         ),
     ],
 )
