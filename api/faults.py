@@ -45,7 +45,7 @@ class FaultError(MemplanError):
 
     def __init__(self, fault: Fault, kind: str = "") -> None:
         """Set the message for the caller, which names the id if there is one."""
-        super().__init__(f"{fault.says}; its log says where, at fault {kind}" if kind else fault.says)
+        super().__init__(f"{fault.says}; memplan's log shows where, at fault {kind}" if kind else fault.says)
         self.fault, self.kind = fault, kind
 
 

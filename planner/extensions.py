@@ -66,7 +66,7 @@ def extensions(table: str) -> Mapping[str, Any]:
             warn(f"{table} {name} of {whose}: is left out, as it cannot be imported: {reason}", stacklevel=2)
     for name in rows.keys() - extensions("checkers").keys() if table == "kinds" else ():
         del rows[name]
-        warn(f"kinds {name}: is left out, as no checker of that name says what is wrong with an offset", stacklevel=2)
+        warn(f"kinds {name}: is left out, because no checker of that name can explain a wrong offset", stacklevel=2)
     return rows
 
 

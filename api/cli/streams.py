@@ -176,7 +176,7 @@ def refuse_files(line: CommandLine) -> bool:
         if path != STANDARD and os.path.realpath(path) in read:
             raise OptionError(f"output: must not be a file that the command reads, got {path}")
         if suffix_of(path) in command.needs_plans and arguments["server"] is not None:
-            reason = "because a server's answers lack the plans that it shows"
+            reason = "because a server's answers lack the file's plans"
             raise OptionError(f"output: must not be {path} with --server, {reason}")
     named_files = [path for name in ("save_plan", "save_baseline") if (path := arguments.get(name)) is not None]
     if arguments.get("save_plan") is not None and os.path.realpath(arguments["save_plan"]) in read:

@@ -294,7 +294,7 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         try:
             async with self._http.stream(method, path, timeout=timeout, **sent) as response:
                 if response.headers.get("content-encoding", "identity") != "identity":
-                    raise WrongAnswerError(f"{path}: must answer without a content coding")
+                    raise WrongAnswerError(f"{path}: must be sent without a content coding")
                 if not response.is_success:
                     content, after = await _read_content(response), response.headers.get("retry-after", "")
                     raise refusal_of(response.status_code, content, after)
@@ -324,7 +324,7 @@ async def _read_content(response: httpx.Response, n_asked: int = 0) -> bytes:
     async for part in response.aiter_raw():
         found += part
         if len(found) > most:
-            raise WrongAnswerError(f"{response.url.path}: must answer with at most {most} bytes, got more")
+            raise WrongAnswerError(f"{response.url.path}: must be a response of at most {most} bytes, got more")
     return bytes(found)
 
 
@@ -339,7 +339,7 @@ async def _stream_lines(response: httpx.Response) -> AsyncIterator[str]:
             for line in lines:
                 yield line.removesuffix(b"\r").decode()
         if len(left) > _MOST_BYTES:
-            raise WrongAnswerError(f"{response.url.path}: must send lines of at most {_MOST_BYTES} bytes, got more")
+            raise WrongAnswerError(f"{response.url.path}: must have lines of at most {_MOST_BYTES} bytes, got more")
     if left:
         yield left.decode()
 

@@ -102,7 +102,7 @@ class KeyGate:
             if site == "cross-site" and is_from_elsewhere(method, host, None, site):
                 raise ForbiddenError(f"sec-fetch-site: must not name another site, got {excerpt(site)}")
         elif is_from_elsewhere(method, host, origin, site):
-            rule = "must be that of this server's own pages if no key is required, unless --without-keys is given"
+            rule = "must identify this server's own pages if no key is required, unless --without-keys is given"
             name, got = ("sec-fetch-site", site) if origin is None else ("origin", origin)
             raise ForbiddenError(f"{name}: {rule}, got {excerpt(got)}")
 

@@ -44,7 +44,7 @@ _LOG = logging.getLogger("memplan")
 _CAPITALS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _AFTER_LOSSES_S = 60.0
 """The seconds after which a client should retry a problem that was running, or arrived, when workers died."""
-NO_ROOM = "jobs: the disk of the database is full, so that none can be taken for now"
+NO_ROOM = "jobs: the disk of the database is full, so new jobs cannot be accepted now"
 ROOM = "all questions are answered; DELETE /v1/jobs/ID?forget=true removes a job that has ended, and makes room"
 """Sentences for a full disk: which call is refused, and which calls still work."""
 _PATH_SHOWN = 200
@@ -126,7 +126,7 @@ def error_answer(error: Exception) -> Response | None:
         error = UnavailableError(NO_ROOM, _AFTER_LOSSES_S, (ROOM,))
     if isinstance(error, StoreError):
         _LOG.error("%s", error)  # the error's text may name machines, so log it, and send callers a different text
-        error = UnavailableError("memplan: its store does not answer for now")
+        error = UnavailableError("memplan: the database does not respond at the moment")
     if isinstance(error, LostWorkersError):
         error = UnavailableError(str(error), _AFTER_LOSSES_S)
     if isinstance(error, RefusalError):
@@ -188,8 +188,8 @@ async def _answer_http_error(request: Request, error: Exception) -> Response:
     elif error.status_code == 404 and any(compile_path(template)[0].match(path) for template in methods_by_path):
         job_id = job_id.partition("/")[0]
         sentence = (
-            f"job: there is no {excerpt(job_id)}, or none that this key may see: it has expired, or it never existed"
-            f" (GET {_JOBS.rstrip('/')} lists the jobs that there are)"
+            f"job: there is no {excerpt(job_id)} that this key may see: the job has expired, or it never existed"
+            f" (GET {_JOBS.rstrip('/')} lists the existing jobs)"
         )
     elif error.status_code == 404:
         asked = re.sub(r"^/(v\d+/)?", "/v1/", path).replace(

@@ -209,7 +209,7 @@ class AdmissionQueue:
 
     def _refuse_after_wait(self, wish: Seat, free_s: float) -> None:
         """Refuse a request because no slot becomes free in time; `free_s` is the expected wait in seconds."""
-        rule = f"all {self._of_key} places stay taken for {free_s:.1f} s, longer than its time limit allows"
+        rule = f"all {self._of_key} places stay taken for {free_s:.1f} s, longer than the request's time limit allows"
         self._refuse(wish, NoTurnError(f"memplan: {rule}", free_s))
 
     def _refuse(self, wish: Seat, refusal: FullError) -> None:

@@ -89,10 +89,10 @@ class ClusterExecutor(Executor):
         for machine, said in there.items():
             if isinstance(said, ModuleNotFoundError):
                 raise OptionError(
-                    f"on: machine {machine} lacks {said.name or 'memplan'}: it needs memplan {__version__}"
+                    f"on: machine {machine} lacks {said.name or 'memplan'}: all machines need memplan {__version__}"
                 )
             if isinstance(said, BaseException):
-                raise OptionError(f"on: machine {machine} must be able to run memplan, got: {said}")
+                raise OptionError(f"on: machine {machine} must be able to run memplan: {said}")
             if said:
                 raise OptionError(f"on: machine {machine} {said}")
 

@@ -43,9 +43,7 @@ def repairs_of_graph(
     wanted, with_plans = options.repairs, options.with_plans
     start = search.plan_repair("none", list(range(len(graph.ops))), ())
     if start is not None and never_as_given:
-        why = (
-            f"operations: their graph takes {start.peak_after} bytes as given, where the problem is proved to need more"
-        )
+        why = f"operations: their graph takes {start.peak_after} bytes as given, but the problem is proved to need more"
         return _repairs_answer((), start.live_peak, proved=False, with_plans=with_plans, left_out=(why,))
     if start is not None:
         return _repairs_answer((start,), start.live_peak, proved=True, with_plans=with_plans)

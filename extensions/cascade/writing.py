@@ -88,7 +88,7 @@ def model_in_parts(reader: Reader, graph: OperationGraph, options: QuestionOptio
     """Return the input model as an object that can be written with split operations; raises InputError otherwise."""
     assert isinstance(options, CascadeOptions)
     if reader.imported is None:
-        raise OptionError("output: must be given for a model, got a graph or a program")
+        raise OptionError("output: applies only to a model, got a graph or a program")
     is_streamed = "streamed" in (options.input, options.output)
     if is_streamed or options.overlap == "sliding" or options.brick > 1 or options.pools:
         raise OptionError.from_rule(

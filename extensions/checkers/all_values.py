@@ -32,7 +32,7 @@ class Plan:
             raise ValueError("ids, size_of, lifetimes: must have one entry per buffer, with start < end")
         for i, size in enumerate(self.sizes):
             if any(value % self.alignment for value in size.values()):
-                raise Refused(f"sizes[{i}] must be a proved multiple of {self.alignment}")
+                raise Refused(f"sizes[{i}] must be provably a multiple of {self.alignment}")
             if not self.symbols.is_never_negative(size):
                 prove(self.symbols, [[{}]], [size], Fraction(0))
         self.views = {view: (root, self.sizes[at]) for view, root, at in answer.get("views", ())}
@@ -157,7 +157,7 @@ def check(answer, problem=None, is_over=lambda: False):
     """
     ratio = answer["proof"]["ratio"]
     if ratio is None or (answer["status"] == "optimal") != (ratio == 0):
-        raise Refused("the answer must claim a ratio, which is 0 for an optimal plan only")
+        raise Refused("the answer must claim a ratio, which is 0 only for an optimal plan")
     plan = Plan(answer, is_over)
     if problem is not None:
         compare(plan, answer, problem)

@@ -176,7 +176,7 @@ def check_price(problem, lines, least):
     """Return the proved sentence: a lower bound on the price of shared bytes. Raises Refused for a wrong proof."""
     (word, scale), *rows = lines
     if word != "scale" or number(scale) < 1 or rows[:1] != [["part"]]:
-        raise ValueError("a price must have a scale of at least 1 and then a part")
+        raise ValueError("a price must have a scale of at least 1, followed by a part")
     parts = []
     for word, *rest in rows:
         if word == "part" and not rest:

@@ -61,7 +61,7 @@ class Plan:
         pools = heaps if heap else {pool.get("name", "default"): q for q, pool in enumerate(mine)}
         self.at, seen = {}, set()
         for name, pool, offset in rows:
-            require(name in index and name not in seen, "a placement must be of a buffer of the problem, once", name)
+            require(name in index and name not in seen, "placements must name different buffers of the problem", name)
             require(pool is None or pool in pools, "a placement must be in a pool of the problem", pool)
             seen.add(name)
             root, above = p.rows[index[name]]["root"]

@@ -86,7 +86,7 @@ class Search:
                     change[i] += paid
                     change[j] -= paid
             if change[j] > 0:
-                raise Refused(f"a run must compensate for each increase of bytes, but not for that of macro {row[j]}")
+                raise Refused(f"a run must compensate for each increase of bytes, but that of macro {row[j]} remains")
         self.reach(state, alive)
 
     def swap(self, pairs):

@@ -40,7 +40,7 @@ def _refuse_unless_priced(problem: Problem) -> None:
     # In coarser units, a pair that may touch a common bank could seem unable to, so use units of one byte.
     instance = compile_problem(problem, column([1]))
     if not counts_cost(problem.objective) or not len(instance.priced_pairs):
-        rule = 'must be 1 unless pairs have a price, by "reuse" or by "bank" with weights, with objective "cost"'
+        rule = 'must be 1 unless the objective is "cost" and pairs have a price ("reuse", or "bank" with weights)'
         got = f", got objective {excerpt(problem.objective)}"
         raise OptionError.from_rule("plans", f"{rule}{got}", way="leave plans out")
     extra = sorted(instance.features - registry.find("prices").can)

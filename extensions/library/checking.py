@@ -31,7 +31,9 @@ def version_fault(library: ProblemLibrary) -> str | None:
     version = library.version()
     if version is None or version.partition(" ")[2] == library.digest():
         return None
-    return f"{VERSION}: {version} does not have the problems' hash {library.digest()}, so they need a new version"
+    return (
+        f"{VERSION}: {version} does not have the problems' hash {library.digest()}, so the library needs a new version"
+    )
 
 
 def _faults_of_entry(library: ProblemLibrary, entry: Entry, is_fast: bool) -> Iterator[str]:
@@ -47,7 +49,7 @@ def _faults_of_entry(library: ProblemLibrary, entry: Entry, is_fast: bool) -> It
             if kind.judge is not None:
                 value, floor = judge_plan(kind, text, plan, entry.limit)
                 if value != entry.best:
-                    yield f"its plan has {value}, not {entry.best}"
+                    yield f"its plan has the value {value}, not {entry.best}"
         proof = library.proof(entry)
         if not proof.exists():
             if entry.is_infeasible or (entry.bound is not None and entry.bound != floor):

@@ -53,8 +53,8 @@ class File:
         """Raise FormatError unless the bytes from `at` to `at + size` are inside the file."""
         if at < 0 or at + size > len(self.data):
             raise FormatError(
-                f"{path}: must lie in the file ({len(self.data)} bytes), got bytes {at} to {at + size}: is it cut "
-                "short?"
+                f"{path}: must lie in the file ({len(self.data)} bytes), got bytes {at} to {at + size}: is the "
+                "file cut short?"
             )
 
     def count_read_bytes(self, size: int, path: str) -> None:
@@ -62,7 +62,7 @@ class File:
         self.left -= size
         if self.left < 0:
             raise FormatError(
-                f"{path}: must be reached before {_SEEN_AGAIN} times the file's {len(self.data)} bytes are read"
+                f"{path}: must not require reading over {_SEEN_AGAIN} times the file's {len(self.data)} bytes"
             )
 
 

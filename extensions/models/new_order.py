@@ -48,7 +48,7 @@ def _full_order(wanted: Sequence[int], needs: Sequence[frozenset[int]]) -> list[
                 order.append(v)
                 stack.pop()
             elif u in waiting and not done[u]:
-                raise OperationsError(f"order: must not need operation {u} before itself")
+                raise OperationsError(f"order: must not form a cycle, got operation {u} before itself")
             elif not done[u]:
                 waiting.add(u)
                 stack.append((u, iter(sorted(needs[u]))))

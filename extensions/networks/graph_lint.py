@@ -27,6 +27,6 @@ def repeated_outputs(graph: OperationGraph) -> Iterator[Finding]:
             f"ops[{k}]" + (f" ({excerpt(row.name)})" if (row := graph.ops[k]).name else "")
             for k in (graph.maker[tensor] or 0, position)
         ]
-        more = f"; {len(repeats) - 1} more are" if len(repeats) > 1 else ""
+        more = f" (and {len(repeats) - 1} more cases)" if len(repeats) > 1 else ""
         message = f"tensor {tensor} is made by {names[0]} and by {names[1]}, which does not read it{more}"
-        yield Finding("made-again", f"{message}: taken as a change in place")
+        yield Finding("made-again", f"{message}: this counts as a change in place")

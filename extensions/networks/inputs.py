@@ -69,7 +69,7 @@ def read_graph(reader: Reader, data: bytes, name: str | None = None) -> Operatio
     if graph.imported is None and graph.program is None:
         reader.warnings += repeated_outputs(graph.graph)
     if graph.program is not None and len(graph.program.program.pools) > 1:
-        several = "the file has several memories, which a graph of operations, for another order, counts as one"
+        several = "the file has several memories; a graph of operations (for reordering) counts them as one"
         reader.warnings.append(Finding("one-memory", several))
     return graph.graph
 
@@ -110,7 +110,7 @@ def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues
     reader.own_graph = _overwriting_graph(reader, read_graph(reader, data, name))
     if reader.options.inclusive is not None:
         raise OptionError(
-            "inclusive, half-open: must be given only for problems, as a graph's lifetimes are known",
+            "inclusive, half-open: apply only to problems, because a graph's lifetimes are known",
             way="leave it out",
         )
     others = reader.options.model_copy(update={"in_place": False, "spare": ()})

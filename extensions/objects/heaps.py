@@ -46,13 +46,13 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
     whose allocator has no larger free block. Raises OptionError, ProblemError and TimeOverError.
     """
     if len(problem.pools) > 1:
-        raise OptionError(f"heaps: must be given only for a problem with one pool, got {len(problem.pools)} pools")
+        raise OptionError(f"heaps: applies only to a problem with one pool, got {len(problem.pools)} pools")
     instance = compile_problem(problem)
     extra = instance.features - {"holes", "conflicts", "alignment", "capacity"}
     # A compiled problem omits the rules of buffers that fit nowhere, so look up rules in the problem itself.
     extra |= {name for name, rows in problem.buffers.rules.items() if rows}
     if extra := extra | ({"together"} if problem.together else set()):
-        raise ProblemError(f"heaps: must be given only for a problem without {', '.join(sorted(extra))}")
+        raise ProblemError(f"heaps: applies only to a problem without {', '.join(sorted(extra))}")
     table = problem.buffers
     if (largest := int(table.size.max(initial=0))) > limit:
         name = excerpt(table.ids[int(table.size.argmax())])

@@ -280,26 +280,26 @@ class OperationsDraft:
         self.operation(op, (source,), (result,))
         self._apart_sizes.append(size)
         if self.options.views == "alias":
-            message = f"{op} {excerpt(result)}: takes {size} bytes beside {excerpt(source)}, as {reason}"
+            message = f"{op} {excerpt(result)}: takes {size} bytes beside {excerpt(source)}, because {reason}"
             self._apart.append(Finding("view-apart", message, (f"main/{result}",)))
 
     def _separation_reason(self, source: str, result: str) -> str | None:
         """Return why a view must be a separate buffer, as a clause, or None if it can be an alias of its source."""
         if self.options.views == "separate":
-            return "that was asked for"
+            return "separate views were requested"
         if self._values[source].size != self._values[result].size:
-            return "it has not the same bytes"
+            return "their sizes differ"
         if self._values[source].pool != self._values[result].pool:
-            return "it lies in another memory"
+            return "they are in different memories"
         kinds = self._families[source].kinds | self._families[result].kinds
         if "constant" in kinds:
-            return "a constant lies elsewhere"
+            return "constants are stored elsewhere"
         if "carried" in kinds:
             return "a loop writes it again"
         if "persistent" in kinds:
-            return "what is persistent may be written again"
+            return "a persistent value may be written again"
         if self._belongs_to_caller(source) and self._belongs_to_caller(result):
-            return "inputs and outputs are the caller's, each for itself"
+            return "the caller owns inputs and outputs separately"
         return None
 
     def _overwrite_obstacle(self, source: str, result: str) -> str | None:
@@ -311,7 +311,7 @@ class OperationsDraft:
             return "it is written for another output, too"
         # A value made before the branch began may also be read outside of the branch, so it must not be overwritten.
         if self._families[source].first_serial < self._starts[-1]:
-            return "others use it outside of the branch"
+            return "it may be used outside of the branch"
         return None
 
     def _belongs_to_caller(self, name: str) -> bool:

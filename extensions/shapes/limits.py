@@ -73,13 +73,13 @@ def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, 
     if not problem.symbols:
         raise OptionError.from_rule(
             "limits",
-            "must be given only for a problem whose sizes contain symbols, got a problem without symbols",
+            "applies only to a problem whose sizes contain symbols, got a problem without symbols",
             way="leave it out",
         )
     capacity = within if within is not None else problem.capacity
     if capacity is None:
         raise OptionError.from_rule(
-            "within", "is required if the problem has no capacity, as in ", Option("within", "64MiB")
+            "within", "is required if the problem has no capacity, such as ", Option("within", "64MiB")
         )
     for name, value in at.items():
         if (symbol := problem.symbols.get(name)) is None:
@@ -94,7 +94,7 @@ def check_limits(problem: SymbolicProblem, within: int | None, at: Mapping[str, 
     free = [name for name in problem.symbols if name not in at]
     if len(free) not in (1, 2):
         rest = f"got none for {', '.join(free)}" if free else "got a value for each"
-        raise OptionError(f"at: must have values for all symbols except one or two, {rest}")
+        raise OptionError(f"at: must have values for all symbols but one or two, {rest}")
     return capacity, free
 
 
@@ -180,7 +180,7 @@ class SymbolLimits:
 
         if not self.is_monotone(name):
             if high is None or high - low > MOST_SCANNED:
-                raise ValueError(f"{name}: must have at most {MOST_SCANNED} values, as sizes may fall as it grows")
+                raise ValueError(f"{name}: must have at most {MOST_SCANNED} values if sizes may fall while it grows")
             highest = next((step for step in range(high, low - 1, -1) if fits(step)), None)
             return None if highest is None else highest * symbol.multiple_of
         if not fits(low):
@@ -211,7 +211,7 @@ class SymbolLimits:
             most = self.max_fitting(first, {**at, second: other.steps[0] * other.multiple_of}, capacity)
             high = -1 if most is None else most // symbol.multiple_of
         if high is None or high - step > MOST_SCANNED:
-            raise ValueError(f"{first}: must have at most {MOST_SCANNED} values, as sizes may fall as it grows")
+            raise ValueError(f"{first}: must have at most {MOST_SCANNED} values if sizes may fall while it grows")
         corners: list[Mapping[str, int]] = []
         while step <= high:
             value = step * symbol.multiple_of

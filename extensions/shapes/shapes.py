@@ -278,7 +278,7 @@ def _check_options(values: InputValues, options: ShapesOptions) -> None:
     """Raise OptionError if options exclude each other or do not suit the problem."""
     for name in ("within", "at"):
         if getattr(options, name) and not options.limits:
-            rule = ("must be given only with ", Option("limits"), f", got {excerpt(getattr(options, name))}")
+            rule = ("applies only with ", Option("limits"), f", got {excerpt(getattr(options, name))}")
             raise OptionError.from_rule(name, *rule, way="give both, or leave it out")
     problem = values["problem"]
     if options.limits and "verify" in values:

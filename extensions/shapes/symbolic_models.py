@@ -68,7 +68,7 @@ def read_symbolic(
             raise
         few, fewer = (Option("symbol", f"{endless[0]}={values}") for values in ("1..1024", "32..1024:32"))
         hint = (
-            f"{excerpt(endless[0])} may have any value from 1; fewer, as in ",
+            f"{excerpt(endless[0])} may have any value from 1; fewer values, such as ",
             few,
             " or ",
             fewer,
@@ -77,9 +77,7 @@ def read_symbolic(
         raise FormatError(*error.said, hint) from None
     assert isinstance(read, ImportedProgram), "a reader with symbols reads operations"
     if options.is_set("views") and not (read.views.apart or read.views.aliases):
-        raise OptionError.from_rule(
-            "views", "must be given only for a file with views, and it has none", way="leave it out"
-        )
+        raise OptionError.from_rule("views", "applies only to a file with views, and it has none", way="leave it out")
     for point in _compared_points(numbers.space):
         _require_equal_problem(read, read_at(point).problem, point)
     return _symbolic_problem(read, symbols)

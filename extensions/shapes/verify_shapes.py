@@ -84,9 +84,9 @@ def _offset_faults(
     ends = [plus(offset, size) for offset, size in zip(offsets, sizes, strict=True)]
     for b, offset in enumerate(offsets):
         over = minus(offset, scale(sized.space.floor(offset, sized.problem.alignment), sized.problem.alignment))
-        rows = {"is below 0": scale(offset, -1), f"is no multiple of {sized.problem.alignment}": over}
+        rows = {"is below 0": scale(offset, -1), f"is not a multiple of {sized.problem.alignment}": over}
         if arena is not None:
-            rows["ends behind the arena"] = minus(ends[b], arena)
+            rows["ends beyond the arena"] = minus(ends[b], arena)
         for rule, form in rows.items():
             yield from claims.fault(rule, (b,), [form])
     for a, b in np.argwhere(np.triu(sized.meets)).tolist():
@@ -94,7 +94,7 @@ def _offset_faults(
         yield from claims.fault("share bytes", (a, b), apart)
     far: list[tuple[int, int, Polynomial, str]] = [(i, at, {}, "is not where it is pinned") for i, at in sized.pins]
     names = [row.id for row in sized.problem.buffers]
-    far += [(i, at, offsets[root], f"is not where it lies in {excerpt(names[root])}") for i, root, at in sized.views]
+    far += [(i, at, offsets[root], f"is not at its place inside {excerpt(names[root])}") for i, root, at in sized.views]
     for i, at, start, rule in far:
         away = minus(offsets[i], plus(start, sized.forms[at]))
         for form in (away, scale(away, -1)):

@@ -200,7 +200,7 @@ def _answer_for_step(step: str, options: dict[str, Any], of_script: dict[str, An
     """Return the answer for a script, a snapshot or a graph (`step`). Raises InputError for options of another kind."""
     if ".py:" in step or step.endswith(".py"):
         if dims:
-            raise OptionError("dim: must be given for ggml graphs only, got a step of torch")
+            raise OptionError("dim: applies only to ggml graphs, got a torch step")
         require_packages("fits:", ["torch"])
         from memplan.extensions.torch.inside.fits import fits_of_script
 
@@ -218,7 +218,7 @@ def _answer_for_file(data: bytes, options: dict[str, Any], dims: Sequence[str]) 
     if not dims and not graph_fits.is_graph(data):
         return fits_of_snapshot(data, **options)
     if unused := [name for name in options if name != "capacity" and (name, options[name]) != ("allocator", "cuda")]:
-        raise OptionError(f"{unused[0]}: must be given for steps of torch only, got a ggml graph")
+        raise OptionError(f"{unused[0]}: applies only to torch steps, got a ggml graph")
     return graph_fits.fits_of_graph(data, validate_options(FitsOptions, options).capacity, [*dims])
 
 

@@ -47,7 +47,7 @@ class PlannedFunction:
         """Return one line of text: the bytes of both plans or, if TVM's plan is kept, the reason."""
         where = "".join(f", {name} = {value}" for name, value in self.at.items())
         text = f"{self.name}{where}: {self.tensors} tensors, {self.own:,} bytes by TVM, "
-        return text + (f"whose plan stays: {self.reason}" if self.reason else f"{self.memplan:,} by memplan")
+        return text + (f"whose plan is kept: {self.reason}" if self.reason else f"{self.memplan:,} by memplan")
 
 
 def _log_function(planned: PlannedFunction) -> None:

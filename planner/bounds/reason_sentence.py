@@ -30,7 +30,7 @@ def sentence(problem: Problem, found: Explanation) -> str:
         )
     elif found.kind == "stretch" and found.stretch is not None:
         first, last = found.stretch
-        text = f"what is alive from time {first} to {last} does not fit: {count_text(count, 'buffer')}"
+        text = f"the buffers alive from time {first} to {last} do not fit: {count_text(count, 'buffer')}"
     else:
         has_end = capacity not in (None, ADDRESS_SPACE - 1)
         pool = f"pool {excerpt(found.pool)}" + (f" ({capacity:,} bytes)" if has_end else "")

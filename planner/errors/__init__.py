@@ -224,11 +224,11 @@ def sentence_of_error(fault: Mapping[str, Any]) -> Sentence:
 
 
 NEGATIVE = "sizes, offsets, times and counts are not negative here"
-CUT_OFF = "is it cut short? Make or fetch it again"
+CUT_OFF = "is the file cut short? Make or fetch it again"
 ONE_OF_THEM = "leave one of them out"
-LEFT_OUT = "write one of these, or leave it out for the default"
+LEFT_OUT = "write one of these, or leave the field out for the default"
 AS_UTF8 = "save it as UTF-8"
-OTHER_KIND = "another version wrote it, or it is of another kind: export it again"
+OTHER_KIND = "the file is of another version or kind: export it again"
 """Remedies for rules that several readers check."""
 
 
@@ -239,12 +239,12 @@ def unique_rule(got: str, first: str) -> Sentence:
 
 def duplicate_rule(got: str, first: str) -> Sentence:
     """Return the error sentence for a name `got` that occurs twice in a list, first at the path `first`."""
-    return add_way(f"must be named once, got {got} again (first at {first})", ONE_OF_THEM)
+    return add_way(f"must be named only once, got {got} again (first at {first})", ONE_OF_THEM)
 
 
 def buffer_name_rule(name: object, rule: str = "must be the id of a buffer") -> Sentence:
     """Return the error sentence for a `name` that is not a buffer's id, or that breaks another `rule` on buffers."""
-    return add_way(f"{rule}, got {excerpt(name)}", "name another one of the buffers, or leave it out")
+    return add_way(f"{rule}, got {excerpt(name)}", "name another buffer, or leave the field out")
 
 
 def count_text(number: int, noun: str) -> str:

@@ -138,5 +138,5 @@ def list_hint(value: object, key: str = "name") -> str:
         return ""
     if all(isinstance(row, Mapping) for row in value.values()):
         first = dumps(str(next(iter(value)))[:20])
-        return f' (did you mean [{{"{key}": {first}, ...}}, ...], a list in which each says its {key}?)'
+        return f' (did you mean [{{"{key}": {first}, ...}}, ...], a list in which each entry states its {key}?)'
     return " (did you mean [{...}], a list of one?)"

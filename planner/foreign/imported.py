@@ -196,7 +196,7 @@ class ImportedProblem:
 
         Raises OptionError in this class, since a file with lifetimes only has no operations.
         """
-        rule = "must be given only for files with operations, got a file with lifetimes only"
+        rule = "applies only to files with operations, got a file with lifetimes only"
         raise OptionError.from_rule("in_place", rule, way="leave it out")
 
     @property
@@ -236,7 +236,7 @@ def constants_finding(sizes: Iterable[int], computing: str, others: str, *, is_a
     if sum(sizes_) < (1 if is_all else _NOTABLE_BYTES):
         return []
     text = f"values that follow from constants ({len(sizes_)}, of {sum(sizes_)} bytes) are not in the plan: {computing}"
-    return [Finding("once-computed", f"{text}; {others} and needs up to so many bytes more")]
+    return [Finding("once-computed", f"{text}; {others} and needs up to that many bytes more")]
 
 
 def element_count(dims: Iterable[int]) -> int:

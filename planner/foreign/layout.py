@@ -123,8 +123,8 @@ class VerifiedLayout:
                 raise FormatError(
                     (
                         *(f"pool {excerpt(pool.pool.name)}: device must be the CPU for ", Option("to", target)),
-                        f", which allocates its memory there, got {excerpt(pool.pool.device)}; ",
-                        *(Option("to", "triples"), " and ", Option("to", "mlf"), " leave that to you"),
+                        f", which allocates all pools on the CPU, got {excerpt(pool.pool.device)}; ",
+                        *(Option("to", "triples"), " and ", Option("to", "mlf"), " leave the allocation to you"),
                     )
                 )
 

@@ -142,7 +142,7 @@ class ModelOptions(WireValue):
         """Raise OptionError if an option is set that applies only to models; called if the file is not a model."""
         if wrong := {name: getattr(self, name) for name in _FOR_MODELS if self.is_set(name)}:
             # file_readers() imports the modules of all systems, which is slow, so call it only for the error.
-            rule = f"must be given only for models ({', '.join(file_readers())})"
+            rule = f"applies only to models ({', '.join(file_readers())})"
             raise OptionError(
                 *((Option(name), f": {rule}, got {excerpt(value)}: leave it out") for name, value in wrong.items())
             )

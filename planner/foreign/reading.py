@@ -79,7 +79,7 @@ def read_problem(
         if poses_a_problem(value):
             if interval is not None:
                 what = "operations, whose lifetimes are known" if "functions" in value else "several models"
-                rule = f"must be given for a problem's lifetimes, got {what}"
+                rule = f"apply only to a problem's lifetimes, got {what}"
                 raise OptionError(f"inclusive, half-open: {rule}", way="leave it out")
             return problem_from(value)
     return formats.read_problem(data, name, interval), None
@@ -106,7 +106,7 @@ def refuse_foreign_options(format_name: str, options: ModelOptions) -> None:
             continue
         theirs = [each.title for each in systems() if any(name in row.options for row in each.readers)]
         value = excerpt(options.model_dump(mode="json", include={name})[name])
-        rule = f"must be given only for files of {', '.join(theirs)}, got {value} for one of {format_name}"
+        rule = f"applies only to files of {', '.join(theirs)}, got {value} for a file of {format_name}"
         raise OptionError.from_rule(name, rule, way="leave it out")
 
 

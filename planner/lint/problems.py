@@ -152,8 +152,8 @@ def _report_inclusive_ends(problem: Problem) -> Iterator[Finding]:
     if len(handovers):
         share = f"{len(handovers)} of the {births} times at which buffers are born, such as {int(handovers[0])}"
         message = (
-            f"lifetimes: ends look inclusive, but are read as half-open: at {share}, none from before is alive;"
-            " if they are, say --inclusive, or interval: closed in JSON"
+            f"lifetimes: ends look inclusive, but are read as half-open: at {share}, no earlier buffer is alive;"
+            " if ends are inclusive, give --inclusive, or interval: closed in JSON"
         )
         yield Finding("inclusive-ends", message)
 

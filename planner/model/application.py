@@ -95,7 +95,7 @@ class Application(Value):
         if slashed := next((name for name in self.models if "/" in name), None):
             breaks.append((("models",), f"must have names without /, got {excerpt(slashed)}"))
         if self.together and self.after is not None:
-            breaks.append((("after",), add_way("must not be given together with together", ONE_OF_THEM)))
+            breaks.append((("after",), add_way("must not be given if `together` is given", ONE_OF_THEM)))
         if len({model.pools for model in self.models.values() if model.pools != (Pool(),)}) > 1 and self.pools is None:
             breaks.append((("pools",), "must be given if models have different pools"))
         for name, model in self.models.items():
@@ -292,7 +292,7 @@ def _concurrent_pairs(
     }
     count = sum(len(own[a]) * len(own[b]) for a, others in beside.items() for b in others) // 2
     if count > MOST_PAIRS:
-        raise ProblemError(f"together: must make at most {MOST_PAIRS} pairs of buffers, got {count}")
+        raise ProblemError(f"together: must result in at most {MOST_PAIRS} pairs of buffers, got {count}")
     pairs = {(x, y): None for a, b in combinations(own, 2) if b in beside[a] for x in own[a] for y in own[b]}
     there = {buffer: {name} for name, buffers in own.items() for buffer in buffers}
     for each in application.held:

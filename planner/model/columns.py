@@ -88,8 +88,8 @@ class Columns(Sequence[Row]):
         def __getattr__(self, name: str) -> Any:
             """Raise AttributeError; for list methods such as `append`, the error states that rows are unchangeable."""
             if hasattr(list, name) and not name.startswith("_"):
-                way = "build another with [*rows, more]"
-                raise AttributeError(f"{name}: rows must not be changed, as values are frozen: {way}")
+                way = "build a new list with [*rows, more]"
+                raise AttributeError(f"{name}: rows must not be changed, because values are frozen: {way}")
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 

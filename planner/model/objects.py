@@ -38,7 +38,7 @@ class ObjectBuffer(Value):
         """Raise ValidationError unless the buffer has a size or both sides, and a lifetime; return the buffer."""
         breaks: list[Break] = []
         if (self.size is None) == (self.width is None) or (self.width is None) != (self.height is None):
-            breaks.append((("size",), f"must be given, or else width and height, got size {self.size}"))
+            breaks.append((("size",), f"must be given unless width and height are given, got size {self.size}"))
         if self.end <= self.start:
             breaks.append((("end",), end_rule(self.start, self.end)))
         if breaks:

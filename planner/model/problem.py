@@ -62,7 +62,7 @@ class Problem(ProblemFields):
             names = ", ".join(self.pool_index)
             raise ProblemError(f"capacity: must name a pool of the problem ({names}), got {excerpt(unknown[0])}")
         if sizes is not capacity and len(self.pools) > 1:
-            raise ProblemError("capacity: must name its pools, as in {'sram': 65536}, if there are several")
+            raise ProblemError("capacity: must name the pools, such as {'sram': 65536}, if there are several")
         return replace_fields(
             self,
             pools=[
@@ -128,7 +128,7 @@ class Problem(ProblemFields):
             names = set(choices[int(self.buffers.pool_choice[i])] or self.pool_index)
             count = len(names.difference(self.buffers.rules["forbid_pools"].get(i, ())))
             if count > 1:
-                rule = f"must be given only if the buffer allows a single pool, got {count} pools"
+                rule = f"applies only if the buffer allows a single pool, got {count} pools"
                 yield ("buffers", i, "offset"), rule
 
     def _pools_at_one_address(self) -> Iterator[Break]:

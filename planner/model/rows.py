@@ -275,7 +275,7 @@ class Buffer(Value):
         if self.end_at_most is not None and self.end_at_most < self.size:
             breaks.append((("end_at_most",), f"must be at least size ({self.size}), got {self.end_at_most}"))
         if self.no_cross is not None and self.alias_of is not None:
-            breaks.append((("no_cross",), "must not be given together with alias_of; relative takes both"))
+            breaks.append((("no_cross",), "must not be given together with alias_of; use relative instead of alias_of"))
         return breaks
 
     @property
@@ -296,7 +296,7 @@ register_fields("buffers", Buffer)
 
 def end_rule(start: int, end: int) -> Sentence:
     """Return the error sentence for a lifetime whose end is not after its start."""
-    way = "the end is the first time step after the lifetime: are the two swapped?"
+    way = "the end is the first time step after the lifetime: are start and end swapped?"
     return add_way(f"must be greater than start ({start}), got {end}", way)
 
 

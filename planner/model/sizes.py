@@ -91,7 +91,8 @@ def set_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
     sizes = dict(_pool_fields(text, problem, len(capacities)) for text in capacities)
     if len(sizes) < len(capacities):
         raise OptionError.from_rule(
-            "capacity", f"must be given once for each pool, got {', '.join(capacities)}: leave one out"
+            "capacity",
+            f"must be given at most once for each pool, got {', '.join(capacities)}: keep one value per pool",
         )
     names = [pool.name for pool in problem.pools]
     if problem.pools == (Pool(),) and "default" not in sizes:

@@ -29,10 +29,10 @@ def claims_without_placements(problem: Problem, plan: Plan) -> Iterator[Violatio
     made |= {f"pools[{k}].used": pool.used for k, pool in enumerate(plan.pools)}
     for name, claim in made.items():
         if claim is not None:
-            yield false_claim(name, "null where nothing is placed", claim)
+            yield false_claim(name, "null if nothing is placed", claim)
     for name, pairs in (("shared", plan.shared), ("bank_clashes", plan.bank_clashes), ("reused", plan.reused)):
         if pairs:
-            yield false_claim(name, "empty where nothing is placed", pairs)
+            yield false_claim(name, "empty if nothing is placed", pairs)
     yield from _claims_of_pool_names(problem, plan)
     yield from claims_of_explanation(problem, plan)
 
@@ -42,9 +42,9 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
     used = placed.pool_uses()
     peak = sum(used.values())
     if plan.status in ("infeasible", "unknown"):
-        yield false_claim("status", "optimal or feasible where buffers are placed", plan.status)
+        yield false_claim("status", "optimal or feasible if buffers are placed", plan.status)
     if plan.peak is not None and plan.peak != peak:
-        yield false_claim("peak", f"{peak}, the sum of what the placements use", plan.peak)
+        yield false_claim("peak", f"{peak}, the sum of the bytes used in all pools", plan.peak)
     if plan.lower_bound is not None:
         if plan.lower_bound > peak:
             yield false_claim("lower_bound", f"at most the peak ({peak})", plan.lower_bound)
@@ -54,7 +54,7 @@ def claims(problem: Problem, plan: Plan, placed: PlacedBuffers) -> Iterator[Viol
             and len(used) == 1
             and not (plan.profile == "speed" or (problem.objective == "cost" and plan.profile is None))
         ):
-            yield false_claim("lower_bound", f"the peak ({peak}) where the status is optimal", plan.lower_bound)
+            yield false_claim("lower_bound", f"the peak ({peak}) if the status is optimal", plan.lower_bound)
     if plan.gap is not None:
         yield from _claims_of_gap(problem, plan, used, plan.gap)
     yield from _claims_of_pools(problem, plan, used)
@@ -78,7 +78,7 @@ def _claims_of_cost(plan: Plan, cost: float) -> Iterator[Violation]:
         if least > cost:
             yield false_claim("cost_lower_bound", f"at most the cost ({cost})", least)
         elif plan.status == "optimal":
-            yield false_claim("cost_lower_bound", f"the cost ({cost}) where the status is optimal", least)
+            yield false_claim("cost_lower_bound", f"the cost ({cost}) if the status is optimal", least)
     if most is not None and most < cost and not isclose(most, cost, rel_tol=1e-9):
         yield false_claim("cost_limit", f"at least the cost ({cost})", most)
 
@@ -123,11 +123,11 @@ def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: floa
     gaps += [peak / bound - 1] if bound else [0.0] if bound is not None and peak == 0 else []
     if plan.status == "optimal" and bound is None:
         if gap:
-            yield false_claim("gap", "0 where the status is optimal", gap)
+            yield false_claim("gap", "0 if the status is optimal", gap)
         return
     gaps = [0.0] if plan.status == "optimal" else gaps
     if not any(isclose(gap, right, rel_tol=1e-9, abs_tol=1e-9) for right in gaps):
-        rule = f"{gaps[0]}, by which the peak is above the bound" if gaps else "null where no bound above 0 is known"
+        rule = f"{gaps[0]}, by which the peak is above the bound" if gaps else "null if no bound above 0 is known"
         yield false_claim("gap", rule, gap)
 
 
@@ -162,9 +162,9 @@ def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iter
         if pool.lower_bound is None or pool.lower_bound == mine:
             continue
         if pool.lower_bound > mine:
-            yield false_claim(f"pools[{k}].lower_bound", f"at most what is used ({mine})", pool.lower_bound)
+            yield false_claim(f"pools[{k}].lower_bound", f"at most the used bytes ({mine})", pool.lower_bound)
         elif plan.status == "optimal" and plan.weighted is None and not _is_cost_alone(problem, plan):
-            yield false_claim(f"pools[{k}].lower_bound", f"{mine} where the status is optimal", pool.lower_bound)
+            yield false_claim(f"pools[{k}].lower_bound", f"{mine} if the status is optimal", pool.lower_bound)
 
 
 def _claims_of_pool_names(problem: Problem, plan: Plan) -> Iterator[Violation]:

@@ -77,7 +77,7 @@ def _false_witnesses(
     """Yield a violation for each fault of the `named` buffers as the witness of a bound, such as shared bytes."""
     ids, names = problem.buffers.ids, [problem.buffers.ids[i] for i in named.tolist()]
     if kind == "capacity":
-        yield false_claim(f"{claim}.kind", "that of a bound", kind)
+        yield false_claim(f"{claim}.kind", "the kind of a lower bound", kind)
     if kind == "empty" and names:
         yield false_claim(f"{claim}.buffers", "none", names)
     if kind in ("pinned", "largest-buffer") and len(named) != 1:

@@ -16,7 +16,7 @@ def violations(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> It
         rows = [index[i] for i in each.buffers if i in index]
         width, height = (each.size, 1) if each.size is not None else (each.width or 0, each.height or 0)
         if {problem.group(i) for i in rows} != {(each.size is None, each.kind)}:
-            yield f"objects[{k}]: must hold buffers of its kind alone"
+            yield f"objects[{k}]: must hold only buffers of the object's kind"
         for i in rows:
             w, h = problem.sides(i)
             if w > width or h > height:

@@ -36,7 +36,7 @@ def groups_are_together(problem: Problem, placed: PlacedBuffers) -> Iterator[Vio
         for name, pool in others:
             if pool != home:
                 wanted, got = (excerpt(problem.pools[q].name) for q in (home, pool))
-                message = f"buffer {excerpt(name)}: must be together with {excerpt(first)} in {wanted}, got {got}"
+                message = f"buffer {excerpt(name)}: must be in the pool of {excerpt(first)} ({wanted}), got {got}"
                 yield Violation("not-together", message, name, first)
 
 
@@ -50,7 +50,7 @@ def banks_are_apart(problem: Problem, placed: PlacedBuffers) -> Iterator[Violati
             continue
         seen.add(frozenset((a, b)))
         pool = excerpt(problem.pools[int(placed.pool[placed.row[a]])].name)
-        message = f"buffers {excerpt(a)} and {excerpt(b)} touch a common bank of {pool}, but are used at one step"
+        message = f"buffers {excerpt(a)} and {excerpt(b)} touch a common bank of {pool}, but are used at the same step"
         yield Violation("bank-clash", message, a, b)
 
 
@@ -96,7 +96,9 @@ def pools_hold_equal_use(problem: Problem, placed: PlacedBuffers) -> Iterator[Vi
     most = max(placed.pool_uses().values())
     for pool in problem.pools:
         if pool.size is not None and pool.size < most:
-            message = f"pool {excerpt(pool.name)}: must hold what each pool uses ({most}), got size {pool.size}"
+            message = (
+                f"pool {excerpt(pool.name)}: must hold the bytes that each pool uses ({most}), got size {pool.size}"
+            )
             yield Violation("past-capacity", message)
 
 

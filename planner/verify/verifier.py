@@ -68,13 +68,17 @@ def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterat
             yield replace(violation, message=f"others.plans[{k}]: {violation.message}")
         mine = _costly_pairs(problem, other)
         if (least := min(len(mine ^ each) for each in before)) < others.distance:
-            yield false_claim("others.distance", f"at most {least}, by which plans[{k}] differs", others.distance)
+            yield false_claim(
+                "others.distance", f"at most {least}, the number of pairs by which plans[{k}] differs", others.distance
+            )
         before.append(mine)
         # Plans are listed by cost, so each plan's cost bound must hold for all later plans too.
         for j, earlier in enumerate((plan, *others.plans[:k])):
             bound, of = earlier.cost_lower_bound, f"others.plans[{j - 1}]." if j else ""
             if bound is not None and other.cost is not None and bound > other.cost * (1 + 1e-9):
-                yield false_claim(f"{of}cost_lower_bound", f"at most {other.cost}, that of others.plans[{k}]", bound)
+                yield false_claim(
+                    f"{of}cost_lower_bound", f"at most {other.cost}, the cost of others.plans[{k}]", bound
+                )
 
 
 def _costly_pairs(problem: Problem, plan: Plan) -> set[frozenset[int]]:
@@ -190,13 +194,13 @@ def _pool_rule_breaks(
         yield "misaligned", address != 0, f"must have an address{base} that {whose} alignment divides"
     capacity = ADDRESS_SPACE - 1 if pool.size is None else pool.size
     yield "past-capacity", offset < 0, "must not start below its pool"
-    yield "past-capacity", (offset >= 0) & (end > np.uint64(capacity)), f"must end at {capacity} at the most"
+    yield "past-capacity", (offset >= 0) & (end > np.uint64(capacity)), f"must end at or below {capacity}"
     pin = table.offset[here]
-    yield "pin-missed", (pin != ABSENT) & (offset != pin), "must be where it is pinned"
+    yield "pin-missed", (pin != ABSENT) & (offset != pin), "must be at its pinned offset"
     ranges = sorted((low, low + width) for low, width in pool.reserved if width > 0)
     if ranges:
         lows, highs = np.array(ranges, dtype=np.uint64).T
         # In order of starts, the first range to overlap can only be where the largest end so far exceeds the offset.
         first = np.searchsorted(np.maximum.accumulate(highs), offset.astype(np.uint64), side="right")
         low = np.append(lows, np.uint64(2**64 - 1))[first]
-        yield "reserved-range", (table.size[here] > 0) & (low < end), "must keep out of reserved ranges"
+        yield "reserved-range", (table.size[here] > 0) & (low < end), "must not overlap reserved ranges"

@@ -60,7 +60,7 @@ def read_budgets(texts: Sequence[str], problem: Problem) -> tuple[Problem, dict[
     names = [pool.name for pool in problem.pools]
     if unknown := [name for name, _ in named if name not in names]:
         name = Option("capacity", f"{unknown[0]}={UNLIMITED}")
-        way = (": ", name, " names the only pool so") if problem.pools == (Pool(),) else ()
+        way = (": ", name, " gives the only pool this name") if problem.pools == (Pool(),) else ()
         rule = f"must name a pool of the problem ({', '.join(names)}), got {excerpt(unknown[0])}"
         raise OptionError.from_rule("budgets", rule, *way)
     return problem, budgets

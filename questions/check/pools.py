@@ -126,7 +126,7 @@ def _live_set_sentence(peak: LiveSet, sizes: Mapping[int | str, int]) -> str:
 def growth_sentence(pool: CheckedPool) -> str:
     """Return a sentence that names the buffers responsible for the growth of a pool's peak."""
     if pool.causes is None:
-        return "The baseline says no sizes and lifetimes, so which buffers made it grow is not known"
+        return "The baseline states no sizes and lifetimes, so it is not known which buffers made the pool grow"
     more = [cause for cause in pool.causes if cause.bytes > 0]
     if not more:
         return "No more bytes are alive than before: the plan packs them less well"

@@ -149,9 +149,7 @@ def _problem_to_fit(problem: Problem | None, graph: OperationGraph | None, capac
     """Return the given problem, or the problem of a graph in one pool of `capacity` bytes; raises InputError."""
     if problem is not None:
         if capacity is not None:
-            raise InputError(
-                "capacity: must be given only with a graph, because a problem contains the sizes of its pools"
-            )
+            raise InputError("capacity: applies only with a graph, because a problem contains the sizes of its pools")
         return problem
     if graph is None:
         raise InputError("problem or graph: one of them is required, got neither")

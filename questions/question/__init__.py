@@ -64,7 +64,7 @@ class QuestionOptions(Value):
         """Raise OptionError for an option whose required option or input is missing; `given` names the inputs."""
         for name, others in self.needs.items() if self.model_fields_set else ():
             if self._is_changed(name) and not any(other in given or self._is_changed(other) for other in others):
-                rule = ("must be given only with ", *_list_options(others), f", got {excerpt(getattr(self, name))}")
+                rule = ("applies only with ", *_list_options(others), f", got {excerpt(getattr(self, name))}")
                 raise OptionError((Option(name), ": ", *rule), way="give both, or leave it out")
 
     def _is_changed(self, name: str) -> bool:

@@ -45,7 +45,7 @@ class Selection(NamedTuple):
         """Return an answer's JSON with only the selected fields; raises OptionError for content that is not JSON."""
         fields = from_json(content)
         if not isinstance(fields, dict) or self.known.isdisjoint(fields):
-            raise OptionError(f"{FIELDS}: must be left out with a format that has other fields than the answer")
+            raise OptionError(f"{FIELDS}: must be left out if the format's fields differ from the answer's")
         return to_json(self.select(fields)) + b"\n"
 
     def select(self, content: dict[str, Any]) -> dict[str, Any]:

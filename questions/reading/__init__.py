@@ -52,7 +52,7 @@ class ReadOptions(ProblemOptions, ModelOptions):
 def refuse_files(files: Sequence[str], together: Sequence[str]) -> None:
     """Raise OptionError for several files without `together`, and for a single file with `together`."""
     if len(files) == 1 and together:
-        raise OptionError(f"together: must be given only with several files, got {files[0]}", way="leave it out")
+        raise OptionError(f"together: applies only with several files, got {files[0]}", way="leave it out")
     if (unit := next((each for each in files[1:] if each in UNITS and not Path(each).exists()), None)) is not None:
         raise OptionError(f"{unit}: must be written after its number without a space, as 64{unit}")
     if (word := next((each for each in files[1:] if each.isalpha() and not Path(each).exists()), None)) is not None:
@@ -146,7 +146,7 @@ class Reader:
                 self.options.refuse_for_models()
         elif self.options.inclusive is not None:
             raise OptionError(
-                "inclusive, half-open: must be given only for a problem; a model's lifetimes are known: leave it out"
+                "inclusive, half-open: apply only to a problem, because a model's lifetimes are known: leave them out"
             )
         problem, self.imported = importers.read_problem(data, name, self.options, self.options.interval)
         if self.imported is not None:
@@ -229,10 +229,10 @@ class Reader:
         raise FormatError(f"{rule}{note}: `memplan plan --output plan.json` makes one")
 
 
-NO_OVERWRITING = "in place: no operation here may write over an input, so that the plan is as without"
-NO_SPARING = "spare: no operation writes over these buffers anyhow, so that the plan is as without"
+NO_OVERWRITING = "in place: no operation here may write over an input, so the option has no effect"
+NO_SPARING = "spare: no operation writes over these buffers in any case, so the option has no effect"
 TARGET_NOTE = (
-    "target: it changes only TFLite Micro's arena, which `memplan check` and files of `convert` and `cascade` have"
+    "target: changes only TFLite Micro's arena, which `memplan check` and files of `convert` and `cascade` show"
 )
 
 
@@ -240,7 +240,7 @@ def idle_findings(options: ReadOptions, read: ImportedProblem, before: Problem, 
     """Return a finding for each reading option that has no effect on this file."""
     idle = {
         NO_OVERWRITING: options.in_place and len(after.buffers.aliases) == len(before.buffers.aliases),
-        "weights: the file has no constants, so that the plan is as without": options.weights is not None
+        "weights: the file has no constants, so the option has no effect": options.weights is not None
         and not read.constants,
     }
     return [Finding("no-effect", sentence, ()) for sentence, is_so in idle.items() if is_so]

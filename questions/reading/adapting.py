@@ -84,7 +84,7 @@ class ProblemOptions(WireValue):
 def refuse_spare(spared: Sequence[str]) -> None:
     """Raise OptionError if `spare` is given without `in_place`, which lets operations overwrite inputs."""
     if spared:
-        rule = ("must be given only with ", Option("in_place"), f", got {excerpt(spared[0])}")
+        rule = ("applies only with ", Option("in_place"), f", got {excerpt(spared[0])}")
         raise OptionError.from_rule("spare", *rule, way="give both, or leave it out")
 
 
@@ -92,7 +92,7 @@ def adapt_problem(problem: Problem, read: ImportedProblem | None, options: Probl
     """Return the problem adapted by options; `read` is the imported model. Raises OptionError or ProblemError."""
     if options.in_place:
         if read is None:
-            rule = "must be given for models and operations, got a file of lifetimes"
+            rule = "applies only to models and operations, got a file of lifetimes"
             raise OptionError.from_rule("in_place", rule, way="leave it out")
         # A double-buffered tensor alternates between two copies from run to run, so nothing may overwrite it in place.
         copied = [name for text in options.copies if (name := text.rpartition("=")[0])]
@@ -133,7 +133,7 @@ def _add_weights(problem: Problem, read: ImportedProblem | None, weights: Weight
     If there are several pools, the other buffers may no longer use the last one.
     """
     if read is None or (constants := read.constants) is None:
-        raise OptionError("weights: must be given for models and operations, got a file of lifetimes")
+        raise OptionError("weights: applies only to models and operations, got a file of lifetimes")
     pools = (RAM,) if problem.pools == (Pool(),) else problem.pools
     if weights != "ram" and len(pools) == 1:
         pools = (*pools, FLASH)
@@ -225,7 +225,7 @@ def _apply_order(problem: Problem, texts: Sequence[str]) -> Problem:
         ends = next(((a, b) for k in commas if {a := text[:k], b := text[k + 1 :]} <= position.keys()), None)
         if ends is None or ends[0] == ends[1]:
             some = f", such as {','.join([*position][:2])}" if len(position) > 1 else ""
-            more = "; best is for operations, by the command"
+            more = "; best applies only to operations, on the command line"
             raise OptionError(f"order: must be A,B with the ids of two buffers{some}, got {excerpt(text)}{more}")
         after[position[ends[0]]] |= 1 << position[ends[1]]
     for k in range(len(after)):

@@ -359,7 +359,7 @@ def _pool_and_sizes(text: str, names: Sequence[str]) -> tuple[str, range]:
         raise OptionError(f"size: must name a pool if there are several, as {_FORM}, got {excerpt(text)}")
     if equals and name not in names:
         rule = f"must name a pool of the problem ({', '.join(names)}), got {excerpt(name)}"
-        raise OptionError(f"size: {rule}, as in {names[0]}={sizes}")
+        raise OptionError(f"size: {rule}, such as {names[0]}={sizes}")
     return name or names[0], _size_range(*parts)
 
 

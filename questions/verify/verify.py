@@ -199,7 +199,7 @@ def _mending_obstacle(problem: Problem, plan: Plan) -> str | None:
     bound = lower_bound(instance)
     if not instance.unplaceable and bound.nothing_fits is None:
         return None
-    return f"no plan is right in these pools: {explain(problem, instance, bound).message}"
+    return f"no plan is valid in these pools: {explain(problem, instance, bound).message}"
 
 
 def _peaks_and_places(

@@ -166,7 +166,7 @@ class OneSearch:
         for failure in self._failures:
             if failure.solver == self._options.solver:
                 _logger().warning("%s", failure)
-                way = "name another one, or none, for what suits the problem"
+                way = "name another solver, or none, so that memplan chooses one"
                 raise SolverFailedError.from_rule("solver", f"{failure.solver} failed: {failure.line}", way=way)
 
     def _offer(self, plan: Plan) -> None:
@@ -201,7 +201,7 @@ class OneSearch:
         best = judge.best
         if best is None or not (search.proof.nothing_fits or best.score < search.proof.score):
             return
-        untrue = f"what it proved of {len(instance)} buffers is not so: {_JUDGE} has a better plan"
+        untrue = f"its proof about {len(instance)} buffers is wrong: {_JUDGE} found a better plan"
         self._failures.append(stages.Failure(str(proof.by), untrue))
         search.proof, search.stop_reason = of_live_sets, None
         search.offer(best.pool, best.offset, _JUDGE)

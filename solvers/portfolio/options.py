@@ -96,7 +96,7 @@ def profile_choice(value: object) -> ProfileChoice:
         is_of_each = len(weights) == (len(named_weights) if isinstance(value, Mapping) else len(pairs))
         if weights and is_of_each and all(name and 0 < each <= 1e9 for name, each in weights.items()):
             return weights
-    rule = "must be speed, balanced, balanced+5%, size, or weights of pools above 0, each once, as in fast=3,slow=1"
+    rule = "must be speed, balanced, balanced+5%, size, or weights of pools above 0, each once, such as fast=3,slow=1"
     hint = did_you_mean(value, _PROFILES, _OTHER_PROFILES) if isinstance(value, str) else ""
     raise OptionError(f"profile: {rule}, got {excerpt(value)}{hint}")
 

@@ -46,8 +46,8 @@ PROBLEMS = [
 ]
 OPTIONS = {flags_of(name)[0]: name for model in (PlanOptions, ReadOptions) for name in model.model_fields}
 OF_COMMANDS = (
-    *("valid integer", "requires an argument", "must be seconds", "only for models", "must be greater than 0.0"),
-    *("must be a function", "must be in a module", "must be given for a model"),
+    *("valid integer", "requires an argument", "must be seconds", "only to models", "must be greater than 0.0"),
+    *("must be a function", "must be in a module", "applies only to a model"),
 )
 """Rules of command lines only: click checks them, or requests lack the option."""
 
@@ -207,7 +207,7 @@ def test_indexing_rows_by_name_is_refused_with_a_hint(of: Any, wrong: str) -> No
 
 
 def test_rows_of_a_problem_are_immutable() -> None:
-    with pytest.raises(AttributeError, match="append: rows must not be changed, as values are frozen"):
+    with pytest.raises(AttributeError, match="append: rows must not be changed, because values are frozen"):
         TWO.buffers.append(TWO.buffers[0])  # type: ignore[attr-defined]
 
 

@@ -102,7 +102,7 @@ def test_wrong_input_fails_the_action_and_leaves_no_old_summary(workspace: Path)
     (reports / "memplan.md").write_text("of another run")
     done, outputs, summary = step(workspace, options="--views\nseparate", time_limit="5")
     assert (done.returncode, outputs, summary) == (2, "passed=false\n", "")
-    assert "must be given only for models" in done.stderr
+    assert "applies only to models" in done.stderr
 
 
 def test_file_names_are_not_run_as_shell_code(workspace: Path) -> None:

@@ -120,4 +120,4 @@ def test_a_plugin_that_cannot_be_imported_is_named_and_skipped(tmp_path: Path) -
     assert '"status":"optimal"' in done.stdout
     reason = "cannot be imported: ModuleNotFoundError: No module named 'broken_of_memplan'"
     assert f"systems gone of broken 2.0: is left out, as it {reason}" in done.stderr
-    assert "kinds at_least: is left out, as no checker of that name" in done.stderr
+    assert "kinds at_least: is left out, because no checker of that name" in done.stderr

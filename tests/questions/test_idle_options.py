@@ -28,7 +28,7 @@ def rows() -> Iterator[tuple[str, str]]:
 def test_an_option_without_effect_is_refused_with_the_option_that_it_requires(name: str, option: str) -> None:
     model: Any = QUESTIONS[name].options
     partners = model.needs[option]
-    rule = f"^{option}: must be given only with {' or '.join(partners)}, got "
+    rule = f"^{option}: applies only with {' or '.join(partners)}, got "
     with pytest.raises(OptionError, match=rule):
         model(**{option: _OTHERS[option]}).refuse_idle({"problem"})
     model(**{option: model.model_fields[option].get_default()}).refuse_idle({"problem"})
@@ -39,7 +39,7 @@ def test_an_option_without_effect_is_refused_with_the_option_that_it_requires(na
 
 def test_each_entrance_refuses_an_option_without_effect() -> None:
     problem = Problem.model_validate({"buffers": [{"id": "a", "size": 4, "start": 0, "end": 2}]})
-    rule = re.escape("distance: must be given only with plans, got 3")
+    rule = re.escape("distance: applies only with plans, got 3")
     with pytest.raises(OptionError, match=rule):
         memplan.plan(problem, distance=3)
     plan: Any = QUESTIONS["plan"]

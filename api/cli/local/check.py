@@ -51,7 +51,7 @@ def check(line: CommandLine) -> int:
 def _adjust_options(call: Call) -> None:
     """Set the options of a check that follow from its flags: a page needs differences, a saved file needs the plan."""
     if call.files["baseline"] is not None and "baseline" not in call.values:
-        call.say(f"{call.files['baseline']}: is made now, so that nothing is compared with it before the next check")
+        call.say(f"{call.files['baseline']}: is a new baseline, so only the next check can compare with it")
         call.change(tolerance=CheckOptions().tolerance)
     format_for(call.flags["save_plan"])
     if call.flags["subject"] is None:
@@ -72,13 +72,17 @@ def _require_comparable_baseline(call: Call) -> None:
     """
     baseline = call.values.get("baseline")
     if baseline is None:
-        raise OptionError("page: must be given with a baseline, whose plan it compares with the new one")
+        raise OptionError("page: requires a baseline, because the page compares the baseline's plan with the new one")
     problem = call.values.get("baseline_problem", baseline.problem)
     if problem is None:
-        raise OptionError(f"page: must have the problem of {call.files['baseline']}: give it as --baseline-problem")
+        raise OptionError(
+            f"page: requires the problem of {call.files['baseline']}: give this problem as --baseline-problem"
+        )
     if "problem" not in call.values:
-        rule = "its problem as input and the plan as --plan"
-        raise OptionError(f"page: must have the problem of {call.files['problem']}: give {rule}")
+        rule = "the problem as input and the plan as --plan"
+        raise OptionError(
+            f"page: must show the same problem as {call.files['problem']}; to get such a page, give {rule}"
+        )
     if violations := verify(problem, baseline.plan):
         raise OptionError(f"page: {call.files['baseline']}: {violations[0].message}")
 
@@ -105,6 +109,8 @@ def _save_files(call: Call, answer: Any) -> None:
         write_output(path, write_plan(answer.plan, problem, format_for(path)))
     if (path := call.flags["save_baseline"]) is not None and answer.pools:
         if "baseline" in call.values and os.path.realpath(path) == os.path.realpath(str(call.files["baseline"])):
-            call.said.append(f"{path}: stays as it was, as it is compared with; without --baseline it is new")
+            call.said.append(
+                f"{path}: is unchanged, because it is the baseline of this check; to replace it, omit --baseline"
+            )
         else:
             write_output(path, write_baseline(problem, answer.plan))

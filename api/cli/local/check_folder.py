@@ -88,7 +88,7 @@ def _parse_tables(data: bytes, folder: Path, of_all: bool, given: Path) -> Table
             if of_all:
                 meant = given / key if folder == Path() else (given / key).resolve()
                 hint = f" (did you mean {excerpt(str(meant))}?)" if meant.is_file() else ""
-                wrong.append(f"{where}: must be the quoted path of a file in {folder}; there is none{hint}")
+                wrong.append(f"{where}: must be the quoted path of an existing file in {folder}{hint}")
         else:
             tables[None if is_default else (folder / key).resolve()] = _table_flags(table, where, folder, wrong)
     if wrong:
@@ -153,7 +153,7 @@ def check_folder(line: CommandLine) -> int:
     tables = _read_tables(line, of_all=True) or {}
     for name in ("save_plan", "save_baseline", "subject", *_FILES.values()):
         if arguments[name] is not None:
-            raise OptionError(f"{flags_of(name)[0][2:]}: must be given for one model, not for a folder")
+            raise OptionError(f"{flags_of(name)[0][2:]}: applies only to a single model, got a folder")
     for report in arguments["outputs"] or ():
         if suffix_of(report) not in REPORTS:
             raise OptionError(f"output: must end in {', '.join(REPORTS)} for a folder, got {excerpt(report)}")

@@ -70,11 +70,11 @@ def plan(line: CommandLine) -> int:
     if isinstance(problem, ObjectsProblem) and call.has_output(*_BESIDE):
         raise OptionError(f"output: must be JSON for shared objects, got {', '.join(call.outputs)}")
     if call.has_output(FOLDER) and call.reader.application is None and call.flags["order"] != [_BEST]:
-        raise OptionError("output: must be a file, because only several files or --order best give a folder")
+        raise OptionError("output: must be a file, because only several files or --order best produce a folder")
     if server is not None and is_own_planner(solver):
         raise OptionError(f"server: must not be given with a planner of your own, got solver {solver}")
     if call.flags["prove"] and (server is None or isinstance(problem, ObjectsProblem)):
-        rule = "must be given with --server and a problem with pools; -o FILE.proof writes a certificate"
+        rule = "applies only with --server and a problem with pools; -o FILE.proof writes a certificate"
         raise OptionError(f"prove: {rule}")
     with call_control(call, draws=True) as control:
         if _BEST in (call.flags["order"] or ()):

@@ -42,7 +42,7 @@ def files_argument(text: str) -> Argument:
 def refuse_on(line: CommandLine, what: str) -> None:
     """Raise OptionError if a command line with a single input has `--on`; `what` names the inputs it requires."""
     if line.given["on"] is not None:
-        raise OptionError(f"on: must be given with {what}, got {excerpt(line.file)} alone: leave out --on")
+        raise OptionError(f"on: applies only to {what}, got {excerpt(line.file)} alone: leave out --on")
 
 
 def has_several(line: CommandLine) -> bool:

@@ -46,7 +46,7 @@ def verify(line: CommandLine) -> int:
     save_plan, values = call.flags["save_plan"], call.values
     if save_plan is not None:
         if not (options.better or options.again):
-            raise OptionError("save-plan: must be given with --better or --again, whose plan it saves")
+            raise OptionError("save-plan: applies only with --better or --again, whose plan it saves")
         call.change(with_plans=True)
     answer = answer_of_call(call)
     write_answer(call, answer, says_lines=True)

@@ -55,7 +55,9 @@ async def plan(request: Request, job_id: str) -> Response:
     job = await job_of_caller(request, job_id)
     if job.kind != PLAN:
         where = f"{PATH}/{job_id}/result"
-        return problem_details(404, (f"plan: a job of the kind {job.kind} has none; its answer is at {where}",))
+        return problem_details(
+            404, (f"plan: a job of the kind {job.kind} has no plan; the job's answer is at {where}",)
+        )
     return await _shape_answer(request, job)
 
 
@@ -74,7 +76,7 @@ async def problem(request: Request, job_id: str) -> Response:
     job = await job_of_caller(request, job_id)
     head, body = await _request_of(request, job)
     if (written := await Service.find_service(request).parse_body(_problem_json, body, job.kind, head)) is None:
-        return problem_details(404, ("problem: this job has none but what is in its request",))
+        return problem_details(404, ("problem: this job has no separate problem; its request contains all inputs",))
     return Response(written, media_type=JSON)
 
 
@@ -92,7 +94,7 @@ async def _shape_answer(request: Request, job: Job) -> Response:
     content = await service.store.run_in_thread(partial(service.store.jobs.answer, job.id))
     if content is None:
         waits = {"Retry-After": "1"} if job.state in OPEN else {}
-        return problem_details(404, (f"{question.name}: the job has no answer; it is {job.state}",), waits)
+        return problem_details(404, (f"{question.name}: the job has no answer; its state is {job.state}",), waits)
     response = Response(content, media_type=JSON)
     if job.kind == PLAN:
         response = await _plan_response(request, job, content)

@@ -152,7 +152,7 @@ async def cancel(request: Request, job_id: str, forget: Forget = False) -> JobAn
     own_job = await job_of_caller(request, job_id)
     if forget:
         if not await service.store.run_in_thread(partial(service.store.jobs.forget, job_id)):
-            raise ConflictError(f"forget: must be given for a job that has ended, but this one is {own_job.state}")
+            raise ConflictError(f"forget: applies only to a job that has ended, but this one is {own_job.state}")
         return job_answer(own_job)
     job = await service.store.run_in_thread(partial(service.store.jobs.ask_to_cancel, job_id))
     if job is None:

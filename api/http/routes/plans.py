@@ -48,7 +48,7 @@ async def answer_best_plan(request: Request, problem_hash: ProblemHash) -> Respo
         return problem_details(404, (f"problem_hash: {rule}, got {excerpt(problem_hash)}",))
     plan = await service.cache.find_by_hash(cache_name(problem_hash, service.plan_key(caller_of(request).key_id)))
     if plan is None:
-        known = f"no plan is known of a problem with the hash {problem_hash}"
+        known = f"no plan is known for a problem with hash {problem_hash}"
         return problem_details(404, (f"problem_hash: {known} (POST /v1/plan with the problem makes one)",))
     write = partial(_plan_response, request, problem_hash, plan, service.gate.requires_keys)
     response = await service.run_work(write, 0, is_short=plan.is_small)

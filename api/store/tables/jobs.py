@@ -85,7 +85,7 @@ class JobQuery(BaseModel):
     search: Annotated[str, Field(min_length=1, max_length=NAME_CHARACTERS)] | None = None
     problem_hash: Annotated[str, matching(HASH, "must be sha256: and 64 hexadecimal digits")] | None = None
     limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 100
-    after: Annotated[str, matching(JOB_ID, "must be the id of a job, as `next` of the answer before has it")] | None = (
+    after: Annotated[str, matching(JOB_ID, "must be the id of a job, such as `next` in the previous answer")] | None = (
         None
     )
 
@@ -199,7 +199,7 @@ class Jobs:
                 break
         rule = f"must keep at most {most} bytes of requests and answers of all keys"
         rule = f"must fit the {room} free bytes of the database's disk" if room < n_bytes else rule
-        raise _full_error(connection, key_id, f"{rule}, got a request of {n_bytes}")
+        raise _full_error(connection, key_id, f"{rule}, got a request of {n_bytes} bytes")
 
     def _is_full(
         self, connection: Connection, name: str, count: Callable[[], int], most: int, more: int = 1, near: int = _NEAR

@@ -81,7 +81,7 @@ class Leases:
             _JOBS.id.in_([job.id for job in jobs]),
         )
         with self._database.writing() as connection:
-            reason, before = "its worker did not hear of its claim", _JOBS.attempts - 1
+            reason, before = "the worker got no reply to its request for jobs", _JOBS.attempts - 1
             change_state(connection, "queued", and_(mine, ~here), reason=reason, lease_holder=None, attempts=before)
             longer = update(schema.jobs).where(mine, here).values(lease_until=time_in(connection) + lease_s)
             return {row.id: row.lease for row in connection.execute(longer.returning(_JOBS.id, _JOBS.lease))}
@@ -146,7 +146,7 @@ class Leases:
             if connection.execute(select(_JOBS.id).where(or_(late, is_over)).limit(1)).first() is None:
                 return [], []
         too_often, lapses = _JOBS.lapses >= MOST_LAPSES, _JOBS.lapses + 1
-        error = f"its worker ended while it ran, {MOST_LAPSES + 1} times"
+        error = f"the worker ended while it ran the job, {MOST_LAPSES + 1} times"
         with self._database.writing() as connection:
             late_s = time_in(connection) - _JOBS.deadline_at
             expired = change_state(connection, "expired", late, late_s=late_s)

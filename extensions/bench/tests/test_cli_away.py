@@ -131,9 +131,9 @@ def test_a_lost_cluster_machine_affects_only_its_own_files(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([PROBLEMS[0]], "on: must be given with several files and -o FOLDER/"),
-        (PROBLEMS[:2], "on: must be given with several files and -o FOLDER/"),
-        ([*PROBLEMS[:2], "--together", "none", "-o", "FOLDER/"], "on: must be given with several files"),
+        ([PROBLEMS[0]], "on: applies only to several files and -o FOLDER/"),
+        (PROBLEMS[:2], "on: applies only to several files and -o FOLDER/"),
+        ([*PROBLEMS[:2], "--together", "none", "-o", "FOLDER/"], "on: applies only to several files"),
         ([*PROBLEMS[:2], "--server", "http://127.0.0.1:1", "-o", "FOLDER/"], "server: must not be given with --on"),
         (["-", PROBLEMS[0], "-o", "FOLDER/"], "files: must be on a disk with --on"),
     ],

@@ -178,14 +178,14 @@ class _GraphConversion:
             if own is not None and used is not None and own != used and layout is not None:
                 layout = reshaped_layout(layout, own, used)
                 if layout is None:
-                    raise UnknownAccess("uses a tensor in another shape than its own")
+                    raise UnknownAccess("uses a tensor in a shape that differs from the tensor's own")
             pixels = None if used is None else pixels_of(used, layout)
             if used is None or pixels is None or layout is None or prod(used) == 0:
                 raise UnknownAccess("has tensors that may not be images or sequences")
             if max(pixels[:2]) > MOST_ALONG:
                 raise UnknownAccess(f"has more than {MOST_ALONG} rows or columns")
             if pixels[:2] != tensors[tensor].sizes:
-                raise UnknownAccess("uses a tensor in another shape than its own")
+                raise UnknownAccess("uses a tensor in a shape that differs from the tensor's own")
             seen.append(pixels)
             full.append(used)
             layouts.append(layout)

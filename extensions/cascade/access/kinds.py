@@ -244,7 +244,7 @@ def _slice_access(facts: Facts) -> KindAccess:
     axes = facts.list_of("axes", tuple(range(len(starts))))
     steps = facts.list_of("steps", (1,) * len(starts))
     if not len(starts) == len(axes) == len(steps) or min(steps, default=1) < 1:
-        raise UnknownAccess("a slice backwards, or of unknown axes, cannot be split, so it runs as a whole")
+        raise UnknownAccess("a slice with negative steps, or of unknown axes, cannot be split, so it runs as a whole")
     rank, shape = len(facts.out_shape), facts.shapes[0]
     named = [axis % rank for axis in axes if -rank <= axis < rank]
     begins = {axis: start + shape[axis] if start < 0 else start for axis, start in zip(named, starts, strict=False)}

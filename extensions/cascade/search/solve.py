@@ -253,6 +253,6 @@ def _refuse_unexecutable(graph: AccessGraph) -> None:
     for position, row in enumerate(graph.operations):
         if again := [tensor for tensor in row.outputs if graph.maker[tensor] != position]:
             raise OptionError(
-                f"check: must be given only for a graph that writes each tensor once, got ops[{position}], which "
+                f"check: applies only to a graph that writes each tensor once, got ops[{position}], which "
                 f"writes tensor {again[0]} again"
             )

@@ -27,14 +27,14 @@ def target_of_hardware_file(fields: object) -> dict[str, Any] | None:
         """Return the number `name` of a memory level in the hardware file; raises FormatError if it is missing."""
         value = memory.get(level, {}).get(name)
         if not isinstance(value, int | float):
-            unit = {"bandwidth": "bytes a cycle", "latency": "cycles"}.get(name, "bytes")
-            raise FormatError(f"memory.{level}.{name}: must be {unit}, as in 8, got {excerpt(value)}")
+            unit = {"bandwidth": "bytes per cycle", "latency": "cycles"}.get(name, "bytes")
+            raise FormatError(f"memory.{level}.{name}: must be a number in {unit}, such as 8, got {excerpt(value)}")
         return value
 
     stack = stacks.get("accelerator core0 stack", 0) + 7 * stacks.get("accelerator core1-7 stack", 0)
     rate = next((rate for rate in rates.values() if rate), None)
     if rate is None:
-        raise FormatError('peak MAC/cycle: must have a number, as in {"8bits": 32}, got none')
+        raise FormatError('peak MAC/cycle: must have a number, such as {"8bits": 32}, got none')
     sizes = [level_value(name, "dimension") - (stack if k == 0 else 0) for k, name in enumerate(names[:-1])]
     memories = [{"name": name, "capacity": size} for name, size in zip(names[:-1], sizes, strict=True)]
     return {

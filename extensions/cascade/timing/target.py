@@ -90,11 +90,11 @@ class Target(Value):
             if memory.capacity is None and k < last:
                 breaks.append((("memories", k, "capacity"), "is required for all but the last memory"))
             elif memory.capacity is not None and k == last:
-                rule = "must be omitted, as the last memory is unlimited"
+                rule = "must be omitted, because the last memory is unlimited"
                 breaks.append((("memories", k, "capacity"), rule))
         if len(self.links) != last:
             breaks.append(
-                (("links",), f"must be one link between each two neighbouring memories, {last}, got {len(self.links)}")
+                (("links",), f"must be one link for each two neighbouring memories ({last}), got {len(self.links)}")
             )
         if breaks:
             raise_rules(*breaks)

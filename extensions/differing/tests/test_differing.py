@@ -91,8 +91,8 @@ def test_each_alternative_plan_is_the_cheapest_that_differs_and_lists_are_comple
 @pytest.mark.parametrize(
     ("options", "changed", "sentence"),
     [
-        ({"plans": 2}, {"objective": "peak"}, "must be 1 unless pairs have a price"),
-        ({"plans": 2}, {"reuse": []}, "must be 1 unless pairs have a price"),
+        ({"plans": 2}, {"objective": "peak"}, "must be 1 unless the objective is"),
+        ({"plans": 2}, {"reuse": []}, "must be 1 unless the objective is"),
         (
             {"plans": 2},
             {"pools": [{"name": "a", "size": 6}, {"name": "b"}]},
@@ -128,7 +128,7 @@ def test_false_claims_about_other_plans_are_reported() -> None:
     dearer = first.model_copy(update={"cost": 9.0})
     for plans, distance, words in (
         ((dearer, second), 2, "others.plans[0]: cost: must be"),
-        ((first, first), 2, "others.distance: must be at most 0, by which plans[1] differs"),
+        ((first, first), 2, "others.distance: must be at most 0, the number of pairs by which plans[1] differs"),
         ((first, second), 9, "others.distance: must be at most"),
     ):
         claimed = answer.model_copy(update={"others": others.model_copy(update={"plans": plans, "distance": distance})})
@@ -190,4 +190,4 @@ def test_no_cost_bound_exceeds_the_cost_of_a_later_alternative_plan() -> None:
     assert [plan.cost for plan in answer.others.plans] == [2, 3]
     swapped = answer.others.model_copy(update={"plans": answer.others.plans[::-1]})
     words = [each.message for each in verify(problem, answer.model_copy(update={"others": swapped}))]
-    assert words == ["others.plans[0].cost_lower_bound: must be at most 2.0, that of others.plans[1], got 3.0"]
+    assert words == ["others.plans[0].cost_lower_bound: must be at most 2.0, the cost of others.plans[1], got 3.0"]

@@ -167,7 +167,7 @@ def alignment_notes(problem: Problem, plan: Plan, target: str) -> Iterator[Reade
     if target in _IN_PROGRAMS and steps == {1} and is_odd:
         at = int((plan.placements.offset % _WORD != 0).argmax())
         name, offset = excerpt(plan.placements.ids[at]), int(plan.placements.offset[at])
-        rule = f"no buffer has an alignment, and {name} lies at {offset}: --alignment {_WORD} lets words lie in them"
+        rule = f"no buffer has an alignment, and {name} is at {offset}: --alignment {_WORD} aligns all to words"
         yield ReaderWarning(rule="no-alignment", message=rule)
 
 

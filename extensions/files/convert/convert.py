@@ -57,20 +57,20 @@ def convert(
             if is_model:
                 other = Option(planned_by[0], "")
                 raise OptionError.from_rule(
-                    name, "must be given without ", other, f", got {value}", way="leave one of them out"
+                    name, "must not be given together with ", other, f", got {value}", way="leave one of them out"
                 )
             beside = "a plan" if target == TFLITE else f"the form {target}"
-            rule = f"must be given only if a .tflite is written without a plan, got {excerpt(value)} with {beside}"
+            rule = f"applies only if a .tflite is written without a plan, got {excerpt(value)} with {beside}"
             raise OptionError.from_rule(name, rule, way="leave this option out")
     if target in PROGRAMS:
         options.refuse_for_programs(target)
     if options.target is not None and target != TFLITE:
-        rule = f"must be given only to {TFLITE}, whose arena it changes, got {target}"
+        rule = f"applies only to {TFLITE}, because it changes the runtime's arena, got {target}"
         raise OptionError.from_rule("target", rule, way="leave it out")
     has_names = options.c_array if is_deployed else target in EXPORTERS
     for name, is_used in (("prefix", has_names), ("section", has_names and target in _OF_SECTIONS)):
         if getattr(options, name) is not None and not is_used:
-            raise OptionError.from_rule(name, f"must be given only if C is written, got {target}", way="leave it out")
+            raise OptionError.from_rule(name, f"applies only if C is written, got {target}", way="leave it out")
     if is_deployed:
         return deploy(file if isinstance(file, bytes) else memplan_json.write_problem(file), options, running)
     reader = Reader(options)

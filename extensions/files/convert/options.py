@@ -69,7 +69,7 @@ class ConvertOptions(ReadOptions, ForeignOptions):
         """Raise OptionError for a given option that only a problem can use, because the target has operations."""
         said = self.model_dump(mode="json", exclude_defaults=True) if self.model_fields_set else {}
         if wrong := [name for name in (*ProblemOptions.model_fields, "program") if name in said]:
-            rule = f"must be left out for {target}, which has operations and no places of buffers"
+            rule = f"must be left out for {target}, which states operations but no offsets of buffers"
             raise OptionError(*((Option(name), f": {rule}") for name in wrong))
 
 
@@ -80,5 +80,5 @@ def target_of_name(path: str) -> str:
     ending_target = ending if ending in TARGETS else closest_word(ending, (), others)
     if ending_target is None:
         names = ", ".join(f".{target}" for target in ("json", "csv", "c", "ld", "tflite", "pte"))
-        raise OptionError(f"to: must be given if the name does not end in {names}, got {excerpt(path)}")
+        raise OptionError(f"to: must be given if the output's name does not end in {names}, got {excerpt(path)}")
     return ending_target

@@ -58,7 +58,7 @@ def warnings_of(imported: ImportedProblem, findings: Iterable[Finding] = ()) -> 
 def add_program(imported: ImportedProblem | None, found: Converted, target: str) -> Converted:
     """Return the answer with the operations or the graph of a file added. Raises OptionError without operations."""
     if not isinstance(imported, ImportedProgram):
-        raise OptionError(f"to: must be used on a file with operations, not on lifetimes alone, got {target}")
+        raise OptionError(f"to: requires a file with operations, not only lifetimes, for the target {target}")
     its = {"graph": graph_of_imported(imported).graph} if target == "graph" else {"operations": imported.operations}
     return found.model_copy(update=its)
 

@@ -106,7 +106,7 @@ def test_an_added_plan_with_a_certificate_is_proved_and_passes_the_check(library
     ("change", "fault"),
     [
         ({"fingerprint": "0"}, "the recorded fingerprint differs from that of the file"),
-        ({"best": 7}, "its plan has 8, not 7"),
+        ({"best": 7}, "its plan has the value 8, not 7"),
         ({"bound": 9}, "its bound has no certificate"),
         ({"is_infeasible": True}, "its bound has no certificate"),
     ],

@@ -210,7 +210,7 @@ def _read_instruction(row: Table, operators: list[str], delegates: Sequence[Dele
     number = row.integer(0, "instr_args_type", "B")
     inner = row.table(1, "instr_args")
     if number not in _KINDS or inner is None:
-        raise FormatError(f"{row.path}.instr_args: must be a call, a move, a jump or a free, got {number}")
+        raise FormatError(f"{row.path}.instr_args: must be a call, a move, a jump or a free, got type {number}")
     kind, destination = _KINDS[number], -1
     name: str = kind
     if kind == "kernel":

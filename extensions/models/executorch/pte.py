@@ -38,7 +38,7 @@ def write_pte(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     data = layout.model
     if data is None or not is_executorch(data):
         way = "give the .pte file for which the plan was computed"
-        raise FormatError("problem: must be an ExecuTorch program, a .pte file, for the target pte", way=way)
+        raise FormatError("problem: must be an ExecuTorch program (a .pte file) if the target is pte", way=way)
     methods = read_methods(data)
     number = next((k for k, method in enumerate(methods) if method.name == FIRST), 0)
     method = methods[number]
@@ -80,7 +80,7 @@ def _write_places(data: bytes, number: int, planned: Mapping[int, tuple[int, int
         tensor = values[k].table(1, "val")
         pointer = None if tensor is None else tensor.field_offset(_PLACE, "allocation_info")
         if pointer is None:
-            raise FormatError(f"{values[k].path}: must have an offset in the file that the plan can replace")
+            raise FormatError(f"{values[k].path}: must have an offset in the file, which the plan replaces")
         at = end + len(block)
         struct.pack_into("<I", out, pointer, at - pointer)
         block += _ROW.pack(at - fields_at, memory, offset & 0xFFFFFFFF, offset >> 32)
@@ -98,8 +98,8 @@ def _verify_written_program(data: bytes, written: bytes, number: int, planned: M
     before, after = read_methods(data), read_methods(written)
     moved = {k: replace(row, place=planned.get(k, row.place), path="") for k, row in before[number].tensors.items()}
     if moved != {k: replace(row, path="") for k, row in after[number].tensors.items()}:
-        raise InvalidPlanError(f"{before[number].path}: must have the offsets of the plan after writing")
+        raise InvalidPlanError(f"{before[number].path}: must have the plan's offsets when the written file is read")
     problems = [read(content, ModelOptions()).problem for content in (data, written)]
     if problem_hash(problems[0]) != problem_hash(problems[1]):
-        rule = "plan: must keep each view at the place of the viewed tensor: read the program with "
+        rule = "plan: must place each view on the tensor that it views: read the program with "
         raise FormatError((rule, Option("views", "alias"), f", got {excerpt(problems[1].name)}"))

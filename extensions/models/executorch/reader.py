@@ -87,7 +87,7 @@ def _omission_findings(method: Method, others: list[str], stated: Container[str]
     Delegates whose working memory the user specified (`stated`) are not reported as unknown.
     """
     if others:
-        message = f"method {excerpt(method.name)} is read; not in it are {', '.join(map(excerpt, others[:10]))}"
+        message = f"only method {excerpt(method.name)} is read, not {', '.join(map(excerpt, others[:10]))}"
         yield Finding("other-methods", message)
     for row in method.delegates:
         if row.scratch:
@@ -95,7 +95,9 @@ def _omission_findings(method: Method, others: list[str], stated: Container[str]
             yield Finding("delegate-scratch", message)
     if names := _unknown_delegates(method, stated):
         what = ", ".join(map(excerpt, names[:MAX_LISTED]))
-        yield Finding("unknown-delegates", f"what delegates ({what}) need for themselves is in no file")
+        yield Finding(
+            "unknown-delegates", f"the memory that delegates ({what}) allocate themselves is not stated in any file"
+        )
 
 
 class _Program:

@@ -130,7 +130,7 @@ def _read_printed(text: str) -> tuple[dict[str, str], list[list[_Step]]]:
             at = values[reused]
             seen.add(at["value"])
         if at["kind"] == "Share":
-            raise FormatError(f"value {excerpt(match['name'])}: must name the value that owns its buffer, got Share")
+            raise FormatError(f"value {excerpt(match['name'])}: must name the value that owns the buffer, got Share")
         if at["kind"] not in _UNPLANNED:
             homes[match["name"]] = at["name"]
     return homes, streams
@@ -157,7 +157,9 @@ class _Program:
                     )
                 self.nodes[step] = node
         if sum(map(len, streams)) * len(streams) > MOST_USES:
-            raise FormatError(f"streams: must have at most {MOST_USES} steps multiplied by streams, got more")
+            raise FormatError(
+                f"streams: the number of steps times the number of streams must be at most {MOST_USES}, got more"
+            )
         self.makers = {name: step for step, node in self.nodes.items() for name in node.output if name}
         self.order: list[_Step] = []
         self.clocks: list[list[int]] = []  # Each vector clock counts the steps of each stream that have ended.

@@ -75,10 +75,10 @@ def parse(data: bytes) -> ModelProto:
         model = onnx.load_model_from_string(data)
     except (DecodeError, RecursionError):
         is_text = all(32 <= byte < 127 or byte in b"\t\r\n" for byte in data[:99])
-        kind = "text" if is_text else f"{len(data):,} bytes that do not parse: are they cut short?"
+        kind = "text" if is_text else f"{len(data):,} bytes that do not parse: is the file cut short?"
         raise FormatError(f"model: must be an ONNX model, as onnx.save writes it, got {kind}") from None
     if not model.HasField("graph") or not model.ir_version:
-        raise FormatError("model: must be an ONNX model with a graph, got no graph: is it a model of Core ML?")
+        raise FormatError("model: must be an ONNX model with a graph, got no graph: is the file a Core ML model?")
     _require_valid_names(model)
     _require_few_nodes(model)
     return model
@@ -280,7 +280,9 @@ def _require_sizes(inputs: list[ValueInfoProto]) -> None:
         raise FormatError((rule, Option("dims", f"{without[0]}=1,3,{_IMAGE_SIDE},{_IMAGE_SIDE}")))
     if dims or shapes:
         names = [*(f"dimension {excerpt(name)}" for name in dims), *(f"a size of {excerpt(name)}" for name in shapes)]
-        raise OpenSizesError(f"inputs: must have sizes, got {', '.join(names[:MAX_SHOWN])} open", dims | shapes)
+        raise OpenSizesError(
+            f"inputs: must have known sizes, got none for {', '.join(names[:MAX_SHOWN])}", dims | shapes
+        )
 
 
 def _proposed_size(axis: int, rank: int) -> int:

@@ -114,7 +114,7 @@ class _Program:
             self._convert_scan(node, what, inputs, scope)
         elif next(subgraphs(node), None) is not None:
             raise FormatError(
-                f"{what}: must be an If, Loop or Scan to contain graphs, as it is unknown when its graphs run"
+                f"{what}: must be an If, Loop or Scan to contain graphs, as it is unknown when other graphs run"
             )
         else:
             self._add_node(

@@ -153,7 +153,7 @@ class Values:
         value = f"value {excerpt(name)} of {what}"
         if kind is not None and kind.WhichOneof("value") not in ("tensor_type", None):
             got = kind.WhichOneof("value").removesuffix("_type")
-            way = "convert with zipmap=False" if "ZipMap" in what else "plan the part of the model before it"
+            way = "convert with zipmap=False" if "ZipMap" in what else "plan the part of the model before this value"
             raise FormatError(f"{value}: must be a dense tensor, got a {got}, whose size depends on the run: {way}")
         if cause := self.causes.get(name) or next(iter(self.causes.values()), None):
             raise FormatError(f"{value}: must have a shape that is known before the program runs, got none: {cause}")
@@ -166,10 +166,10 @@ class Values:
         """
         bits = BITS.get(kind)
         if bits is None:
-            got = "strings: plan the part of the model before them" if kind == 8 else f"type {kind}"
+            got = "strings: plan the part of the model before these strings" if kind == 8 else f"type {kind}"
             raise FormatError(f"{what}: must have elements of a fixed size, got {got}")
         for k, size in enumerate(dims):
-            rule = "must be at least 0, as with inputs of sufficient size"
+            rule = "must be at least 0, which requires larger inputs"
             try:
                 is_wrong = size < 0
             # An error here means that the sign of the size depends on symbols, so the size may be negative.

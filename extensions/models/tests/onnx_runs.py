@@ -106,7 +106,7 @@ class ArenaRun:
             f"{name}: {array.nbytes} bytes, where {self.row[name].size} are planned"
         )
         begin = self.offset[name]
-        assert begin + array.nbytes <= len(self.arena), f"{name}: ends behind the arena"
+        assert begin + array.nbytes <= len(self.arena), f"{name}: ends beyond the arena"
         self.arena[begin : begin + array.nbytes] = np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
         self.kinds[name] = array.dtype, array.shape
         self.touched.setdefault(self._home(name), []).append(self.now)

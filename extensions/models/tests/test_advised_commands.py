@@ -172,7 +172,7 @@ def test_a_file_with_its_own_plan_is_accepted_in_python_and_over_http(monkeypatc
     assert kept is not None
     assert (kept.moved, kept.stayed) == (1, 1)
     found = memplan.verify("onnxruntime-32466.onnx", "onnxruntime-32466.txt")
-    assert (len(found.violations), str(found.unmendable)[:31]) == (1, "no plan is right in these pools")
+    assert (len(found.violations), str(found.unmendable)[:31]) == (1, "no plan is valid in these pools")
     asked = parse_request("verify", head_of("application/octet-stream", f"name={name}"), Path(name).read_bytes())
     assert json.loads(asked.answer(Control())[0])["violations"][0]["rule"] == "overlap"
 
@@ -185,7 +185,7 @@ def test_a_plan_that_cannot_be_repaired_is_reported(
     names = given.split()
     assert main(["verify", *names]) == 3
     said = capfd.readouterr().err
-    assert "no plan is right in these pools: pool " in said
+    assert "no plan is valid in these pools: pool " in said
     assert ADVISED.findall(said) == []
     assert main(["plan", names[0], "--keep", names[-1], "--format", "table"]) == 1
     assert ADVISED.findall(capfd.readouterr().out) == []

@@ -116,12 +116,12 @@ def test_check_includes_a_problem_that_the_budget_file_names(folder: Path, capfd
         ("budget = ", "budgets.toml: must be TOML: Invalid value (at end of document)"),
         ("[models/a.tflite]\n", "budgets.toml: must be TOML: "),
         ('budget = "1KiB"', 'budgets.toml: "budget": must be in the table [default] or in that of a model, got "1KiB"'),
-        ("[d.tflite]\nbudget = 1", 'budgets.toml: "d": must be the quoted path of a file in .; there is none'),
+        ("[d.tflite]\nbudget = 1", 'budgets.toml: "d": must be the quoted path of an existing file in .'),
         (
             '["a.tflite"]',
-            'budgets.toml: "a.tflite": must be the quoted path of a file in .; there is none (did you mean "models/a',
+            'budgets.toml: "a.tflite": must be the quoted path of an existing file in . (did you mean "models/a',
         ),
-        ('["models/d.tflite"]', 'budgets.toml: "models/d.tflite": must be the quoted path of a file in .; there'),
+        ('["models/d.tflite"]', 'budgets.toml: "models/d.tflite": must be the quoted path of an existing file in .'),
         ("[default]\nbudgte = 1", "budgets.toml: default: must have known keys only (time-limit, "),
         ('[default]\nbaseline = "a"', "budgets.toml: default: must have known keys only ("),
         (
@@ -160,7 +160,7 @@ def test_an_invalid_model_does_not_stop_the_check_of_the_others(folder: Path, ca
 @pytest.mark.parametrize("flag", ["--save-baseline", "--baseline", "--plan", "--subject"])
 def test_options_for_a_single_model_are_refused_for_a_folder(flag: str, folder: Path, capfd: Captured) -> None:
     assert main(["check", "models", flag, "x.json"]) == 2
-    assert capfd.readouterr().err.endswith(": must be given for one model, not for a folder\n")
+    assert capfd.readouterr().err.endswith(": applies only to a single model, got a folder\n")
 
 
 def test_a_folder_without_models_is_refused(folder: Path, capfd: Captured) -> None:

@@ -128,7 +128,7 @@ def test_convert_writes_the_problem_of_a_model(file: str, tmp_path: Path, capfd:
     assert target.read_text().splitlines()[1] == "main/t0,-1,1,32,16"
     assert "1 views are buffers of their own, of 64 B" in capfd.readouterr().err
     assert main(["convert", str(target), "-o", "-", "--views", "separate"]) == 2
-    assert "must be given only for models (" in capfd.readouterr().err
+    assert "applies only to models (" in capfd.readouterr().err
 
 
 def test_liveness_reads_the_converted_operations_of_a_model(file: str, tmp_path: Path, capfd: Captured) -> None:
@@ -150,7 +150,7 @@ def test_plan_and_compare_read_a_model_equally(file: str, tmp_path: Path, capfd:
         assert json.loads(capfd.readouterr().out)["again"]["same"] == "bytes"
     (tmp_path / "a.json").write_text('{"buffers": []}')
     assert main(["plan", str(tmp_path / "a.json"), "--dim", "batch=1"]) == 2
-    assert "dim: must be given only for models" in capfd.readouterr().err
+    assert "dim: applies only to models" in capfd.readouterr().err
 
 
 def test_all_commands_include_the_scratch_given_by_option(tmp_path: Path, capfd: Captured) -> None:

@@ -98,7 +98,7 @@ def test_an_application_is_planned_like_any_other_problem(capfd: Captured) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--together", "none"], "must be given only with several files, got"),
+        (["--together", "none"], "applies only with several files, got"),
         ([str(KWS), "--together", "none", "--order", "best"], "order: best must not be given with several files"),
     ],
 )

@@ -49,8 +49,7 @@ def form_options(given: bytes, form: bytes, options: ModelOptions | None) -> Mod
     if changed := next((name for name, (_, kind) in said.items() if rows.get(name) != kind), None):
         raise OptionError.from_rule(
             "scratch",
-            "must be of all operators with a name, or of one operator that is not split in the new form, got "
-            f"{excerpt(changed)}",
+            f"must name an operator type, or one operator that the new form does not split, got {excerpt(changed)}",
         )
     return options.model_copy(update={"scratch": by_name | {name: size for name, (size, _) in said.items()}})
 

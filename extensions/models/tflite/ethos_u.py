@@ -49,9 +49,7 @@ def add_regions(model: Model, imported: ImportedProblem) -> ImportedProblem:
         pools = tuple(Pool(name=name) for name in POOLS)
     larger = replace_fields(problem, buffers=BufferTable.from_rows(rows), pools=pools)
     inside = tuple(row.id for row in rows if row.relative is not None)
-    message = (
-        "what lies in Ethos-U's scratch, or in a memory of its own, counts beside it in a graph, for another order"
-    )
+    message = "a graph of operations counts buffers in Ethos-U's scratch, or in another memory, beside it"
     areas = (Finding("ethos-u-areas", message, inside),) if inside or apart else ()
     return replace(imported, source=larger, warnings=imported.warnings + areas, **_vela_plan_fields(imported, larger))
 

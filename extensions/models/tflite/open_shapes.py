@@ -85,14 +85,16 @@ def set_sizes(model: Model, dims: Mapping[str, int]) -> Model:
     if unknown := [name for name in dims if name not in open_dims]:
         raise OptionError.from_rule(
             "dims",
-            f"must be an open dimension of the model ({', '.join(open_dims)}), got {excerpt(unknown[0])}, as in ",
+            f"must be an open dimension of the model ({', '.join(open_dims)}), got {excerpt(unknown[0])}, for example ",
             Option("dims", f"{next(iter(open_dims))}={dims[unknown[0]]}"),
         )
     if len(model.subgraphs) > 1:
-        raise FormatError("model.subgraphs: must be a single subgraph if open dimensions are given sizes")
+        raise FormatError("model.subgraphs: must be a single subgraph if sizes are given for open dimensions")
     for tensor, shape in zip(model.tensors, _Shapes(model, {}).run(), strict=True):
         if list(tensor.shape) != shape:
-            raise FormatError(f"{tensor.path}.shape: must be {shape} by its operator, got {list(tensor.shape)}")
+            raise FormatError(
+                f"{tensor.path}.shape: must be {shape}, which its operator computes, got {list(tensor.shape)}"
+            )
     sizes = {place: size for name, size in dims.items() for place in open_dims[name]}
     main, shapes = model.subgraphs[0], _Shapes(model, sizes).run()
     tensors = []
@@ -137,7 +139,9 @@ class _Shapes:
         """Store the shape computed for tensor `k`. Raises FormatError if it contradicts a fixed size in the file."""
         fixed = [place for place in range(len(shape)) if place not in tensor.open_dims] if tensor.open_dims else []
         if len(shape) != len(tensor.shape) or any(shape[place] != tensor.shape[place] for place in fixed):
-            raise FormatError(f"{tensor.path}.shape: must be {shape} by its operator, got {list(tensor.shape)}")
+            raise FormatError(
+                f"{tensor.path}.shape: must be {shape}, which its operator computes, got {list(tensor.shape)}"
+            )
         self.shapes[k] = shape
         self.open.add(k)
 

@@ -74,7 +74,10 @@ def _unknown_scratch(model: Model) -> Iterator[Finding]:
     """Yield a finding if operators of the model need an unknown amount of scratch in TFLite Micro."""
     if unknown := scratch_of_model(model)[1]:
         what = f"the scratch of the kernels of {', '.join(unknown[:MAX_LISTED])} is not known"
-        yield Finding("unknown-scratch", f"{what}: the arena may become larger than planned here; --scratch sets it")
+        yield Finding(
+            "unknown-scratch",
+            f"{what}: the arena may become larger than planned here; --scratch states the missing scratch",
+        )
 
 
 def _runtime_peak(model: Model) -> int:
@@ -309,8 +312,8 @@ class _Program:
         """Return the aligned bytes of a tensor. Raises FormatError for a type without a known size."""
         bits = BITS.get(tensor.type)
         if bits is None:
-            what = UNSIZED.get(tensor.type, f"of type {tensor.type}")
-            raise FormatError(f"{tensor.path}.type: must have a size before the program runs, got {what}")
+            what = UNSIZED.get(tensor.type, f"type {tensor.type}")
+            raise FormatError(f"{tensor.path}.type: must have a size known before the run, got {what}")
         return packed_bytes(f"{tensor.path}.shape", element_count(tensor.shape), bits, self.alignment)
 
     def _count_run(self, path: str) -> None:
@@ -318,7 +321,7 @@ class _Program:
         self.n_drawn += 1
         if self.n_drawn > _MOST_DRAWN:
             raise FormatError(
-                f"{path}: must be among the first {_MOST_DRAWN} runs of operators, including those in subgraphs"
+                f"{path}: must be one of at most {_MOST_DRAWN} runs of operators, including runs in subgraphs"
             )
 
 

@@ -132,7 +132,7 @@ def _lifetimes(number: int, subgraph: _Subgraph) -> dict[int, tuple[int, int]]:
     """Return the lifetime of each buffer in positions of nodes, keyed by the first tensor in the buffer."""
     order = [k for k, row in subgraph.nodes.items() if not row.delegated] if subgraph.plan is None else subgraph.plan
     if missing := [k for k in order if k not in subgraph.nodes]:
-        raise FormatError(f"subgraph {number}: must have the node {missing[0]} of its execution plan")
+        raise FormatError(f"subgraph {number}: must have node {missing[0]}, which its execution plan lists")
     steps = [subgraph.nodes[k] for k in order]
     first = dict.fromkeys(subgraph.inputs, -1)
     last = dict.fromkeys(subgraph.inputs, -1)

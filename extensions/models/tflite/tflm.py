@@ -42,14 +42,12 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
     Raises FormatError for a file that is not a TensorFlow Lite model, and for offsets that TFLite Micro cannot use.
     """
     if layout.model is None or not is_tflite(layout.model):
-        way = "give the file that the plan was made of, with that ending"
-        raise FormatError("problem: must be the model, a .tflite file, for tflite", way=way)
+        way = "give the .tflite file for which the plan was made"
+        raise FormatError("problem: must be the model (a .tflite file) if the target is tflite", way=way)
     model = model_for_options(read_model(layout.model), layout.options)
     for graph in model.subgraphs[1:]:
         if variable := next((tensor for tensor in graph.tensors if tensor.is_variable), None):
-            rule = (
-                "must have no variable tensors behind the first subgraph for tflite, whose places TFLite Micro misreads"
-            )
+            rule = "must have no variable tensors after the first subgraph, because TFLite Micro misreads their offsets"
             found = f"{graph.path}: {rule}, got {excerpt(variable.id)}; try "
             raise FormatError((found, Option("to", "c"), " or ", Option("to", "ld")))
     places = _planned_offsets(layout)
@@ -68,8 +66,8 @@ def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
     if ours.unknown:
         way = scratch_flags(ours.unknown, "0")
         raise FormatError(
-            f"model: must have kernels whose scratch is known ({KERNELS}), for tflite, got {', '.join(ours.unknown)}; "
-            f"where they need none, `memplan convert {way}`; else 0 is what they need"
+            f"model: must have kernels whose scratch is known ({KERNELS}), got {', '.join(ours.unknown)}; "
+            f"if they need none, use `memplan convert {way}`; else replace 0 by their bytes"
         )
     moved = [
         tensor for tensor, offset in zip(model.tensors, offsets, strict=True) if tensor.is_variable and offset >= 0
@@ -77,8 +75,8 @@ def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
     least = own.size + sum(rounded_bytes(tensor) for tensor in moved)
     if ours.size > least:
         raise FormatError(
-            f"plan: must take no more of TFLite Micro's arena than its own planner does ({least} bytes with scratch), "
-            f"got {ours.size}; leave the model as it is, or plan it with more time"
+            f"plan: must not take a larger arena than TFLite Micro's own planner ({least} bytes with scratch), "
+            f"got {ours.size}; keep the model as it is, or give the planner more time"
         )
 
 
@@ -133,7 +131,7 @@ def _count_fields(root: Table) -> int:
     count = (root.file.number(index, "H", root.path) - 4) // 2
     if count > _KNOWN_FIELDS:
         raise FormatError(
-            f"model: must have at most {_KNOWN_FIELDS} fields, as more are of a newer schema, got {count}"
+            f"model: must have at most {_KNOWN_FIELDS} fields, because a newer schema defines the others, got {count}"
         )
     return count
 

@@ -116,7 +116,7 @@ def scratch_of_model(model: Model) -> tuple[tuple[Scratch, ...], tuple[str, ...]
                 operator.is_custom or is_known(operator, model.target) or model.stated_scratch(i, k) is not None
             )
             if is_missing:
-                unknown.append(f"{operator.name} (of which TFLite Micro has no kernel)")
+                unknown.append(f"{operator.name} (for which TFLite Micro has no kernel)")
             elif buffers is None:
                 unknown.append(operator.name)
             if types := _refused_types(graph, operator):

@@ -60,7 +60,7 @@ def analyse(
     timeline = expand(operations)
     check_time(f"got time only to lay out {count_text(timeline.steps, 'step')}")
     alive = list(lifetimes(timeline, reading))
-    check_time(f"got {len(alive):,} lifetimes, without facts about them")
+    check_time(f"got time only to find {len(alive):,} lifetimes")
     load = _live_bytes_by_step(timeline, alive, reading.way)
     functions = tuple(_function_facts(operations, timeline, alive, reading.way))
     return Analysis(

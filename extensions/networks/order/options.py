@@ -77,16 +77,14 @@ class GraphOptions(SearchOptions):
     def variant(self, graph: OperationGraph) -> OperationGraph:
         """Return the graph after applying these options: weights may count, and operations may run in place."""
         if self.count_resident and not graph.resident:
-            raise OptionError.from_rule(
-                "count_resident", "must be given only for a graph with weights", way="leave it out"
-            )
+            raise OptionError.from_rule("count_resident", "applies only to a graph with weights", way="leave it out")
         counted = count_resident(graph) if self.count_resident else graph
         if self.in_place:
             found = allow_overwriting(counted, {tensor_named(graph, name) for name in self.spare})
             if not any(row.may_overwrite for row in found.ops):
                 raise OptionError.from_rule(
                     "in_place",
-                    "must be given only for a graph in which an operation may overwrite an input",
+                    "applies only to a graph in which an operation may overwrite an input",
                     way="leave it out",
                 )
             return found
@@ -137,7 +135,7 @@ class OrderOptions(GraphOptions):
         alone = _PLAIN if self.recompute else _RECOMPUTE
         for name in sorted(self.model_fields_set & {*alone}, key=alone.index):
             if (value := getattr(self, name)) != type(self).model_fields[name].default:
-                rule = "must not be given with " if self.recompute else "must be given only with "
+                rule = "must not be given with " if self.recompute else "applies only with "
                 way = "leave one of them out" if self.recompute else "give both, or leave it out"
                 raise OptionError.from_rule(name, rule, Option("recompute"), f", got {excerpt(value)}", way=way)
         if self.within is not None and self.extra_cost is not None:

@@ -58,14 +58,14 @@ def reorder(data: bytes, name: str, control: Control, options: ModelOptions | No
     if importers.detect(data, name) is not None:
         imported = importers.read_model(data, name, options)
         if not isinstance(imported, ImportedProgram):
-            raise OptionError("order: best must be given for a file with operations, got a file with lifetimes only")
+            raise OptionError("order: best applies only to a file with operations, got a file with lifetimes only")
         return replace(reorder_program(imported.operations, control, imported.facts), warnings=imported.warnings)
     fields = _json_fields(data)
     if "ops" in fields:
         return ReorderedFile(order_and_place(read_graph(data), control, goal="placed"))
     if "functions" not in fields:
         raise OptionError(
-            "order: best must be given for a model, a program or a graph of operations, got a file without operations",
+            "order: best applies only to a model, a program or a graph of operations, got a file without operations",
             way="leave it out",
         )
     return reorder_program(read_operations_field(fields), control)

@@ -94,9 +94,9 @@ def test_buffers_of_size_zero_all_share_one_heap(fields: dict[str, int]) -> None
     ("fields", "limit", "error", "message"),
     [
         ({}, 4, ProblemError, "heaps: must be at least the largest buffer"),
-        ({"pools": [{"name": "a"}, {"name": "b"}]}, 9, OptionError, "must be given only for a problem with one pool"),
-        ({"pools": [{"reserved": [[0, 1]]}]}, 9, ProblemError, "must be given only for a problem without reserved"),
-        ({"no_cross": 5}, 10, ProblemError, "heaps: must be given only for a problem without no_cross"),
+        ({"pools": [{"name": "a"}, {"name": "b"}]}, 9, OptionError, "applies only to a problem with one pool"),
+        ({"pools": [{"reserved": [[0, 1]]}]}, 9, ProblemError, "applies only to a problem without reserved"),
+        ({"no_cross": 5}, 10, ProblemError, "heaps: applies only to a problem without no_cross"),
     ],
 )
 def test_rules_that_heaps_do_not_support_are_refused(

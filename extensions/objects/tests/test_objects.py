@@ -171,7 +171,7 @@ def test_rules_that_shared_objects_cannot_keep_are_refused(fields: dict[str, Any
         ({"size": 4, "buffers": ("a", "b")}, "objects? 0|share"),
         ({"size": 3, "buffers": ("a",)}, "must hold .a."),
         ({"size": 4, "buffers": ("c",)}, "must be one of the problem's"),
-        ({"width": 4, "height": 1, "buffers": ("a",)}, "of its kind alone"),
+        ({"width": 4, "height": 1, "buffers": ("a",)}, "only buffers of the object's kind"),
     ],
 )
 def test_violations_reports_each_invalid_use_of_shared_objects(wrong: dict[str, Any], message: str) -> None:

@@ -58,10 +58,10 @@ def draft_of(*, results: tuple[str, ...] = ("y",), **kinds: Any) -> OperationsDr
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
-        ("constant", "a constant lies elsewhere"),
+        ("constant", "constants are stored elsewhere"),
         ("carried", "a loop writes it again"),
-        ("persistent", "what is persistent may be written again"),
-        ("param", "inputs and outputs are the caller's, each for itself"),
+        ("persistent", "a persistent value may be written again"),
+        ("param", "the caller owns inputs and outputs separately"),
     ],
 )
 def test_a_view_of_a_value_that_may_change_or_is_stored_elsewhere_is_a_copy(kind: str, reason: str) -> None:
@@ -69,14 +69,14 @@ def test_a_view_of_a_value_that_may_change_or_is_stored_elsewhere_is_a_copy(kind
     draft.view("Reshape", "x", "y")
     assert draft.views == ViewFacts(apart=1, apart_bytes=SIZE)
     (warning,) = draft.warnings
-    assert warning.message == f'Reshape "y": takes {SIZE} bytes beside "x", as {reason}'
+    assert warning.message == f'Reshape "y": takes {SIZE} bytes beside "x", because {reason}'
 
 
 def test_a_view_with_another_size_is_a_copy() -> None:
     draft = draft_of(x="plain")
     draft.declare("y", 2 * SIZE)
     draft.view("Reshape", "x", "y")
-    assert draft.warnings[0].message.endswith("it has not the same bytes")
+    assert draft.warnings[0].message.endswith("their sizes differ")
 
 
 def test_a_chain_of_views_is_one_buffer_named_after_the_output() -> None:
@@ -102,10 +102,10 @@ def test_a_branch_writes_its_output_in_place_only_if_it_made_the_source() -> Non
     draft.hand_out("If", "x", "z")
     draft.branches(["x"], [first, draft.end_block()])
     assert families(draft)["inner"] == "y"
-    assert [warning.message.partition(", as ")[2] for warning in draft.warnings] == [
+    assert [warning.message.partition(", because ")[2] for warning in draft.warnings] == [
         "it is written for another output, too",
-        "others use it outside of the branch",
-        "others use it outside of the branch",
+        "it may be used outside of the branch",
+        "it may be used outside of the branch",
     ]
 
 

@@ -46,7 +46,7 @@ def test_order_recompute_refuses_invalid_limits(capfd: Captured) -> None:
     assert main([*asked, "--within", "many"]) == 2
     assert main([*asked, "--within", "1kB", "--extra-cost", "10%"]) == 2
     err = capfd.readouterr().err
-    assert "within: must be given only with recompute" in err
+    assert "within: applies only with recompute" in err
     assert 'extra-cost: must be a percentage such as 10%, got "ten"' in err
     assert "within: must not be given together with extra" in err
     assert 'within: must be a share above 0% of the given peak such as 80%, got "0%"' in err

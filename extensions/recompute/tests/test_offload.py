@@ -146,7 +146,7 @@ def test_order_command_accepts_a_link_only_with_recompute(tmp_path: Path, capfd:
     assert main(["order", str(path), "--recompute", "--link", "12.5", "--within", "170", "--format", "table"]) == 0
     assert "tensor 0 is sent at 9, and fetched at 25" in capfd.readouterr().out
     assert main(["order", str(path), "--link", "12.5"]) == 2
-    assert "link: must be given only with recompute" in capfd.readouterr().err
+    assert "link: applies only with recompute" in capfd.readouterr().err
     assert main(["order", str(path), "--recompute", "--link", "-1"]) == 2
 
 

@@ -28,7 +28,7 @@ def test_a_target_requires_a_fast_memory_a_slow_one_and_a_link() -> None:
         Target.model_validate(fields)
     assert refused.value.sentences == (
         "memories[0].capacity: is required for all but the last memory",
-        "links: must be one link between each two neighbouring memories, 1, got 0",
+        "links: must be one link for each two neighbouring memories (1), got 0",
     )
 
 

@@ -169,8 +169,8 @@ class SymbolicNumber(int):
             return False
         if compare.negative_point(room) is False:
             return True
-        rule = f"sizes: must compare equally for all values, got {self} <= {other - less}; the ranges of the symbols"
-        raise FormatError((f"{rule}, as in ", Option("symbol", "n=2..2048"), ", decide that"))
+        rule = f"sizes: must compare equally for all values, got {self} <= {other - less}; a narrower range of a symbol"
+        raise FormatError((f"{rule}, such as ", Option("symbol", "n=2..2048"), ", may decide it"))
 
 
 def max_number(left: int, right: int) -> int:

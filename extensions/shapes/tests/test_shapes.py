@@ -91,7 +91,7 @@ def test_options_replace_ranges_and_alignment_of_a_problem() -> None:
     assert (found.symbols["n"].max, found.symbols["b"].max, found.alignment) == (6, 64, 16)
     with pytest.raises(OptionError, match=r"symbol: must be a symbol of the problem \(b, n\), got"):
         shapes(problem_of(), options=ShapesOptions(symbol={"x": SymbolRange()}))
-    with pytest.raises(OptionError, match="must be given only for models"):
+    with pytest.raises(OptionError, match="applies only to models"):
         shapes(problem_of(), options=ShapesOptions(dims={"x": 1}))
 
 

@@ -47,7 +47,7 @@ def test_verify_shapes_rejects_an_arena_sized_for_the_smallest_batch() -> None:
     offsets: dict[str, int | str] = {"t0": 0, "t1": "262144*batch"}
     assert check_offsets(problem, offsets, "274432*batch").status == "valid"
     found = check_offsets(problem, offsets, 274432 * 2)
-    assert (found.status, found.faults[0].rule) == ("invalid", "ends behind the arena")
+    assert (found.status, found.faults[0].rule) == ("invalid", "ends beyond the arena")
     assert (found.faults[0].at or {})["batch"] > 2
 
 

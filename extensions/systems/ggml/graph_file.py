@@ -227,7 +227,7 @@ def _interpolated_value(what: str, name: str, at: Sequence[int], values: Sequenc
     while len(factors) > 1 and not factors[-1]:
         factors.pop()
     if len(factors) > len(at) - _CONFIRMING:
-        rule = f"must follow from {name} as a polynomial that more graphs confirm, got {len(at)} graphs"
+        rule = f"must be a polynomial of {name} that further graphs confirm, got only {len(at)} graphs"
         raise FormatError(f"{what}: {rule}; write the graph at more sizes, or at multiples of ggml's rounding")
     below = lcm(*(factor.denominator for factor in factors))
     total, product = 0, 1

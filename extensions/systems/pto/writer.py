@@ -33,7 +33,7 @@ def write_addresses(layout: VerifiedLayout, _stem: str) -> Mapping[str, bytes]:
     written kernels does not give the plan again.
     """
     if layout.model is None or not is_pto(layout.model):
-        raise FormatError("problem: must be PTO kernels, a .pto file, for the target pto")
+        raise FormatError("problem: must be PTO kernels (a .pto file) if the target is pto")
     if b"= pto.alloc_tile" not in layout.model:
         raise FormatError("kernels: must contain tiles (pto.alloc_tile) to place, got only memref.alloc")
     given = layout.model.decode(errors="surrogateescape")
@@ -84,7 +84,7 @@ def _refuse_another_plan(written: bytes, offset: Mapping[str, int]) -> None:
     plan = again.own_plan
     if plan is None or (broken := verify(again.problem, plan)):
         why = "no plan" if plan is None else broken[0].message
-        raise InvalidPlanError(f"kernels: must give the same plan when they are read back, got {why}")
+        raise InvalidPlanError(f"kernels: must give the same plan when the written file is read: {why}")
     for row in plan.placements:
         name = str(row.id).partition("/")[2]
         if offset.get(name) != row.offset:

@@ -114,7 +114,7 @@ def _unplanned_functions(module: HloModule) -> list[Finding]:
     if not others:
         return []
     listed = ", ".join(f"@{name}" for name in others[:MAX_SHOWN]) + (", ..." if len(others) > MAX_SHOWN else "")
-    sentence = f"the plan is that of @{module.main}, which does not call {listed}: plan each from a file of its own"
+    sentence = f"the plan covers only @{module.main}, which does not call {listed}: plan each from a separate file"
     return [Finding("other-functions", sentence, ())]
 
 
@@ -124,8 +124,8 @@ def _donations(main: HloFunction) -> list[Finding]:
         return []
     rows = [f"{name} ({attribute})" for name, attribute in donated.items()]
     listed = ", ".join(rows[:MAX_SHOWN]) + (", ..." if len(rows) > MAX_SHOWN else "")
-    sentence = f"donated are {listed}: their bytes are free behind the last read, as those of all arguments are here"
-    return [Finding("unused-donation", f"{sentence}, and no result must lie in them", tuple(n[1:] for n in donated))]
+    sentence = f"donated are {listed}: their bytes are free after the last read, as those of all arguments are here"
+    return [Finding("unused-donation", f"{sentence}, and results need not reuse them", tuple(n[1:] for n in donated))]
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,7 +43,7 @@ def _integers_by_buffer(kernel: ast.FunctionDef, name: str) -> dict[str, int]:
     values = {dotted_name(key): row.value for key, row in pairs if key and isinstance(row, ast.Constant)}
     numbers = {key: value for key, value in values.items() if isinstance(value, int)}
     if not numbers or len(numbers) < len(values):
-        raise FormatError(f"{name}: must map each buffer to an integer, as in {{a: 0, b: 64}}")
+        raise FormatError(f"{name}: must map each buffer to an integer, such as {{a: 0, b: 64}}")
     return numbers
 
 

@@ -95,7 +95,7 @@ class _Tensor:
     def __init__(self, row: Mapping[str, Any], dims: Mapping[str, int], path: str) -> None:
         """Set the tensor's type, shape and strides from its metadata `row`. Raises FormatError, which names `path`."""
         if type(row.get("dtype")) is not int or row["dtype"] not in _DTYPES:
-            raise FormatError(f"{path}.dtype: must be a type of torch, got {excerpt(row.get('dtype'))}")
+            raise FormatError(f"{path}.dtype: must be a torch type, got {excerpt(row.get('dtype'))}")
         self.dtype = f"torch.{_DTYPES[row['dtype']]}"
         self.shape, self._strides = (
             tuple(evaluated_size(dim, dims) for dim in _list_at(row, k)) for k in ("sizes", "strides")

@@ -102,7 +102,7 @@ class _Graph:
         """Add the operation of a call, with a buffer for each result that shares no storage with an input."""
         reads = self._read_buffers(node)
         if _is_higher_order(node):
-            message = f"node {excerpt(node.name)}: what {node.target} needs inside is not in the problem"
+            message = f"node {excerpt(node.name)}: memory that {node.target} allocates internally is not in the problem"
             self.opaque.append(Finding("not-looked-into", message))
         values = values_of(node)
         bases = [self._buffer_of(source) for source in shared_storage_nodes(node, len(values))]

@@ -236,8 +236,8 @@ def _notes_of(step: StepMemory, trace: Sequence[Any], counts: Mapping[str, int],
         yield f"the recorded step ran out of memory {counts['oom']} times, first for {first} bytes"
     if given := sum(row.phase == "given" for row in step.tensors):
         yield (
-            f"the history is cut: {given} storages are older than it; they count in the order of their addresses, "
-            "and what was freed before is in no number"
+            f"the history is incomplete: {given} storages are older and count in the order of their addresses, "
+            "and memory freed before the history began is not counted"
         )
     has_frees = any(counts[name] for name in _FREED)
     skipped = ["alloc"] if not counts["alloc"] and (has_frees or counts[_ASKED]) else []
@@ -253,7 +253,7 @@ def _notes_of(step: StepMemory, trace: Sequence[Any], counts: Mapping[str, int],
             "device: record it without skip_actions"
         )
     if unknown := counts.keys() - {"alloc", *_FREED, *_CHANGES, *_PLAIN}:
-        yield f"events of an unknown kind are in no number: {', '.join(sorted(unknown))}"
+        yield f"events of an unknown kind are not counted: {', '.join(sorted(unknown))}"
 
 
 def _measure_blocks(step: StepMemory) -> None:

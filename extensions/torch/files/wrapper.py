@@ -117,16 +117,17 @@ def _unknown_findings(wrapper: WrapperStorages) -> Iterator[Finding]:
     """Yield findings about values of unknown size, reuses that may read old bytes, and values of unknown type."""
     if wrapper.unseen:
         made = ", ".join(f"{name} (line {made.line}, {made.by})" for name, made in wrapper.unseen.items())
-        yield Finding("unknown-storage", f"the bytes that are made as {made} are not known, and in no plan")
+        yield Finding("unknown-storage", f"the sizes of {made} are not known, so these buffers are in no plan")
     if unknown := [row.name for row in wrapper.buffers if row.steps and row.is_fresh is None]:
         listed = ", ".join(unknown[:MAX_SHOWN]) + (", ..." if len(unknown) > MAX_SHOWN else "")
         yield Finding(
-            "unknown-reuse", f"whether {listed} reads the bytes that it reuses is not known: both count as one buffer"
+            "unknown-reuse",
+            f"it is not known whether {listed} reads the bytes that were there before: each reuse counts as one buffer",
         )
     if wrapper.assumed:
         made = ", ".join(f"{name} (line {made.line}, {made.by})" for name, made in wrapper.assumed.items())
         yield Finding(
-            "unknown-types", f"the types of {made} are not known: their elements count as those that are given"
+            "unknown-types", f"the element types of {made} are not known: the widest type of the arguments is assumed"
         )
 
 

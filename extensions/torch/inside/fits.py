@@ -48,7 +48,7 @@ def fits(
     """
     device = validate_options(FitsOptions, options)
     if device.together:
-        raise OptionError("together: must be given for snapshots with CUDA graphs only, got the step of a model")
+        raise OptionError("together: applies only to snapshots with CUDA graphs, got the step of a model")
     device.refuse_idle(())
     if not device.is_simulated:
         device.refuse_workspace(f"with the allocator {device.allocator}, which has none")
@@ -99,7 +99,7 @@ def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> Fi
             raise
         except Exception as error:
             raise InputError(
-                f"{script}: must run without errors, got {_line_prefix(error, path)}{type(error).__name__}: {error}"
+                f"{script}: must run without errors: {_line_prefix(error, path)}{type(error).__name__}: {error}"
             ) from error
 
     def step_of(name: str, size: int) -> TorchStep:

@@ -92,7 +92,7 @@ class TorchStep:
             text = excerpt(f"{type(error).__name__}: {error}"[:_MOST_SAID])
             if self.loss is not None and not self.targets and "missing" in text:
                 raise InputError(f"targets: must be given for this loss, got none: {text}") from error
-            raise InputError(f"{_stop_location(recording)}: must run on its inputs, got {text}") from error
+            raise InputError(f"{_stop_location(recording)}: must run on its inputs: {text}") from error
         finally:
             log.disabled = is_quiet
             recording.close()

@@ -65,7 +65,7 @@ def library_path() -> str:
             built.replace(made)
     except (OSError, subprocess.CalledProcessError) as error:
         said = getattr(error, "stderr", None) or error
-        raise InputError(f"allocator: must be compiled by {compiler[0]} into {cached}, got {said}") from error
+        raise InputError(f"allocator: must be compiled by {compiler[0]} into {cached}: {said}") from error
     return str(made)
 
 

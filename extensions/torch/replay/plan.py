@@ -118,7 +118,7 @@ def plan_of(allocations: Sequence[PlannedAllocation], **options: object) -> Repl
         joint = _problem_of(mine, dict.fromkeys(mine, "arena"))
         rows = [{"id": k, "pool": "arena", "offset": places[k].offset} for k in mine]
         if wrong := verify(joint, Plan.model_validate({"placements": rows})):
-            raise InputError(f"scope {asked.scope}: must give live allocations separate bytes, got {wrong[0].message}")
+            raise InputError(f"scope {asked.scope}: must give live allocations separate bytes: {wrong[0].message}")
         arena += ends[-1]
         live += max(size for _, size in live_bytes(compile_problem(joint)))
     return ReplayPlan({asked.scope: tuple(places)}, live, arena)

@@ -161,4 +161,4 @@ def _read_plan_text(path: str | Path) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: must be a plan that ReplayPlan.save wrote, got {error}") from error
+        raise InputError(f"{path}: must be a plan that ReplayPlan.save wrote: {error}") from error

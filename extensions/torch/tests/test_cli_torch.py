@@ -31,7 +31,7 @@ def test_a_ggml_graph_of_several_sizes_needs_the_option_dim(capsys: pytest.Captu
     assert main(["fits", graph, "--dim", "n_ctx=4096", "--format", "table"]) == 0
     assert "open: no capacity is given" in capsys.readouterr().out
     assert main(["fits", "step.py:step", "--dim", "n_ctx=8"]) == 2
-    assert "dim: must be given for ggml graphs only" in capsys.readouterr().err
+    assert "dim: applies only to ggml graphs" in capsys.readouterr().err
     assert main(["fits", graph]) == 2
     assert "n_ctx: must have a size, got none; give it, for example: --dim n_ctx=32" in capsys.readouterr().err
 
@@ -39,9 +39,9 @@ def test_a_ggml_graph_of_several_sizes_needs_the_option_dim(capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (("--allocator", "plan"), "allocator: must be given for steps of torch only, got a ggml graph"),
-        (("--context", "1MiB"), "context: must be given for steps of torch only, got a ggml graph"),
-        (("--cublas-workspace", "1MiB"), "cublas_workspace: must be given for steps of torch only, got a ggml graph"),
+        (("--allocator", "plan"), "allocator: applies only to torch steps, got a ggml graph"),
+        (("--context", "1MiB"), "context: applies only to torch steps, got a ggml graph"),
+        (("--cublas-workspace", "1MiB"), "cublas_workspace: applies only to torch steps, got a ggml graph"),
         (("-o", "plan.svg"), "must be a JSON file for a ggml graph; `memplan plan` draws its plan"),
         (("--dim", "n=8"), "dim: must not be given, as graphs of ggml at one size name no dimensions"),
     ],

@@ -183,7 +183,7 @@ def test_tvms_plan_is_kept_for_an_unreadable_function(caplog: pytest.LogCaptureF
     with TARGET, caplog.at_level(logging.WARNING, logger="memplan.tvm"):
         kept = PlanMemory(offsets=False)(module)
     tvm.ir.assert_structural_equal(kept, relax.transform.StaticPlanBlockMemory()(module))
-    assert "whose plan stays: it cannot be read: sizes have no bounds, and pointers of device 0" in caplog.text
+    assert "whose plan is kept: it cannot be read: sizes have no bounds, and pointers of device 0" in caplog.text
 
 
 def test_tvms_plan_is_kept_for_a_module_that_is_not_lowered(caplog: pytest.LogCaptureFixture) -> None:

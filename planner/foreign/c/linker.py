@@ -81,6 +81,6 @@ def _region_layout(layout: VerifiedLayout) -> VerifiedLayout:
     for pool in layout.used_pools:
         if not pool.has_address:
             name = pool.pool.name
-            rule = f"pool {excerpt(name)}: base_address must be given for a linker, as in "
+            rule = f"pool {excerpt(name)}: base_address must be given for a linker script, such as "
             raise FormatError((rule, Option("capacity", f"{name}=128KiB@0x20000000"), ", got none"))
     return layout.split_into_regions()

@@ -19,7 +19,7 @@ def no_pool_left(problem: ProblemFields) -> Breaks:
     """Yield a broken rule for each buffer that `forbid_pools` leaves without a pool."""
     for i, names in problem.buffers.rules["forbid_pools"].items():
         if set(names) <= problem.pool_index.keys() and not problem.allowed_pools(i):
-            yield ("buffers", i, "forbid_pools"), f"must leave a pool that it may live in, got {excerpt(names)}"
+            yield ("buffers", i, "forbid_pools"), f"must leave a pool for the buffer, got {excerpt(names)}"
 
 
 def excluded_buffers(problem: ProblemFields, pool: Pool) -> list[int]:

@@ -35,7 +35,7 @@ def contradictions(problem: ProblemFields) -> Breaks:
             if mine != first:
                 yield (
                     ("pools", q, field),
-                    f"must equal that of the first pool ({excerpt(first)}) {_REASON}, got {excerpt(mine)}",
+                    f"must equal the first pool's value ({excerpt(first)}) {_REASON}, got {excerpt(mine)}",
                 )
     choices = [problem.allowed_pools(i) for i in range(len(problem.buffers))]
     roots = {i: root for i, (root, _) in problem.roots.items()}
@@ -73,7 +73,7 @@ def _breaks_between_pools(
             if i in problem.roots or i in problem.rigid_leads:
                 rule = "must not be tied to another buffer by alias_of or relative"
             elif i in seen:
-                rule = f"must be in one set (it is in same_offset[{seen[i]}])"
+                rule = f"must be in only one set (it is also in same_offset[{seen[i]}])"
             elif table.size[i] != table.size[first]:
                 rule = f"must have the first buffer's size ({table.size[first]}), got {table.size[i]}"
             elif table.rules["no_cross"].get(i) != table.rules["no_cross"].get(first):

@@ -164,7 +164,7 @@ def test_a_baseline_plan_without_its_problem_gives_pool_usage_but_no_causes_of_g
     assert read_baseline(data, "plan.json", NEW, OLD).problem == OLD
     assert read_baseline(data, "plan.json", problem_of(64, 32, 16)).problem == OLD
     (failure,) = check_of(NEW, baseline=read_baseline(data, "plan.json", NEW)).failures
-    assert failure.message.endswith("so which buffers made it grow is not known")
+    assert failure.message.endswith("so it is not known which buffers made the pool grow")
 
 
 def test_a_csv_table_of_offsets_and_its_problem_form_a_baseline() -> None:

@@ -74,12 +74,12 @@ def test_check_writes_a_baseline_in_the_first_build_and_compares_later_builds_wi
     saved = str(tmp_path / "memory.json")
     line = ["--baseline", saved, "--save-baseline", saved]
     assert main(["check", file, *line]) == 0
-    assert capfd.readouterr().err.startswith(f"memplan: {saved}: is made now, so that nothing is compared with it")
+    assert capfd.readouterr().err.startswith(f"memplan: {saved}: is a new baseline, so only the next check can")
     run_check(capfd, 0, file, *line)
     before = Path(saved).read_bytes()
     for _ in range(2):
         assert main(["check", larger_file, *line]) == 1
-        assert f"{saved}: stays as it was" in capfd.readouterr().err
+        assert f"{saved}: is unchanged" in capfd.readouterr().err
     assert Path(saved).read_bytes() == before
 
 

@@ -49,7 +49,7 @@ def test_the_flag_baseline_problem_supplies_the_problem_of_a_baseline_plan(files
     assert (told["pools"], told["difference"]["growth"], told["difference"]["stayed"]) == ([], None, 3)
     page = ["-o", str(files / "page.html")]
     assert main([*alone, *page]) == 2
-    assert "page: must have the problem of" in capfd.readouterr().err
+    assert "page: requires the problem of" in capfd.readouterr().err
     assert main([*alone, "--budget", "8"]) == 2
     assert "problem: must be given if there are budgets" in capfd.readouterr().err
     its = ["--plan", plan, "--baseline", plan, "--baseline-problem", str(files / "old.csv")]

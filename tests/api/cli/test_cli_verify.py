@@ -41,7 +41,7 @@ def test_verify_again_exits_with_a_different_status_for_each_kind_of_difference(
         assert main(["verify", str(table), str(plan), "--again"]) == status
     assert "peak 11 (feasible) then, 10 (optimal) now" in capfd.readouterr().err
     assert main(["verify", str(table), str(plan), "--save-plan", "x.json"]) == 2
-    assert "save-plan: must be given with --better or --again" in capfd.readouterr().err
+    assert "save-plan: applies only with --better or --again" in capfd.readouterr().err
 
 
 TESTS = Path(__file__).parents[2]

@@ -85,7 +85,10 @@ def test_a_linker_script_is_refused_without_the_base_addresses_of_pools(capfd: C
     assert main(["plan", problem, "-o", "plan.json"]) == 0
     export = ["convert", problem, "plan.json", "-o", "plan.ld"]
     assert main(export) == 2
-    assert "base_address must be given for a linker, as in --capacity sram=128KiB@0x20000000" in capfd.readouterr().err
+    assert (
+        "base_address must be given for a linker script, such as --capacity sram=128KiB@0x20000000"
+        in capfd.readouterr().err
+    )
     assert not Path("plan.ld").exists()
     assert main([*export, "--pool", "dtcm=128KiB@0x20000000", "--pool", "sram=64KiB@0x30000000"]) == 0
     assert "ORIGIN = 0x30000400" in Path("plan.ld").read_text()

@@ -112,7 +112,7 @@ def test_an_internal_error_is_logged_without_its_message(caplog: pytest.LogCaptu
     message = "secret"
     answer = answer_to_failing(RuntimeError(message))
     assert answer.status_code == 500
-    kind = answer.json()["detail"].removeprefix("memplan: failed; its log says where, at fault ")
+    kind = answer.json()["detail"].removeprefix("memplan: failed; memplan's log shows where, at fault ")
     (line,) = (record for record in caplog.records if record.levelname == "ERROR")
     assert (line.__dict__["fault"], line.__dict__["question"]) == (kind, "fail")
     assert line.getMessage().startswith("RuntimeError at api/http/test_http_errors.py:")
@@ -123,12 +123,13 @@ def test_an_internal_error_is_logged_without_its_message(caplog: pytest.LogCaptu
 def test_an_unavailable_store_is_reported_without_its_address(caplog: pytest.LogCaptureFixture) -> None:
     answer = answer_to_failing(StoreError("database: connection to 10.0.0.7 refused"))
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-    assert answer.json()["detail"] == "memplan: its store does not answer for now"
+    assert answer.json()["detail"] == "memplan: the database does not respond at the moment"
     assert "10.0.0.7" in caplog.text
 
 
 READER_FAULT = (
-    'file: cannot be read because of a memplan fault; please report KeyError "shape" at unknown; its log says where'
+    'file: cannot be read because of a memplan fault; please report KeyError "shape" at unknown; '
+    "memplan's log shows where"
 )
 
 

@@ -166,7 +166,7 @@ def test_a_queued_job_has_no_plan_and_is_cancelled_immediately(server: RunningSe
     job = submit(server, hard_request(priority=-100))
     answer = server.client.get(job["links"]["plan"])
     assert (answer.status_code, answer.headers["retry-after"]) == (404, "1")
-    assert answer.json()["detail"] == "plan: the job has no answer; it is queued"
+    assert answer.json()["detail"] == "plan: the job has no answer; its state is queued"
     assert server.client.delete(job["links"]["self"]).json()["state"] == "cancelled"
     answer = server.client.get(job["links"]["plan"])
     assert (answer.status_code, "retry-after" in answer.headers) == (404, False)
@@ -206,7 +206,7 @@ def test_a_running_job_cannot_be_removed(server: RunningServer) -> None:
     answer = server.client.delete(job["links"]["self"], params={"forget": "true"})
     assert (answer.status_code, answer.json()["detail"][:54]) == (
         409,
-        "forget: must be given for a job that has ended, but th",
+        "forget: applies only to a job that has ended, but this",
     )
     server.client.delete(job["links"]["self"])
     wait_for_end(server, job)

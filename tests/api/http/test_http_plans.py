@@ -87,7 +87,7 @@ def test_an_unproved_plan_by_hash_is_served_with_no_cache(server: RunningServer)
     [
         (
             f"sha256:{64 * 'f'}",
-            f"no plan is known of a problem with the hash sha256:{64 * 'f'} (POST /v1/plan with the problem makes one)",
+            f"no plan is known for a problem with hash sha256:{64 * 'f'} (POST /v1/plan with the problem makes one)",
         ),
         ("%00", 'must be sha256: and 64 hexadecimal digits, got "\\u0000"'),
     ],

@@ -73,7 +73,7 @@ def test_a_full_disk_refuses_new_jobs_but_not_other_calls(
     monkeypatch.setattr(store, "check", raise_full)
     monkeypatch.setattr(store._database, "lacks_room", True)
     refused = submit(separate_server, mine, 503)
-    assert refused["detail"] == "jobs: the disk of the database is full, so that none can be taken for now"
+    assert refused["detail"] == "jobs: the disk of the database is full, so new jobs cannot be accepted now"
     assert "forget=true" in refused["hints"][0]
     monkeypatch.setattr(separate_server.service.readiness, "_checked_at", float("-inf"))
     answer = separate_server.client.get("/readyz")

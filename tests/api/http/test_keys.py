@@ -233,7 +233,7 @@ def test_a_page_of_another_origin_cannot_post_to_a_server_without_keys(
     before = server.client.get("/v1/jobs?limit=1").json()["jobs"]
     answer = server.client.post(path, content=json.dumps(PROBLEM_EXAMPLE), headers=said)
     assert answer.status_code == 403, answer.text
-    assert "must be that of this server's own pages if no key is required" in answer.json()["detail"]
+    assert "must identify this server's own pages if no key is required" in answer.json()["detail"]
     assert [job["id"] for job in server.client.get("/v1/jobs?limit=1").json()["jobs"]] == [job["id"] for job in before]
 
 

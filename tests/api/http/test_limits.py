@@ -64,8 +64,8 @@ def test_one_key_can_open_at_most_half_of_all_streams() -> None:
 @pytest.mark.parametrize(
     ("extent", "rule"),
     [
-        (Extent(n_buffers=MOST_BUFFERS + 1), "buffers must be at most 5000000, got 5000001"),
-        (Extent(n_pairs=100_001), "pairs that entries of bank make must be at most 100000, got 100001"),
+        (Extent(n_buffers=MOST_BUFFERS + 1), "must have at most 5000000 buffers, got 5000001"),
+        (Extent(n_pairs=100_001), "at most 100000 pairs from entries of bank, got 100001"),
     ],
 )
 def test_a_small_body_that_expands_into_a_large_problem_is_refused(extent: Extent, rule: str) -> None:

@@ -81,7 +81,7 @@ def test_an_internal_error_has_the_same_fault_id_in_response_log_and_metrics(
     answer = server.client.post("/v1/plan", content=body, headers=headers)
     (line,) = server.client.post("/v1/batch", content=body, headers={"content-type": NDJSON}).text.splitlines()
     details = answer.json()["detail"], json.loads(line)["error"]["detail"]
-    kinds = [detail.removeprefix("memplan: failed; its log says where, at fault ") for detail in details]
+    kinds = [detail.removeprefix("memplan: failed; memplan's log shows where, at fault ") for detail in details]
     assert (answer.status_code, answer.headers["x-request-id"], json.loads(line)["error"]["status"]) == (500, "r7", 500)
     found = samples(server.client.get("/metrics").text)
     assert (found["memplan_faults_total", kinds[0], "plan"], found["memplan_faults_total", kinds[1], "batch"]) == (1, 1)

@@ -160,7 +160,7 @@ PATIENCE, FAULT = 60.0, 12 * "0"
     ("error", "sentence"),
     [
         (OptionError("solver: x cannot do y"), "solver: x cannot do y"),
-        (KeyError("x"), f"memplan: failed; its log says where, at fault {FAULT}"),
+        (KeyError("x"), f"memplan: failed; memplan's log shows where, at fault {FAULT}"),
     ],
 )
 def test_a_job_that_raises_an_error_fails_with_its_message(

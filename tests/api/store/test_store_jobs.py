@@ -118,7 +118,7 @@ def test_a_job_fails_after_too_many_expired_leases(store: Store) -> None:
     claim(store, lease_s=-1.0)
     store.leases.expire_jobs()
     job = require_value(store.jobs.find(job_id))
-    assert (job.state, job.error) == ("failed", f"its worker ended while it ran, {MOST_LAPSES + 1} times")
+    assert (job.state, job.error) == ("failed", f"the worker ended while it ran the job, {MOST_LAPSES + 1} times")
     assert store.events.events_after(job_id, 0)[-1].data["error"] == job.error
 
 

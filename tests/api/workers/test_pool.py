@@ -56,7 +56,7 @@ def test_a_task_is_limited_by_its_deadline_or_by_its_own_time_limit(pool: ChildP
     [
         (works.raise_option_error, (), OptionError, "size: must be small"),
         (works.wrong_at_length, (), OptionError, "^size: x{20000}$"),
-        (works.raise_fault, (), FaultError, "memplan: failed; its log says where, at fault [0-9a-f]{12}$"),
+        (works.raise_fault, (), FaultError, "memplan: failed; memplan's log shows where, at fault [0-9a-f]{12}$"),
         (works.exhaust_memory, (), TooMuchMemoryError, "memplan: must be answered within the memory of one worker"),
         (works.read_in_fork, ("is late",), TimeOverError, "^time_limit_s: must be enough$"),
         (works.read_in_fork, ("is asked wrongly",), OptionError, "^base_address: must be given$"),

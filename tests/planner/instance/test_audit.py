@@ -59,7 +59,7 @@ def forged_findings(problem: Problem, change: dict[str, Any]) -> list[str]:
 @pytest.mark.parametrize(
     ("problem", "change", "sentence"),
     [
-        (ONE, {"lower_bound": 9}, "lower_bound: must be the peak (10) where the status is optimal, got 9"),
+        (ONE, {"lower_bound": 9}, "lower_bound: must be the peak (10) if the status is optimal, got 9"),
         (ONE, {"cost": 1.0}, "cost: must be 45.0, the sum of traffic x cost and of prices of pairs, got 1.0"),
         (ONE, {"problem_hash": "sha256:00"}, "problem_hash: must be sha256:"),
         (ONE, {"proof.time": 3}, 'proof.buffers: must be buffers that are alive at 3, got ["a", "b"]'),
@@ -75,7 +75,7 @@ def forged_findings(problem: Problem, change: dict[str, Any]) -> list[str]:
         ),
         (ONE, {"proof.kind": "empty", "proof.buffers": []}, "lower_bound: must be at most 0, which the proof gives"),
         (ONE, {"proof.kind": "empty"}, 'proof.buffers: must be none, got ["a", "b"]'),
-        (ONE, {"proof.kind": "capacity"}, 'proof.kind: must be that of a bound, got "capacity"'),
+        (ONE, {"proof.kind": "capacity"}, 'proof.kind: must be the kind of a lower bound, got "capacity"'),
         (ONE, {"proof.kind": "pinned"}, 'proof.buffers: must be one buffer, got ["a", "b"]'),
         (ONE, {"proof.kind": "pinned", "proof.buffers": ["a"]}, 'proof.buffers: must be a pinned buffer, got ["a"]'),
         (
@@ -88,7 +88,7 @@ def forged_findings(problem: Problem, change: dict[str, Any]) -> list[str]:
         (PINNED, {"proof.kind": "largest-buffer"}, "lower_bound: must be at most 6, which the proof gives, got 15"),
         (LARGE, {"proof.buffers": ["late"]}, "lower_bound: must be at most 5, which the proof gives, got 14"),
         (TWO, {"proof.buffers": ["late"]}, "proof.buffers: must be buffers that are alive at "),
-        (SMALL, {"proof": {"kind": "search"}}, "proof: must be null where nothing is placed"),
+        (SMALL, {"proof": {"kind": "search"}}, "proof: must be null if nothing is placed"),
         (SMALL, {"pools.0.size": 8}, "pools[0].size: must be 9 as in the problem, got 8"),
         (SMALL, {"explanation.pool": "q"}, 'explanation.pool: must be a pool of the problem, got "q"'),
         (SMALL, {"explanation.time": 3}, 'explanation.buffers: must be buffers that are alive at 3, got ["a", "b"]'),

@@ -134,16 +134,16 @@ def test_lint_has_no_findings_for_usual_problems(value: Problem) -> None:
             chain((0, 1), (1, 2), (2, 3), (3, 4)),
             "inclusive-ends",
             "lifetimes: ends look inclusive, but are read as half-open: at 3 of the 3 times at which buffers are "
-            "born, such as 1, none from before is alive; if they "
-            "are, say --inclusive, or interval: closed in JSON",
+            "born, such as 1, no earlier buffer is alive; if ends "
+            "are inclusive, give --inclusive, or interval: closed in JSON",
             (),
         ),
         (
             chain((0, 1), (2, 3), (4, 5), (6, 8)),
             "inclusive-ends",
             "lifetimes: ends look inclusive, but are read as half-open: at 3 of the 3 times at which buffers are "
-            "born, such as 2, none from before is alive; if they "
-            "are, say --inclusive, or interval: closed in JSON",
+            "born, such as 2, no earlier buffer is alive; if ends "
+            "are inclusive, give --inclusive, or interval: closed in JSON",
             (),
         ),
         (
@@ -173,7 +173,7 @@ def test_lint_has_no_findings_for_usual_problems(value: Problem) -> None:
         (
             problem(A | {"offset": 8}, B | {"alias_of": "a", "offset": 9}),
             "pins-collide",
-            'pinned: buffer "a": must be where it is pinned, got offset 9 of "default"',
+            'pinned: buffer "a": must be at its pinned offset, got offset 9 of "default"',
             ("a",),
         ),
         (

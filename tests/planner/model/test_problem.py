@@ -96,7 +96,7 @@ def test_with_capacity_sizes_the_only_pool_or_named_pools() -> None:
     assert [(pool.size, pool.alignment) for pool in two.with_capacity({"slow": 16}).pools] == [(8, 1), (16, 4)]
     assert [(pool.name, pool.size) for pool in one.with_capacity({"sram": 64}).pools] == [("sram", 64)]
     for problem, capacity, rule in (
-        (two, 8, "must name its pools"),
+        (two, 8, "must name the pools"),
         (two, {"x": 8}, 'got "x"'),
         (one, -1, "at least 0"),
     ):

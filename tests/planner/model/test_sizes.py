@@ -123,7 +123,7 @@ def wrong_with(name: str, content: object) -> MemplanError | None:
 def test_too_many_bank_pairs_are_refused_before_the_problem_is_compiled(name: str) -> None:
     found = wrong_with(name, {"problem": BANK} | ABOUT_PROBLEMS[name])
     assert isinstance(found, TooLargeError)
-    assert found.sentences[0].endswith("pairs that entries of bank make must be at most 100000, got 979300")
+    assert found.sentences[0].endswith("at most 100000 pairs from entries of bank, got 979300")
 
 
 def test_the_problem_of_a_baseline_counts_towards_the_request_limit() -> None:

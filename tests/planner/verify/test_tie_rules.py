@@ -83,7 +83,7 @@ def relative(to: str, offset: int) -> dict[str, Any]:
         (
             problem(A, B, C, together=[["c", "a", "b"]], pools=TWO),
             [("a", "x", 0), ("b", "y", 0), ("c", "x", 4)],
-            ("not-together", 'buffer "b": must be together with "c" in "x", got "y"'),
+            ("not-together", 'buffer "b": must be in the pool of "c" ("x"), got "y"'),
         ),
         (
             problem(A, C, bank=[{"buffers": ["a", "c"]}], pools=[{"name": "x", "bank_size": 4}]),
@@ -93,7 +93,7 @@ def relative(to: str, offset: int) -> dict[str, Any]:
         (
             problem(A, C, bank=[{"buffers": ["a", "c"]}], pools=[{"name": "x", "bank_size": 4, "base_address": 2}]),
             [("a", "x", 0), ("c", "x", 4)],
-            ("bank-clash", 'buffers "a" and "c" touch a common bank of "x", but are used at one step'),
+            ("bank-clash", 'buffers "a" and "c" touch a common bank of "x", but are used at the same step'),
         ),
         (
             problem(A, B, may_share=[["a", "b"]]),
@@ -180,7 +180,7 @@ def test_a_plan_without_pair_lists_makes_no_claims_about_pairs() -> None:
 def test_a_plan_without_placements_must_not_claim_shared_pairs() -> None:
     nothing = Plan.model_validate({"status": "infeasible", "shared": [["b", "a"]], "bank_clashes": []})
     assert [violation.message for violation in verify(SHARING, nothing)] == [
-        'shared: must be empty where nothing is placed, got [["b", "a"]]'
+        'shared: must be empty if nothing is placed, got [["b", "a"]]'
     ]
 
 

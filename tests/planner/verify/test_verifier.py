@@ -115,12 +115,12 @@ def test_a_valid_placement_is_accepted(buffer: dict[str, Any], pool: dict[str, A
             "must have an address from base address 4 that its alignment divides",
         ),
         ({"alignment": 3}, {"alignment": 2}, 3, "misaligned", "must have an address that its pool's alignment divides"),
-        ({}, {"size": 6}, 3, "past-capacity", "must end at 6 at the most"),
-        ({}, {}, LAST - 3, "past-capacity", f"must end at {LAST} at the most"),
-        ({}, RESERVED, 2, "reserved-range", "must keep out of reserved ranges"),
-        ({}, RESERVED, 5, "reserved-range", "must keep out of reserved ranges"),
-        ({}, {"reserved": [[0, 20], [1, 2]]}, 5, "reserved-range", "must keep out of reserved ranges"),
-        ({"offset": 8, "pools": ["x"]}, {}, 4, "pin-missed", "must be where it is pinned"),
+        ({}, {"size": 6}, 3, "past-capacity", "must end at or below 6"),
+        ({}, {}, LAST - 3, "past-capacity", f"must end at or below {LAST}"),
+        ({}, RESERVED, 2, "reserved-range", "must not overlap reserved ranges"),
+        ({}, RESERVED, 5, "reserved-range", "must not overlap reserved ranges"),
+        ({}, {"reserved": [[0, 20], [1, 2]]}, 5, "reserved-range", "must not overlap reserved ranges"),
+        ({"offset": 8, "pools": ["x"]}, {}, 4, "pin-missed", "must be at its pinned offset"),
     ],
 )
 def test_a_placement_that_breaks_a_rule_is_a_violation(
@@ -157,17 +157,17 @@ PLACES = (("a", "x", 0), ("b", "y", 0))
 @pytest.mark.parametrize(
     ("claims", "sentence"),
     [
-        ({"peak": 8}, "peak: must be 7, the sum of what the placements use, got 8"),
+        ({"peak": 8}, "peak: must be 7, the sum of the bytes used in all pools, got 8"),
         ({"lower_bound": 8}, "lower_bound: must be at most the peak (7), got 8"),
         (
             {"status": "optimal", "pools": [{"name": "y", "lower_bound": 2}]},
-            "pools[0].lower_bound: must be 3 where the status is optimal, got 2",
+            "pools[0].lower_bound: must be 3 if the status is optimal, got 2",
         ),
         ({"lower_bound": 7, "gap": 0.5}, "gap: must be 0.0, by which the peak is above the bound, got 0.5"),
-        ({"lower_bound": 0, "gap": 0.0}, "gap: must be null where no bound above 0 is known, got 0.0"),
-        ({"status": "optimal", "gap": 0.1}, "gap: must be 0 where the status is optimal, got 0.1"),
-        ({"status": "infeasible"}, 'status: must be optimal or feasible where buffers are placed, got "infeasible"'),
-        ({"status": "unknown"}, 'status: must be optimal or feasible where buffers are placed, got "unknown"'),
+        ({"lower_bound": 0, "gap": 0.0}, "gap: must be null if no bound above 0 is known, got 0.0"),
+        ({"status": "optimal", "gap": 0.1}, "gap: must be 0 if the status is optimal, got 0.1"),
+        ({"status": "infeasible"}, 'status: must be optimal or feasible if buffers are placed, got "infeasible"'),
+        ({"status": "unknown"}, 'status: must be optimal or feasible if buffers are placed, got "unknown"'),
         ({"cost": 9.0}, "cost: must be 8.0, the sum of traffic x cost and of prices of pairs, got 9.0"),
         ({"cost_lower_bound": 8.5}, "cost_lower_bound: must be at most the cost (8.0), got 8.5"),
         ({"pools": [{"name": "x", "used": 5}]}, "pools[0].used: must be 4, the largest end offset, got 5"),
@@ -179,7 +179,7 @@ PLACES = (("a", "x", 0), ("b", "y", 0))
         ({"pools": [{"name": "z"}]}, 'pools[0].name: must be a pool of the problem, got "z"'),
         (
             {"pools": [{"name": "y", "lower_bound": 4}]},
-            "pools[0].lower_bound: must be at most what is used (3), got 4",
+            "pools[0].lower_bound: must be at most the used bytes (3), got 4",
         ),
     ],
 )
@@ -196,9 +196,9 @@ def test_a_plan_without_placements_makes_no_claims_about_them() -> None:
     assert verify(problem(A, B), nothing) == ()
     claims = {"status": "unknown", "peak": 0, "gap": 0.0, "pools": [{"name": "default", "used": 0}]}
     assert rules_and_messages(problem(A, B), Plan.model_validate(claims)) == [
-        ("false-claim", "peak: must be null where nothing is placed, got 0"),
-        ("false-claim", "gap: must be null where nothing is placed, got 0.0"),
-        ("false-claim", "pools[0].used: must be null where nothing is placed, got 0"),
+        ("false-claim", "peak: must be null if nothing is placed, got 0"),
+        ("false-claim", "gap: must be null if nothing is placed, got 0.0"),
+        ("false-claim", "pools[0].used: must be null if nothing is placed, got 0"),
     ]
     assert [v.rule for v in verify(problem(A), Plan(status="feasible"))] == ["unplaced-buffer"]
 

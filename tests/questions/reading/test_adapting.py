@@ -70,8 +70,8 @@ def test_a_csv_table_can_be_adapted_by_pins_reserved_ranges_copies_and_alignment
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--in-place"], "in-place: must be given for models and operations, got a file of lifetimes (leave it out)"),
-        (["--spare", "a"], 'spare: must be given only with in-place, got "a" (give both, or leave it out)'),
+        (["--in-place"], "in-place: applies only to models and operations, got a file of lifetimes (leave it out)"),
+        (["--spare", "a"], 'spare: applies only with in-place, got "a" (give both, or leave it out)'),
     ],
 )
 def test_in_place_options_are_refused_for_a_table(table: str, options: list[str], said: str, capfd: Captured) -> None:

@@ -149,7 +149,7 @@ def test_verify_reports_an_optimal_plan_whose_cost_exceeds_its_bound() -> None:
     plan = solve(TWO, profile="speed")
     assert plan.cost is not None
     low = plan.model_copy(update={"cost_lower_bound": plan.cost - 1})
-    assert "where the status is optimal" in verify(TWO, low).violations[0].message
+    assert "if the status is optimal" in verify(TWO, low).violations[0].message
 
 
 def test_a_certificate_of_another_problem_or_without_a_proof_is_reported() -> None:

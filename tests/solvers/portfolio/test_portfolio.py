@@ -126,7 +126,7 @@ def test_a_named_solver_that_fails_without_a_plan_raises_its_error(
     for deterministic in (False, True):
         with pytest.raises(SolverFailedError, match=f"^solver: cbc failed: {said}") as caught:
             solve(FEATURES["a ring of conflicts"], solver="cbc", deterministic=deterministic, time_limit_s=60)
-        assert caught.value.ways == ["name another one, or none, for what suits the problem"]
+        assert caught.value.ways == ["name another solver, or none, so that memplan chooses one"]
     # A failing solver is not even started if greedy orders reach the lower bound.
     assert solve(FEATURES["plain"], solver="cbc").status == "optimal"
 

@@ -249,4 +249,4 @@ def test_a_proof_about_few_buffers_is_checked_by_a_second_search_before_it_is_tr
     plan = solve(RING, solver="exaggerates")
     assert_is_plan(RING, plan)
     assert (plan.peak, plan.lower_bound, plan.stop_reason) == (6, 4, None)
-    assert "exaggerates: what it proved of" in caplog.text
+    assert "exaggerates: its proof about" in caplog.text

@@ -74,7 +74,7 @@ def test_a_reference_plan_that_breaks_a_rule_is_refused_with_the_rule() -> None:
     plan = plan_of({**TIGHT, "pools": [{"size": 15}]})
     assert (plan.status, plan.placements.ids, plan.stop_reason) == ("unknown", (), None)
     assert plan.explanation is not None
-    message = 'buffer "b": must end at 15 at the most, got offset 10 of "default"'
+    message = 'buffer "b": must end at or below 15, got offset 10 of "default"'
     assert plan.explanation.message == f"{GREEDY} made a plan that breaks rules of the problem: {message}"
     assert plan.explanation.buffers == ("b",)
 

@@ -211,7 +211,7 @@ def test_only_the_method_forward_is_read_and_others_are_reported() -> None:
     both = flatbuffer({1: [other, method("forward", values, [0], [0], [])]}, b"ET12")
     found = import_program(both)
     assert found.problem.name == "forward"
-    assert [warning.message for warning in found.warnings] == ['method "forward" is read; not in it are "encode"']
+    assert [warning.message for warning in found.warnings] == ['only method "forward" is read, not "encode"']
 
 
 def vela(**blocks: bytes) -> bytes:
@@ -277,7 +277,7 @@ BROKEN = {
     ),
     "an instruction nobody knows": (
         program([tensor()], [0], [0], {0: ("B", 9), 1: {}}),
-        r"instructions\[0\]\.instr_args: must be a call, a move, a jump or a free, got 9",
+        r"instructions\[0\]\.instr_args: must be a call, a move, a jump or a free, got type 9",
     ),
     "a jump over one way only": (
         program([tensor(), NEVER], [0], [0], jump(1, 2), kernel(0, 0)),

@@ -115,7 +115,7 @@ def test_streams_share_a_buffer_only_after_a_notification() -> None:
             'value "y": must reuse the buffer of another value of the plan, got 9',
         ),
         (printed_plan(kinds(a="Reuse 2", b="Reuse 1"), "abrcy"), 'value "a": must reuse the buffer of another value'),
-        (printed_plan(kinds(y="Share"), "abrcy"), 'value "y": must name the value that owns its buffer, got Share'),
+        (printed_plan(kinds(y="Share"), "abrcy"), 'value "y": must name the value that owns the buffer, got Share'),
         (printed_plan(kinds(z="Allocate"), "abrcy"), 'value "z": must be an input or written by a node of the streams'),
         (printed_plan(kinds(), "abrcz"), 'node "z": must be a node of the model that optimized_model_filepath saves'),
         (printed_plan(kinds(), ["?1", *"abrcy"]), "streams: must let each node run after the writers of its inputs"),

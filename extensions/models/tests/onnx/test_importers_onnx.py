@@ -158,7 +158,7 @@ def test_shapes_computed_by_the_model_are_inferred() -> None:
 def test_a_named_dimension_gets_the_given_size() -> None:
     data = model([node("Neg", "x", "y")], [value("x", ("batch", 4))], [value("y", ("batch", 4))])
     assert rows(import_model(data, dims={"batch": 8}))["y"][1] == 128
-    sentence = 'inputs: must have sizes, got dimension "batch" open; give it, for example: dims=batch=1'
+    sentence = 'inputs: must have known sizes, got none for dimension "batch"; give it, for example: dims=batch=1'
     with pytest.raises(FormatError) as error:
         import_model(data)
     assert str(error.value) == sentence
@@ -173,7 +173,7 @@ def test_open_input_dimensions_are_refused_in_one_message_with_valid_options() -
     with pytest.raises(FormatError) as error:
         import_model(data)
     said, _, flags = next(iter(error.value.sentences_in_syntax(flag_text))).partition("; give them, for example: ")
-    assert said.startswith('inputs: must have sizes, got dimension "unk__6"')
+    assert said.startswith('inputs: must have known sizes, got none for dimension "unk__6"')
     words = shlex.split(flags)
     assert set(words[::2]) == {"--dim"}
     found = import_model(data, dims=words[1::2])
@@ -322,7 +322,7 @@ def test_a_newer_opset_gives_a_warning() -> None:
         ),
         (
             model([node("Neg", "x", "y")], [value("x", (-4,))], [Y]),
-            'inputs: must have sizes, got a size of "x" open; give it, for example: dims=x=1,',
+            'inputs: must have known sizes, got none for a size of "x"; give it, for example: dims=x=1,',
         ),
         (
             model([node("Neg", "x", "y")], [value("x", (2**40, 2**40))], [value("y", None)]),
@@ -395,10 +395,10 @@ def test_a_quantised_tensor_has_the_shape_of_its_input(domain: str) -> None:
 
 def test_suggested_sizes_are_accepted_by_the_reader() -> None:
     cut = model([node("Pad", "x pads", "y")], [value("x", ("n",))], [value("y", None)], pads=np.array([-5, 0]))
-    with pytest.raises(FormatError, match=r'got dimension "n" open; give it, for example: dims=n=64$'):
+    with pytest.raises(FormatError, match=r'got none for dimension "n"; give it, for example: dims=n=64$'):
         import_model(cut)
     same = model([node("Identity", "x", "y")], [value("x", ("n",), TensorProto.STRING)], [value("y", None)])
-    with pytest.raises(FormatError, match="got strings: plan the part of the model before them"):
+    with pytest.raises(FormatError, match="got strings: plan the part of the model before these strings"):
         import_model(same)
 
 

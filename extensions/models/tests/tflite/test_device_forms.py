@@ -74,12 +74,12 @@ def test_convert_refuses_options_of_device_forms_together_with_options_of_a_prob
         for asked in ({"fit": 65536}, {"macs": 1.5}, {"c_array": True}):
             options = ConvertOptions.model_validate({"to": "tflite", **asked, **rule})
             with pytest.raises(
-                OptionError, match=rf"^{next(iter(asked))}: must be given without {name}, got .*\nleave one"
+                OptionError, match=rf"^{next(iter(asked))}: must not be given together with {name}, got .*\nleave one"
             ):
                 convert(KWS, None, options)
     path = str(MODELS / "recorded" / "kws_dscnn_int8.tflite")
     assert main(["convert", path, "--to", "tflite", "--in-place", "--fit", "64KiB"]) == 2
-    assert "fit: must be given without --in-place, got 65536 (leave one of them out)" in capfd.readouterr().err
+    assert "fit: must not be given together with --in-place, got 65536 (leave one" in capfd.readouterr().err
 
 
 def test_convert_refuses_to_deploy_models_of_other_formats() -> None:

@@ -164,7 +164,7 @@ def test_nodes_of_an_interpreter_state_run_in_the_order_of_its_execution_plan() 
     nodes: Nodes = [("CONV_2D", [0], [1]), ("CONV_2D", [0], [3]), ("CONV_2D", [1], [4]), ("CONV_2D", [3], [4])]
     assert messages(state(places, nodes, [0], [4], plan="[0,2,1,3]")) == []
     assert len(messages(state(places, nodes, [0], [4]))) == 1
-    with pytest.raises(FormatError, match="subgraph 0: must have the node 9 of its execution plan"):
+    with pytest.raises(FormatError, match="subgraph 0: must have node 9, which its execution plan lists"):
         read_model(state(places, nodes, [0], [4], plan="[0,9]"))
 
 

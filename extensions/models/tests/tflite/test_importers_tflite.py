@@ -148,7 +148,7 @@ def test_a_reshape_is_an_alias_unless_input_and_output_both_belong_to_the_caller
     assert aliases == {"main/r": "main/x"}
     assert found.views == ViewFacts(1, 16, 1, 16)
     assert [warning.message for warning in found.warnings] == [
-        'RESHAPE "out": takes 16 bytes beside "x", as inputs and outputs are the caller\'s, each for itself'
+        'RESHAPE "out": takes 16 bytes beside "x", because the caller owns inputs and outputs separately'
     ]
     assert import_model(model(subgraph(tensors, [0], [2, 3], operators)), views="separate").views == ViewFacts(
         0, 0, 2, 32
@@ -229,16 +229,16 @@ RELU, TOO_LARGE = operator("RELU", [0], [1]), -(-((2**31 - 1) ** 3 * 4) // 16) *
     ("data", "sentence"),
     [
         (b"\0\0\0\0TFL9", 'model: must have the identifier TFL3 at byte 4, got "TFL9"'),
-        (b"\xff\0\0\0TFL3", "model: must lie in the file (8 bytes), got bytes 255 to 259: is it cut short?"),
+        (b"\xff\0\0\0TFL3", "model: must lie in the file (8 bytes), got bytes 255 to 259: is the file cut short?"),
         (model(), "model.subgraphs: must not be empty"),
         (chain(X, tensor("y", (-1, 4))), '{}.tensors[1].shape[0]: must be at least 0 for tensor "y", got -1'),
         (
             chain(X, tensor("y", (1,), STRING)),
-            "{}.tensors[1].type: must have a size before the program runs, got strings",
+            "{}.tensors[1].type: must have a size known before the run, got strings",
         ),
         (
             chain(X, UNKNOWN),
-            "{}.tensors[1].type: must have a size before the program runs, got of type 99",
+            "{}.tensors[1].type: must have a size known before the run, got type 99",
         ),
         (
             chain(X, tensor("y", [2**31 - 1] * 3)),
@@ -284,5 +284,5 @@ def test_subgraphs_whose_nested_calls_grow_exponentially_are_refused(monkeypatch
         for k in range(40)
     ]
     last = subgraph([X, tensor("c", (), 6), Y], [0, 1], [2], [operator("RELU", [0], [2])])
-    with pytest.raises(FormatError, match="must be among the first 2000 runs of operators"):
+    with pytest.raises(FormatError, match="must be one of at most 2000 runs of operators"):
         import_model(model(*graphs, last))

@@ -96,7 +96,7 @@ def test_a_plan_that_makes_the_arena_larger_is_refused() -> None:
         end += row.size
     placements = [{"id": name, "pool": pool, "offset": offset} for name, (pool, offset) in stacked.items()]
     high = lay_out(problem, Plan.model_validate({"placements": placements}), AVERAGES)
-    with pytest.raises(FormatError, match=r"^plan: must take no more of TFLite Micro's arena than its own planner"):
+    with pytest.raises(FormatError, match=r"^plan: must not take a larger arena than TFLite Micro's own planner"):
         export("tflite", high, "model")
 
 
@@ -127,7 +127,7 @@ def test_given_scratch_is_planned_and_the_saving_reported() -> None:
         read_model(CUSTOM, None, ModelOptions(scratch={"OTHER": 1}))
     with pytest.raises(
         OptionError,
-        match=r"scratch: must be given only for files of ExecuTorch programs, ONNX, .*, got .* for one of cadence",
+        match=r"scratch: applies only to files of ExecuTorch programs, ONNX, .*, got .* for a file of cadence",
     ):
         read_model(MEMORIES, None, options)
 

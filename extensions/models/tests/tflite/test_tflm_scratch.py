@@ -242,7 +242,7 @@ def test_scratch_of_one_operator_stays_with_it_in_another_order(name: str) -> No
     assert by_output.scratch == {"small": GIVEN["CUSTOM"]}
     assert arena_of(moved, by_output) == arena_of(moved, ModelOptions(scratch={"CUSTOM": GIVEN["CUSTOM"]}))
     by_name = model(subgraph([tensor(n, (64,), INT8) for n in SIZES], [0], [3], [operator("RELU", [0], [2])]))
-    with pytest.raises(OptionError, match=r"of one operator that is not split in the new form, got \"small\""):
+    with pytest.raises(OptionError, match=r"or one operator that the new form does not split, got \"small\""):
         form_options(LATE, by_name, given)
 
 

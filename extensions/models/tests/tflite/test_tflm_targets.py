@@ -115,7 +115,7 @@ def test_an_operator_without_a_kernel_is_reported(tmp_path: Path, capfd: pytest.
     (tmp_path / "m.tflite").write_bytes(MISSING)
     assert main(["check", str(tmp_path / "m.tflite"), "--budget", "64KiB", "--target", "cortex-m4"]) == 1
     (failure,) = json.loads(capfd.readouterr().out)["failures"]
-    assert "TILE (of which TFLite Micro has no kernel)" in failure["message"]
+    assert "TILE (for which TFLite Micro has no kernel)" in failure["message"]
 
 
 def test_convert_writes_no_c_array_if_the_runtime_refuses_the_arena_size(

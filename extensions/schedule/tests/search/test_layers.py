@@ -318,5 +318,5 @@ def test_a_dory_hardware_file_is_read_as_a_target() -> None:
     assert (target.engine.rate, target.engine.copies) == (32, 1)
     assert target_of_hardware_file({"memories": []}) is None
     unknown = GAP8 | {"memory": GAP8["memory"] | {"L3": {"dimension": 8000000, "bandwidth": None}}}
-    with pytest.raises(FormatError, match=r"memory\.L3\.bandwidth: must be bytes a cycle, as in 8, got null"):
+    with pytest.raises(FormatError, match=r"memory\.L3\.bandwidth: must be a number in bytes per cycle, such"):
         target_of_hardware_file(unknown)

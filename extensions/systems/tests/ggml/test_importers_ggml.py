@@ -153,7 +153,7 @@ def test_a_malformed_ggml_graph_is_refused_with_location_and_rule(data: bytes, s
 
 def test_sizes_are_refused_if_no_additional_graph_confirms_their_polynomial() -> None:
     graphs = b"".join(graph_bytes(tensor(0, 0, size=4 * n * n, input=True), node(0, "NONE"), n=n) for n in (8, 16, 24))
-    with pytest.raises(FormatError, match=r'tensor "t0": bytes: must follow from n as a polynomial that more graphs'):
+    with pytest.raises(FormatError, match=r'tensor "t0": bytes: must be a polynomial of n that further graphs'):
         read_model(graphs, options=ModelOptions(dims={"n": 32}))
     more = graphs + graph_bytes(tensor(0, 0, size=4 * 32 * 32, input=True), node(0, "NONE"), n=32)
     assert isinstance(read_model(more, options=ModelOptions(dims={"n": 40})), ImportedProgram)

@@ -137,7 +137,7 @@ def reserve_line(size: int, base: str) -> str:
 def test_reserved_ranges_of_pto_kernels_are_kept_free() -> None:
     lines = (tile("row", 4096), step("tload", "%src", "%row"), step("tstore", "%row", "%dst"))
     (message,) = messages(kernel(reserve_line(8192, ", auto = false, base = 0"), *lines))
-    assert message == 'buffer "%row": must keep out of reserved ranges, got offset 4096 of "vec"'
+    assert message == 'buffer "%row": must not overlap reserved ranges, got offset 4096 of "vec"'
     assert messages(kernel(reserve_line(4096, ", auto = false, base = 0"), *lines)) == []
     open_base = read_model(kernel(reserve_line(8192, ", auto = true"), *lines))
     assert (open_base.own_plan, live_peak(open_base.problem)) == (None, 8192 + 4096)
@@ -200,7 +200,7 @@ def test_kernels_are_written_with_planned_addresses_and_keep_their_comments() ->
     assert again.own_plan is not None
     assert sorted(row.offset for row in again.own_plan.placements) == [0, 4096]
     assert b"// %x = pto.alloc_tile : a comment" in written
-    with pytest.raises(FormatError, match=r"must be PTO kernels, a \.pto file, for the target pto"):
+    with pytest.raises(FormatError, match=r"must be PTO kernels \(a \.pto file\) if the target"):
         convert(b"id,lower,upper,size\na,0,1,8\n", options=ConvertOptions(to="pto", name="a.csv"))
 
 

@@ -226,7 +226,7 @@ def test_one_error_lists_all_missing_sizes_and_numeric_arguments() -> None:
 def test_a_warning_names_functions_that_are_not_planned() -> None:
     text = "\n".join(f"func.func @f{k}(%a: {_F8}) -> {_F8} {{\n return %a : {_F8}\n}}" for k in range(2))
     (warning,) = read_model(text.encode() + b"// stablehlo.x", "f.mlir").warnings
-    assert "the plan is that of @f0, which does not call @f1" in warning.message
+    assert "the plan covers only @f0, which does not call @f1" in warning.message
 
 
 @pytest.mark.parametrize(

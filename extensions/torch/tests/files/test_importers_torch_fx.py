@@ -156,7 +156,7 @@ def test_a_warning_names_nodes_whose_inner_memory_is_not_counted() -> None:
 
     found = read_exported(export(choose, X))
     assert [warning.message for warning in found.warnings] == [
-        'node "cond": what cond needs inside is not in the problem'
+        'node "cond": memory that cond allocates internally is not in the problem'
     ]
 
 

@@ -262,7 +262,7 @@ def two_device_model() -> Any:
         (Chooses, {}, r"model.inner: must not read values of fake tensors, .* give computed=True"),
         (two_device_model(), {}, r"model.1.weight: must be on the device of 0.weight \(cpu\), got meta"),
         (torch.nn.ReLU, {"optimizer": "sgd"}, "optimizer: must have trainable parameters, got a model without any"),
-        (lambda: torch.nn.Linear(5, 4), {}, "model: must run on its inputs, got .*RuntimeError"),
+        (lambda: torch.nn.Linear(5, 4), {}, "model: must run on its inputs: .*RuntimeError"),
         (torch.nn.ReLU, {"loss": torch.nn.CrossEntropyLoss()}, "targets: must be given for this loss, got none"),
         (
             lambda: torch.nn.Linear(4, 4),
@@ -272,7 +272,7 @@ def two_device_model() -> Any:
         (lambda: torch.nn.Linear(4, 4), {"optimizer": "lion"}, "optimizer: must be one of sgd, adam, adamw"),
         (lambda: 3, {}, "model: must be a torch.nn.Module or a function that returns one"),
         (torch.nn.ReLU, {"allocator": "mimalloc"}, "allocator: must be"),
-        (torch.nn.ReLU, {"suggest": True}, "suggest: must be given only with capacity, got true"),
+        (torch.nn.ReLU, {"suggest": True}, "suggest: applies only with capacity, got true"),
         (
             torch.nn.ReLU,
             {"allocator": "cpu", "cublas_workspace": 64},

@@ -124,7 +124,7 @@ def test_a_block_older_than_the_history_has_the_bytes_that_were_not_split_off() 
     (device,) = fits_of_snapshot(pickle.dumps(allocator.snapshot({}, cut))).devices
     assert device.recorded is not None
     assert (device.recorded.is_equal, device.recorded.misplaced) == (True, 0)
-    assert device.recorded.notes[0].startswith("the history is cut: 3 storages are older than it")
+    assert device.recorded.notes[0].startswith("the history is incomplete: 3 storages are older")
 
 
 def drop(snapshot: dict[str, Any], *actions: str) -> bytes:
@@ -175,7 +175,7 @@ def test_notes_name_unknown_events_and_failed_allocations() -> None:
     assert device.recorded.is_equal
     assert device.recorded.notes == (
         f"the recorded step ran out of memory 1 times, first for {77 * MIB} bytes",
-        "events of an unknown kind are in no number: host_alloc",
+        "events of an unknown kind are not counted: host_alloc",
     )
 
 

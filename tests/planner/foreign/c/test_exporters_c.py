@@ -263,7 +263,7 @@ def test_c_export_refuses_a_pool_on_another_device(target: str) -> None:
 
 @pytest.mark.parametrize("target", ["ld", "armlink"])
 def test_linker_export_refuses_a_pool_without_a_base_address(target: str) -> None:
-    rule = 'pool "p": base_address must be given for a linker, as in capacity=p=128KiB@0x20000000, got none'
+    rule = 'pool "p": base_address must be given for a linker script, such as capacity=p=128KiB@0x20000000, got none'
     with pytest.raises(FormatError, match=re.escape(rule)):
         export(target, single_pool_layout({}), "plan")
     assert b"0x0" in export(target, single_pool_layout({}, base_address=0), "plan")[""]
