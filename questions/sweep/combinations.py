@@ -161,8 +161,8 @@ def sweep(
     If no pool of a combination is smaller than in another one, its plan is no worse. There may be 1,000 sizes. Changes
     are a list of lists, such as [[{"buffer": "a", "fields": {"size": 32}}, {"buffer": "a"}]], whose second change
     drops the buffer. Each combination makes one change from each list, and there may be 10,000 combinations. If a plan
-    of the problem is given, searches start from it: where it is valid for a combination with one pool, the peak is no
-    higher than that of this plan.
+    of the problem is given, searches start from it. For each combination with one pool in which this plan is valid, the
+    peak is no higher than that of this plan.
     """
     running, sizes, changes = control.begin(options), sizes or {}, CHANGES.from_json(changes)
     if wrong := [name for name, values in sizes.items() if not isinstance(values, Iterable)]:

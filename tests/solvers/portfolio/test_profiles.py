@@ -214,7 +214,7 @@ def test_a_profile_of_weights_minimises_the_weighted_sum_of_pool_ends(seed: int,
 
 
 @pytest.mark.parametrize(("seed", "percent"), [(3, 0), (7, 10), (8, 50), (10, 100)])
-def test_a_slowdown_limit_minimises_the_last_pool_within_that_cost(seed: int, percent: float) -> None:
+def test_with_a_slowdown_limit_the_last_pool_is_minimised_within_the_allowed_cost(seed: int, percent: float) -> None:
     problem = draw_problem(seed, 1 + seed % 2)
     priced = replace_profile(problem, "speed")
     found = list(costs_that_fit(priced))
