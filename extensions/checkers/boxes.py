@@ -1,4 +1,4 @@
-"""Exact proofs of inequalities between forms (polynomials over symbols), which split boxes of symbol values."""
+"""Exact proofs of inequalities between forms (polynomials over symbols), made by splitting boxes of symbol values."""
 
 import math, sys
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""The certificate of a lower bound on a price: lines with the cliques and multipliers of all pieces, for checkers."""
+"""Writes the certificate of a lower bound on the cost of reuse: the cliques and multipliers of each part of a problem."""
 
 from __future__ import annotations
 

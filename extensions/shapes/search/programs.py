@@ -1,4 +1,7 @@
-"""The offset program of a stacking order: its offsets, valid for all symbol values, as few distinct maxima of sums."""
+"""Builds an offset program: formulas for the offsets of buffers that are stacked in a given order.
+
+The formulas are maxima of sums of sizes, valid for all symbol values, with as few distinct maxima as possible.
+"""
 
 from __future__ import annotations
 

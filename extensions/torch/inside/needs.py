@@ -1,4 +1,4 @@
-"""The bytes that torch.fx graphs need in their given order: of one pass, or of both with the caller's tensors."""
+"""The bytes that torch.fx graphs need in their given order: for one pass, or for both passes of a training step."""
 
 from __future__ import annotations
 
