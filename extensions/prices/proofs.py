@@ -1,4 +1,4 @@
-"""Writes the certificate of a lower bound on the cost of reuse: the cliques and multipliers of each part of a problem."""
+"""Writes the certificate of a lower bound on the cost of reuse: the cliques and multipliers of all parts."""
 
 from __future__ import annotations
 

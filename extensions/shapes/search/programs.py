@@ -1,7 +1,4 @@
-"""Builds an offset program: formulas for the offsets of buffers that are stacked in a given order.
-
-The formulas are maxima of sums of sizes, valid for all symbol values, with as few distinct maxima as possible.
-"""
+"""Builds an offset program: maxima of sums of sizes, which give the offsets of buffers stacked in a given order."""
 
 from __future__ import annotations
 
