@@ -15,7 +15,7 @@ from pathlib import Path
 from runpy import run_path
 from typing import Any
 
-os.environ.pop("PIP_BUILD_TRACKER", None)  # under it, hatchling has no metadata without a build, and so compiles twice
+os.environ.pop("PIP_BUILD_TRACKER", None)  # With a tracker, hatchling builds twice to get metadata.
 from hatchling.build import *  # noqa: F403
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface

@@ -18,7 +18,7 @@ from memplan.api.store.job import ENDED, OPEN
 from memplan.api.store.tables.jobs import JobCounts
 from memplan.solvers.search.result import SolveResult
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # otherwise each counter has a second, useless line
+disable_created_metrics()  # type: ignore[no-untyped-call]  # Counters otherwise get a useless second line.
 _REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
 _SOLVE_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 3600)
 _GAP_BUCKETS = (0.0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -53,7 +53,7 @@ class Metrics(Collector):
         GCCollector(registry=registry)
         counter, histogram = partial(Counter, registry=registry), partial(Histogram, registry=registry)
         gauge = partial(Gauge, registry=registry)
-        # Creating a combination of labels takes longer than counting, and there are few, so cache each combination.
+        # Looking up a counter by its labels takes longer than counting, so cache the counter of each label combination.
         self._requests = cache(counter("memplan_requests", "Requests answered.", ("method", "route", "status")).labels)
         says = "From a request's first byte to its answer's last."
         timed = histogram("memplan_request_seconds", says, ("route",), buckets=_REQUEST_BUCKETS)

@@ -76,7 +76,7 @@ def _solve_a_tiny_problem() -> bool:
 def warm_up() -> None:
     """Import all modules that solving needs, and solve a tiny problem to initialise them."""
     load_solvers()
-    with suppress(MemplanError):  # After a failure, the server starts but reports that it is not ready, so go on.
+    with suppress(MemplanError):  # A server whose solvers fail must still start, to report that it is not ready.
         _solve_a_tiny_problem()
 
 
@@ -84,7 +84,7 @@ def load_solvers() -> None:
     """Import all modules that solving needs."""
     _ = CORE.handle
     np.random.default_rng()  # numpy imports its random module on first use, so use it once now.
-    # Import these modules now, so that the first request need not.
+    # Imports would delay the first request, so import these modules at the start of the server.
     for name in ("json", "memplan.planner.verify.verifier"):
         import_module(name)
     for row in SOLVERS:

@@ -159,7 +159,7 @@ class ParsedRequest:
         if is_plain or each.reading is None or each.from_file is None or not isinstance(sent, dict):
             return each.from_json(sent)
         data = to_json(sent)
-        # Only a child process may parse files of other systems, so send such files there unparsed.
+        # Parsing a file of another system may crash, so only a child process parses such a file; pass it on unparsed.
         return each.from_json(sent) if importers.detect(data) else each.from_file(reader, data, "-", values)
 
     def answer(self, control: Control) -> tuple[bytes, str | None]:

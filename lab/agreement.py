@@ -58,7 +58,7 @@ def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], t
     lines = []
     for (problem, best), answer in zip(mine, run_jobs(solver, [Job(problem) for problem, _ in mine]), strict=True):
         wrong = []
-        if answer.says_infeasible:  # A lower bound may prove this before the solver runs.
+        if answer.says_infeasible:  # A lower bound may prove infeasibility before the solver runs.
             wrong += [] if best is None else [f"says that nothing fits, brute force {best}"]
         elif answer.placements is not None:
             wrong += oracle.check(problem, answer.placements)
@@ -75,7 +75,7 @@ def faults(solver: str, cases: list[tuple[Problem, tuple[float, ...] | None]], t
 def faults_of_pairs(k: int, tally: Counter[str]) -> Iterator[str]:
     """Yield the faults in the plans of `auto` and of one other solver for a problem that combines two features."""
     warnings.simplefilter("error")  # Faults of solvers are only reported as warnings, so turn warnings into errors.
-    # The sizes and the pairs of features change at coprime periods, so every size meets every pair after a while.
+    # Feature pairs and sizes change at coprime periods, so in time each pair occurs with each size.
     case = Case(PAIRS[k % len(PAIRS)], SIZES[k * 7 // len(PAIRS) % len(SIZES)], k)
     suited = [row for row in SOLVERS if row.is_installed and (row.at_most is None or case.n <= row.at_most)]
     solver = suited[k % len(suited)]

@@ -29,7 +29,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("file", type=Path, help="where the page goes")
     file = parser.parse_args(words).file
     bundle = build_bundle("browser/main.js", esbuild_path())
-    # This page compiles only WebAssembly from its own file, so its security policy may allow that.
+    # The page compiles WebAssembly only from its own file, so its security policy may allow compiling.
     page = one_file("memplan", bundle, {"core": compiled_core()}, allowed="'wasm-unsafe-eval'")
     sys.stdout.write(f"{file.write_bytes(page):,} bytes {file}\n")
 

@@ -55,7 +55,7 @@ class Recorder:
             (code.co_filename.removeprefix(f"{_ROOT}/").removeprefix("memplan/"), code.co_qualname)
             for code in entered
             if code.co_filename.startswith(str(_ROOT)) and not code.co_filename.startswith(_NOT_OURS)
-            if not code.co_name.startswith("<") and code.co_flags & 2  # Only functions have flag 2, so skip the rest.
+            if not code.co_name.startswith("<") and code.co_flags & 2  # Only functions have flag 2: skip class bodies.
         }
 
 
@@ -73,7 +73,7 @@ def functions_of_post(is_known: bool = False, query: str = "") -> set[Function]:
             rows = [{"id": i, "size": 100 + 10 * k + i, "start": 0, "end": 2} for i in range(2)]
             if is_known:
                 client.post("/v1/plan", json={"buffers": rows[::-1]}).raise_for_status()
-            time.sleep(0.6)  # The store writes later, so wait for it.
+            time.sleep(0.6)  # The store writes plans in the background, so wait for the write.
             recorder.functions()
             client.post(f"/v1/plan{query}", json={"buffers": rows}).raise_for_status()
             found.append(recorder.functions())

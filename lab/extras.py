@@ -201,7 +201,7 @@ def _needed_distributions(needed: Iterable[Requirement]) -> set[str]:
             seen.add(key)
             try:
                 waiting += [(Requirement(line), extra) for line in metadata.requires(requirement.name) or ()]
-            except metadata.PackageNotFoundError:  # This package is not installed, so it needs nothing.
+            except metadata.PackageNotFoundError:  # A package that is not installed requires no others.
                 continue
     return {name for name, _ in seen}
 

@@ -86,7 +86,7 @@ def dissect(n: int, whole: Rectangle, cut: Cut, rng: np.random.Generator) -> lis
     pieces = [whole]
     while len(pieces) < n:
         k = _choose_piece(pieces, rng)
-        # A cut into five pieces adds four, so make the last few pieces by cuts into two.
+        # A cut into five pieces adds four pieces, so if fewer than four are missing, cut a piece into two.
         pieces[k : k + 1] = (cut if n - len(pieces) >= 4 else guillotine)(pieces[k], whole, rng)
     return [pieces[k] for k in rng.permutation(n).tolist()]
 
@@ -211,7 +211,7 @@ def mirror_time(problem: Problem) -> Problem:
 
 def _mirrored_span(start: int, end: int) -> tuple[int, int]:
     """Return the lifetime [start, end) with its time reversed."""
-    # Mirroring at -1/2 maps every 64-bit time to a 64-bit time.
+    # Mirroring at -1/2 keeps 64-bit times within 64 bits, unlike mirroring at 0.
     return -1 - end, -1 - start
 
 

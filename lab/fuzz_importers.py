@@ -196,7 +196,7 @@ def outcome(name: str, data: bytes) -> str:
 
 def main(name: str, count: int, first: int = 0) -> None:
     """Read `count` broken files, from seed `first` on, and print how many were read or refused."""
-    import resource  # Some systems lack this module, so import it only here.
+    import resource  # Windows lacks this module, so import the module only here.
 
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
     seeds = SEEDS[name]()

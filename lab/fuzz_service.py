@@ -57,7 +57,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     given, began = parser.parse_args(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="memplan-fuzz-") as folder:
-        # Many requests set no time limit, so let the server stop each after ten seconds.
+        # Many of the requests set no time limit, so the server stops each request after ten seconds.
         with run_server(Path(folder), max_time_limit_s="10") as own:
             found = asyncio.run(_ask_server(own, given))
         log = own.log.read_text().splitlines()

@@ -57,7 +57,7 @@ async def _run_load(asked: argparse.Namespace, own: ServerProcess) -> dict[str, 
     count = most if asked.rate else min(most, 4000)
     bodies = [body or requests.new_request() for body in bodies[:count]]
     gc.collect()
-    gc.freeze()  # A garbage collection would pause the client for 40 ms, so exclude the present objects from it.
+    gc.freeze()  # Collecting old objects would pause the client for 40 ms, so exclude these objects.
     used = own.cpu_s()
     began, cpu = time.monotonic(), time.process_time()
     await (_ask_at_rate(line, bodies, asked.rate) if asked.rate else _ask_closed_loop(line, bodies, asked))

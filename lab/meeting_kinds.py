@@ -30,7 +30,7 @@ def main() -> int:
             for fault in faults(number, problem, tally, posted_to(service)):
                 n_faults += 1
                 print(f"{name} ({', '.join(kinds)}): {fault}", flush=True)
-            if number % 1000 == 999:  # A long run should show its progress.
+            if number % 1000 == 999:  # Show the progress of long runs.
                 print(f"{number + 1:,} of {given.count:,}, {n_faults} faults", file=sys.stderr, flush=True)
     least = min(PAIRS, key=lambda pair: met[pair])
     print(f"{met[least]:>8,}  times at the least two kinds met ({' and '.join(least)}), of {len(PAIRS)} pairs")

@@ -72,7 +72,7 @@ def call_status(
     began, line = time.monotonic(), http.client.HTTPConnection(own.host, own.port, timeout=_PATIENCE_S)
     headers = {"Content-Type": media} | ({} if key is None else {"Authorization": f"Bearer {key}"})
     try:
-        with suppress(BrokenPipeError, ConnectionResetError):  # The server may refuse early, so ignore these.
+        with suppress(BrokenPipeError, ConnectionResetError):  # The server may refuse before the body ends.
             line.request("POST" if body else "GET", path, body or None, headers)
         answer = line.getresponse()
         answer.read()

@@ -146,7 +146,7 @@ def faults(seed: int, tally: Counter[str], mutants: int = 5) -> list[str]:
         try:
             lines = search_lines(graph, result.peak, every, direction, 10)
         except SEARCHED.Refused:
-            # The peak is outside of the first part of the graph, so a search of this part cannot certify it.
+            # Only the first part of the graph is searched, so a peak in another part gets no proof by search.
             tally["no search"] += 1
             continue
         proofs.append(["memplan-order/1", f"least {result.peak}", *lines])

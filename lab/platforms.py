@@ -65,7 +65,7 @@ def plans(wheel: Path, target: str, runner: Sequence[str], folder: Path) -> list
     dynamic = [] if "windows" in target else ["-dynamic", "-Wl,-rpath,$ORIGIN"]
     command = [*compiler, *dynamic, str(source), str(library), "-o", str(program)]
     subprocess.run(command, cwd=folder, check=True)
-    answers, quiet = [], os.environ | {"WINEDEBUG": "-all"}  # wine must print no messages of its own.
+    answers, quiet = [], os.environ | {"WINEDEBUG": "-all"}  # Wine's own messages would mix with the answers.
     for problem in PROBLEMS:
         shutil.copy(problem, folder / "problem.csv")
         run = [*runner, str(program), "problem.csv"]

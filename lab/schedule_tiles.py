@@ -61,7 +61,7 @@ def differences(seed: int) -> list[str]:
             least = min((getattr(one, objective) for one in walked if one.bytes <= capacity), default=inf)
             k = front.best_tiling(capacity)
             best = float(front.cost[k]) if k >= 0 else inf
-            # The search adds the other cost with a weight of 1e-9 to break ties, so accept tiny differences.
+            # The search breaks ties by adding the other cost with a weight of 1e-9, so accept tiny differences.
             if best != least and abs(best - least) > 1e-6 * least:
                 found.append(f"{objective} in {capacity} bytes: must be {least}, got {best}")
     return found

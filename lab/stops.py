@@ -152,7 +152,7 @@ def _try_question(
 
 def contradiction(name: str, body: dict[str, Any], whole: Any, found: Any) -> str | None:
     """Return a line if a bound in the whole or the stopped response (`found`) is above the other one's value."""
-    if body["options"].get("recompute"):  # Each answer bounds only its own repeated operations.
+    if body["options"].get("recompute"):  # The bound of one answer does not hold for other repeated operations.
         return None
     goal = body["options"].get("objective", _OF_SCHEDULES)
     for value, bound in ((goal, "lower_bound"),) if name == "schedule" else _PAIRS:

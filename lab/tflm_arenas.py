@@ -103,7 +103,7 @@ def draw_models(count: int, seed: int) -> Iterator[tuple[str, bytes]]:
             for name in names:
                 model.at = LAYERS[name](model, name)
             yield f"{'int8' if is_int8 else 'float32'} {'+'.join(names)} {seed + k}", model.data()
-        except (ValueError, IndexError):  # The image is too small for an operator, so skip this model.
+        except (ValueError, IndexError):  # An operator needs a larger input image, so skip this model.
             continue
 
 

@@ -125,7 +125,7 @@ def probe(tflm: Path, vendors: Mapping[str, Path]) -> str:
     kinds |= {f"data {name}": of for name, of in _DATA.items()}
     kinds |= {f"options {name}": f"TfLite{of}Params" for name, of in _OPTIONS.items()}
     lines = ["#define ESP_NN 1", *(f"#include {header}" for header in _HEADERS)]
-    # These structures (planner's rows, resource variables, parser's allocator) are private, so declare copies of them.
+    # TFLite Micro declares these structures privately, so the program declares copies to measure their sizes.
     lines.append(
         "namespace tflite { struct Rows { int size, offline, first, last, sorted, ids, offset, index, next, at; };"
     )

@@ -216,7 +216,7 @@ def _extension_names() -> dict[str, str]:
 
 def _import_attribute(name: str) -> object:
     """Import the value of a public name on its first use (PEP 562) and return it; raises AttributeError."""
-    if name in ("torch", "tvm"):  # users may lack PyTorch or TVM, so only these two modules import them
+    if name in ("torch", "tvm"):  # Users may lack PyTorch or TVM, so import these two modules only on demand.
         return import_module(f"memplan.{name}")
     if name not in __dir__():
         did_you_mean = import_module("memplan.planner.errors.did_you_mean").did_you_mean
@@ -245,7 +245,7 @@ def _import_attribute(name: str) -> object:
     return value
 
 
-if not TYPE_CHECKING:  # type checkers that see `__getattr__` accept any name, so hide it from them
+if not TYPE_CHECKING:  # Type checkers accept any name if they see `__getattr__`, so hide `__getattr__`.
     __getattr__ = _import_attribute
 
 

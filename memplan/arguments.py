@@ -44,7 +44,7 @@ def check_arguments(function: F, verified: Callable[[dict[str, Any], Any, Any], 
     """
     signature = inspect.signature(function)
     default = signature.parameters[_OPTIONS].default if _OPTIONS in signature.parameters else None
-    model = type(default) if hasattr(default, "model_fields_set") else None  # None if the function accepts `**options`
+    model = type(default) if hasattr(default, "model_fields_set") else None  # A function with `**options` has no model.
     fields: Mapping[str, Any] = getattr(model, "model_fields", {})
 
     @functools.wraps(function)

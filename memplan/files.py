@@ -260,7 +260,7 @@ def prefix_file_name(name: str | None, path: str | None = None) -> Iterator[None
         if name is None:
             raise
         file = shlex.quote(path or name)
-        # The argument `capacity` is not part of the file, so an error about it must not name the file.
+        # The argument `capacity` is not part of the file, so an error about `capacity` must not name the file.
         raise error.prefix_place(
             f"{name}: ", lambda text: re.sub(_OF_FILE, lambda found: f"{found[1]} {file}", text), "capacity"
         ) from error

@@ -129,7 +129,7 @@ def _sarif_run(check: Check) -> dict[str, Any]:
     driver = {"name": "memplan", "semanticVersion": __version__, "rules": rules}
     return {
         "tool": {"driver": driver},
-        # Code hosts keep runs with different ids apart, so give each check its own id: a build may check several.
+        # Code hosts replace a run's results by those of a later run with the same id, so each check has a separate id.
         "automationDetails": {"id": f"memplan/{_title(check)}/"},
         "invocations": [{"executionSuccessful": True}],
         "columnKind": "unicodeCodePoints",
@@ -145,7 +145,7 @@ def _sarif_result(check: Check, failure: Failure, pool: CheckedPool | None) -> d
     }
     if failure.pool is not None:
         place["logicalLocations"] = [{"name": failure.pool, "kind": "pool"}]
-    # The fingerprint does not depend on bytes, so the same pool and rule count as one result over several runs.
+    # A fingerprint without byte counts lets code hosts recognise a failure again after its numbers have changed.
     mark = sha256(f"{_title(check)}\0{failure.rule}\0{failure.pool}".encode()).hexdigest()
     result: dict[str, Any] = {
         "ruleId": failure.rule,

@@ -98,12 +98,12 @@ class CommandLine(NamedTuple):
         name = found[1]
         target, arguments = QUESTIONS.get(name), dict(self.given)
         own = next((each.name for each in self.question.inputs if each.from_file is not None), "")
-        # In advice, the word PLAN means the plan's file on this command line, or else the input file with a plan.
+        # Advice texts contain the placeholder PLAN, so replace PLAN by the file name of the plan on this command line.
         plan = self.given.get("plan") or self.given.get(own)
         more = [plan if word == "PLAN" and plan else word for word in shlex.split(found[2])]
         if target is None:
             return found[0]
-        if "--output" in more:  # --output makes a new plan, so drop `keep`
+        if "--output" in more:  # A new plan must not replace the kept one, so drop `keep`.
             arguments.pop("keep", None)
         parameters: Sequence[click.Parameter] = self.command.params
         if target is not self.question:

@@ -132,7 +132,7 @@ def begin_call(line: CommandLine) -> Call:
         arguments = {**arguments, "display": TABLE}
     elif display not in (None, *formats):
         selection = Selection.from_names(question.answer, [display], formats)
-        # Selected fields are printed as JSON even at a terminal, so choose that display.
+        # A table cannot show selected fields, so print them as JSON, even at a terminal.
         arguments = {**arguments, "display": "json"}
     inputs = {each.name for each in question.inputs if each.from_file is not None}
     said = {name: value for name, value in arguments.items() if name not in inputs}
@@ -140,7 +140,7 @@ def begin_call(line: CommandLine) -> Call:
     plain = None if line.plain is None else options_given(ReadOptions, line.plain)
     reader = Reader(options_given(ReadOptions, said), plain=plain, plan_hash=line.plan_hash)
     paths = {each.name: arguments.get(each.name) for each in question.inputs if each.from_file is not None}
-    # The load time of importers does not depend on the user's files, so load them before the clock starts.
+    # Importers take long to load, whatever the user's files, so load the importers before the clock starts.
     for path in filter(None, paths.values()):
         import_reader(path)
     # Reading the files counts toward the time limit, unless the search counts work instead of time.
@@ -205,7 +205,7 @@ def answer_call(call: Call, control: Control) -> Any:
             from memplan.api.cli.remote import ask_service
 
             return ask_service(server, question, call.values, call.options, control, bool(call.flags.get("prove")))
-        # The question itself reads a foreign file here, so add the file's name to errors of the question.
+        # The question reads the foreign file itself and does not know the file's name, so add the name to its errors.
         foreign = [each.name for each in question.inputs if each.is_foreign and each.name in call.files]
         with prefix_file_name(call.files[foreign[0]] if foreign else None):
             return question.answer_verified(call.values, call.options, control)

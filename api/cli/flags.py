@@ -79,7 +79,7 @@ class Argument(click.Argument):
         """Make an argument for a parameter; `described` is passed to click.Argument, except for `help`."""
         about = described.pop("help", None)
         super().__init__((name,), **described)
-        self.help = about  # older click versions refuse `help`, so set it afterwards
+        self.help = about  # Older versions of click refuse `help` as an argument, so set `help` here.
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
         """Return the argument's name and help, as a row for the list of parameters."""
@@ -92,7 +92,7 @@ _SECONDS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "m": 60.0, "min": 60.0, "
 def seconds(text: str | float) -> float:
     """Return the seconds of a duration such as `10`, `10s`, `500ms` or `2min`; raises BadParameter."""
     text = str(text)
-    # Remove the unit's letters, but leave a text of letters alone, such as `nan`, to float().
+    # A text of letters alone, such as `nan`, has no unit, so pass the whole text to float().
     number = text.rstrip("abcdefghijklmnopqrstuvwxyz ") or text
     try:
         return float(number) * _SECONDS[text[len(number) :].strip()]
@@ -146,7 +146,7 @@ def options_given(model: type[V], given: Mapping[str, Any]) -> V:
     for name in listed:
         if listed[name] != defaults[name] and (about := model.model_fields[name]).deprecated:  # type: ignore[attr-defined]
             click.echo(f"memplan: warning: {flags_of(name)[0]}: is deprecated {about.deprecation_message}", err=True)
-    if listed == defaults:  # Default values are valid, so skip their validation.
+    if listed == defaults:  # Default values are always valid, so skip validating default options.
         return model.model_construct()  # type: ignore[attr-defined,no-any-return]
     return validate_options(model, listed)
 
@@ -167,14 +167,14 @@ def flag_of(name: str, about: FieldInfo) -> Flag:
     flags = flags_of(name)
     if origin is Literal:
         described["type"] = click.Choice([str(choice) for choice in get_args(kind)])
-        if name in ModelOptions.model_fields:  # problems refuse any value of it, so leave the flag unset
+        if name in ModelOptions.model_fields:  # Some problems refuse any value, so by default pass none.
             described["show_default"], default = str(default), None
     elif name.endswith("_s"):
         described |= {"type": seconds, "metavar": "SECONDS"}
         described["help"] = f"{about.description} Write 10, 10s, 500ms or 2min."
     elif origin in (list, dict, Mapping) or (origin is tuple and ... in get_args(kind)):
         described["multiple"], default = True, None
-    elif "BeforeValidator" in checks:  # The field's own validator parses the text, so click passes it on unchanged.
+    elif "BeforeValidator" in checks:  # The field's validator parses the text, so click must pass it on unchanged.
         described["type"], default = str, None
     elif kind is int and str(MAX_BYTES) in checks:
         described |= {"type": size, "metavar": "SIZE"}
@@ -219,7 +219,7 @@ PROVE = Flag(
     is_flag=True,
     help="Accept the service's claim that a plan is the best, or that nothing fits, only with a certificate.",
 )
-# `main` removes --threads before click parses the command line, so every command accepts the flag.
+# `main` handles --threads before click parses the command line, so the flag works for every command.
 THREADS = Flag(
     "threads",
     type=RangeType(min=1),

@@ -21,7 +21,7 @@ _OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; by default, the arguments are those of this process."""
     if arguments is None:
-        gc.disable()  # imports make no garbage, so collecting garbage during imports wastes time
+        gc.disable()  # Imports create no garbage, so turn off garbage collection to save time.
         # Without this variable, pydantic would search every package for plugins, which is slow.
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
         # Without this variable, OpenBLAS would start threads that stay idle.
@@ -61,7 +61,7 @@ def _apply_threads(given: list[str]) -> Iterator[list[str]]:
 
             way = "the default is as many as this process may use"
             raise OptionError(f"threads: must be at least 1, got {number}; {way}")
-        # The command's parser reports any other text as an error, so leave it in place.
+        # The command's parser reports a value of --threads that is not a number, so leave such a value in place.
         if number.isascii() and number.isdecimal():
             os.environ[SETTING], given = number, given[:k] + given[k + len(taken) :]
         if (most := max_threads()) is not None:
@@ -127,7 +127,7 @@ def _run_command(given: list[str]) -> int:
         name = given[0] if given else "memplan"
         print_message(f"memplan: error: {name}: {missing_package_text(package, _EXTRAS.get(name))}")
         return WRONG_INPUT
-    except OSError as error:  # click writes help texts itself, so this may be a failed write
+    except OSError as error:  # Click writes help texts without error handling, so a failed write arrives here.
         return _report_write_failure(error)
     except InterruptedRun:
         raise

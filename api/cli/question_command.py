@@ -57,8 +57,8 @@ def _command_parameters(
         Flag("display", "--format", metavar=f"{'|'.join(formats)}|FIELDS", help=_FORMAT),
         *(*flags, SERVER, THREADS, QUIET),
     ]
-    # If an input and an option have one name, such as a schedule's `target`, only the input gets the flag.
-    # Of parameters with one name, the last is kept, so a command's own flag replaces the generated flag.
+    # An input and an option may have the same name, such as `target`; then only the input gets the flag.
+    # A command's own flags are listed last, so they replace generated flags of the same name.
     return list({parameter.name: parameter for parameter in parameters}.values())
 
 

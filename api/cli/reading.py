@@ -106,9 +106,9 @@ def _require_own_output(line: CommandLine, each: Input[Any], path: str, error: F
     """Raise FileError for the missing input file `path`, unless a flag (--save-baseline) makes the command write it."""
     saved = line.given[f"save_{each.name}"]
     if saved is not None and Path(saved).resolve() == Path(path).resolve() and not Path(path).exists():
-        return  # The first run of this command creates the baseline's file, so it may be missing.
+        return  # The first run of a command creates its baseline file, so the file may be missing.
     way = line.set_files({each.name: None, f"save_{each.name}": path})
-    if not each.named_by_flag:  # an argument is a plan, not a baseline, so advise `memplan plan`
+    if not each.named_by_flag:  # Files without a flag are plans, so advise `memplan plan`.
         way = f"`memplan plan {shlex.join([str(line.file), '-o', path])}`"
     raise FileError(f"{error}; make the file with {way}") from None
 
@@ -121,7 +121,7 @@ def restore_reading_options(line: CommandLine) -> CommandLine:
         return line
     for path in (arguments.get(name) for name in OF_PLANS):
         if path is not None:
-            with contextlib.suppress(FileError):  # Reading the plan later reports a file error, so ignore it here.
+            with contextlib.suppress(FileError):  # The plan is read again later, which reports any file error.
                 fields |= reading_of_plan(read_bytes(path))
     flags = {str(each.name): each for each in line.command.params if each.name in fields}
     unsaid = {

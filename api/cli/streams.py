@@ -93,7 +93,7 @@ def refuse_read(path: str) -> None:
     """Raise FileError if this command has read the output file, under any name, because writing would overwrite it."""
     try:
         status = Path(path).stat()
-    except (OSError, ValueError):  # Either the file does not exist yet, or writing it later reports the error.
+    except (OSError, ValueError):  # A missing file cannot be an input, and writing the file reports any other error.
         return
     if name := _CommandFiles.files.get((status.st_dev, status.st_ino)):
         raise FileError(f"{path}: must not be a file that the command reads, such as {name}")
@@ -158,7 +158,7 @@ def refuse_files(line: CommandLine) -> bool:
     arguments, command = line.given, line.command
     suffixes = {"", ".json", *command.forms, *command.beside}
     files = [arguments.get(each.name) for each in line.question.inputs if each.from_file is not None]
-    more = arguments.get("more")  # `more` is a list of files, or an option's value
+    more = arguments.get("more")  # `more` lists input files in some commands and is a plain option in others.
     files += [*(more if isinstance(more, list) else ()), arguments.get("budgets_file")]
     read = {os.path.realpath(path) for path in files if path is not None}
     outputs = arguments.get("outputs") or []
@@ -215,7 +215,7 @@ def _write_standard_output(data: bytes) -> None:
     try:
         with os_errors_named("standard output"):
             rest = memoryview(data)
-            while rest:  # an unbuffered stream may accept only a part of the bytes, so repeat
+            while rest:  # A stream without buffer may write only some of the bytes, so write the rest.
                 rest = rest[sys.stdout.buffer.write(rest) or 0 :]
             sys.stdout.buffer.flush()
     except FileError:

@@ -44,7 +44,7 @@ class AnswerWishes:
     def from_request(cls, request: Request, answer: type[Any]) -> AnswerWishes:
         """Return the form that a request's query asks for; raises OptionError for fields that the answer lacks."""
         query: str = request.scope["query_string"].decode("latin-1")
-        if not any(name in query for name in (FIELDS, FAIL)):  # usual queries name neither, so skip parsing
+        if not any(name in query for name in (FIELDS, FAIL)):  # Most queries contain neither name, so skip parsing.
             return cls(query)
         pairs = parse_qsl(query, keep_blank_values=True)
         selection = Selection.from_names(answer, [value for name, value in pairs if name == FIELDS])

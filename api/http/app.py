@@ -36,10 +36,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version=__version__,
         description=_DESCRIPTION,
         lifespan=_lifespan,
-        docs_url=None,  # FastAPI's page loads third-party scripts, so the view `service` replaces the page
+        docs_url=None,  # FastAPI's page loads third-party scripts, so memplan serves its own page.
         redoc_url=None,
-        openapi_url=None,  # `describe` adds the route /openapi.json, so FastAPI must not
-        redirect_slashes=False,  # few clients send the body again after a redirect, so answer with an error instead
+        openapi_url=None,  # `describe` adds the route /openapi.json, so FastAPI must not add the route too.
+        redirect_slashes=False,  # Few clients repeat the body after a redirect, so refuse such a path.
     )
     service = app.state.service = Service(settings or read_settings())
     calls = app.state.calls = defaultdict[str, set[str]](set)
@@ -63,7 +63,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Service]]:
     service: Service = app.state.service
     async with AsyncExitStack() as stack:
         await service.open(stack)
-        await to_thread.run_sync(warm_up)  # load everything now, so that the first request need not wait
+        await to_thread.run_sync(warm_up)  # The first request should not wait for imports, so load all modules now.
         sys.setswitchinterval(_TURN_S)
         collect_rarely()
         stack.enter_context(handle_stop(service.stop))

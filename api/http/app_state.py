@@ -137,7 +137,7 @@ class Service:
 
     async def _can_store(self) -> bool:
         """Return True if the store works, even if its disk is full; raises StoreError otherwise."""
-        with suppress(FullDiskError):  # a full disk only stops new jobs, so the store still counts as working
+        with suppress(FullDiskError):  # A service with a full disk can still answer, so report it as ready.
             await to_thread.run_sync(self.store.check, abandon_on_cancel=True)
         return True
 

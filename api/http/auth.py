@@ -71,7 +71,7 @@ class KeyGate:
         """
         if not self.requires_keys:
             self._check_page_origin(method, headers or {})
-            # A valid key always identifies the caller, except if `require_keys` is false: a proxy may use the header.
+            # A proxy may use the `authorization` header, so `require_keys = false` makes memplan ignore the header.
             if authorization is None or self._settings.require_keys is False:
                 return ANY_CALLER
         scheme, _, text = (authorization or "").strip().partition(" ")

@@ -125,7 +125,7 @@ def error_answer(error: Exception) -> Response | None:
         _LOG.error("%s", error)
         error = UnavailableError(NO_ROOM, _AFTER_LOSSES_S, (ROOM,))
     if isinstance(error, StoreError):
-        _LOG.error("%s", error)  # the error's text may name machines, so log it, and send callers a different text
+        _LOG.error("%s", error)  # The error may contain names of machines, so only the log may show its text.
         error = UnavailableError("memplan: the database does not respond at the moment")
     if isinstance(error, LostWorkersError):
         error = UnavailableError(str(error), _AFTER_LOSSES_S)

@@ -130,7 +130,7 @@ async def read_body(request: Request, limit: int, media: str = "") -> bytes:
     """
     announced = request.headers.get("content-length", "")
     stream, share, grown = request.stream(), request.state.body_share, JsonGrowth()
-    # A BytesIO returns its bytes without a copy, so collect the body in one.
+    # A BytesIO returns its bytes without copying them, so collect the parts of the body in a BytesIO.
     share.key_id, body = caller_of(request).key_id, BytesIO()
     try:
         if announced.isdecimal() and int(announced) > limit:

@@ -36,7 +36,7 @@ class Following:
         """
         while True:
             changed = asyncio.Event()
-            # The next poll may miss a new event, so register for events before it.
+            # An event may occur while the poll below runs, so register for events before polling.
             self._waiting[job_id][changed] = after
             try:
                 events = await self._store.run_in_thread(partial(self._store.events.events_after, job_id, after))
@@ -98,6 +98,6 @@ class Following:
             for job_id in some:
                 waiting = self._waiting.get(job_id, {})
                 for changed, after in list(waiting.items()):
-                    # A removed job has no last event, so wake its followers too.
+                    # A removed job has no last event, so wake the job's followers to let them notice the removal.
                     if last.get(job_id, after + 1) > after:
                         changed.set()

@@ -140,7 +140,7 @@ class JobWorkers:
         free = self._places - len(self._runs)
         if free <= 0:
             return False
-        # Only the winner of the last race claims at once; other workers first look for waiting jobs, which costs less.
+        # A worker that lost the last race for a job first reads whether jobs wait, which costs less than a claim.
         is_first = self._was_told and not self._late_s
         if not is_first and not self._store.leases.is_any_waiting():
             self._adapt_delay(came_late=True)
@@ -190,7 +190,7 @@ class JobWorkers:
         self._is_unsure = False
         for run in runs:
             if held.get(run.job.id) != run.job.lease:
-                run.end_without_writing()  # a job that has just ended also has no lease, so this end is harmless
+                run.end_without_writing()  # A job that has just ended has no lease either; a second end is harmless.
         return True
 
     def _record_sign_of_life(self) -> bool:

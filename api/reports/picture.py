@@ -111,7 +111,7 @@ class _Panel:
         self.alive = {problem.index[name] for name in live.buffers}
         self.legend = list(self._legend_entries(self.alive))
         self.places = _legend_places([text for _, _, text in self.legend])
-        # The legend's first row lies in the margin, and each further row makes the margin higher.
+        # The bottom margin has room for one row of the legend, so each further row increases the margin.
         self.margin = _BOTTOM + _ROW * max((row for _, row in self.places), default=0)
 
     @property
@@ -193,7 +193,7 @@ class _Panel:
         x, y = (self.x(box.start) + self.x(box.end)) / 2, (self.y(box.low) + self.y(box.high)) / 2 + 3
         anchor, width = "middle", _CHARACTER * len(label)
         if self.x(box.end) - self.x(box.start) < width:
-            # A centred label would cover other boxes, so put it right of its box, or left at the edge.
+            # A label wider than its box would cover other boxes, so draw the label beside the box.
             is_behind = self.x(box.end) + width <= _WIDTH
             anchor, x = ("start", self.x(box.end) + 3) if is_behind else ("end", self.x(box.start) - 3)
         left = x - width * ("start", "middle", "end").index(anchor) / 2

@@ -68,7 +68,7 @@ def _exir_specs(plan: Plan, problem: Problem) -> list[dict[str, int | str]]:
     memory = [problem.pool_index[str(row["pool"])] for row in rows]
     ends = [int(row["offset"]) + int(problem.buffers.size[problem.index[row["id"]]]) for row in rows]
     objects = [0] * len(rows)
-    reached: dict[int, tuple[int, int]] = {}  # for each memory: (number, end) of the current object
+    reached: dict[int, tuple[int, int]] = {}  # For each memory, store the number and the end of the current object.
     for k in sorted(range(len(rows)), key=lambda k: int(rows[k]["offset"])):
         number, end = reached.get(memory[k], (-1, 0))
         if number < 0 or int(rows[k]["offset"]) >= end:

@@ -222,7 +222,7 @@ class AdmissionQueue:
         lane = [place for place in self._held if place.is_light == wish.is_light]
         if len(lane) >= self.places or _caller_slot_count(lane, wish.caller) >= self._of_key:
             return False
-        # Slow light requests become ordinary ones beyond the ordinary slots, so leave them out of this count.
+        # Light requests that run too long count as ordinary requests in extra slots, so do not count them here.
         return not wish.is_light or self._is_below(MOST - 1, wish, [each for each in self._held if not each.is_beyond])
 
     def _is_below(self, times: int, wish: Seat, held: list[Seat]) -> bool:

@@ -94,7 +94,7 @@ class PlanService:
         """
         problem, options = request.problem, request.options
         options.check()
-        # A plan with a profile needs several searches or another instance, so do not cache such plans.
+        # A plan with a profile needs several searches or another instance, which the cache does not support.
         has_profile = options.profile_of(problem.problem) is not None or problem.problem.equal_use
         if options.is_usual and not has_profile:
             result = await self._cached_or_searched(request, cancelled)
@@ -141,7 +141,7 @@ class PlanService:
         self._running[key] = asyncio.Event()
         try:
             if start is not None:
-                quick = None  # a quick search has found the cached plan, so skip another quick search
+                quick = None  # A quick search would only repeat the one that found the cached plan.
             elif quick is None:
                 quick = self._quick_search(request)
             return await self._keep_better(request, await self._full_search(request, cancelled, start, quick))
@@ -182,7 +182,7 @@ class PlanService:
             return await self._search_in_child(request, cancelled, best, tried_s)
         except (FullError, UnavailableError) as error:
             if best is not None and best.plan.status == "infeasible":
-                return best  # For an infeasible problem, this explanation is the best answer known, so return it.
+                return best  # This result explains why no plan fits, so return the result despite the error.
             is_busy = isinstance(error, NoTurnError) or request.deadline.remaining_s <= 0
             if best is None or not best.plan.placements or not is_busy:
                 raise
@@ -192,7 +192,7 @@ class PlanService:
     async def _add_quick_reason(self, request: PlanRequest, found: SolveResult | None) -> SolveResult | None:
         """Return the result. If a bound proves that no plan fits, a small problem's result gets an explanation."""
         problem, lack = request.problem, None if found is None or found.bound is None else found.bound.nothing_fits
-        # Only a child process explains proofs by search, so leave them to it.
+        # Only child processes explain a bound that a search has proved, so return the result without an explanation.
         if found is None or lack is None or lack.by is not None:
             return found
         if not problem.is_small or request.options.deterministic:
@@ -226,7 +226,7 @@ class PlanService:
         finally:
             self._queue.release_slot(place)
         result = replace(child_result, elapsed_s=taken.passed_s)
-        # The service ended the search to free a slot, so the caller ran out of time.
+        # The caller did not cancel: the service ended the search to free its slot, so report a time limit.
         if result.stop_reason == "cancelled" and not cancelled.is_set():
             result = replace(result, stop_reason="time_limit")
         self._metrics.count_solve(result, options.solver, "worker")
@@ -314,7 +314,7 @@ def reason_to_answer(
     plan = result.plan
     if plan.status == "optimal":
         return "proved"
-    if known.is_final:  # another process proved the result, so prove it again here
+    if known.is_final:  # Another process proved the result, so this process must repeat the proof.
         return None
     if plan.placements and _is_accepted(plan, options, problem):
         return "accepted"

@@ -55,7 +55,7 @@ class Database:
         self.disk = Disk(Path(str(engine.url.database)).absolute()) if self.is_sqlite else None
         self.lacks_room = False
         """True if the disk was full at the last write or check."""
-        self._file: FileIO | None = None  # closing the file would drop SQLite's locks, so keep it open
+        self._file: FileIO | None = None  # Closing the file would drop SQLite's locks, so keep the file open.
 
     @classmethod
     def open(cls, url: str | None, folder: Path, connections: int = CONNECTIONS) -> Database:
@@ -99,7 +99,7 @@ class Database:
 
     def check_room(self) -> None:
         """Raise FullDiskError if the disk lacks the space that new jobs need."""
-        # The connection rolls back every change, so this test leaves no data.
+        # The test may write rows, but the connection rolls back every change, so no data remain.
         with self._translate_errors(), self._reader.connect() as connection:
             if self.disk is not None:
                 if (room := self.disk.room(connection)) < LEAST_ROOM:
@@ -146,7 +146,7 @@ class Database:
             self.lacks_room = True
             raise
         except DBAPIError as error:
-            # The failed statement and its values contain data of callers, so leave them out of the error.
+            # Database errors quote the statement with data of callers, so report only the error's code.
             state, code = getattr(error.orig, "sqlstate", ""), getattr(error.orig, "sqlite_errorcode", None)
             kind = UnreachableError if state in _NO_CONNECTION else StoreError
             if state == _DISK_FULL or code in _FULL:
@@ -165,7 +165,7 @@ def _sqlite_engine(url: URL) -> Engine:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise OptionError(f"data_folder: cannot create {folder}: {error.strerror}") from error
-    # SQLite gives its other files this file's mode, so create it first; SQLite reports any error later.
+    # SQLite creates its other files with the mode of the database file, so create this private file first.
     with suppress(OSError):
         os.close(os.open(str(url.database), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     engine = create_engine(url, **_POOL, connect_args={"timeout": _BUSY_S, "check_same_thread": False})
@@ -173,10 +173,10 @@ def _sqlite_engine(url: URL) -> Engine:
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:
         """Set up a new SQLite connection: explicit transactions, a durable write-ahead log, and foreign keys."""
-        connection.isolation_level = None  # `_begin` below starts transactions, so the driver must not
+        connection.isolation_level = None  # `_begin` starts transactions, so the driver must not start any.
         for pragma in (
             *("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", f"cache_size = -{_CACHE_KIB}"),
-            "secure_delete = FAST",  # ON (Debian's default) needs space to delete, so deleting fails on a full disk
+            "secure_delete = FAST",  # ON, Debian's default, needs space to delete rows, which a full disk lacks.
         ):
             connection.execute(f"PRAGMA {pragma}")
 
@@ -203,7 +203,7 @@ def _postgresql_engine(url: URL, connections: int) -> Engine:
         connect_args={
             "connect_timeout": _BUSY_S,
             "application_name": "memplan",
-            # A pooler may switch connections, which would lose prepared statements, so use none.
+            # A connection pooler may switch connections, which loses prepared statements, so prepare no statements.
             "prepare_threshold": None,
             # Set timeouts, so that a hanging server cannot hold locks for ever and this process cannot wait for ever.
             "options": "-c lock_timeout=10s -c statement_timeout=60s -c idle_in_transaction_session_timeout=60s",
@@ -218,7 +218,7 @@ def _postgresql_engine(url: URL, connections: int) -> Engine:
     def _check_encoding(connection: Any, _record: object) -> None:
         """Raise OptionError if the database of a new PostgreSQL connection is not encoded in UTF-8."""
         encoding = connection.info.parameter_status("server_encoding")
-        if encoding is None:  # Without an encoding, the server has already closed the connection, so report that.
+        if encoding is None:  # A missing encoding means that the server has closed the connection.
             raise OperationalError("the connection was closed before it was established")
         if encoding != "UTF8":
             raise OptionError(f"database_url: must name a database whose encoding is UTF8, got {encoding}")

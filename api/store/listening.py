@@ -45,10 +45,10 @@ class NotificationThread:
         while not self._closing.is_set():
             try:
                 self._listen_once()
-            # Other uses of the store report database errors, so only try again here.
+            # Other queries report the same database errors, so the listening thread only tries to connect again.
             except (Error, SQLAlchemyError, StoreError):
                 self.hears = False
-                self._wake()  # Without notifications, workers must poll, so wake this one.
+                self._wake()  # Without notifications, the worker must poll the store, so wake the worker.
                 self._closing.wait(_AGAIN_S)
 
     def _listen_once(self) -> None:
@@ -56,11 +56,11 @@ class NotificationThread:
         pooled = self._database.engine.raw_connection()
         connection, own = pooled.driver_connection, secrets.token_hex(8)
         assert connection is not None
-        pooled.detach()  # A detached connection does not count toward the pool's limit, so detach it.
+        pooled.detach()  # Listening must not occupy a place in the connection pool, so detach the connection.
         try:
             connection.autocommit = True
             connection.execute(f"LISTEN {CHANNEL}")
-            # Behind a pooler, no notification arrives, so test that with one of our own.
+            # No notification passes through some connection poolers, so send one and see whether it arrives.
             with self._database.writing() as another:
                 another.exec_driver_sql(f"NOTIFY {CHANNEL}, '{own}'")
             while not self._closing.is_set():

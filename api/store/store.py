@@ -27,7 +27,7 @@ PATIENCE_S = 30.0
 """The seconds for which a starting server or worker waits for a database that is still starting."""
 _AGAIN_S = 0.5
 _LOG = logging.getLogger("memplan")
-_LOCK = 0x6D656D706C616E  # Any number works if no other program uses it, so take the letters "memplan" as bytes.
+_LOCK = 0x6D656D706C616E  # The lock number must differ from other programs' numbers: it spells "memplan".
 
 
 class Store:

@@ -73,7 +73,7 @@ class ChildPool:
             self._is_closed = True
             idle, self._idle = self._idle, []
             others, self._all = self._all - set(idle), set()
-        for child in others:  # The thread that waits for a busy child's answer closes the child, so only kill it here.
+        for child in others:  # The thread that awaits a busy child's answer closes the child, so only kill it.
             child.kill()
         for child in idle:
             child.close()
@@ -107,7 +107,7 @@ class ChildPool:
             raise
         finally:
             child.limit()
-            # A child cannot raise its lowered priority, and a killed child may answer before it ends, so reuse neither.
+            # A child cannot raise its lowered priority, and a killed child may still answer, so reuse no such child.
             self._return_child(child, is_well and child.stopped_by is None and not call.is_nice and not task.is_large)
         if isinstance(outcome, errors.MemplanError):
             raise outcome
@@ -182,7 +182,7 @@ class _Call:
                     return _reported_error(*value)
                 if kind == "fault":
                     error = self._faults.note(FaultError(Fault(*value)), self._task.what)
-                    return error if self._noted is None else self._noted  # interim answers were verified, so prefer one
+                    return error if self._noted is None else self._noted  # The verified interim answer stays valid.
                 value = pickle.loads(value.data)
                 if kind == "answer":
                     return value

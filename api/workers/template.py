@@ -37,7 +37,7 @@ class Template:
         try:
             try:
                 pid = self._request_fork(_FORK, reads, answers)
-            except EOFError:  # the template process has died, so request the fork once more, which restarts it
+            except EOFError:  # The template process has died; a second request starts a new template process.
                 pid = self._request_fork(_FORK, reads, answers)
         except BaseException:
             os.close(gives)
@@ -122,11 +122,11 @@ def fork_always(line: socket.socket) -> None:
                 continue
             if (pid := os.fork()) == 0:
                 break
-            os.setpgid(pid, pid)  # parent and child both set the group, so it exists before either uses it
+            os.setpgid(pid, pid)  # Parent and child both set the process group, so it exists before either uses it.
             for pipe in pipes:
                 os.close(pipe)
             line.send(_NUMBER.pack(pid))
-        except ConnectionError:  # the process at the other end of the socket has died, so end as well
+        except ConnectionError:  # The process that requests forks has died, so end this process as well.
             os._exit(0)
     os.setpgid(0, 0)
     line.close()

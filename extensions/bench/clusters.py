@@ -69,7 +69,7 @@ class ClusterExecutor(Executor):
 
     def _settle(self, future: Future[T], there: Future[T]) -> None:
         """Copy the result, the error or the cancellation of a remote future to a local future."""
-        with suppress(InvalidStateError):  # A local future that was cancelled meanwhile rejects results, so ignore it.
+        with suppress(InvalidStateError):  # A local future that was cancelled meanwhile refuses a result.
             if there.cancelled():
                 future.cancel()
             elif (error := there.exception()) is not None:
@@ -128,7 +128,7 @@ def is_unwanted() -> Callable[[], bool]:
 
     Ray ends the process of a cancelled task; a Dask task must check this itself.
     """
-    with suppress(ImportError, ValueError):  # `get_worker` raises ValueError outside of a Dask worker, so ignore it.
+    with suppress(ImportError, ValueError):  # Outside of a Dask worker, `get_worker` raises ValueError.
         from distributed import get_worker
 
         worker = get_worker()
@@ -206,7 +206,7 @@ def _ray_executor(address: str, where: str) -> Iterator[ClusterExecutor]:
     from ray.util import connect, disconnect
 
     try:
-        with warnings.catch_warnings(action="ignore"):  # Ray's error also states the reason, so ignore its warnings.
+        with warnings.catch_warnings(action="ignore"):  # Ray's error repeats its warnings, so hide the warnings.
             connect(where, connection_retries=1, ray_init_kwargs={"log_to_driver": False})
     except (ConnectionError, RuntimeError) as error:
         said = str(error).strip().splitlines()[-1]
@@ -260,7 +260,7 @@ class _RayExecutor(ClusterExecutor):
             is_lost = not there.cancelled() and isinstance(there.exception(), self._ray_executor.exceptions.RayError)
             if future.cancelled() or not is_lost or isinstance(there.exception(), RayTaskError):
                 self._settle(future, there)
-            elif self._begun[name] < ATTEMPTS:  # Ray needs the callback's thread itself, so retry in a new thread.
+            elif self._begun[name] < ATTEMPTS:  # Ray needs the thread of its callbacks, so retry in a new thread.
                 threading.Thread(target=self._start_task, args=(future, name, work), daemon=True).start()
             else:
                 self._settle(future, _failed_future(ATTEMPTS))

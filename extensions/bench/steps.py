@@ -47,7 +47,7 @@ def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None, on: 
 def _run_locally(stack: ExitStack, waiting: Sequence[BenchTask], at_once: int) -> Iterator[Result]:
     """Run jobs on this machine, `at_once` at a time, and return an iterator over their results."""
     executor, cancelled = stack.enter_context(ThreadPoolExecutor(at_once)), threading.Event()
-    stack.callback(cancelled.set)  # Closing the executor waits for running jobs, so cancel them first.
+    stack.callback(cancelled.set)  # Closing the executor waits for running jobs, so cancel the jobs before.
     runs = run(waiting, lambda task: executor.submit(measure, task, cancelled.is_set), lambda: at_once)
     return (future.result() for _, future in runs)
 

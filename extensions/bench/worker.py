@@ -66,7 +66,7 @@ def main() -> None:
     """Run the child process: read a job from the parent process, run it, and send messages about the run."""
     parent = Parent()
     say = parent.send
-    sys.path.append(str(Path.cwd()))  # Planners may be modules of the current folder, so make it importable.
+    sys.path.append(str(Path.cwd()))  # Planners may be modules of the current folder, so add the folder to the path.
     try:
         _run_task(parent.task, parent)
     except SolverFailedError as error:
@@ -182,7 +182,7 @@ def _warm_up(solver: str) -> None:
 
     memplan's solvers also solve a large problem, which loads more libraries. Other planners may be too slow for that.
     """
-    if DIFFERING.fullmatch(solver):  # The search for differing plans refuses this problem, so warm up with `auto`.
+    if DIFFERING.fullmatch(solver):  # The search for differing plans refuses the problem for warming up, so use `auto`.
         solver = "auto"
     planner, _ = find_planner(solver, time_limit_s=1.0, seed=0)
     for n in (12, 2500) if peers.find(solver) is None else (12,):
@@ -212,7 +212,7 @@ def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
     """Return the fields of a Result for a plan, after verifying it, recomputing its peak and checking its claims."""
     instance = compile_problem(problem)
     bound = lower_bound(instance).total * instance.unit
-    # The plan's bound does not bound the sum of several pools, so use it for a single pool only.
+    # The plan's lower bound holds for one pool, not for the sum of several pools, so use it only if there is one pool.
     if len(problem.pools) == 1:
         bound = max(bound, plan.lower_bound or 0)
     facts: dict[str, Any] = {
@@ -244,7 +244,7 @@ def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
             "message": f"the plan states the lower bound {bound}, but its peak is {peak}",
             **facts,
         }
-    # The verifier has recomputed the cost, so the reported cost is right.
+    # The verifier has recomputed the plan's cost, so report the cost without another check.
     if problem.objective == "cost" and plan.cost is not None:
         facts |= {"counts": "cost", "lower_bound": plan.cost_lower_bound or 0.0, "curve": ()}
         return {"outcome": "plan", "peak": plan.cost, **facts}

@@ -28,7 +28,7 @@ def _lines_of_region(point: CascadePoint, number: int, region: CascadeRegion) ->
         yield f"{sink}.compute_root()  # r{number}, {graph.operations[last].kind or 'operation'}"
         return
     yield f"# r{number}: {region.kind}, {region.n_steps} steps"
-    # Steps within a row become whole rows, which exceed the sizes of the folds (ring buffers), so omit the folds.
+    # The schedule rounds a step within a row up to a whole row, too large for the ring buffers, so omit these buffers.
     stride = region.stride or (0, 0)
     is_finer, (height, width) = min(stride) < 0, (max(1, size) for size in stride)
     loop, cut = "x", f"tile(rows, columns, {height}, {width}, y, x)"

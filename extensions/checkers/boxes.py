@@ -46,7 +46,7 @@ def prove(symbols, peaks, loads, over):
 
     def is_within(form, load, box):
         """Return True if `form` is proved to be at most (1 + over) * `load` in the whole box."""
-        symbols.stop_if_over()  # A box with many forms may take seconds, so check the time limit for each form.
+        symbols.stop_if_over()  # Many forms in a box may take seconds, so check the time limit for each form.
         pair = (form_key(form), form_key(load))
         if pair not in room:
             room[pair] = symbols.lower_bound_forms(add(multiply(load, {(): top}), form, -bottom))

@@ -5,11 +5,11 @@ exists. GRAPH is a JSON file in the format operations-by-bytes/1. Each operation
 tensors that it reads. The proof is that freeing the bytes above LIMIT during OPERATION costs at least COST. Without
 OPERATION, the checker tries each operation, and then visits all states.
 """
-# When an operation first runs, all its predecessors have run and no successor has, whatever else runs again.
-# A tensor made before an operation's first run and read after it stays in memory, or its maker must run again later.
-# If the tensors needed later exceed the budget, enough of their makers must run again, at a cost: a lower bound.
+# When an operation runs for the first time, all its predecessors have run and none of its successors has run.
+# A tensor made before an operation's first run and read afterwards stays in memory, or must be computed again.
+# If the tensors needed later exceed the budget, some must be computed again; the cheapest choice bounds the cost.
 # A state of the search has two bit masks: the operations that have run, and the tensors in memory.
-# The checker visits all states that cheaper sequences can reach, so it finds a cheaper sequence if there is one.
+# The checker visits all states that cheaper sequences can reach, so it cannot miss a cheaper sequence.
 # Tensors can also be dropped later, so the search drops a minimal set only when the next operation would not fit.
 
 import heapq, sys

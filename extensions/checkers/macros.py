@@ -86,7 +86,7 @@ class Macros:
 
     def join(self, u, v):
         """Append macro v to macro u. Raises Refused unless running v right after u is proved not to raise the peak."""
-        # A macro adds more bytes if fewer operations have run, so two extreme states bound its effect.
+        # A macro adds the most bytes if it runs as early as possible and the fewest if it runs last: check both cases.
         (most_u, high_u), (most_v, high_v) = (self.run(w, self.before[w]) for w in (u, v))
         (least_u, low_u), (least_v, _) = (self.run(w, self.every & ~self.after[w] & ~self.bits[w]) for w in (u, v))
         at_once = self.before[v] == self.before[u] | self.bits[u] and high_v <= 0 and high_u + most_v <= least_u

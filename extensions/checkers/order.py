@@ -54,7 +54,7 @@ class Graph:
         for t, k in enumerate(self.maker):
             if k is not None:
                 made[k] += self.size[t]
-        # An operation with regions may not hold all outputs at once, so its work may be negative, down to -made.
+        # An operation with regions may need fewer bytes than all its outputs, so its work may be as low as -made.
         fewest = [-made[k] if op.get("regions") else 0 for k, op in enumerate(self.ops)]
         whole = zip(self.size + self.work, [0] * len(self.size) + fewest, strict=True)
         if any(type(size) is not int or size < least for size, least in whole):

@@ -134,7 +134,7 @@ class Plan:
             for life in p.lives[i]
             for is_start, time in ((1, life[0]), (0, life[1]))
         )
-        there = []  # Live buffers as sorted (pool, offset, buffer), so only neighbours in this list can touch.
+        there = []  # Live buffers are sorted by pool and offset, so only neighbours can touch.
         for _, is_start, i in moves:
             row = (*self.at[i], i)
             k = bisect(there, row)

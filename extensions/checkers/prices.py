@@ -30,7 +30,7 @@ def proved_bound(problem, scale, parts):
         if not seen.isdisjoint(used):
             raise ValueError("each pair must be in one part only")
         seen.update(used)
-        step = gcd(*(prices[pair] for pair in used))  # Any price is a multiple of `step`, so round up to one.
+        step = gcd(*(prices[pair] for pair in used))  # Every price is a multiple of `step`, so round the bound up.
         total += step * max(0, -(-amount // (scale * step))) if step else 0
     return total
 
@@ -56,5 +56,5 @@ def clique_sum(problem, prices, scale, cliques):
         for pair in pairs:
             saved = min(excess, *(problem.size[i] for i in pair))
             used[pair] = used.get(pair, 0) + times * -(-saved // divisor)
-    # A pair pays its price only once, so subtract the amount by which its cliques count it above the price.
+    # Several cliques may count a pair's price, but a plan pays it once, so subtract the amount above the price.
     return total - sum(max(0, amount - scale * prices[pair]) for pair, amount in used.items()), used.keys()

@@ -6,7 +6,7 @@ from importlib import import_module
 from math import gcd, lcm
 
 reading = import_module(f"{__package__ or ''}.read".lstrip("."))
-INF, LIMIT = 2**80, 2**63  # INF stands for "no legal offset"; a pool without a size ends at LIMIT - 1.
+INF, LIMIT = 2**80, 2**63  # INF marks a missing legal offset; a pool without a size ends at LIMIT - 1.
 
 
 class Problem:
@@ -39,7 +39,7 @@ class Problem:
             self.lives[r] += row["lives"]
             self.rules[r].append((row.get("alignment", 1), above, row.get("offset_mod")))
             pin = self.pin[r] if row.get("offset") is None else row["offset"] - above
-            self.pin[r] = pin if self.pin[r] in (None, pin) else -1  # Two different pins become -1: no legal offset.
+            self.pin[r] = pin if self.pin[r] in (None, pin) else -1  # Two different pins leave no legal offset: -1.
             self.open[r] &= {number[k] for k in row.get("pools") or number if k not in (row.get("forbid_pools") or ())}
         pairs = [data.get("conflicts") or (), data.get("may_share") or ()]
         self.named, self.sharing = [{frozenset(self.root[index[x]] for x in pair) for pair in some} for some in pairs]
@@ -59,7 +59,7 @@ class Problem:
         rows += [(self.pin[i], self.pin[i] + self.size[i]) for i in buffers & self.pinned if self.open[i] == {q}]
         for k, (low, high) in enumerate(sorted(rows)):
             rows[k] = (max(low, top), top := max(high, top))
-        return rows  # The loop has cut overlaps off, so the ranges are disjoint.
+        return rows  # The loop has cut off all overlaps, so the ranges are disjoint.
 
     @cache
     def place(self, i, q):

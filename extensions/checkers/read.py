@@ -129,7 +129,7 @@ def read_json(text, interval):
         text, object_pairs_hook=unique_object, parse_int=integer, parse_float=decimal, parse_constant=constant
     )
     if "\\u" in text:
-        json.dumps(data, ensure_ascii=False, default=str).encode()  # Surrogates raise ValueError here, as they must.
+        json.dumps(data, ensure_ascii=False, default=str).encode()  # Refuse lone surrogates by a ValueError.
     data = fields(data, PROBLEM, "buffers")
     data["pools"] = [fields(pool, POOL) for pool in data.get("pools") or [{}]]
     data["buffers"] = rows = [fields(row, BUFFER, "id", "size") for row in data["buffers"]]

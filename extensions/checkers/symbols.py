@@ -140,7 +140,7 @@ class Symbols:
             total += value
         return total
 
-    # Sign proofs need polynomials, so the following functions bound a form from below by forms without atoms.
+    # Sign proofs need polynomials, so these methods bound a form from below by forms without quotients and maxima.
 
     def lower_bound_forms(self, form):
         """Return forms (polynomials) without atoms; at any symbol values, one of them is at most the given form."""

@@ -37,7 +37,7 @@ def find_plans(problem: Problem, count: int, distance: int, control: Control, fi
 
 def _refuse_unless_priced(problem: Problem) -> None:
     """Raise OptionError unless a problem has priced pairs, one pool per buffer, and only supported constraints."""
-    # In coarser units, a pair that may touch a common bank could seem unable to, so use units of one byte.
+    # Rounding to coarser units may hide that two buffers can touch a common bank, so use units of one byte.
     instance = compile_problem(problem, column([1]))
     if not counts_cost(problem.objective) or not len(instance.priced_pairs):
         rule = 'must be 1 unless the objective is "cost" and pairs have a price ("reuse", or "bank" with weights)'

@@ -148,8 +148,8 @@ class FurtherPlans:
             return None
         part, later = self.parts[k], self._least[k + 1]
         best, tried = None, set()
-        # A plan of this part is useless if another one costs no more and differs at least as much from each known plan.
-        # So after each plan of this part, search only plans that differ more from some known plan, cheapest first.
+        # A plan of this part is useless if a cheaper or equal one differs at least as much from each known plan.
+        # After each plan of this part, search only for plans that differ more from some known plan, cheapest first.
         queue = [(part.least, tuple(np.maximum(need - self._reach[k + 1], 0).tolist()))]
         while queue and queue[0][0] + later < upper and upper > self._floor - paid:
             least, wanted = heappop(queue)

@@ -141,7 +141,7 @@ def _outcome_fields(
     """Return the Result fields about the outcome of a run: a checked plan, a claim of infeasibility, or a failure."""
     if status is None:
         return {"outcome": "late", "message": f"killed {GRACE_S:g} s after its limit"}
-    if status == planner.infeasible_status:  # This status claims that nothing fits, so ignore any plan.
+    if status == planner.infeasible_status:  # The planner claims that nothing fits, so ignore its offsets.
         if entry.best is not None:
             return {"outcome": "invalid", "message": "it says that nothing fits, and a plan is known"}
         known = "infeasible" if entry.is_infeasible else "unknown"

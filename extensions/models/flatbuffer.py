@@ -32,7 +32,7 @@ class File:
     def __init__(self, data: bytes) -> None:
         """Store the file and set the limit on the total of bytes read, a few times the file's length."""
         self.data = data
-        # In a small file, tables may share most bytes, so the limit of read bytes has a constant part.
+        # The tables of a small file may share most of their bytes, so add a constant to the limit of bytes read.
         self.left = _SEEN_AGAIN * len(data) + 1000
         self._distances: dict[int, tuple[int, ...]] = {}
 

@@ -49,7 +49,7 @@ def plan_in_heaps(problem: Problem, limit: int, control: Control) -> Plan:
         raise OptionError(f"heaps: applies only to a problem with one pool, got {len(problem.pools)} pools")
     instance = compile_problem(problem)
     extra = instance.features - {"holes", "conflicts", "alignment", "capacity"}
-    # A compiled problem omits the rules of buffers that fit nowhere, so look up rules in the problem itself.
+    # A compiled instance omits the rules of buffers that fit nowhere, so read the rules from the problem.
     extra |= {name for name, rows in problem.buffers.rules.items() if rows}
     if extra := extra | ({"together"} if problem.together else set()):
         raise ProblemError(f"heaps: applies only to a problem without {', '.join(sorted(extra))}")
@@ -291,12 +291,12 @@ def _bin_bounds(instance: Instance, size: int) -> Iterator[int]:
     for t in np.argsort(-np.cumsum(change)[:-1], kind="stable")[:_MOST_LIVE_SETS].tolist():
         sizes = np.sort(instance.size[_live_buffers(instance, t)])
         sums = np.concatenate(([0], np.cumsum(sizes)))
-        # Two sizes from `half` on do not fit into one heap, so each of them needs a separate heap.
+        # Two buffers larger than half a heap do not fit into one heap, so count one heap for each such buffer.
         half = int(np.searchsorted(sizes, room // 2, side="right"))
         least = np.unique(
             np.concatenate(([0], sizes[:half]))
         )  # L2 ignores sizes below a threshold, so try each threshold.
         alone = np.maximum(np.searchsorted(sizes, room - least, side="right"), half)
         small = sums[half] - sums[np.searchsorted(sizes, least)]
-        left = (alone - half) * room - (sums[alone] - sums[half])  # Small buffers can use only these free bytes.
+        left = (alone - half) * room - (sums[alone] - sums[half])  # Only small buffers fit into these free bytes.
         yield int((len(sizes) - half - np.minimum(0, (left - small) // room)).max())

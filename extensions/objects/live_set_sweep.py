@@ -35,7 +35,7 @@ class Sweep:
     def __init__(self, demands: Demands, is_over: IsOver) -> None:
         """Collect, for each live set, its nonempty buffers and those of them that begin in the set."""
         self.demands, self.is_over = demands, is_over
-        # An empty buffer gets its own empty object at no cost, so the sweep omits empty buffers.
+        # An empty buffer gets an empty object of its own, at no cost, so the sweep omits empty buffers.
         self.alive = [[i for i in alive if demands.amounts[i]] for alive in demands.live_sets]
         self.new = [[i for i in alive if demands.first[i] == t] for t, alive in enumerate(self.alive)]
 

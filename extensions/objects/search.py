@@ -36,7 +36,7 @@ def search(found: Demands, is_over: IsOver, is_late: IsOver) -> FoundObjects:
     ways = run_heuristics(found, is_over)
     by, (cost, where) = min(ways.items(), key=lambda way: way[1][0])
     bound, better = search_objects(found, cost if found.is_plain else cost + 1, is_late)
-    # The sweep compares only areas, so its objects may be invalid if single sides or a ratio matter.
+    # The sweep ignores limits on single sides and on ratios, so accept its objects only if they have a cost.
     if better is not None and (least := found.cost(better)) is not None and least < cost:
         cost, where, by = least, better, "sweep"
     if cost > bound and not found.is_plain:

@@ -49,7 +49,7 @@ class _ObjectsDraft:
     def growth(self, o: int, i: int) -> int:
         """Return by how much adding buffer i enlarges object o, in bytes or texels."""
         grown = self._enlarged_sides(o, i)
-        assert grown is not None  # Callers pass only usable objects, so the ratio allows adding the buffer.
+        assert grown is not None  # Callers pass only usable objects, so adding the buffer is allowed.
         return grown[0] * grown[1] - self.size(o)
 
     def put(self, i: int, o: int | None) -> None:

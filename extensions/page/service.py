@@ -30,7 +30,7 @@ _POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-mimetypes.add_type("text/javascript", ".js")  # Python before 3.12 guesses another type, so set it.
+mimetypes.add_type("text/javascript", ".js")  # Python before 3.12 returns another type for .js files, so set the type.
 _HEADERS = {"Cache-Control": "no-cache", "Content-Security-Policy": _POLICY}
 
 

@@ -95,7 +95,7 @@ class CutRows:
         gain = np.ones(len(self.rows))
         room = np.zeros(len(self.price), dtype=np.int64)
         price = self.price.astype(np.float64)
-        # The solver does not scale what a pair costs above its price, so scale all rows to a right side of 1.
+        # The packing solver does not scale the amount above a pair's price, so scale all rows to a right side of 1.
         run = Packing(
             price, gain, first, np.concatenate(pairs), np.concatenate(scaled), room, level, meets, _PIVOTS, flag
         )
@@ -126,7 +126,7 @@ def cut_bounds(
     meets, cut = np.zeros(len(rows.price)), np.zeros(_ROOM, dtype=np.int64)
     best = CutBound(0)
     for turn in range(rounds):
-        # A pair saves its fractional value times its smaller buffer; every third turn takes a square root for variety.
+        # Square roots in every third turn lead the clique search to other cuts than the plain values do.
         saved = rows.smaller * (np.sqrt(meets) if turn % 3 == 2 else meets)
         least = 1e-5 * piece.capacity
         run = Cliques(

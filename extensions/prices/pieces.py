@@ -78,7 +78,7 @@ class Piece:
 
     def coarsen(self) -> Piece:
         """Return the piece in larger units: the largest in which some cheapest plan has only whole offsets."""
-        # After all buffers move down, offsets are sums of sizes, bounds, gaps and grids (see `common_unit`).
+        # If no buffer can move down, offsets are sums of sizes, bounds, gaps and grids: take their common divisor.
         grids = self.grid[self.grid > 1]
         unit = gcd(*(int(np.gcd.reduce(part.ravel(), initial=0)) for part in (self.size, self.lowest, self.reserved)))
         unit = gcd(

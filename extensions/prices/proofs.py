@@ -19,7 +19,7 @@ def price_lines(instance: Instance, price: int, control: Control) -> list[str] |
 
     Checkers compare cliques with the whole pool, so they may refuse a proof for an instance that `is_narrow`.
     """
-    if price == 0:  # A part without cliques proves a price of 0, so return a single one.
+    if price == 0:  # A bound of 0 needs no cliques, so return one empty part.
         return [f"scale {CutBound(0).scale}", "part"]
     if not suits(instance):
         return None

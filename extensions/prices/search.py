@@ -180,7 +180,7 @@ class _PriceSearch:
         """Return all offsets after placing removed buffers at their lowest free starts, the last removed first."""
         offset = self.offset.copy()
         for part, gone in self.peeled:
-            # Pieces may have coarser units than their part, so convert offsets to the part's unit.
+            # Each part counts offsets in its own unit, so convert the offsets from the instance's unit.
             at = (offset[part.members] // part.unit).tolist()
             for i in gone:
                 at[i] = -1
@@ -236,7 +236,7 @@ class _PriceSearch:
         is_fitted[piece.members] = True
         part = part_of(self.instance, is_fitted, int(self.instance.allowed[:, piece.members[0]].argmax()))
         inner = self.search.child(_remove_prices(part), _MEND_SHARE)
-        # The exact search supports neither banks nor clearances, so pack greedily if there are any.
+        # The exact search supports neither banks nor clearances, so search only greedily if the instance has any.
         is_exact = inner.instance.features.isdisjoint({"banks", "clearances"})
         for run in (greedy.begin, branch_and_bound.solve) if is_exact else (greedy.solve,):
             if inner.best is None and not inner.is_over:
@@ -276,7 +276,7 @@ class _PriceSearch:
         if self.search.deterministic:
             steps = max(
                 1, int(min(steps, self.work_left / price))
-            )  # A run takes at least one step, even if the remaining work is less.
+            )  # An annealing run needs at least one step, even if no work is left.
         self.work_left -= steps * price
         with ThreadPoolExecutor(threads) as pool:
             for walk in pool.map(lambda k: self._anneal_piece(one, steps, one.walks + k), range(threads)):

@@ -100,7 +100,7 @@ class RemovalBounds:
         self.graph, self.costs = graph, costs
         self.earlier = earlier = _ancestor_matrix(graph)
         self._beside = [_OperationMemory(0, [0], [0])] * len(graph.ops)
-        # `others` has, for each operation, the tensors that it does not use, but that are needed before and after it.
+        # For each operation, `others` lists tensors that the operation does not use, but that are needed around it.
         self.others: list[list[int]] = [[] for _ in graph.ops]
         behind = may_run_again(graph)
         work = extra_bytes_by_operation(graph)

@@ -129,7 +129,7 @@ class Descent:
     def search_lower(self, limit: int) -> None:
         """Search for programs within a lower limit, or longer within an equal limit; add their drops to `found`."""
         if self.cheapest_within(limit) is None:
-            # Random changes alone hardly lower the peak of a large graph, so first search greedily.
+            # Random changes alone hardly lower the peak of a large graph, so search greedily before annealing.
             self._best_drops(min(self.found, key=lambda drops: drops.peak, default=self.start), limit, is_quick=True)
         annealing = Annealing(self.search, [limit], self.found, self._seed)
         annealing.rounds(limit)

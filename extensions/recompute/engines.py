@@ -94,7 +94,7 @@ def minimise_by_engine(
             try:
                 word, *content = child.answer()
             except (EOFError, ValueError, TypeError):
-                # The reports received so far stay valid if the engine fails or is killed, so return the last one.
+                # An engine that fails or is killed has already sent valid reports, so return the last report.
                 return said
             if word == "bound":
                 said = EngineReport(int(content[0]))

@@ -76,14 +76,14 @@ def _search_without_link(
     search = _Search(ordering.graph, costs, base.order, options, limit_s)
     first = search.first_point(control) if within is not None and base.peak <= within else None
     if within is not None and first is not None and first.peak <= within:
-        # A program without clones has no extra cost, so if its plan is within the limit, nothing better can exist.
+        # A program without clones has no extra cost, so none is better if the plan for it is within the limit.
         found = _FoundPrograms([first], FrontierFacts({within: 0}), removal_bounds(ordering.graph, costs))
     elif within is None or base.lower_bound > within or len(graph.ops) > LARGEST:
         found = search.run(first, control)
     else:
         with ordering.search_in_parallel(costs, within, first, control) as order:
             found = search.run(first, order.control)
-            # If recomputation is proved to be necessary, no order without clones can fit, so ignore the search for one.
+            # If clones are proved necessary, no order without clones meets the limit, so ignore the search for one.
             point = None if found.known.proves_cost(within) else order.point()
         if point is not None and point.peak <= within:
             found = replace(found, points=[point], known=FrontierFacts({within: 0}))

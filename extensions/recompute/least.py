@@ -162,12 +162,12 @@ class _Search:
         elif self.extra_cost is None:
             self.is_none = True
         else:
-            # The search over states ended without a cheaper program, so the known program has the minimum cost.
+            # The search visited all states and found no cheaper program, so the known program has the minimum cost.
             self.bound = self.extra_cost
 
     def _record_solution(self, program: Stages | Snapshots, draft: Draft, values: Sequence[int]) -> bool:
         """Record the program that a solution of the stage program describes; return True if it is proved cheapest."""
-        # Snapshots are a relaxation, so their solutions may not be programs and are ignored.
+        # The snapshot program is a relaxation whose solutions may be no valid programs, so record only stage programs.
         if not isinstance(program, Stages):
             return False
         with self.lock:

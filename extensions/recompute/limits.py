@@ -137,7 +137,7 @@ def points_within(
     while within < last.peak and last.live_peak <= within and len(points) <= _MOST_LOWER and not control.is_over:
         target = last.live_peak - 1
         if len(points) > _MOST_LOWER // 2:
-            # Plans exceed the live peak by a similar ratio, so lower the target until such a plan would meet the limit.
+            # Plans exceed their live peaks by similar ratios, so lower the target by the last plan's ratio.
             target = min(target, within * last.live_peak // last.peak)
         drops = descent.cheapest_within(target)
         known = None if drops is None else _peak_and_runs(graph, descent.search.stays.runs_with_drops(drops))
@@ -159,7 +159,7 @@ def lower_programs(
     """Return programs of falling peaks within the extra cost `most`, and False if lower peaks are proved impossible."""
     programs = list[list[int]]()
     if len(graph.ops) > LARGEST_BOUNDED:
-        # Computing the cost bound of a large graph takes too long, so give up for large graphs.
+        # Bounding the cost of removals in a large graph takes too long, so search small graphs only.
         return programs, True
     away = removal_bounds(graph, costs)
     while not control.is_over:
@@ -222,7 +222,7 @@ def points_of_large(
         is_late = control.remaining_s < PLANNED_S * len(graph.ops)
         if control.is_over or is_late or best == 0 or (last.extra_cost == 0 and last.peak <= within):
             break
-        # Plans exceed the live peak by a similar ratio, so aim for a live peak from which a plan would meet the limit.
+        # Plans exceed their live peaks by similar ratios, so aim for a live peak whose plan would meet the limit.
         aim = int(within * min(1, last.live_peak / last.peak) * (1 - len(points) * _MARGIN))
         if last.peak <= within:
             aim = max(aim, last.live_peak)
@@ -239,7 +239,7 @@ def points_of_large(
             continue
         extra_cost = sum(costs[v] for v in known[1]) - sum(costs)
         if best is None or extra_cost < best:
-            # The search has already improved the order of the program, so plan it without another search for an order.
+            # The descent has already improved the program's order, so plan the program without another search.
             points += points_of(graph, costs, [known[1]], control.child(_AIM_SHARE), is_ordered=True)
             best = min((point.extra_cost for point in points if point.peak <= within), default=None)
     if descent is None or best is None or control.is_over:

@@ -47,7 +47,7 @@ def points_of(
     for k, runs in enumerate(programs):
         if k > 0 and (control.cancelled.is_set() or (k > 1 and control.is_over)):
             break
-        # With counted work, a point must not depend on the time of other points, so give every point the same share.
+        # If work is counted, a point must not depend on the time of other points, so all points get equal shares.
         share = control.child(1 / (len(programs) if control.counts_work else len(programs) - k))
         with suppress(InputError):
             points.append(_ordered_point(graph, costs, runs, share, is_ordered))
@@ -86,7 +86,7 @@ def _ordered_point(
 ) -> RecomputedPoint:
     """Plan a program and return its point; unless `is_ordered`, first search for a better order of its runs."""
     program = clone_graph(graph, runs)
-    # Of five equal shares of the time, orders get at most three, the plan one, and the lower bound one.
+    # The time has five equal shares: at most three for orders, one for the plan and one for the lower bound.
     share_s = control.remaining_s / 5
     is_late = is_ordered or (not control.counts_work and share_s < _PREPARED_S * len(program.runs) ** 2)
     for _ in range(0 if is_late else _SETTLED_AFTER):
@@ -97,13 +97,13 @@ def _ordered_point(
             break
     first = {v: k for k, v in reversed([*enumerate(program.runs)])}
     clones = tuple(v for k, v in enumerate(program.runs) if first[v] != k)
-    # If time is short, give all of it to the plan of a program with clones or of a large graph.
+    # If time is short, a plan matters more than a bound, so the plan of a cloned program or large graph gets all time.
     is_all = is_late and (bool(clones) or len(graph.ops) > LARGEST)
     placed = _plan_program(program, control.remaining_s if is_all else share_s, control)
     if is_late:
         bound = bound_unsearched(relax_clones(graph, clones))[0]
     elif clones:
-        # A bound of this program would hold only for its assignment of clones to readers, so bound a relaxed graph.
+        # The program's own bound would hold only for its assignment of readers to clones, so bound a relaxed graph.
         bound = order_with_control(relax_clones(graph, clones), control.limit_to(share_s)).lower_bound
     else:
         bound = result.lower_bound

@@ -30,7 +30,7 @@ def clone_graph(graph: OperationGraph, runs: Sequence[int]) -> CloneGraph:
     """
     if len(runs) > len(graph.ops):
         runs = _needed_runs(graph, runs)
-    # `current` has the latest clone of each tensor of the given graph, and `tensors` the original of each clone.
+    # `current` has the latest clone of each tensor of the given graph; `tensors` has the original of each clone.
     current, tensors = list(range(len(graph.size))), list(range(len(graph.size)))
     placed: dict[int, list[int]] = {}
     ops = []
@@ -74,7 +74,7 @@ def relax_clones(graph: OperationGraph, clones: Collection[int]) -> OperationGra
         used = cloned.intersection((*row.inputs, *row.outputs))
         pairs = ((row.outputs[k], row.inputs[j]) for k, j in row.may_overwrite)
         over = {output for output, tensor in pairs if not cloned.isdisjoint((output, tensor))}
-        # An output may overwrite an input of which either has clones, so assume that it does to keep the bound valid.
+        # If an output or its input has clones, the lower bound must assume that the output overwrites the input.
         more = max(0, sum(graph.working_bytes[t] for t in used) - sum(graph.working_bytes[t] for t in over))
         ops.append(row.model_copy(update={"work": row.work + more}))
     size = (0 if t in cloned else bytes_ for t, bytes_ in enumerate(graph.size))
@@ -91,7 +91,7 @@ def _needed_runs(graph: OperationGraph, runs: Sequence[int]) -> list[int]:
             count[v] -= 1
             continue
         needed.append(v)
-        # Readers that run later use the results of this run, not those of earlier runs, so remove its tensors here.
+        # Later readers use the tensors of this run, so earlier runs need not provide these tensors.
         read.difference_update(graph.new_tensors[v])
         read.update(graph.ops[v].inputs)
     return needed[::-1]

@@ -85,7 +85,7 @@ class DropSearch:
             ranked = sorted(
                 (-gain, change[0]) for change, gain in self._gains_per_cost(now, budget, [(s,) for s in batch])
             )
-            # Values in the queue are outdated and mostly too high, so tolerate values up to _STALE times as high.
+            # Gains in the queue are outdated and mostly too high, so accept drops with less than the best queued gain.
             bar = max(_ALIKE * -ranked[0][0], -queue[0][0] / _STALE if queue else 0.0)
             taken = [stay for stay_gain, stay in ranked if -stay_gain >= bar and stay_gain < 0]
             now, n_taken = self._drop_batch(now, budget, taken)
@@ -103,7 +103,7 @@ class DropSearch:
             return now, 0
         tries = self.stays.try_changes(now.drop, [stays, stays[:1]], budget, now.places)
         gains = (now.excess - tries.excess).tolist()
-        # Drops that remove the same excess bytes are less effective together, so make only the best one then.
+        # Drops that remove the same excess bytes gain less together than alone, so then make only the best drop.
         count = len(stays) if tries.peak[0] >= 0 and gains[0] >= _TOGETHER * len(stays) * gains[1] else 1
         drop = now.drop.copy()
         drop[list(stays[:count])] = 1
@@ -122,7 +122,7 @@ class DropSearch:
 
     def _undo_costliest(self, now: Drops, budget: int) -> Drops:
         """Undo drops (times without a tensor) that the budget does not need, the costliest first; return the others."""
-        # A program that misses the budget must not get worse, so keep at least the peak that it has reached.
+        # A program above the budget must not get worse, so keep at least its present peak.
         goal = max(budget, now.peak)
         while not self.is_over():
             dropped = np.flatnonzero(now.drop).tolist()
@@ -133,7 +133,7 @@ class DropSearch:
                 return now
             drop, cost = now.drop.copy(), now.cost
             for k in good[np.argsort(-saved[good], kind="stable")].tolist():
-                # Undoing earlier drops may have made this drop necessary, so evaluate the change again.
+                # A drop may have become necessary when earlier drops were undone, so evaluate each undoing again.
                 one = self.stays.try_changes(drop, [(dropped[k],)], goal, now.places)
                 if 0 <= one.peak[0] <= goal and one.cost[0] < cost:
                     drop[dropped[k]] = 0

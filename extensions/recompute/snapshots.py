@@ -123,7 +123,7 @@ class _Writer:
         for w in later:
             follows = [j for j in range(k, len(self.chain)) if not snapshots.has_run(w, self.chain[j])]
             if not is_last and stages.earlier[w, self.chain[k + 1]]:
-                # The constraint of a later snapshot implies the one of this snapshot, so omit it.
+                # The next snapshot in the chain implies this constraint, so omit the constraint here.
                 continue
             for t in sorted(stages.own[w].difference(stages.graph.new_tensors[w])):
                 if self._exists_at(t, k):

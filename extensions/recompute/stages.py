@@ -97,7 +97,7 @@ class _Writer:
         """Add the columns (variables) of moments, tensors in memory, and second runs of the operations in `again`."""
         stages, n = self.stages, self.stages.n
         graph, kept = stages.graph, set(stages.graph.kept)
-        # Find the last moment at which each tensor, and each operation's results, may be used.
+        # `until` has the last step at which a tensor may be used; `useful` has the last step at which a rerun may help.
         until = [n if t in kept else -1 for t in range(len(graph.size))]
         useful = [-1] * n
         for v in reversed(range(n)):
@@ -113,7 +113,7 @@ class _Writer:
             if maker is None and t not in stages.given:
                 continue
             since = 0 if maker is None else stages.first[maker]
-            # A tensor that is not recomputed is in memory at least from its latest write to its earliest last use.
+            # A tensor that is not recomputed is in memory from its latest possible write to its earliest last use.
             surely = -1 if maker in again else max((stages.first[r] for r in graph.readers[t]), default=-1)
             if maker not in again and t in graph.permanent_tensors:
                 surely = n

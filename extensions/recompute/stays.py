@@ -84,7 +84,7 @@ class Stays:
         # No operation writes a given tensor, so it cannot be recomputed and must not be dropped.
         can_drop = [v is not None and again[v] is not None for v in graph.maker]
         self.can_drop = np.array(can_drop, dtype=np.bool_)[self.tensor]
-        # Sums of costs must not overflow, so choose a unit in which the longest program costs less than 2^60.
+        # Sums of costs must fit in int64, so choose a unit in which the longest program costs less than 2^60.
         self.cost_unit = 1 + _STEPS * (self.n + 100) * max(costs, default=0) // _MOST_COST
         table = reruns_of(graph, [cost // self.cost_unit for cost in costs], self.order)
         self.cost, self.once = table.cost, int(table.cost.sum())
@@ -114,7 +114,7 @@ class Stays:
             cost=np.zeros(len(changes), dtype=np.int64),
             excess=np.zeros(len(changes)),
             run=self._run,
-            # The results of a few replays are always needed and come soon, so ignore the time limit for them.
+            # A few replays end soon and their results are always needed, so the time limit does not stop them.
             flag=self.flag if len(changes) > _FEW else _NO_FLAG,
             answer=np.zeros(2, dtype=np.int64),
         )

@@ -122,7 +122,7 @@ def schedule_refuted(
         return why
     run, bound = NetworkRun(figures, steps, found.slots, far, found.second_slots), bound_of(graph, machine, objective)
     again = network_answer(graph, run, (), bound, machine, objective)
-    # The answer omits the steps of the points on the front, so the costs of these points cannot be checked.
+    # The answer has no steps for the points on its front, so compare all fields except the front.
     claimed = found.model_dump(mode="json", exclude={"frontier"})
     wrong = [name for name, value in again.model_dump(mode="json").items() if value != claimed.get(name, value)]
     return f"{wrong[0]}: must equal the value recomputed from its steps" if wrong else None

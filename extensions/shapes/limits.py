@@ -207,7 +207,7 @@ class SymbolLimits:
         first, second = names
         symbol, other = (self.sized.space.symbols[name] for name in names)
         (step, high), is_smooth = symbol.steps, self.is_monotone(first) and self.is_monotone(second)
-        if is_smooth:  # Sizes never fall, so the first symbol's limit is largest at the second one's minimum.
+        if is_smooth:  # Sizes never fall, so the first symbol is largest at the second one's minimum.
             most = self.max_fitting(first, {**at, second: other.steps[0] * other.multiple_of}, capacity)
             high = -1 if most is None else most // symbol.multiple_of
         if high is None or high - step > MOST_SCANNED:
@@ -216,7 +216,7 @@ class SymbolLimits:
         while step <= high:
             value = step * symbol.multiple_of
             limit = self.max_fitting(second, {**at, first: value}, capacity)
-            # Neither symbol can grow at a corner, so also maximise the first symbol at the second's limit.
+            # At a corner, neither symbol can grow, so also maximise the first symbol at the second symbol's limit.
             widest = None if limit is None else self.max_fitting(first, {**at, second: limit}, capacity)
             if limit is not None and widest is not None and (is_smooth or widest == value):
                 corners.append({first: widest, second: limit})

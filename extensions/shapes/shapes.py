@@ -207,7 +207,7 @@ def _undecided_claims(answer: ShapesAnswer, problem: SymbolicProblem, running: C
         return _unproved_text(answer)
     content = answer.model_dump(mode="json", exclude={"curves", "source", "tensors", "limits"})
     try:
-        check = cast(Callable[..., None], all_values.check)  # The checker has no type annotations, so cast it.
+        check = cast(Callable[..., None], all_values.check)  # The checker has no annotations, so cast its function.
         check(content, problem.model_dump(mode="json"), lambda: running.is_over)
     except all_values.Undecided as why:
         return f"the proof for all values: checkers/all_values.py ended undecided, {why}"

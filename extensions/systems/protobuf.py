@@ -43,7 +43,7 @@ class ProtobufMessage:
         field_value = self._fields.get(field)
         if field_value is None:
             return default
-        # The specification says that the last value counts if a field that is not repeated occurs several times.
+        # By the specification, the last value counts if a field that is not repeated occurs several times.
         value, end = field_value[-2:]
         if end != _NO_END:
             raise FormatError(f"{self.path}.{name}: must be an integer")

@@ -21,7 +21,7 @@ def install(*, lift: bool = False, order: bool = False, **options: Any) -> None:
     With `lift`, LiftWorkspaces runs before CallTIRRewrite; with `order`, OrderBindings runs before ToNonDataflow. The
     other options are those of PlanMemory.
     """
-    PlanMemory(**options)  # PlanMemory checks its options, so wrong options raise here and not in a pipeline.
+    PlanMemory(**options)  # PlanMemory checks its options, so wrong options raise here, before any pipeline runs.
     uninstall()
     relax.transform.StaticPlanBlockMemory = lambda: PlanMemory(**options)
     if lift:

@@ -44,7 +44,7 @@ def _is_workspace(buffer: Any) -> bool:
     size = DataType(str(buffer.dtype)).itemsize
     for length in buffer.shape:
         if not isinstance(length, tirx.IntImm):
-            return True  # A buffer of variable size cannot be on the stack, so it is a workspace.
+            return True  # The stack holds only buffers of known size, so lift this one.
         size *= int(length)
     return bool(size >= LEAST_BYTES)
 

@@ -91,7 +91,7 @@ def PlanMemory(  # noqa: N802  # TVM writes the names of passes in CamelCase.
                 ours[name] = own[name]
             is_nested |= nests and not planned.reason
             on_plan(planned)
-        for name in kernels if is_nested else ():  # CodeGenLLVM has one setting per module, so set it in all kernels.
+        for name in kernels if is_nested else ():  # CodeGenLLVM has one setting per module, so set it in each kernel.
             ours.update_func(name, ours[name].with_attr("tirx.noalias", False))
         return ours
 
@@ -177,7 +177,7 @@ class _PlannedBody:
 def _has_offsets(module: IRModule, device: int) -> bool:
     """Return True if pointers of the device can be moved by an offset; device number -1 is the host."""
     if PassContext.current().config.get("relax.backend.use_cuda_graph"):
-        return False  # RewriteCUDAGraph cannot capture calls that move a pointer, so use no offsets.
+        return False  # RewriteCUDAGraph cannot capture calls that move a pointer, so plan without offsets.
     devices = module.global_infos.get("vdevice") or []
     target = devices[device].target if 0 <= device < len(devices) else Target.current(allow_none=True)
     return device == -1 or (target is not None and target.kind.name in _ADDRESSED)

@@ -51,7 +51,7 @@ class Storages:
         """
         above = [tirx.max(symbol - most, 0) for symbol, (_, most) in bounds.limits.items() if most is not None]
         if above:
-            none = relax.ShapeType([0] * len(above))  # CanonicalizeBindings would replace symbols, so use zeros.
+            none = relax.ShapeType([0] * len(above))  # CanonicalizeBindings would replace symbols, so match zeros.
             shape = self._builder.emit(relax.ShapeExpr(above), "above_bounds")
             self._builder.match_cast(shape, none, "within_bounds")
 
@@ -69,7 +69,7 @@ class Storages:
                 bindings = [self._rewrite_branches(each, lifetimes) for each in bindings]
             blocks.append(type(block)(bindings))
         made = relax.SeqExpr(blocks, body.body)
-        _update_type(made, body.ty)  # A new expression has no type yet, so copy the old type.
+        _update_type(made, body.ty)  # A new expression has no type yet, so copy the old body's type.
         return made
 
     def _rewrite_branches(self, binding: Any, lifetimes: Lifetimes) -> Any:

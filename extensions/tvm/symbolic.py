@@ -97,7 +97,7 @@ def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> Storage
     offsets, ends = program.expressions(padded, max_expression)
     storage = max_expression(ends)
     bound = max(found.sized.space.values(found.loads, symbols.reported))
-    for point in samples(found.sized.space, SAMPLES):  # TVM computes these numbers, so verify them.
+    for point in samples(found.sized.space, SAMPLES):  # TVM computes the sizes, so verify the plan at sample points.
         at = symbols.evaluator(point)
         here = [replace(each, size=at(size)) for each, size in zip(tensors, sizes, strict=True)]
         check_places(here, StoragePlaces(("storage",), (at(storage),), tuple((0, at(each)) for each in offsets), 0))

@@ -131,7 +131,7 @@ class Values:
 
     def __init__(self) -> None:
         """Start without variables."""
-        self._known: dict[int, Value] = {}  # `==` of TVM variables returns an expression, so use handles as keys.
+        self._known: dict[int, Value] = {}  # `==` of TVM variables returns an expression, so the keys are handles.
 
     def bind(self, variable: Any, value: Value) -> None:
         """Record which tensors a variable may hold."""

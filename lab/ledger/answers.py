@@ -60,7 +60,7 @@ def run_command(command: str, work: int, without: str = "") -> Answer:
     status = fields.get("status", "feasible") if fields else "failed"
     if "--accept fit" in command and values:
         status, values, bound = "fits", [], None
-    proof = fields.get("proof")  # A schedule's proof is a word.
+    proof = fields.get("proof")  # For schedules, `proof` is a word, not an object.
     by = [str(fields.get("solver") or "").split(":")[0], proof.get("by") if isinstance(proof, dict) else None]
     return Answer(status, values, bound, list(filter(None, by)), sum(os.times()[:4]) - begun)
 

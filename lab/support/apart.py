@@ -23,7 +23,7 @@ def run_in_process(work: Callable[[A], T], given: A) -> T:
 
 if __name__ == "__main__":
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # Text that `work` prints must not mix with the pickled result.
+    os.dup2(2, 1)  # Texts printed by `work` must not mix with the pickled result.
     with answers:
         task, value = pickle.load(sys.stdin.buffer)
         pickle.dump(task(value), answers)

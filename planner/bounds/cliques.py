@@ -108,7 +108,7 @@ def _conflict_neighbours(instance: Instance) -> list[set[int]] | None:
 def _maximum_cardinality_order(neighbours: list[set[int]]) -> list[int]:
     """Return all buffers in maximum cardinality order: the next buffer always has the most ordered neighbours."""
     count = [0] * len(neighbours)
-    # waiting buffers, by number of ordered neighbours
+    # Entry k of `waiting` has the buffers that wait and have k ordered neighbours.
     waiting: list[dict[int, None]] = [dict.fromkeys(range(len(neighbours)))]
     order: list[int] = []
     while waiting:

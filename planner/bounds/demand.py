@@ -128,7 +128,7 @@ class Reserve:
     def free_below(self, end: int) -> int:
         """Return the number of unreserved bytes at offsets less than `end`."""
         k = bisect_left(self.lows, end)
-        # Inside a reserved range, `end - before` also subtracts the reserved bytes above `end`, so take the maximum.
+        # If `end` lies inside a reserved range, `before` also counts reserved bytes above `end`, so take the maximum.
         return end if k == 0 else max(self.free[k - 1], end - self.before[k])
 
     def reach(self, amount: int) -> int:

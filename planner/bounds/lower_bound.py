@@ -69,10 +69,10 @@ def lower_bound(instance: Instance) -> Bound:
     demand = Demand.from_instance(instance)
     packings = [_LiveSetPacking(instance, demand, grid) for grid in _offset_grids(instance)]
     plain = packings[0]
-    # A buffer that fits into no pool proves infeasibility, and the instance lists it, so the witness needs no buffers.
+    # The instance already lists the buffers that fit into no pool, so the witness of infeasibility names no buffers.
     lacks = [Witness("capacity")] if instance.unplaceable else (packing.overflow() for packing in packings)
     nothing_fits = next(filter(None, lacks), None)
-    # A clique bounds the peak only if its buffers can neither share bytes nor be spread over several pools.
+    # Members of a clique add up to a peak only if they cannot share bytes and all lie in the same pool.
     has_names = not instance.features.isdisjoint({"conflicts", "clearances"})
     has_cliques = has_names and instance.features.isdisjoint({"relative", "sharing", "pools"})
     clique = heavy_clique(instance) if has_cliques else None
@@ -85,7 +85,7 @@ def lower_bound(instance: Instance) -> Bound:
         if clique is not None:
             candidates += [packing.clique_end(clique) for packing in packings]
         end, why = max(candidates, key=lambda pair: pair[0])
-        # Bytes above this pool's bound must be in earlier pools, so count the pool's free units only up to the bound.
+        # Bytes that do not fit below this pool's bound belong in earlier pools, so count units only up to the bound.
         for packing in packings if q > 0 else ():
             packing.limit(q, end)
         ends.append(end)
@@ -177,7 +177,7 @@ class _PoolGroup:
 
     pools: list[int]
     load: int
-    live_sets: list[tuple[int, I64]]  # for each live set, its time and the demand terms of its confined buffers
+    live_sets: list[tuple[int, I64]]  # Each live set has a time and the demand terms of its confined buffers.
     free: int
 
 
@@ -229,7 +229,7 @@ class _LiveSetPacking:
         free = sum(self.free[q] for q in pools)
         if len(load) == 0:
             return _PoolGroup(pools, 0, [], free)
-        # Padding after the topmost buffer is free, so a live set with fewer bytes may give a higher bound: try several.
+        # The topmost buffer needs no padding, so a live set with fewer bytes may give a higher bound: try several.
         tried = np.argsort(np.negative(load), kind="stable")[:PEAKS_TRIED] if self.granule > 1 else [load.argmax()]
         live_sets = []
         for t in map(int, tried):

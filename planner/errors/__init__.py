@@ -311,7 +311,7 @@ def _list_hint(error: Mapping[str, Any]) -> str:
 def _choice_sentence(error: Mapping[str, Any]) -> str:
     """Return the sentence that lists the allowed values and suggests the one most similar to the given value."""
     text = _value_sentence("must be {expected}")(error)
-    # A version number that is merely similar is not what the caller meant, so suggest none.
+    # A caller does not confuse one version number with a similar one, so suggest no version number.
     is_version = error["loc"][-1:] == ("format",)
     choices = () if is_version else re.findall(r"'([^']*)'", error["ctx"]["expected"])
     near = closest_word(str(error["input"]), choices, cutoff=0.75)
@@ -445,4 +445,4 @@ def _errors_with_sentences(
         text += value_hint(entry["loc"], text)
         yield entry, add_way(text, None if text.endswith(")") or kind not in _WAYS else _WAYS[kind](entry))
     if len(faults) > MAX_SHOWN:
-        yield {"loc": (), "type": "rule"}, "and more"  # validators stop early, so the total is unknown
+        yield {"loc": (), "type": "rule"}, "and more"  # Validators stop early, so no total is known.

@@ -103,7 +103,7 @@ def value_hint(location: Sequence[str | int], said: str) -> str:
         return ' (its range, as {"min": 1, "max": 64})'
     if field not in examples or (field in ("name", "size", "to") and len(location) < 3) or "did you mean" in said:
         return ""
-    if field == "format" and "/" not in said:  # `format` is here an option of the command, not a file's format
+    if field == "format" and "/" not in said:  # The examples are for a file's `format`, not for an option.
         return ""
     return f" ({examples[field].partition('; ')[0] if said == 'is required' else examples[field]})"
 

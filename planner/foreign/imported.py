@@ -95,7 +95,7 @@ def stranger_bytes() -> Iterator[None]:
         raise FormatError("must not be nested deeper than its reader can follow") from error
     except MemoryError as error:
         raise FormatError("cannot be read, because the machine has too little memory") from error
-    except ModuleNotFoundError:  # pass it on, since the caller reports which extra is missing
+    except ModuleNotFoundError:  # The caller reports which extra is missing, so raise the error again.
         raise
     except Exception as error:
         raise reader_fault(error) from error

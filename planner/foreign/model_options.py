@@ -40,7 +40,7 @@ def _sizes_by_name(value: object, info: ValidationInfo) -> object:
         name, _, text = str(entry).rpartition("=")
         is_shape = is_dim and "," in text
         if name and not is_dim:
-            with suppress(ValueError):  # keep a wrong size as it is, since the check below reports it
+            with suppress(ValueError):  # The check below reports a wrong size, so keep its text unchanged.
                 text = str(parse_size(text))
         sizes = text.removesuffix(",").split(",") if is_shape and text != "," else [text] * (text != ",")
         if not name or not all(one.isascii() and one.isdecimal() and len(one) <= _DIGITS for one in sizes):
@@ -72,7 +72,7 @@ _NUMBER: dict[str, Any] = {"type": "integer", "minimum": 0}
 _Sizes = Annotated[
     int | tuple[int, ...],
     PlainValidator(_validated_size),
-    PlainSerializer(lambda size: size),  # pydantic's default serializer warns about lists, so use a plain one
+    PlainSerializer(lambda size: size),  # Pydantic's default serializer warns about lists, so return sizes as they are.
     WithJsonSchema({"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER}]}),
 ]
 SizesByName = Annotated[Mapping[Name, _Sizes], BeforeValidator(_sizes_by_name)]

@@ -71,10 +71,10 @@ def parse(data: bytes) -> Any:
             None if found.endswith(")") else next((_WAYS[word] for word in _WAYS if str(error).startswith(word)), None)
         )
         raise FormatError(f"must be JSON: {error}{found}", way=way) from None
-    # The parser drops duplicate keys, so the value then has fewer colons than the text, unless colons are escaped.
-    # In most files, all colons belong to keys of the problem, of its rows, or of objects beside the problem.
+    # The parser drops duplicate keys, so a text with duplicates has more colons than its parsed value has keys.
+    # Most files have colons only after keys, so counting the keys usually proves that no key occurs twice.
     keys = _key_count(value) if isinstance(value, dict) else -1
-    # A hook can detect duplicate keys but is slow, so use the hook only for texts that may have duplicates.
+    # Detecting duplicate keys by a parser hook is slow, so use the hook only if the counts of colons differ.
     if b"\\" in data or (data.count(b":") != keys and data.count(b":") != to_json(value).count(b":")):
         import json
 
@@ -168,7 +168,7 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
     rows = zip(_json_names(table.ids), map(pools.__getitem__, table.pool.tolist()), table.offset.tolist(), strict=True)
     placements = ",".join([f'{{"id":{name}{pool}{offset}}}' for name, pool, offset in rows])
     # pydantic takes twice as long to write placements, so write them here.
-    # The quotes of all other texts are escaped, so the key to replace occurs exactly once.
+    # Quotes inside other texts are escaped, so the key with its quotes occurs exactly once and can be replaced.
     unsaid = {
         name
         for name in ("profile", "weighted", "cost_limit", "options", "read_with", "findings", "heaps")

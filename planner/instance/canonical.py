@@ -78,7 +78,7 @@ def _encode(part: npt.NDArray[np.generic]) -> bytes:
 
 def canonical_order(instance: Instance) -> I64:
     """Return an instance's buffers, (n,), in an order that depends only on their content; ties keep the given order."""
-    if instance.is_plain:  # mix the columns in the same order as `requirement_columns`
+    if instance.is_plain:  # Columns must mix in the order of `requirement_columns`.
         both = _mixed_colours(np.zeros((2, len(instance)), dtype=np.uint64), np.stack((instance.size, instance.start)))
         own, lifetimes = _mixed_colours(both, np.stack((instance.pin, instance.end)))
         own = _mixed_colours(_mixed_colours(own, instance.alignment[0]), instance.lowest[0])
@@ -149,7 +149,7 @@ def _ambiguous_buffer(ties: list[Neighbours | Groups], colour: U64) -> int | Non
     for tie in ties:
         without = _neighbour_sums(tie, name)
         differ = np.ones(len(starts), dtype=np.bool_)
-        # A buffer is not its own neighbour, so add its own name: only then do clique members have equal sums.
+        # Members of a clique have equal sums only if each member counts itself, so compare both kinds of sums.
         for neighbours in (without, without + name):
             mine = neighbours[order]
             differ &= np.minimum.reduceat(mine, starts) != np.maximum.reduceat(mine, starts)
@@ -220,7 +220,7 @@ def _encoded_capacities(instance: Instance) -> list[int]:
     spread = instance.max_clearance if "clearances" in instance.features else 0.0
     if "relative" in instance.features:
         spread += float(instance.distance.sum(dtype=np.float64))
-    # Pinned buffers cannot move, but adding their sizes only raises the limit, so add the sizes of all buffers.
+    # Counting pinned buffers, which cannot move, only raises this limit, so simply add up the sizes of all buffers.
     total = float(instance.size.sum(dtype=np.float64))
     reachable = total + instance.fixed_end + spread + 2.0 * (len(instance) + 1) * min(step, 2**64)
     is_encoded = reachable * instance.unit >= _FAR

@@ -53,7 +53,7 @@ def requirement_columns(instance: Instance) -> Iterator[I64]:
                 values = getattr(instance, name)
                 yield values // traffic_unit(instance) if name == "traffic" else values
         elif axis is Axis.POOL_AND_BUFFER:
-            # In a pool that a buffer may not use, write its requirements as 0, which no alignment equals.
+            # Requirements in a pool that the buffer may not use do not matter, so write 0, which is no alignment.
             masked = [np.where(instance.allowed, getattr(instance, name), 0) for name in names]
             yield from (values[q] for q in range(len(instance.pools)) for values in masked)
 

@@ -66,7 +66,7 @@ def legal_places(problem: Problem) -> LegalPlaces:
     table, pools = problem.buffers, problem.pools
     bound = _bound_buffers(problem) if table.aliases or table.rules["relative"] else {}
     rules = offset_rules(problem)
-    # Usually no rule restricts ranges of offsets, so compute the limits only once for all pools.
+    # Usually no pool restricts ranges of offsets, so the limits of the first pool hold for all pools.
     ranged = [[(i, rule.intervals) for i, rule in mine if rule.intervals != EVERYWHERE] for mine in rules]
     ends = [_offset_limits(problem, bound, mine) for mine in (ranged if any(ranged) else ranged[:1])] * len(pools)
     is_joined = table.rules["relative"] or problem.together
@@ -102,7 +102,7 @@ def legal_places(problem: Problem) -> LegalPlaces:
         # The sum lowest + size may overflow int64, so subtract the size from the limit instead.
         allowed[q] &= (lowest[q] <= last_end(pool) - table.size) & (lowest[q] != I64_MAX)
         for i in np.flatnonzero(page[q]).tolist():
-            # A buffer with only one possible offset cannot move to the next page, so its step is None.
+            # A buffer with a single possible offset cannot move to the next page, so such a buffer has no step.
             step = int(alignment[q, i]) if lowest[q, i] < highest[q, i] else None
             allowed[q, i] &= _fits_pages(
                 int(table.size[i]), int(page[q, i]), pool.base_address + int(lowest[q, i]), step
@@ -272,7 +272,7 @@ def _combined_congruence(first: tuple[int, int] | None, second: tuple[int, int])
     if first is None:
         return None
     (a, r), (b, s) = first, second
-    if a > I64_MAX:  # only the offset r can fit in int64, so m need not grow
+    if a > I64_MAX:  # Only the offset r fits in int64, so keep the modulus.
         return first if (r - s) % b == 0 else None
     shared = gcd(a, b)
     if (s - r) % shared:

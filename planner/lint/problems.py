@@ -186,7 +186,7 @@ def _peak_live_bytes(table: BufferTable, end: I64) -> int:
 def _report_doubled_rows(problem: Problem) -> Iterator[Finding]:
     """Report that over half of the buffers equal another one except for the id; in real problems, at most 41 % do."""
     table = problem.buffers
-    # n equal rows give n - 1 equal neighbours once the rows are sorted, so a few equal neighbours end the check early.
+    # Sorting puts equal rows next to each other, so few equal neighbours prove that few rows are equal.
     if table.has_one_lifetime_each:
         mixed = np.sort((table.start * _STIR + table.end) * _STIR + table.size)
         if 4 * np.count_nonzero(mixed[1:] == mixed[:-1]) <= len(table):
@@ -194,7 +194,7 @@ def _report_doubled_rows(problem: Problem) -> Iterator[Finding]:
     plain = np.flatnonzero((np.diff(table.first) == 1) & (table.size > 0))
     if table.aliases:
         plain = plain[~np.isin(plain, np.array([*table.aliases], dtype=np.int64))]
-    # Weights are alive all the time, have a stated traffic and are often equal, so do not count them as suspicious.
+    # Weights are often equal in real problems; they are alive all the time and state their traffic, so leave them out.
     at = table.first[plain]
     is_weight = (table.start[at] == table.start.min(initial=0)) & (table.end[at] == table.end.max(initial=0))
     plain = plain[~(is_weight & (table.traffic[plain] != ABSENT))]

@@ -140,7 +140,7 @@ def problem_of(application: Application) -> Problem:
         for i, own in enumerate(model.buffers.ids):
             row = {k: v for k, v in model.buffers.fields(i).items() if k not in ("start", "end", "lifetimes")}
             row["id"] = qualified_name(name, own)
-            if own_lives := merge_spans(lives[qualified_name(name, own)]):  # an alias may lack its own lifetime
+            if own_lives := merge_spans(lives[qualified_name(name, own)]):  # Aliases may lack lifetimes.
                 row["lifetimes"] = own_lives
             if row.get("alias_of") is not None:
                 row["alias_of"] = qualified_name(name, row["alias_of"])
@@ -175,7 +175,7 @@ def problem_of(application: Application) -> Problem:
     objective = application.objective or first.objective
     plain_fields = {key: value for key, value in fields.items() if value}
     if not any(map(_looks_inclusive, models.values())):
-        plain_fields["interval"] = "half-open"  # without this, consecutive models could look like closed intervals
+        plain_fields["interval"] = "half-open"  # Consecutive models may look like closed intervals, so state the kind.
     return Problem(name=application.name, buffers=rows, conflicts=pairs, objective=objective, **plain_fields)
 
 

@@ -252,7 +252,7 @@ def parse_buffers(value: object) -> BufferTable:
     if not isinstance(value, (list, tuple)):
         raise PydanticCustomError("rule", "must be a list, got {it}", {"it": excerpt(value) + list_hint(value, "id")})
     if (plain := plain_columns(value)) is not None:
-        with suppress(OverflowError, ValidationError):  # the row-wise validation below reports all errors
+        with suppress(OverflowError, ValidationError):  # Validation by rows, below, reports all errors.
             return BufferTable.from_columns(*plain)
     builder = _Builder()
 

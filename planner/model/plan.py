@@ -29,7 +29,7 @@ ProofKind = Literal[
 ]
 ReasonKind = Literal["live-set", "stretch", "core"]
 Ids = Annotated[tuple[Id, ...], WrapValidator(validate_in_parts)]
-# Generated clients cannot read a list of a choice inside a choice, so lists of names and of numbers are two types.
+# Clients generated from the schema cannot read nested choices, so lists of names and lists of numbers are two types.
 _Names = Annotated[tuple[Name, ...], WrapValidator(validate_in_parts)]
 _Numbers = Annotated[tuple[int, ...], WrapValidator(validate_in_parts)]
 

@@ -48,7 +48,7 @@ class Problem(ProblemFields):
         try:
             return cls.model_construct(buffers=buffers, **header)._check_parts()
         except ValidationError:
-            return cls(buffers=buffers, **header)  # the constructor raises the same errors, but as ProblemError
+            return cls(buffers=buffers, **header)  # The constructor raises these errors as ProblemError.
 
     def with_capacity(self, capacity: int | Mapping[str, int]) -> "Problem":
         """Return the problem with a new size for its only pool, or for the named pools; raises ProblemError.

@@ -73,7 +73,7 @@ MAX_REUSE_COST = 1_000_000_000
 
 PEAK_THEN_COST = ("peak", "cost")
 _WORDS = {"type": "string", "enum": ["peak", "fit", "cost"]}
-# Generated clients cannot read a list whose entries have different types, so both entries have the same.
+# Clients generated from the schema cannot read lists of mixed types, so both entries have the same type.
 _PAIR = {"type": "array", "items": {"type": "string", "enum": ["peak", "cost"]}, "minItems": 2, "maxItems": 2}
 
 

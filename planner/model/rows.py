@@ -94,7 +94,7 @@ class WireValue(BaseModel):
 
         def __getattr__(self, name: str) -> Any:
             """Raise AttributeError, with a suggestion of the attribute that was probably meant."""
-            fields, is_own = type(self).model_fields, name.startswith("_")  # pydantic often looks up private names
+            fields, is_own = type(self).model_fields, name.startswith("_")  # Pydantic looks up private names.
             hint = "" if is_own else did_you_mean(name, fields, word_table("attributes"), 0.75)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
@@ -129,7 +129,7 @@ class Value(WireValue):
                 raise self.error(f"{name}: must not be changed, as values are frozen: {way}")
             super().__setattr__(name, value)
 
-        # This mark keeps pydantic from calling __init__ for nested values, whose errors would lack their location.
+        # With this mark, pydantic does not call __init__ for nested values, so their errors keep their location.
         __init__.__pydantic_base_init__ = True
 
         @classmethod

@@ -75,7 +75,7 @@ def size_text(size: int) -> str:
     """Return a size in the largest binary unit that does not exceed it: `1.5 MiB`, `12 B`."""
     value, chosen = float(size), "B"
     for unit, factor in _BINARY.items():
-        if 2048 * size >= 2047 * factor:  # 1023.5 of the smaller unit would round to 1024, so use this unit
+        if 2048 * size >= 2047 * factor:  # From 1023.5 of a unit on, rounding gives 1024, so use the next.
             value, chosen = size / factor, unit
     return f"{value:.4g} {chosen}" if value < 1000 else f"{value:,.0f} {chosen}"
 
@@ -175,7 +175,7 @@ def _parsed_ratio(value: object) -> object:
     share = share_of(text.removeprefix("+"))
     if share is not None and text.endswith("%"):
         return 1 + share
-    if share is None or "." not in text or text.startswith("+"):  # a plain 10 would mean ten times as many
+    if share is None or "." not in text or text.startswith("+"):  # A plain 10 could mean 10 % or ten times.
         meant = "" if share is None else f" (did you mean +{text.removeprefix('+')}%?)"
         raise rule_error(f"must be a share such as +10%, or a multiple such as 1.1, got {excerpt(value)}{meant}")
     return share

@@ -92,7 +92,7 @@ class CostRelaxation:
             if not (squares := float((way * way).sum())):
                 break
             charge = np.maximum(0, charge + length * (target - value) / squares * way)
-        # Beyond int64, a charge would become negative, for which the bound does not hold; any smaller charge is valid.
+        # A charge beyond int64 would wrap to a negative number, for which no bound holds, so limit charges.
         charges = np.minimum(np.rint(best / self.room[:, None] * _PARTS), float(_LARGEST)).astype(np.int64)
         return self._exact_bound(charges, goal, is_over)
 

@@ -67,7 +67,7 @@ def _peak_live_bytes(size: Sequence[int], lives: dict[int, list[Interval]], chos
     for i in chosen:
         end = None
         for start, until in sorted(lives[i]):
-            begin = start if end is None else max(start, end)  # lifetimes of one buffer may overlap; count a time once
+            begin = start if end is None else max(start, end)  # Lifetimes may overlap, so count a time once.
             if begin < until:
                 change[begin] = change.get(begin, 0) + size[i]
                 change[until] = change.get(until, 0) - size[i]

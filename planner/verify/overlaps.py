@@ -60,7 +60,7 @@ class _Lives(NamedTuple):
         over offsets keeps a list of the buffers at the current offset. The sweep with the shorter list is faster: n
         rectangles that fill their frame yield a mean length of at most sqrt(n) for one of the two sweeps.
         """
-        if (self.low > self.high).any():  # another check reports negative offsets, so skip the sweep
+        if (self.low > self.high).any():  # Another check reports negative offsets, so skip this sweep.
             return False
         if len(self.start) <= _FEW:
             return no_pair_meets(self.start, self.end, self.low, self.high)
@@ -210,7 +210,7 @@ def _overlapping_pairs(
     count = [0] * len(problem.buffers)
     deaths: list[list[int]] = [[] for _ in problem.buffers]
     for event, now in reversed(steps):
-        # Events run backwards, so a buffer's first end (with aliases) is the last end before its next start.
+        # Events are visited backwards, so a buffer's first end seen is its last end before the next start.
         i = buffers[event % m]
         if event < m and count[i] == 0:
             deaths[i].append(now)

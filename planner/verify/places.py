@@ -81,7 +81,7 @@ def lowest_places(problem: Problem, placed: PlacedBuffers, most_pairs: int = MOS
     lowest = np.where(lowest[root] < 0, ABSENT, lowest[root] + distance)
     moved = np.where(lowest < 0, placed.offset, lowest).astype(np.int64)
     for broken in check_places(problem, PlacedBuffers(problem, placed.pool, moved)):
-        # This module does not know the broken rule, so the lowest offset of the buffer stays unknown.
+        # No lowest offset is computed for the rule broken here, so the lowest offset of the buffer stays unknown.
         if broken.first is not None:
             lowest[placed.row[broken.first]] = ABSENT
     return LowestPlaces(lowest, under[root], idle[root], over[root])
@@ -116,7 +116,7 @@ def _comparable_pairs(
         np.concatenate(keys),
         *(_pair_keys(problem, placed, names) for names in (problem.conflicts, problem.may_share)),
     )
-    # In all other problems, the pairs are distinct already, so skip the sorting.
+    # Only these problems can have repeated pairs, so sort and merge the pairs only for them.
     if len(hard) or table.aliases or not table.has_one_lifetime_each:
         every = np.unique(np.concatenate((every, hard)))
     may_share = np.zeros(len(every), dtype=np.bool_)
@@ -161,7 +161,7 @@ def _neighbours(problem: Problem, placed: PlacedBuffers, pairs: I64) -> tuple[I6
     below = end[j] <= placed.offset[i]
     order = np.argsort(end[j[below]], kind="stable")
     low, high = i[below][order], j[below][order]
-    under[low], top[low] = high, end[high]  # numpy keeps the last of equal entries: the highest end
+    under[low], top[low] = high, end[high]  # Numpy keeps the last of equal entries: the highest end.
     above = placed.offset[j] >= end[i]
     order = np.argsort(-placed.offset[j[above]], kind="stable")
     over[i[above][order]] = j[above][order]

@@ -121,7 +121,7 @@ def common_bank_mask(problem: Problem, placed: PlacedBuffers, pairs: Iterable[tu
             continue
         here = np.flatnonzero((placed.pool[rows] == q).all(axis=1) & (size[rows] > 0).all(axis=1))
         base, width = np.uint64(pool.base_address), np.uint64(pool.bank_size)
-        # Addresses are below 2^63 + 2^62 and ends below 2^64, so both fit into unsigned integers.
+        # Addresses are less than 2^63 + 2^62 and ends are less than 2^64, so uint64 holds both without overflow.
         first = (placed.offset[rows[here]].astype(np.uint64) + base) // width
         last = (placed.end[rows[here]] - np.uint64(1) + base) // width
         is_common[here] = (first[:, 0] <= last[:, 1]) & (first[:, 1] <= last[:, 0])

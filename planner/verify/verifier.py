@@ -72,7 +72,7 @@ def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterat
                 "others.distance", f"at most {least}, the number of pairs by which plans[{k}] differs", others.distance
             )
         before.append(mine)
-        # Plans are listed by cost, so each plan's cost bound must hold for all later plans too.
+        # Plans are listed by ascending cost, so the cost bound of each plan must hold for all later plans too.
         for j, earlier in enumerate((plan, *others.plans[:k])):
             bound, of = earlier.cost_lower_bound, f"others.plans[{j - 1}]." if j else ""
             if bound is not None and other.cost is not None and bound > other.cost * (1 + 1e-9):
@@ -200,7 +200,7 @@ def _pool_rule_breaks(
     ranges = sorted((low, low + width) for low, width in pool.reserved if width > 0)
     if ranges:
         lows, highs = np.array(ranges, dtype=np.uint64).T
-        # In order of starts, the first range to overlap can only be where the largest end so far exceeds the offset.
+        # Ranges are sorted by start, so a buffer first meets one where the largest end so far exceeds its offset.
         first = np.searchsorted(np.maximum.accumulate(highs), offset.astype(np.uint64), side="right")
         low = np.append(lows, np.uint64(2**64 - 1))[first]
         yield "reserved-range", (table.size[here] > 0) & (low < end), "must not overlap reserved ranges"

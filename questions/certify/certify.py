@@ -65,7 +65,7 @@ def certify(
         refuse_other_plan(problem, plan)
     if plan is not None and (violations := verify(problem, plan)):
         raise PlanError(*(f"plan: {violation.message}" for violation in violations[:_MOST_TOLD]))
-    all_s = running.remaining_s  # read the clock only once, so that both shares add up to the whole time
+    all_s = running.remaining_s  # Both shares must add up to the remaining time, so read the clock once.
     proof_s = min(options.proof_s, all_s / 2)
     if plan is None:
         plan = solve(

@@ -117,7 +117,7 @@ def check(
     if problem is not None and plan is not None and (violations := verify(problem, plan)):
         raise PlanError(f"plan: must be valid, got {violations[0].rule}: {violations[0].message}")
     is_limited = problem is not None and any(pool.size is not None for pool in problem.pools)
-    is_arena_asked = arena is not None and bool(arena.target)  # an arena needs no budget, so a processor is enough
+    is_arena_asked = arena is not None and bool(arena.target)  # Code for an arena needs no budget.
     if not options.budgets and baseline is None and not is_limited and not is_arena_asked:
         raise OptionError(("check: must be given a budget or a baseline: ", Option("budgets", "256KiB")))
     has_difference = then is not None and (options.differences or options.unmoved)
@@ -143,7 +143,7 @@ def check(
         making = running.reserve(min(_MOST_KEPT * running.remaining_s, row_s * len(problem.buffers)))
         chosen = PlanOptions(**options.fields("time_limit_s", "deterministic", "profile"))
         if running.note is not None:
-            with suppress(OptionError):  # the greedy solver may not support some constraint kinds, so ignore that
+            with suppress(OptionError):  # The greedy solver refuses some constraint kinds.
                 greedy = _make_plan(problem, budgets, chosen.model_copy(update={"solver": "greedy"}), making)
                 running.note(report_on(greedy))
         plan = _make_plan(problem, budgets, chosen, making)
@@ -255,7 +255,7 @@ def check_lines(found: Check) -> Iterator[str]:
 
 _BASELINE = Input(
     "baseline",
-    PlanAndProblem | Plan,  # Generated clients use the first type that fits a body, so the order matters.
+    PlanAndProblem | Plan,  # Generated clients use the first type that fits, so the order matters.
     lambda value: read_baseline_field(value, "baseline"),
     Baseline.to_json,
     "Compare with this baseline: a plan, or a file that --save-baseline wrote.",

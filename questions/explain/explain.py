@@ -31,7 +31,7 @@ _INPUTS = extensions("inputs")
 if TYPE_CHECKING:
     OperationGraph = Any
 else:
-    OperationGraph = _INPUTS["graph"].wire  # arguments must be instances of this class, so do not use Any
+    OperationGraph = _INPUTS["graph"].wire  # Type Any would accept arguments that are not graphs.
 _NO_SIZE = "no pool has a size, so all fits: --capacity SIZE"
 
 
@@ -80,7 +80,7 @@ def explain(
     note(answer := _answer_from_plan(asked, plan, plan.explanation))
     if plan.status not in ("optimal", "feasible"):
         answer = _answer_from_plan(asked, plan, _reported_reason(asked, plan, running.limit_to(reason_s)))
-    elif not running.is_over:  # a peak needs no search for a reason, so the best plan gets the remaining time
+    elif not running.is_over:  # A peak needs no search for a reason, so improve the plan.
         plan = _timed_plan(asked, options, running, kept_s - reason_s, start=plan)
         answer = _answer_from_plan(asked, plan, None)
     if not (options.repairs or options.what_if):

@@ -125,7 +125,7 @@ class _Study:
         """
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
 
-        def rest() -> Problem:  # building the problem is slow, so build it only on demand
+        def rest() -> Problem:  # Building a problem is slow, so build this one only on demand.
             return self._remaining_problem(body != i)
 
         if near is None:
@@ -135,7 +135,7 @@ class _Study:
         least, most = near.growth(i)
         queries = Queries(self.control, _CALL_S)
         at_peak, middle = _set_capacity(self.problem, self.peak), most
-        # The live sets' bound `most` is usually exact, so try it first.
+        # The growth `most` that the live sets allow is usually possible, so try `most` before halving.
         while least < most and not self.control.is_over:
             answer = queries.fit_answer(resize_buffer(at_peak, i, size + middle), share=_FIT_SHARE)
             if answer == "open":
@@ -150,7 +150,7 @@ class _Study:
         smaller = max(1, min(size, ceil(size * self.options.shrunk_to)))
         try:
             shrunk = resize_buffer(self.problem, i, smaller)
-        except ProblemError:  # an alias needs the bytes to be removed, so keep the size
+        except ProblemError:  # An alias needs the removed bytes, so the buffer cannot shrink.
             return row
         gain, _ = self._peak_reduction(lambda: shrunk, near.bound(i, smaller), near.end_with(i, smaller))
         is_exact = is_exact and gain[0] == gain[1]
@@ -198,7 +198,7 @@ class _Study:
         """Return the gain from `more` bytes in pool `q`, as an interval derived from a plan of the larger problem."""
         pool = self.problem.pools[q]
         has_cost = self.problem.objective == "cost"
-        # A plan with an optimal peak gains nothing from more bytes, so plan nothing.
+        # A larger pool cannot lower an optimal peak, so return a gain of 0 without planning.
         if len(self.problem.pools) == 1 and self.plan.status == "optimal":
             return PoolWorth(pool=pool.name, more=self.options.more, gain=(0, 0), exact=True)
         larger = pool.model_copy(update={"size": min((pool.size or 0) + self.options.more, 2**63 - 1)})
@@ -206,7 +206,7 @@ class _Study:
             changed = replace_fields(
                 self.problem, pools=[*self.problem.pools[:q], larger, *self.problem.pools[q + 1 :]]
             )
-        except ProblemError:  # The next pool's address depends on this pool's size, so the pool cannot grow.
+        except ProblemError:  # The next pool's address is in the way, so the pool cannot grow.
             changed = None
         if changed is None or self.control.is_over:
             self.left_out += 1
@@ -245,9 +245,9 @@ class _Study:
         free = self._changed_plan(replace_fields(self.problem, reuse=[row for row in rows if row.pairs]))
         try:
             apart = self._changed_plan(replace_fields(self.problem, conflicts=[*self.problem.conflicts, pair]))
-        except ProblemError:  # If the rules force the pair to share bytes in every plan, nothing fits without that.
+        except ProblemError:  # The rules force the pair to share bytes, so no plan keeps it apart.
             apart = Plan(status="infeasible")
-        # The given plan also solves the problem with a free pair, and then costs less by the pair's cost.
+        # The given plan stays valid if the pair is free and then saves the pair's cost, so compare its cost as well.
         best = min(here - cost, here if free.cost is None else free.cost)
         gain = here - best, here - min(best, free.cost_lower_bound or 0.0)
         loss = None

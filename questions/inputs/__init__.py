@@ -108,7 +108,7 @@ def _file_field(value: object, name: str = "file") -> bytes:
     """Return the bytes of a file in a field, given as base64 or as a JSON object; raises FormatError."""
     if isinstance(value, bytes):
         return value
-    if isinstance(value, dict):  # a JSON object is not encoded, so write it as JSON
+    if isinstance(value, dict):  # A JSON object is already decoded, so encode it again as JSON.
         return to_json(value)
     if not isinstance(value, str):
         raise FormatError(f"{name}: must be base64 or an object, got {excerpt(value)}")

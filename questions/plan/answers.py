@@ -26,7 +26,7 @@ PLAN_EXITS = {0: "a plan was found", 1: "none fits"}
 @cache
 def _no_problem() -> Problem:
     """Return an empty problem."""
-    return Problem(buffers=())  # making it takes 2 ms, so cache it
+    return Problem(buffers=())  # Creating a problem takes 2 ms, so the function is cached.
 
 
 def problem_in_heaps(problem: Problem, plan: Plan) -> Problem:

@@ -75,7 +75,7 @@ def read_baseline_parts(data: bytes, name: str | None, problem: Problem | None =
         return _baseline_from_json(memplan_json.parse(data), problem)
     its = problem
     if its is None:
-        with suppress(InputError):  # A table that has offsets only contains no problem, so ignore the error.
+        with suppress(InputError):  # A table with offsets only has no problem, so ignore the error.
             its = remove_pins(formats.read_problem(data, name))
     plan = formats.read_plan(data, Problem(buffers=()) if its is None else its, name)
     return Baseline(plan, its)

@@ -120,7 +120,7 @@ def plan(
 
     def first_plan(share: float) -> Plan:
         """Return a plan made in this share (0 to 1) of the remaining time, with the reason if nothing fits."""
-        # Counted work is not divided, so each search gets the full amount.
+        # Work limits are not divided between searches, so each search with counted work gets the full limit.
         limit_s = running.remaining_s if running.counts_work else share * running.remaining_s
         report = None if running.report is ignore_report else lambda progress: running.report(progress.facts())
         searching = running.solve_control(keeping_s=running.remaining_s - limit_s, report=report)
@@ -139,7 +139,7 @@ def _plan_again(problem: Problem, old: Plan, options: PlanOptions, running: Cont
 
     options.check()
     refuse_other_plan(problem, old)
-    # Search for the best plan, unless the options accept any plan that fits.
+    # Accept any plan that fits only if the options say so; otherwise search for the best plan.
     best = {"accept": "fit" if options.accept == "fit" else None}
     return replan(
         problem,

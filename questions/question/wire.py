@@ -58,5 +58,5 @@ def request_model(question: Question[Any]) -> type[BaseModel]:
         each.name: each.wire if each.required else (each.wire | None, None) for each in question.inputs
     }
     name = "".join(word.capitalize() for word in question.name.split("-")) + "Request"
-    lazy = ConfigDict(defer_build=True)  # Only the service's schema needs the complete model, so build it on demand.
+    lazy = ConfigDict(defer_build=True)  # Building a model is slow, and only the service's schema needs it.
     return create_model(name, __config__=lazy, **fields, options=(question.options, question.options()))

@@ -91,7 +91,7 @@ def join_problems(problems: Sequence[tuple[str, Problem]], together: Sequence[st
 
 def validate_options(model: type[M], given: Mapping[str, Any]) -> M:
     """Return the validated options as a model; raises OptionError, which lists every wrong field."""
-    if not given:  # Default values need no validator, and building one is slow, so build none.
+    if not given:  # Building a validator is slow, and default values need none.
         return model.model_construct()  # type: ignore[attr-defined,no-any-return]
     for name in given:
         about = model.model_fields.get(name)  # type: ignore[attr-defined]
@@ -170,7 +170,7 @@ class Reader:
         """Return the problem read without the options that the plan recorded, if it has the plan's hash; else None."""
         plain, self.plain = self.plain, None
         remembered, self.options = self.options, plain or self.options
-        with suppress(InputError):  # Without the plan's options, the file may define no sizes, so ignore the error.
+        with suppress(InputError):  # Without the plan's options, the file's sizes may be unknown.
             if problem_hash(problem := self.problem(data, name)) == self.plan_hash:
                 return problem
         self.options, self.warnings = remembered, []
@@ -193,7 +193,7 @@ class Reader:
             raise FormatError(f"must be a plan of the given problem file, got a plan of a model of {of}; {way}")
         imported = importers.read_plan_as(data, self.data, self.options)
         self.problem_of_plan = adapt_problem(imported.problem, None, self.options)
-        assert imported.own_plan is not None  # The reader accepts only files that contain a plan, so there is one.
+        assert imported.own_plan is not None  # The reader accepts only files that contain a plan.
         self.warnings += imported.warnings
         return imported.own_plan
 

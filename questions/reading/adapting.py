@@ -219,7 +219,7 @@ def _apply_order(problem: Problem, texts: Sequence[str]) -> Problem:
     get a conflict. Raises OptionError.
     """
     position = {str(name): i for i, name in enumerate(problem.buffers.ids)}
-    after = [0] * len(position)  # for each buffer, the buffers after it, as bits
+    after = [0] * len(position)  # Bit j of entry i is 1 if buffer j is after buffer i.
     for text in texts:
         commas = [k for k, letter in enumerate(text) if letter == ","]
         ends = next(((a, b) for k in commas if {a := text[:k], b := text[k + 1 :]} <= position.keys()), None)

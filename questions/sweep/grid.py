@@ -90,7 +90,7 @@ def propagate_bounds(points: Sequence[SweepPoint]) -> list[SweepPoint]:
 
 def _apply_larger_bound(larger: Plan, plan: Plan) -> Plan:
     """Return the plan with the cost bound, and perhaps the optimality, of a plan for larger pools."""
-    # With these goals, a cost bound covers only plans that use no more of the last pool, so do not copy the bound.
+    # If the last pool matters besides the cost, a cost bound holds only for plans that use no more of the pool.
     if plan.profile == "balanced" or plan.weighted is not None:
         return plan
     if plan.cost is not None and larger.cost_lower_bound is not None:

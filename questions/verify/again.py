@@ -55,7 +55,7 @@ def solve_again(problem: Problem, plan: Plan, running: Control) -> Again | None:
     deadline = running.deadline
     if not options.deterministic:
         deadline = deadline.limit_to(options.time_limit_s)
-    # Counted work takes longer on a slower machine, so allow the maximum time.
+    # A slower machine takes longer for the same counted work, so allow the maximum time.
     elif deadline.remaining_s > MAX_TIME_LIMIT_S:
         deadline = Deadline.from_limit(MAX_TIME_LIMIT_S)
     fields: dict[str, Any] = {name: getattr(options, name) for name in SolveOptions.model_fields}

@@ -80,7 +80,7 @@ def compare_with_best(
     # A zero-size buffer may have any offset but uses no bytes, so its end counts as 0.
     ends = np.where(has_bytes, placed.end, np.uint64(0))
     used = list(placed.pool_uses().values())
-    # With eps = 0, the counted moves lead to the best peak itself, not to a peak near the best.
+    # With eps = 0, the replanned peak must be the best peak itself, not one near the best.
     better = replan(problem, plan, eps=0, time_limit_s=time_limit_s, control=control)
     used_by_name = {use.name: use.used for use in better.pools} if len(better.placements) else {}
     peak = sum(used) if is_whole else None

@@ -191,7 +191,7 @@ def _mending_obstacle(problem: Problem, plan: Plan) -> str | None:
     try:
         refuse_other_plan(problem, plan)
     except PlanError as error:
-        # The text is meant for people, so name options as flags of the command.
+        # People read this text at a terminal, so name each option as a flag of the command.
         return " ".join(rule for rule, _ in error.rules_with_ways(lambda option: f"--{option.field} {option.value}"))
     if all(pool.size is None for pool in problem.pools):
         return None
@@ -330,7 +330,7 @@ QUESTION = Question(
         5: "again: another peak",
         6: "again: not done in time",
     },
-    # Starting a worker process takes longer than verifying even a large plan, so start one only for a search.
+    # Starting a worker process takes longer than verifying a plan, so only a search runs in a worker process.
     is_brief=lambda _subject, options: not (options.better or options.again),
     example={
         "problem": EXAMPLE,

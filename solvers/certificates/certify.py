@@ -91,7 +91,7 @@ def _multiplier_claim(
     pools = [(pool.size, None) for pool in problem.pools]
     try:
         known_claim = _CHECKER.Claim(_CHECKER.Problem(write_problem(problem).decode(), pools), ends)
-    except ValueError:  # The checker cannot read a field of the problem, so it could not check a proof.
+    except ValueError:  # The checker cannot read the problem, so it could not check a proof.
         return _failure_reason(problem, instance)
     first = [tuple(min(int(low), FAR) for low in known_claim.least_offsets(row)) for row in instance.source.tolist()]
     with control.flag() as flag:
@@ -130,7 +130,7 @@ def ignored_rules(problem: Problem, instance: Instance) -> set[str]:
     features = set(instance.features & _LEFT_OUT)
     if any(not problem.buffers.size[i] for i in instance.unplaceable):
         features.add("places of zero-size buffers")
-    # An instance drops this rule where no plan can break it, but the checkers refuse its field, so read the problem.
+    # An instance omits an `end_at_most` without effect, but checkers refuse the field, so look at the problem.
     if problem.buffers.rules["end_at_most"]:
         features.add("end_at_most")
     return features | {"together"} if problem.together else features
@@ -241,7 +241,7 @@ def _prices_of_plan(problem: Problem, instance: Instance, plan: Plan) -> Prices 
     homes = {row.id: problem.pool_index[row.pool] for row in plan.placements}
     ids = problem.buffers.ids
     prices = Prices.from_instance(problem, instance, [homes[ids[row]] for row in instance.source.tolist()])
-    # `Prices` omits the costs of buffer pairs, so a plan with such costs has another sum and gets no certificate.
+    # `Prices` leaves out the costs of buffer pairs, so if the plan's cost differs, return that no proof is possible.
     if plan.cost is None or not isclose(prices.least / prices.parts, plan.cost, rel_tol=1e-9):
         return f"{NEEDED}: {'reuse together with costs of pools' if problem.reuse else 'banks'}"
     return prices
@@ -261,7 +261,7 @@ def _checked_certificate(
     lemmas = sum(claim.lemmas for claim in claims)
     buffers = tuple(ids[i] for i in sorted({i for claim in claims for i in claim.buffers}))
     try:
-        # The checker is independent of memplan, so users can trust an accepted certificate without trusting memplan.
+        # Users should not need to trust memplan, so a checker independent of memplan must accept the certificate.
         _CHECKER.check(write_problem(problem).decode(), text.splitlines())
     # The checker raises ValueError for unreadable fields, so treat that as a refusal.
     except (_CHECKER.Refused, ValueError) as refused:

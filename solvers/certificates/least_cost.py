@@ -64,7 +64,7 @@ class CostProof:
         n = len(instance)
         search = LemmaSearch(instance, self.ends)
         self.conflict_sets, free = search.sets()
-        # The search's capacity may be below a pool's real end, so count the obstructed units up to the real end.
+        # The search may use less than a pool's real size, so compute the free units from the pool's real end.
         taken = search.capacity - free
         self._free: F64 = np.array([end // instance.unit for end in self.ends], dtype=np.float64) - taken
         self.sets = SetNumbers(instance.source.tolist())
@@ -104,7 +104,7 @@ class CostProof:
         no proof was found.
         """
         flat = allowed.ravel()
-        # If this node allows none of the pools that a lemma excludes, the lemma applies and refutes the node.
+        # A lemma refutes every node that allows none of the choices of pools in `barred`, so look for one.
         for ref, need, barred in self.learned:
             if not flat[barred].any():
                 return ref, need
@@ -181,7 +181,7 @@ class CostProof:
     def _cost_to_exceed(self) -> int:
         """Return the largest possible cost below the claimed one. A lower bound above it proves the claim."""
         least = self.prices.least
-        if self.step == 0:  # All plans cost the same, so any bound above `least - 1` suffices.
+        if self.step == 0:  # All plans have one cost, so a bound above `least - 1` suffices.
             return least - 1
         # Costs of plans differ by multiples of `step`, so only costs of the form base + k * step are possible.
         return least + (self.base - least) % self.step - self.step
@@ -200,7 +200,7 @@ class CostProof:
             charged = price + weight.T @ self._member
             home = charged.argmin(axis=0)
             self._share *= _MEMORY
-            # The search branches on the least decided buffer, so record how often each pool was a buffer's cheapest.
+            # The search branches on the buffer with the least clear pool, so average how often each was cheapest.
             self._share += (1 - _MEMORY) * (home[:, None] == self._pools)
             value = float(charged[home, everything].sum() - (weight * self._free).sum())
             stalled = 0 if value > best_value + 1e-6 * abs(best_value) else stalled + 1

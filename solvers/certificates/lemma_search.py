@@ -49,7 +49,7 @@ class LemmaSearch:
         table = Reference(_lemma_instance(instance))
         question = Reference(core.LemmaQuestion(table.address, self.capacity, seed))
         self._handle = Handle(core.open_lemmas(question))
-        # The search reads these arrays, so keep references to them until it is closed.
+        # The C++ search reads these arrays until it is closed, so keep them referenced until then.
         weakref.finalize(self, _close, self._handle, table, question)
         self._flag, self._answer = np.zeros(1, dtype=np.int64), np.zeros(3, dtype=np.int64)
 

@@ -169,7 +169,7 @@ def _witnessed_bounds(problem: Problem, plan: Plan) -> dict[str, By]:
     optimal.
     """
     if len(problem.pools) == 1 or not len(plan.placements) or plan.weighted is not None or plan.cost_limit is not None:
-        return {}  # Live bytes do not bound all plans of these problems, so they prove nothing.
+        return {}  # Live bytes do not bound all plans of such a problem.
     least, in_all = live_bounds(problem, plan)
     makers: dict[str, By] = {
         use.name: "witness" for use, bound in zip(plan.pools, least, strict=False) if (use.lower_bound or 0) <= bound
@@ -229,7 +229,7 @@ def _certified_claims(problem: Problem, plan: Plan, proved: CheckerVerdict | Non
     is_same = proved.kind == kind_of(problem, plan) and is_cost_right
     names = [pool.name for pool in problem.pools]
     bounds = {pool.name: pool.lower_bound for pool in plan.pools}
-    # The use of a pool is minimal only among plans that are equal in all earlier goals, so stop at a difference.
+    # A pool's minimum holds only among plans that are equal in all earlier goals, so stop at the first difference.
     for name, least, mine in reversed(list(zip(names, proved.used, truth, strict=True))) if is_same else ():
         if least != mine:
             return makers

@@ -91,7 +91,7 @@ def _compile(compiler: Sequence[str], flags: Sequence[str], source: Path) -> Pat
         key.unlink(missing_ok=True)
         before = digest_of(source.parent, command)
         subprocess.run([*command, "-MMD", "-MF", str(read), "-o", str(made)], check=True)
-        if digest_of(source.parent, command) == before:  # No source changed meanwhile, so the object may be reused.
+        if digest_of(source.parent, command) == before:  # If no source changed meanwhile, the object is reusable.
             key.write_text(_command_digest(command, read))
     return made
 
@@ -109,7 +109,7 @@ def _link(compiler: Sequence[str], flags: Sequence[str], objects: Sequence[Path]
     """Link object files into a shared library, and replace an older library atomically."""
     import subprocess
 
-    # No symbol of the C++ library is used, so link with the C driver, which works without that library.
+    # The core uses no symbol of the C++ library, so link with the C driver, which does not need that library.
     linker = ["cc" if word == "c++" else word for word in compiler] if "ziglang" in compiler else compiler
     alone = ["-nodefaultlibs", "-lc", "-lgcc"] if linker is compiler and SYSTEM == "linux" else []
     sanitizers = [flag for flag in flags if flag.startswith("-fsanitize")]

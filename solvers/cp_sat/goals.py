@@ -93,7 +93,7 @@ class CpSatEngine:
         is_wide = question.is_minimised and not self.search.deterministic
         parameters.num_workers = threads_of_one() if is_wide else 1
         if len(self.instance.conflict) == 0:
-            # Live sets are already maximal, so merging their NoOverlap constraints gains nothing.
+            # Live sets are maximal cliques, so CP-SAT gains nothing from merging their NoOverlap constraints.
             parameters.merge_no_overlap_work_limit = 0.0
         if question.has_fixed_search:
             parameters.search_branching = cp_model.FIXED_SEARCH
@@ -115,7 +115,7 @@ def _solution_callback(instance: Instance, search: Search, boxes: AddressBoxes) 
     """Return a callback that offers each solution, also with its buffers moved down, and stops CP-SAT in time."""
     from ortools.sat.python import cp_model
 
-    # OR-Tools has no type annotations, so mypy refuses its classes as bases.
+    # OR-Tools has no type annotations, so mypy must ignore this base class.
     class Reporter(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
         """The callback of a CP-SAT run: it passes each solution to the search."""
 
@@ -219,11 +219,11 @@ class _GoalPursuit:
             if self.engine.is_spent or (self.instance.objective == "fit" and reached is not None):
                 return None
             if run.kind == "floor" and floor > promising:
-                # Each refutation raises the bound by only one unit, so further questions at the bound are skipped.
+                # Each refutation at the bound raises it by only one unit, so skip further questions there.
                 continue
             limit = floor if run.kind == "floor" else most
             if run.kind == "between" and reached is not None:
-                # Plans far below the best one are hard to find and plans just below gain little, so try limits between.
+                # Low peaks are hard to reach and peaks just below the best one gain little, so draw a limit in between.
                 limit = floor + int(self.random.uniform(0.3, 0.95) * (most - floor))
             at_least = self.engine.answer(self._next_model_question(goal, limit, run), run.work)
             if at_least > floor:

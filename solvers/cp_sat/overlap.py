@@ -122,7 +122,7 @@ class AddressIntervals:
         if not shares:
             return box.interval
         if key not in self._made:
-            # With one possible pool and one partner, the negated literal suffices, so no new literal is needed.
+            # If the box has one possible pool and one partner, the negated literal already has the needed meaning.
             is_sure = len(self.boxes[i]) == 1 == len(shares)
             is_there = ~shares[0] if is_sure else self._conjunction(box.is_here, shares)
             size = int(self.instance.size[i])

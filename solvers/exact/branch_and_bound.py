@@ -47,7 +47,7 @@ def solve(instance: Instance, search: Search) -> None:
     if search.is_over or not instance.is_small_numbered or len(instance.start) > MAX_LIFETIMES:
         return
     if pins_collide(instance, Packer(instance, search.flag)) or search.bound[-1] > instance.pools[0].capacity:
-        if search.flag[0] == 0:  # A stopped packer proves nothing, so claim this only after a full run.
+        if search.flag[0] == 0:  # A stopped packer proves nothing, so it must not have stopped.
             search.claim_infeasible(NAME)
         return
     begun: BegunSearch | None = search.begun

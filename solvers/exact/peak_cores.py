@@ -55,7 +55,7 @@ def solve(instance: Instance, search: Search) -> None:
         return
     packer = Packer(instance, search.flag)
     if pins_collide(instance, packer):
-        if search.flag[0] == 0:  # A stopped packer proves nothing, so claim this only after a full run.
+        if search.flag[0] == 0:  # A stopped packer proves nothing, so it must not have stopped.
             search.claim_infeasible(NAME)
         return
     if (instance.pin != ABSENT).all():
@@ -70,7 +70,7 @@ def solve(instance: Instance, search: Search) -> None:
             is_core = (traits.pressure >= share) | (instance.pin != ABSENT)
             for cost in grow_core(packer, traits, search, is_core, nodes, most - spent):
                 spent += cost
-                # This search starts from other solvers' plans and bounds, so count their improvements as progress.
+                # The search uses plans and bounds of other solvers, so their improvements count as progress too.
                 if bound != (bound := (search.best, search.bound)):
                     gained = spent
                 if search.is_over or spent >= most or spent - gained > PATIENCE:

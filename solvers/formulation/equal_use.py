@@ -81,7 +81,7 @@ class EqualPools:
             aliases={**table.aliases, **followers},
             rules={**table.rules, "forbid_pools": {}, "no_cross": pages},
         )
-        # The smallest pool limits the use of all pools, so the single pool has its size.
+        # All pools are used equally, so the smallest pool limits each of them: the single pool gets its size.
         least = min(problem.pools, key=lambda pool: inf if pool.size is None else pool.size)
         return replace_fields(
             problem,
@@ -195,7 +195,7 @@ class EqualPools:
         problem, k = self.problem, len(self.problem.pools)
         names = tuple(pool.name for pool in problem.pools)
         bound = None if one.lower_bound is None else k * one.lower_bound
-        # If costs come first, the pool's bound holds only for plans of least cost, so `lower_bound` may be smaller.
+        # If costs come first, the pool's bound holds only for plans of least cost, so the plan's bound may be lower.
         least = next((use.lower_bound for use in one.pools if use.lower_bound is not None), one.lower_bound)
         facts: dict[str, object] = {
             "pools": tuple(
@@ -208,7 +208,7 @@ class EqualPools:
             "problem_hash": problem_hash(problem),
         }
         if one.shared:
-            # A pair that shares bytes in the single pool need not be alive together in its own, so filter the pairs.
+            # Buffers that share bytes in the single pool may never be alive together in their pools, so filter pairs.
             facts["shared"] = tuple(
                 pair for pair in one.shared if self._are_alive_together(*map(self.problem.root_of, pair))
             )

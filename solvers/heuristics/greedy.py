@@ -115,18 +115,18 @@ def _offer_plans(instance: Instance, search: Search) -> Iterator[int]:
     if is_needed(instance):
         packers = [choice.packer(instance, search.flag) for choice in extreme_decisions(instance)]
     if "pins" in instance.features and pins_collide(instance, usual):
-        if not search.is_over:  # A stopped packer proves nothing, so claim this only after a full run.
+        if not search.is_over:  # A stopped packer proves nothing, so it must not have stopped.
             search.claim_infeasible("greedy")
         return
     traits = Traits(instance)
     pools = preference(instance)
     has_many_costs = instance.objective == "cost" and "bank-weights" not in instance.features and len(instance) >= _MANY
     last_tried = len(COST_RULES) * len(packers) if has_many_costs else 2**62
-    price = 0  # The work of an order is not needed if the first order meets the bound, so compute it later.
+    price = 0  # The first order may already meet the bound, so compute the work of an order later.
     for tried, (rule, packer) in enumerate(product(rules(instance), packers)):
         if search.is_over:
             return
-        # Later orders ignore traffic and seldom cost less, so many buffers need their time for the choice of memories.
+        # Later orders ignore traffic and seldom cost less, so leave the time of many buffers to the choice of memories.
         if tried >= last_tried and search.best is not None:
             return
         if tried >= len(packers):

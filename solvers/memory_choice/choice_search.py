@@ -68,7 +68,7 @@ class ChoiceSearch:
             best = self.search.best
             if best is None:
                 return
-            # No pool has this number, so a buffer with it may fill gaps in any pool.
+            # No pool has the number `len(pools)`, so a buffer with this number may fill gaps in any pool.
             pool = np.where(self._leaving_buffers(best.pool), len(self.pools), best.pool)
             noise = np.exp(self.rng.choice([0.0, 0.1, 0.3]) * self.rng.standard_normal(self.ratio.shape))
             packed = self._pack(pool, np.argsort(best.offset, kind="stable"), self.ratio * noise)
@@ -121,13 +121,13 @@ class ChoiceSearch:
             waiting = (offsets == ABSENT) & instance.allowed[q]
             chosen = order[waiting[order] & (pool[order] == q)]
             by_gain = order if is_last else np.argsort(-ratio[q, item], kind="stable")
-            # In other pools, only a part of an item of several buffers might fit, so try it only in its chosen pool.
+            # In other pools, only a part of an item of several buffers may fit, so try such items only where chosen.
             others = by_gain[(waiting & (pool != q) & (self.is_alone | is_last))[by_gain]]
             mine = np.concatenate((chosen, others))
             mine = bounded_first(instance, mine)
             offsets[mine], found_pool[mine] = self.packer.pack(q, mine), q
             is_out = np.zeros(self.knapsack.n_items, dtype=np.bool_)
-            # If one buffer of an item gets no offset, the whole item moves to the next pool, so drop its other offsets.
+            # If one buffer of an item finds no offset, the whole item moves to the next pool: drop the item's offsets.
             is_out[item[offsets == ABSENT]] = True
             offsets[is_out[item]] = ABSENT
         return None if (offsets == ABSENT).any() else (column(found_pool), column(offsets))

@@ -112,7 +112,7 @@ class SubsetPackings:
         if inner.best is not None:
             self._keep_if_lower(packing, inner.best.offset, part.size)
         is_open = inner.best is None and inner.infeasibility_witness is None
-        # A search with a result uses a small part of its work limit on average, so count only that part for it.
+        # On average, a search that succeeds uses a small part of its work limit, so count only that part.
         self.spent += work if is_open else work // _PROVED_PART
         packing.need = max(
             packing.need, at_most + 1 if inner.infeasibility_witness is not None else int(inner.bound[-1])
@@ -328,7 +328,7 @@ class Decomposition:
                 return None
             floor = self._offer_floor(min(proved.bound, most + 1), floor)
             choice = proved
-            # Choices with sets that may not fit seldom give plans, so leave them out, but not when proving a bound.
+            # Sets that may not fit seldom give plans, so exclude such sets unless the choice must prove a bound.
             if self.doubts and floor <= most:
                 choice = self._find_cheapest_choice(self.ends, multipliers, self.nogoods + self.doubts, most)
             if floor <= most and (choice.home is None or not self._pack(choice.home, COST, 0, work)):
@@ -352,7 +352,7 @@ class Decomposition:
             home = self._find_cheapest_choice(ends, self.multipliers, self.nogoods, most).home
             if home is not None:
                 self._pack(home, COST, 0, work)
-            # If no cheaper choice leaves this part free, none leaves a larger part free, so try smaller parts.
+            # If no cheaper choice leaves this share of the pools free, none leaves a larger one free: try smaller ones.
             is_enough = home is None or self.goals.best_value(COST) != reached
             low, high = (low, room) if is_enough else (room, high)
 
@@ -409,7 +409,7 @@ class Decomposition:
                 low = requested + 1
                 proved = low if choice.bound > most else proved
             is_new = choice.home is not None or requested == floor
-            # The end found is usually the least one, so try one unit less before halving.
+            # A new end is usually the least one, so first try one unit less, which may prove it, before halving.
             requested = lowest - 1 if is_new else (low + lowest) // 2
         return proved, lowest, home
 
@@ -450,7 +450,7 @@ class Decomposition:
         reached = self.goals.best_value(goal)
         for q in fullest.tolist():
             is_here = pool == q
-            # Only the goal's pool must end lower than in the best plan, so other pools keep their limits.
+            # Only the goal's pool must end lower than in the best plan, so all other pools keep their limits.
             target, at_most = self.ends[q], self.ends[q]
             if q == goal:
                 target, at_most = end, at_most if reached is None else reached - 1

@@ -86,7 +86,7 @@ class Windows:
         self._pool, self._offset = np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
         self._random = np.array([abs(seed_of(search.seed, 0)) | 1])
         self._goal = np.zeros(n, dtype=np.int64)
-        # A plan found as the time ends is still worth an answer, so the packer takes no stop flag.
+        # A plan found while the time ends is still useful, so the packer has no stop flag.
         self._packer, self._traits = Packer(self.instance, column([0])), Traits(self.instance)
 
     def begin(self, home: I64) -> bool:

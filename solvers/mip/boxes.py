@@ -124,7 +124,7 @@ class Boxes:
 
     def _reserved_box(self, q: int, low: int, high: int) -> Box:
         """Return the box of a reserved range of pool `q`, with its end rounded up to the grid."""
-        # The next box above starts on the grid, so extending the reserved range up to the grid excludes nothing.
+        # Boxes above a reserved range start on the grid, so rounding the range's end up to the grid excludes no plan.
         start, end = self.grid.ceil(q, low), self.grid.ceil(q, high)
         return Box(end - low, end - start, {q: (low, low)}, {q: 1}, start - low)
 
@@ -235,7 +235,7 @@ class Boxes:
         if len(self.limit) != 1 or fixed or coarse or self.grid.shift != (0,):
             return None
         twins = {i for pair in self.twins() for i in pair}
-        # The order of interchangeable buffers is fixed already and may contradict this pair's, so skip them.
+        # Another rule fixes the order of interchangeable buffers and may contradict this one, so skip such buffers.
         free = [(a, b) for a, b in self.pairs if a not in twins and b not in twins]
         # Fixing the order of the largest pair leaves the fewest decisions, so choose that pair.
         return max(free, key=lambda pair: buffers[pair[0]].size + buffers[pair[1]].size, default=None)

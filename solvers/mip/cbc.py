@@ -139,7 +139,7 @@ def _outcome(run: EngineRun, log: str, solution: list[str], is_late: bool) -> Ou
         values = run.program.lower.copy()
         for line in solution[1:]:
             _, name, value, *_ = line.replace("**", "").split()
-            if name.startswith("x"):  # CBC may also list rows of the program, so skip these lines.
+            if name.startswith("x"):  # CBC may also list rows, whose names do not begin with x.
                 values[int(name[1:])] = float(value)
         run.take(values)
         if is_optimal and not is_late:

@@ -111,7 +111,7 @@ class PlanParts:
             np.minimum.at(self.first, members, t)
             np.maximum.at(self.last, members, t)
         self.implied = ImpliedRows(boxes, program, q)
-        # A single binary may represent both orders of a pair, so its value 0 may mean the second order: test for both.
+        # One binary may represent both orders of a pair, its value 0 meaning the second order, so look for both.
         self.is_only = np.array([("below", b, a) not in program.at for _, a, b in keys], dtype=np.bool_)
         self.sizes: dict[Callable[[int, int], Bits], float] = dict.fromkeys(
             (self._free_few_orders, self._free_orders_in_time), _FIRST_PART

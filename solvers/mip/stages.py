@@ -179,7 +179,7 @@ class _Pursuit:
 
     def _decide(self, goal: int, floor: int) -> int:
         """Search for a plan at the lower bound or, once that is refuted, above it; return the proved lower bound."""
-        # In deterministic searches, the root node of one program takes most of the work, so skip decisions.
+        # A deterministic search spends most of its work on the root node of one program, so skip decision programs.
         if goal == COST or self.search.deterministic:
             return floor
         if not _FEWEST_DECIDED <= len(Boxes(self.instance, self._end_limits(goal, floor)).pairs) <= _MOST_DECIDED:
@@ -311,7 +311,7 @@ class _Pursuit:
         buffers = range(boxes.n)
         pool = column([_chosen_pool(boxes, program, values, b) for b in buffers])
         raw = values[[program.at["offset", b] for b in buffers]] * program.scale
-        # Rounding halves to even numbers could swap boxes, so round halves up.
+        # Rounding halves to even numbers could swap two boxes, so always round halves up.
         shift, granule = np.array(boxes.grid.shift)[pool], boxes.grid.granule
         rounded = column(np.floor((raw - shift) / granule + 0.5).astype(np.int64) * granule + shift)
         if self.instance.features & ON_OFFSETS and is_feasible_start(program, boxes, pool, rounded):

@@ -151,7 +151,7 @@ class OneSearch:
         self._run_stages((self._solver_stages() if self._plain else self._stages)[1:])
         if self._search.best is before and self._search.stop_reason != "proved":
             self._raise_solver_failure()
-        # A failed engine leaves its work undone, so report the failure even if time is left.
+        # A failed engine left its work undone, so report the failure, not a completed search.
         end: StopReason = "engine-failure" if self._failures else self._end
         self._search.stop("time_limit" if self._search.is_out_of_time else end)
         return self._result()

@@ -48,7 +48,7 @@ def _validate_accept(value: object) -> str | float | None:
     percent = None if value is None else percentage(value)  # type: ignore[arg-type]  # `value` is a number or a text
     if not isinstance(value, str):
         return percent
-    # `target` rejects any other percentage, so return it as given.
+    # Validation of `target` rejects any other percentage, so return such a value unchanged.
     is_other = percent is None or not 0 <= percent <= float_info.max
     return value if is_other or re.fullmatch(_PERCENTAGE, value) else f"{percent}%"
 
@@ -197,11 +197,11 @@ class SolveOptions(WireValue):
         if problem.objective == PEAK_THEN_COST:
             if self.profile is not None:
                 raise OptionError(f'profile: must not be given with objective ["peak", "cost"], got {self.profile}')
-            return "size"  # The first search of profile `size` also minimises the peak, so use that profile.
+            return "size"  # Profile `size` first minimises the peak, as this objective requires.
         wanted = next((name for name in _PROFILES if str(self.profile).startswith(name)), None)
-        if wanted is None and problem.objective == "peak" and ":" in self.solver:  # a planner, see `solver`
+        if wanted is None and problem.objective == "peak" and ":" in self.solver:  # A colon marks a caller's planner.
             wanted = "size"
-        # Solvers chosen by name must also prove all goals to report "optimal", so use the same profile for them.
+        # A solver chosen by name must prove every goal before it reports "optimal", so it gets the same profile.
         return profile_of(problem, wanted)
 
     def check(self) -> None:

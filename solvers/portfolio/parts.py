@@ -43,7 +43,7 @@ def solve(instance: Instance, search: Search) -> None:
     if result is None:
         return
     end, bound = result
-    # Rounding the offsets of stacked parts may leave avoidable gaps, so the sum of the bounds then proves nothing.
+    # Stacked parts may have avoidable gaps between them, and the sum of their bounds then proves nothing.
     if planner.is_exact and bound > instance.pools[0].capacity:
         search.claim_infeasible(NAME)
     if end <= instance.pools[0].capacity:

@@ -129,7 +129,7 @@ def _search_speed(problem: Problem, options: SolveOptions, start: Plan | None) -
     for step in _filling_searches(problem, options, start):
         try:
             step_result = yield step
-        except OptionError:  # The planner does not support the problem, so try the next.
+        except OptionError:  # The planner refuses this problem, so try the next one.
             continue
         if step_result.plan.status == "infeasible" or options.accept == "fit":
             return _profile_result(problem, "speed", step_result)
@@ -214,7 +214,7 @@ def _search_slowdown(problem: Problem, options: SolveOptions, percent: float, st
     first = replace(least, plan=least.plan.model_copy(update={"pools": pools}), stop_reason=best.stop_reason)
     result = _balanced_result(problem, first, best)
     changes: dict[str, object] = {"cost_limit": limit}
-    # The least cost is not proved, so the limit on the cost is not proved either.
+    # The limit on the cost comes from a cost that is not proved least, so the plan proves nothing.
     if fast.plan.cost != fast.plan.cost_lower_bound:
         changes |= {"status": "feasible", "proof": None, "lower_bound": None, "gap": None}
     return replace(result, plan=result.plan.model_copy(update=changes))
@@ -238,7 +238,7 @@ def _search_balanced(problem: Problem, options: SolveOptions, start: Plan | None
         found = first if first.stop_reason not in ("proved", "accepted") else replace(first, stop_reason="work_limit")
         return replace(found, plan=least.model_copy(update=named | open_cost), assignment=None, bound=None)
     is_best = least.status == plan.status == "optimal"
-    # Without a proof of the least peak, the second plan may have a lower one, so report the second plan's values.
+    # If the least peak is not proved, the second plan may have a lower peak, so report the values of the second plan.
     pools = tuple(
         row.model_copy(update={"lower_bound": use.lower_bound, "size": pool.size})
         for pool, row, use in zip(problem.pools, plan.pools, least.pools, strict=True)

@@ -158,12 +158,12 @@ def _run_solver(
             _run_engine(row, instance, search, failures)
         else:
             row.function(instance, search)
-    except UnbuiltError:  # No solver can run without the core, so report this at once.
+    except UnbuiltError:  # Without the built core, no solver can run, so raise the error.
         raise
-    except MemoryError as error:  # One solver's lack of memory must not lose other results, so record a failure.
+    except MemoryError as error:  # Other solvers may need less memory, so record a failure.
         failures.append(Failure(row.name, f"out of memory: {error}"))
     except Exception as error:  # noqa: BLE001 - a fault of one solver must not end the solve
-        # The caller raises an error for the named solver, so do not warn: filters may turn warnings into errors.
+        # Filters may turn warnings into errors, and the caller raises an error for the named solver, so do not warn.
         if row.name != named:
             message = f"a fault of solver {row.name}; the search continues without it: {type(error).__name__}: {error}"
             warnings.warn(message, SolverFaultWarning, stacklevel=2)

@@ -33,7 +33,7 @@ class EngineError(Exception):
 def run_isolated(row: SolverRow, instance: Instance, search: Search) -> None:
     """Run a solver in a child process until it returns or the search is over; raises EngineError if it fails."""
     # A killed engine cannot remove its files, so this process removes the folder with them.
-    # Only CBC writes files, so run the engine without a folder if the disk is full.
+    # Only CBC needs a folder for files, so if the disk is full, run other engines without a folder.
     try:
         folder = make_temporary_folder()
     except OSError:
@@ -56,7 +56,7 @@ def _run_in_child(environment: dict[str, str], row: SolverRow, instance: Instanc
             try:
                 word, *content = _next_message(child)
             except EngineError as error:
-                if search.is_over:  # The end of the search killed the child process, so this is no failure.
+                if search.is_over:  # The end of a search kills its child process, which is no failure.
                     return
                 raise EngineError(f"{row.name}: {error}") from error
             if word == "failed":

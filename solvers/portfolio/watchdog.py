@@ -29,10 +29,10 @@ class _Watcher:
     @contextmanager
     def watch(self, search: Search, cancelled: threading.Event | None) -> Iterator[None]:
         """Stop the search at its deadline or when it is cancelled, for as long as the block runs."""
-        check_search(search, cancelled)  # A search may be cancelled before its start, so check it now.
+        check_search(search, cancelled)  # A search may be cancelled before it starts, so check it at once.
         with self._lock:
             self._running[search] = cancelled
-            # Threads do not survive a fork, so start another one if needed.
+            # Threads do not survive a fork, so a forked process must start a new watchdog thread.
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._check_repeatedly, name="memplan-watch", daemon=True)
                 self._thread.start()

@@ -61,15 +61,15 @@ def run_in_thread(
 
     thread = _WorkThread(target=copy_context().run, args=(keep_outcome,), name="memplan-work", daemon=True)
     thread.start()
-    try:  # `join` would return early after a signal, so wait for an event.
+    try:  # A signal would end `join` early, so wait for an event instead of the thread.
         while not has_ended.wait(max(0.0, min(_LOOK_EVERY_S, left_s()))):
             if left_s() <= 0:
                 raise TimeoutError
             if meanwhile is not None:
                 meanwhile()
-    except BaseException:  # A signal handler may end the wait by any exception, so catch every one.
+    except BaseException:  # A signal handler may raise any exception to end the wait, so catch all.
         thread.is_abandoned = True
-        with _writing:  # The abandoned thread may be writing a file, so let it complete the file.
+        with _writing:  # The abandoned thread may be writing a file, so let it finish.
             raise
     for error in errors:
         raise error

@@ -177,7 +177,7 @@ class ChildProcess:
         self._is_limited.set()
         self.kill()
         for pipe in (self._questions, self._answers):
-            with contextlib.suppress(OSError):  # A child that has not read its task makes closing fail, so ignore that.
+            with contextlib.suppress(OSError):  # Closing a pipe fails if the child has not read its task.
                 pipe.close()
 
     def __enter__(self) -> ChildProcess:
@@ -203,7 +203,7 @@ class ChildProcess:
 
     def _kill_group(self) -> None:
         """Kill the child's process group, unless the child is known to have ended."""
-        if self._popen.returncode is not None:  # Another process may have the child's id by now, so do not kill it.
+        if self._popen.returncode is not None:  # The id of an ended child may now belong to another process.
             return
         if sys.platform == "win32":
             self._popen.kill()
@@ -224,7 +224,7 @@ class ChildProcess:
         """Return the exit status of the child, or None while it runs; at its end, record its use of resources."""
         try:
             pid, status, usage = os.wait4(self.pid, os.WNOHANG)
-        except ChildProcessError:  # Other code has read the child's status, so it is unknown here.
+        except ChildProcessError:  # Other code has read the child's status, so none is left.
             return -signal.SIGKILL
         if pid == 0:
             return None

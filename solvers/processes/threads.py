@@ -18,7 +18,7 @@ def processors(cgroup: Path = _CGROUP) -> int:
     """
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
-        with suppress(OSError, ValueError):  # Without a quota, the file is missing or contains `max`, so go on.
+        with suppress(OSError, ValueError):  # A machine without a quota lacks the file, or the file says `max`.
             quota, period = map(int, " ".join((cgroup / name).read_text() for name in names).split())
             if quota > 0 and period > 0:
                 count = min(count, ceil(quota / period))

@@ -156,8 +156,8 @@ class Control:
     def search_control(self, work_per_s: int) -> Iterator[Self]:
         """Yield the control of a search inside this call, with its own flag; a second is `work_per_s` units of work."""
         work = _ENDLESS if self.counted_s is None else int(self.counted_s * work_per_s)
-        # Only a clock or a cancellation sets the flag, so counted work never stops a kernel halfway.
-        # Searches stop by counted work instead, and check it between loops, so they always end at the same point.
+        # Stopping a kernel halfway would give different results on each run, so counted work never sets the flag.
+        # Searches with a limit on counted work check it between loops, so they always end at the same point.
         with self.flag() as raised:
             yield replace(self, raised=raised, work_left=np.full(1, work))
 

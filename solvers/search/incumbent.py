@@ -56,7 +56,7 @@ class Search:
     lines: list[str] = field(default_factory=list)
     is_out_of_time: bool = False
     begun: Any = None
-    # Tests replace time.monotonic, so look it up only when a search is made.
+    # Tests replace time.monotonic, so look the function up whenever a search is created.
     clock: Callable[[], float] = field(default_factory=lambda: time.monotonic)
     known: InitVar[Bound | None] = None
     proof: Bound = field(init=False)
@@ -186,7 +186,7 @@ class Search:
         """Record a lower bound if it is higher than the best one, together with the solvers that proved it."""
         if bound > self.proof.score:
             kind: ProofKind = "search" if by in self.trusted else "engines"
-            # Several solvers may have proved this bound, so name all that claim at least as much.
+            # Several solvers may have proved this bound, so name all solvers that claim at least this bound.
             provers = {name for name, claim in self.claims.items() if claim is not None and claim >= bound} | {by}
             self.proof = self.proof._replace(score=bound, witness=Witness(kind, by=" and ".join(sorted(provers))))
             self._report_and_stop(by)
@@ -222,7 +222,7 @@ class Search:
 def peak_sum_bound(instance: Instance, bound: Bound) -> int:
     """Return a lower bound on the sum of the peaks of all pools, in units."""
     # The bound on an end holds only for plans that are equal in all earlier goals, so the ends' sum may be no bound.
-    # The ends' bounds add up to a bound if each buffer has one possible pool, as all plans then fill the pools alike.
+    # If each buffer has one possible pool, all plans fill the pools alike, so the sum of the ends' bounds is a bound.
     is_sum = instance.objective != "cost" and bool((instance.allowed.sum(axis=0) <= 1).all())
     ends = bound.score[-len(instance.pools) :] if is_sum else ()
     return max(int(bound.total), int(sum(ends)))

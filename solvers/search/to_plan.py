@@ -158,7 +158,7 @@ def make_plan(
         "proof": proof if is_best else None,
         "problem_hash": problem_hash(problem, instance, order),
     }
-    return _EMPTY_PLAN.model_copy(update=facts)  # The verifier checks the plan, so skip validation here.
+    return _EMPTY_PLAN.model_copy(update=facts)  # The verifier checks the plan later, so skip validation.
 
 
 def gap_of(goals: Iterable[tuple[float, float | None]]) -> float | None:

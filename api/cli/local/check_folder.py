@@ -134,7 +134,7 @@ def _model_line(line: CommandLine, model: str, tables: Tables) -> CommandLine:
     own = {**tables.get(None, {}), **tables.get(Path(model).resolve(), {})}
     given = {**line.given, **own, "problem": model, "budgets_file": None}
     if tables and given["baseline"] is None:
-        given["tolerance"] = None  # Without a baseline, no tolerance can be violated, so drop it.
+        given["tolerance"] = None  # A tolerance applies only to a baseline, so drop the tolerance.
     return line._replace(given=given)
 
 

@@ -28,13 +28,13 @@ def serve(host: str, port: int, without_keys: bool) -> None:
 
     If other machines can reach the address, callers need a key, which `memplan keys add` makes.
     """
-    gc.disable()  # imports make no garbage, so collect none until `collect_rarely` turns collection on
+    gc.disable()  # Imports create no garbage, so turn off garbage collection until `collect_rarely`.
     from memplan.api.http.serving import server
 
     try:
         server.serve(host, port, without_keys)
     except InterruptedRun:
-        return  # a signal is the normal end of a server, so it is no error
+        return  # Servers normally end by a signal, so report no error.
 
 
 @click.command(

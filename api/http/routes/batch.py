@@ -148,7 +148,7 @@ class _Batch:
     def _read_submission(self, line: bytes, about: dict[str, Any]) -> tuple[CompiledProblem, Options]:
         """Return a submission's compiled problem and its options, and store its id in `about`; raises InputError."""
         asked = parse_request(PLAN, head_of(JSON, self.wanted.query), line, terms=OF_A_LINE)
-        # Checking the options also stores the submission's id, which errors of the problem need, so do it first.
+        # Errors in the problem quote the submission's id, which `_check_options` stores, so check the options first.
         options = self._check_options(asked, about)
         key = self.service.plan_key(self.key_id)
         return CompiledProblem.from_problem(asked.input_values()["problem"], key), options

@@ -114,7 +114,7 @@ async def events(request: Request, job_id: str, last_event_id: LastEventId = Non
     after = int(last_event_id or 0)
     if job.state not in OPEN and after >= job.last_event:
         return Response(status_code=204)
-    seen = min(after, job.last_event)  # A number beyond the last event would hide all later events, so limit it.
+    seen = min(after, job.last_event)  # A number above the last event's would hide all new events, so limit it.
     return EventSourceResponse(
         _server_events(service, job_id, seen), ping=_KEEP_ALIVE_S, send_timeout=_UNREAD_S, sep="\n"
     )

@@ -205,7 +205,7 @@ def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[
                     one = await _insert_old_plan(one, plan_format)
                 response = await one.answer(plan_format)
             return await wanted.shape(request, question, response)
-        finally:  # Refusals may also come after the deadline, so count missed deadlines here.
+        finally:  # A request may also be refused after its deadline, so count missed deadlines after refusals as well.
             if deadline.remaining_s < -LATE_S:
                 service.metrics.missed_deadline()
 

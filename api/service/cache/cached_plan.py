@@ -178,7 +178,7 @@ def result_of(known: CachedPlan, compiled: CompiledProblem) -> SolveResult | Non
         return None
     least = assignment.score if known.status == "optimal" else known.bound
     if least > bound.score:
-        # The witness numbers buffers as in the finder's problem, so use a witness without buffers instead.
+        # The search that stored the witness may have numbered the buffers differently, so leave the buffers out.
         kind: ProofKind = "engines" if known.kind == "engines" else "search"
         witness = Witness(kind, by=known.by or "an earlier search")
         bound = bound._replace(score=least, witness=witness, total=known.total)

@@ -43,6 +43,6 @@ def translate_plan(compiled: CompiledProblem, plan: Plan) -> Plan | None:
     pool = names[places.pool]
     if not np.isin(pool, np.arange(len(compiled.instance.pools))).all():
         return None
-    # Another process proved the plan's bound, so omit the unchecked claim that the plan is optimal.
+    # Another process proved the plan optimal, and this process cannot check the proof, so return the plan as feasible.
     result = result_of(CachedPlan("feasible", column(pool), places.offset, solver=plan.solver), compiled)
     return None if result is None else result.plan

@@ -174,6 +174,6 @@ def join_entries(
     cached = None if is_wrong else CachedPlan.read(stored)
     is_proved = cached is not None and stored is not None and stored.status == "optimal"
     if cached is not None and is_proved and cached.score(problem) <= found.score(problem):
-        return None  # Each server proves optimality again, so keep the stored claim.
+        return None  # The stored plan is not worse and claims to be optimal, so keep the stored plan.
     best = better_of(problem, cached, found)
     return None if best is cached else best.compress(problem.cache_name)

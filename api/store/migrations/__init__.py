@@ -51,7 +51,7 @@ def upgrade_tables(connection: Connection) -> int | None:
             connection.execute(row)
     elif before < REVISION:
         _upgrade(connection, before)
-    else:  # Tables may have been dropped from a current store, so create them again, empty.
+    else:  # Tables of a current store may have been dropped, so create missing tables again.
         METADATA.create_all(connection, tables=[each for each in METADATA.sorted_tables if each is not alembic_version])
     return before
 
@@ -82,7 +82,7 @@ def _upgrade(connection: Connection, before: int, written: IO[str] | None = None
     config.set_main_option("version_locations", f"{folder}/revisions")
     config.set_main_option("path_separator", "newline")
     first: list[Any] = []
-    # These tables are older than revision numbers, so first add the table for the number.
+    # A store older than revision numbers has no table for its revision number, so create that table first.
     if not inspect(connection).has_table(alembic_version.name):
         first = [CreateTable(alembic_version), insert(alembic_version).values(version_num=str(before))]
     config.attributes.update(connection=connection, first=first)

@@ -175,7 +175,7 @@ def _claim_next(connection: Connection, holder: str, full: Sequence[str | None],
         if (its_key := _next_key_condition(connection, full)) is None:
             return None
         may_run = and_(may_run, its_key)
-    # The index sorts priority and age ascending, but the highest priority comes first, so use two queries.
+    # The index sorts both priority and id ascending, so find the highest priority first, then its lowest id.
     highest = select(_JOBS.priority).where(may_run).order_by(_JOBS.priority.desc()).limit(1)
     first = select(_JOBS.id).where(may_run, _JOBS.priority == highest.scalar_subquery()).order_by(_JOBS.id).limit(1)
     first = first.with_for_update(skip_locked=True)
@@ -227,7 +227,7 @@ def _next_key_condition(connection: Connection, full: Sequence[str | None]) -> C
         mine = and_(waits, _JOBS.key_id.is_(None))
         of_none = select(_JOBS.key_id, _JOBS.priority, _JOBS.id).where(mine)
         firsts += connection.execute(of_none.order_by(_JOBS.priority.desc(), _JOBS.id).limit(1))
-    # Another worker may have claimed a key's last job meanwhile, so skip entries without a job.
+    # Another worker may have claimed a key's last job since the query, so skip keys without a waiting job.
     best = min((each for each in firsts if each[2] is not None), key=lambda each: (-each[1], each[2]), default=None)
     return None if best is None else _JOBS.key_id == best[0]
 

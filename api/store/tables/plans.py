@@ -54,7 +54,7 @@ class Plans:
 
     def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
         """Store the plan `found` by a search that started from the entry `before`, unless that entry has changed."""
-        # The child process does not know the key's part of the plan's name, so set the whole name here.
+        # A plan's stored name contains a part for the key, which the child process does not know, so set the name here.
         named = replace(found, hash=problem_hash)
         self.change({problem_hash: lambda now: named if now == before else None})
 

@@ -86,7 +86,7 @@ def resize_window(size: int, out: int) -> Window:
 
 def centred_resize_window(size: int, out: int) -> Window:
     """Return the map of a resize to the row nearest to (y + 1/2) * size / out - 1/2; a tie reads both rows."""
-    # The row (2y + 1) * size / (2 * out) - 1/2 may be rounded up or down, so include both rows of a tie.
+    # A resize may round the row's exact position up or down at a tie, so include both rows.
     return Window(2 * size, 2 * out, size - 1, size)
 
 

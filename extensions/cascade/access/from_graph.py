@@ -198,7 +198,7 @@ class _GraphConversion:
         elif row.kind != "reshape":
             # A matmul reads its whole second operand in any layout, so compare only the first operand with the output.
             alike = list(zip(into[:1] if row.kind == "matmul" else into, full, strict=False))
-            if row.kind not in POINTWISE:  # Only pointwise kinds broadcast fewer axes, so skip such tensors.
+            if row.kind not in POINTWISE:  # Only pointwise kinds broadcast tensors of fewer axes, so skip such tensors.
                 alike = [(other, shape) for other, shape in alike if len(other) == len(layout)]
             if any(_has_other_axes(other, layout, shape) for other, shape in alike):
                 raise UnknownAccess("has tensors of two layouts")
@@ -240,7 +240,7 @@ def _slices_of_split(graph: OperationGraph, row: GraphOperation) -> tuple[GraphO
     if row.kind != "split" or len(reads) != 1 or len(row.outputs) < 2 or row.work or row.regions:
         return ()
     if any(not graph.readers[tensor] and tensor not in graph.kept for tensor in row.outputs):
-        return ()  # Slices would not count the bytes of an output that nothing reads, so keep such a split.
+        return ()  # Slices would not count the bytes of an unread output, so keep a split with one.
     whole = _tensor_shape(graph, row.inputs[reads[0]], row.in_shapes, reads[0])
     shapes = [_tensor_shape(graph, tensor, row.out_shapes, k) for k, tensor in enumerate(row.outputs)]
     sizes = [shape for shape in shapes if whole is not None and shape is not None and len(shape) == len(whole)]

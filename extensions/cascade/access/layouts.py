@@ -183,7 +183,7 @@ class _LayoutPropagation:
             if not {known, other} <= {first, *row.outputs} or mine[:-1] != theirs[:-1]:
                 return None
         elif any(a == 1 < b for a, b in zip(mine, theirs, strict=True)):
-            return None  # A mask's axis of size 1 does not determine the letter of a longer axis, so no layout follows.
+            return None  # An axis of size 1 does not determine the layout of a longer axis, so return None.
         return None if layout is None else reshaped_layout(layout, theirs, self._shape(other))
 
     def _layout_across(

@@ -126,7 +126,7 @@ def _check_slide(cascade: Cascade, number: int, region: CascadeRegion, slide: Sl
     return len(written)
 
 
-# Equal blocks of a network, and the points of a front, have equal ranges, so a cache saves most of the counting.
+# Equal blocks of a network have equal ranges, and so do many points of a front, so cache the counted lengths.
 @lru_cache(maxsize=_MOST_COUNTED)
 def _total_length(spans: tuple[Span, ...]) -> int:
     """Return the sum of the lengths of ranges."""

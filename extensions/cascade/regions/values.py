@@ -92,7 +92,7 @@ def run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch
     for read, source in zip(operation.reads, sources, strict=True):
         *parts, whole = (b - a for a, b in (read.windows[0].input_range(*span, source.rows) for span in (*bands, rows)))
         if sum(parts) > 2 * whole:
-            bands = [rows]  # Several bands of rows would read most of the input repeatedly, so use a single band.
+            bands = [rows]  # Several bands would read most input rows repeatedly, so use one band.
     totals = (
         pattern_of(graph, v, band, columns) + input_sums_of_part(graph, v, band, columns, fetch) for band in bands
     )

@@ -44,7 +44,7 @@ def pareto_front(found: Rows, n_operations: int) -> list[Chain]:
     chains: list[Chain] = []
     limit, found = 2**62, np.ascontiguousarray(found)
     columns = [np.zeros(n_operations + 1, np.int64) for _ in range(4)]
-    # Each round finds the fewest multiplications below the previous peak, so the front is exact for these regions.
+    # Each round finds the fewest multiplications below the last peak, so the front of the given regions is exact.
     while (peak := best_chain(Reference(Chains(limit, found, *columns)))) >= 0:
         macs, _, traffic, by = columns
         rows, at = [], n_operations
@@ -75,7 +75,7 @@ def front_of_three(
     Chains of more than `most` multiplications are excluded. If more than MOST_WAYS chains reach a cut, or the time is
     over, only a selection evenly spread by peak is extended. The regions in `found` must be sorted by their ends.
     """
-    # `ways` has a table of undominated chains to each cut: peak, multiplications, traffic, last region, previous chain.
+    # Each table in `ways` has undominated chains to a cut: peak, multiplications, traffic, last region, previous row.
     ways = [np.zeros((1, 5), np.int64)]
     costs_of = found[:, [FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC]].tolist()
     behind = _min_macs_to_end(found, n_operations)
@@ -96,7 +96,7 @@ def front_of_three(
                 parts = [_undominated_ways(parts)]
                 count = len(parts[0])
         reached = _undominated_ways(parts)
-        # The result must not be empty when the time is over, so still extend a few chains to the end.
+        # The front must not be empty when the time is over, so still extend a few chains to the end of the graph.
         room = 16 if is_over() else MOST_WAYS
         if len(reached) > room:
             cut_off += len(reached) - room

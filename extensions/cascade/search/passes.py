@@ -117,7 +117,7 @@ class SeveralPasses(Variant):
         for which, first, end in self.sources[list(chain.rows)].tolist():
             shift = 0
             for one in self.passes[which]:
-                # A chain uses a pass if one of its regions has an operation between the pass's first and last one.
+                # A chain uses a second pass if one of its regions has an operation from the pass's first to its last.
                 if first <= one.late + shift + len(one.operations) and end > one.first + shift:
                     chosen[one] = None
                 shift += len(one.operations)
@@ -138,7 +138,7 @@ def add_passes(graph: AccessGraph, passes: Sequence[Pass]) -> AccessGraph:
 def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> SeveralPasses | None:
     """Return the front of chains through a graph and its copies with second passes; None if no pass is possible."""
     sets = list(_pass_sets(given.graph))
-    # Second passes may double a graph, which could then exceed the limits of `AccessGraph`, so skip large graphs.
+    # Second passes may double the multiplications and bytes beyond the limits of `AccessGraph`, so skip large graphs.
     is_large = 2 * given.graph.macs > MOST_MACS or 2 * sum(row.bytes for row in given.graph.tensors) > MOST_BYTES
     if not sets or is_large:
         return None
@@ -151,7 +151,7 @@ def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) ->
         own = rows_of_pass.copy()
         own[:, [FOUND_FROM, FOUND_TO]] = numbers[which][ends]
         if which:
-            # The original graph already has the regions outside of all second passes, so keep only those inside.
+            # The original graph already has the regions without second passes, so keep only regions with second passes.
             upto = np.concatenate([[0], np.cumsum(_cuts_in_passes(given.graph, every[which]))])
             inside = upto[ends[:, 1] + 1] > upto[ends[:, 0]]
             own, ends = own[inside], ends[inside]
@@ -187,7 +187,7 @@ def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[l
             while k < len(ends) and cut > sum(ends[k]):
                 shift, k = shift + ends[k][1], k + 1
             since = since if is_apart else cut - shift
-            # Cuts inside a second pass sort after the last shared cut before the pass, so their keys begin with it.
+            # A cut in a second pass must sort after the last cut before the pass, so its key begins with that cut.
             row.append((since, which if is_apart else 0, cut if is_apart else 0))
         keys.append(row)
     numbers = {key: number for number, key in enumerate(sorted({key for row in keys for key in row}))}
@@ -196,7 +196,7 @@ def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[l
 
 def _pass_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
     """Yield sets of disjoint second passes: each full set, and the passes at even and at odd positions of it."""
-    # A region after one pass may end at the next sum without a pass there, so also try every other pass.
+    # After one second pass, a region may do better without the next second pass, so also try every other pass.
     every = (chosen[start::step] for chosen in _disjoint_sets(graph) for start, step in ((0, 1), (0, 2), (1, 2)))
     yield from dict.fromkeys(filter(None, every))
 
@@ -291,7 +291,7 @@ def repeated_variants(
                 continue
             variant = variant_of(graph, RegionSearch(graph, options, windows=windows), is_over)
             reached = variant.min_peak_chain(most)
-            # Repeats that reach an equal peak only add multiplications, so require a lower peak.
+            # A repeat that does not lower the peak only adds multiplications, so require a lower peak.
             if reached is not None and least is not None and (reached.peak, reached.macs) < (least.peak, 0):
                 best, least = variant, reached
         if best is None:

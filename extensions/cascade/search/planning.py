@@ -62,7 +62,7 @@ class Planning:
             return
         starts = [(self.options, search)]
         if self.options.is_sliding:
-            # Consecutive slides may exclude each other, so search chains without slides as well.
+            # A slide may exclude the slide of the next region, so search for chains without slides as well.
             apart = self.options.model_copy(update={"overlap": "none"})
             starts.append((apart, RegionSearch(self.graph, apart, windows=search.windows)))
         variants = list[tuple[CascadeOptions, Variant]]()
@@ -95,7 +95,7 @@ class Planning:
             chains, cut = front_of_three(rows, len(graph.operations), self.most, partial(self.is_over, "chains"))
             picked = sorted({k * (len(chains) - 1) // (MOST_CHAINS - 1) for k in range(MOST_CHAINS)} if chains else ())
             for k in self._chains_in_time(picked):
-                # Moved tensors may return if there is room, so plan with all fast memory and with the chain's peak.
+                # Tensors moved to slow memory may fit into the fast memory, so plan with its whole size as well.
                 for room in dict.fromkeys((fast, chains[k].peak)):
                     self._add_point(plan_chain(steps, rows, chains[k], POOLS_S, room))
             self.cut_chains += cut + len(chains) - len(picked)
@@ -130,7 +130,7 @@ class Planning:
 
     def add(self, how: CascadeOptions, variant: Variant) -> None:
         """Plan the chains of a variant's front that are within the bounds, from both ends to the middle."""
-        # A limited search must not find more orders and repeats, so apply the length limit only after the search.
+        # A length limit during the search would change which orders and repeats are found, so apply it afterwards.
         variant = variant.limit_lengths(self.options.longest)
         chains = [chain for chain in self._chains_of(variant) if self._is_wanted(chain)]
         # Planned points should span the front even if the time ends early, so plan from both ends of the front.

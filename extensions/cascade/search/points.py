@@ -88,7 +88,7 @@ def _pools_of_plan(options: CascadeOptions, fast: int | None) -> list[Pool]:
 
 def _macs_of_original(graph: AccessGraph) -> int:
     """Return the multiplications of the original graph, in which no operation is repeated."""
-    # Ratios compare with the given model, so count each original operation only once.
+    # Ratios compare a point with the given model, so count repeated operations only once.
     first = {graph.origin(v): v for v in reversed(range(len(graph.operations)))}
     return sum(map(graph.macs_of, first.values()))
 
@@ -102,7 +102,7 @@ def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int
             round_up(cascade.graph.tensors[t].bytes, alignment) for t in (region.slide.tensor, region.slide.output)
         )
         saved = inside + out - max(region.slide.down + inside, out)
-        # Without the slide, the region needs the saved bytes as well, so keep the slide if they exceed the limit.
+        # Without its slide, a region needs `saved` more bytes, so keep the slide if the region would exceed the limit.
         if peak + saved > limit:
             yield region.slide
 

@@ -108,7 +108,7 @@ class WindowKeys:
         while v > max(0, j - self.longest):
             row = graph.operations[v - 1]
             is_striped = is_striped and row.role == "striped"
-            # A region along channels may contain a sum whose channels fit, so do not stop at such a sum.
+            # The channels of a sum may fit into a region along channels, so continue the region beyond the sum.
             if (
                 row.role == "barrier"
                 or row.label != last.label
@@ -237,7 +237,7 @@ class RegionSearch:
         shift[[FOUND_FROM, FOUND_TO, FOUND_PEAK]] = j, j, base
         if stored is None:
             rows = self._search_ending_at(j)
-            if self._work[:j].any():  # Add the largest working memory of a region's operations to the peak.
+            if self._work[:j].any():  # Operations need working memory as well, so add the largest one.
                 rows[:, FOUND_PEAK] += np.maximum.accumulate(self._work[:j][::-1])[j - 1 - rows[:, FOUND_FROM]]
             self.windows.found[key] = rows - shift
             return rows
@@ -255,11 +255,11 @@ class RegionSearch:
         rows, columns = driving_tensor(self.graph, j - 1).sizes
         finer = [self._fractional_steps(j, axis) for axis in AXES]
         for height in (*self._stripe_heights(rows), *finer[0]):
-            # Only a region with several steps can start early (warm-up), so reserve extra steps only then.
+            # A region of several steps may compute extra rows first (warm-up), so count steps for these rows.
             each, parts = max(1, height), max(1, -height)
             warm_up = WARM_UP * parts // each if each < rows else 0
             steps = warm_up + -(-rows * parts // each)
-            # The tables have no room for strides with very many steps, so count such a stride as skipped.
+            # The kernel's tables hold at most MOST_STEPS steps, so skip a stride that needs more.
             if steps > MOST_STEPS:
                 self.effort.skipped_strides += 1
                 continue
@@ -275,9 +275,9 @@ class RegionSearch:
         if columns > 1 and rows == 1 and self._rolls:
             # Stripes cannot cut a single row, so cut its columns into pieces.
             self._grow_tiles(j, (KIND_PIECES,), strides, steps)
-        # With two memories, pieces would displace better regions among the few planned chains, so omit pieces.
+        # With two memories, only a few chains are planned and pieces would displace better ones, so omit pieces.
         elif columns > 1 and self._is_finer and not self.options.pools:
-            # Pieces of any height compute each element once, so only the lowest, which need the least memory, count.
+            # Pieces of any height do equal work, so try only pieces of a row or less, which need the least memory.
             pieces = sorted({-(-columns // parts) for parts in FINER})
             strides = [[1, *finer[0]], [*(piece for piece in pieces if piece < columns), *finer[1]]]
             self._grow_tiles(j, (KIND_PIECES,), strides, steps)

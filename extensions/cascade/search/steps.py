@@ -190,7 +190,7 @@ class RegionSteps:
             bytes_ = round_up(prod(capacity), self.options.alignment)
             buffers.append(RegionBuffer(tensor=tensor, mode="recompute", capacity=capacity, kept=False, bytes=bytes_))
         region = CascadeRegion.striped_region(number, "channels", (tile, 0), ranges, buffers)
-        # The sums are converted to an accumulated output after the region, so the output needs no buffer in the region.
+        # An accumulated output is written only after the region, from the sums, so the region needs no buffer for it.
         return region.model_copy(update={"buffers": tuple(buffers[:-1])}) if is_accumulated(graph, region) else region
 
     def _output_slide(self, followed: RegionTrace, end: int) -> Slide | None:

@@ -49,7 +49,7 @@ def convert(
         way = f"export the model with {said}, or convert it with the sizes in the file"
         raise OptionError.from_rule("dims", rule, way=way if plan is None else f"{way}, without this plan")
     is_model = target == TFLITE and plan is None
-    # The search for a model's best form supports only one pool without further rules, which the runtime plans itself.
+    # The search for a model's best form assumes that the runtime plans the memory: one pool without further rules.
     planned_by = ("capacity",) * bool(options.capacity) + options.adaptations
     is_deployed = is_model and not planned_by
     for name in () if is_deployed else _OF_DEPLOYMENT:

@@ -58,7 +58,7 @@ def load_with_shapes(data: bytes, options: ModelOptions) -> OnnxModel:
             _require_valid_names(model)
         inferred = shape_inference.infer_shapes(model)
     except (shape_inference.InferenceError, RuntimeError, ValueError, TypeError, IndexError, MemoryError):
-        # If inference of the whole model fails, inference node by node still names the nodes with unknown shapes.
+        # If shape inference fails for the whole model, `NodeShapes` infers each node separately and names the cause.
         inferred = model
     if not _lacks_sizes(inferred.graph):
         return OnnxModel(inferred)

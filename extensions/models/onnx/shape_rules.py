@@ -205,7 +205,7 @@ def _window_shapes(given: NodeFacts) -> list[Shape]:
             continue
         room = size - dilation * (width - 1) - 1 + (0 if auto == b"VALID" else pads[k] + pads[k + n])
         if given.attributes.get("ceil_mode"):
-            # ONNX drops a window that begins in the padding at the end, so refuse if the last window could begin there.
+            # ONNX omits a window that begins in the padding at the end, so refuse shapes that may have such a window.
             if any(pads) or width < stride:
                 raise OpenShapeError
             shape.append(ceil_div(room, stride) + 1)
@@ -226,7 +226,7 @@ def _transposed_convolution_shape(given: NodeFacts) -> list[Shape]:
     for k, size in enumerate(image[2:]):
         beyond = more[k] + dilations[k] * (weight[2 + k] - 1) + 1 - strides[k]
         is_same = get("auto_pad", b"")[:4] == b"SAME"
-        # For these sizes, runtimes and ONNX's inference compute different shapes, so leave the shape unknown.
+        # With such automatic padding, runtimes and ONNX's inference compute different shapes, so return no shape.
         if is_same and (beyond < 0 or more[k]):
             raise OpenShapeError
         shape.append(size * strides[k] + (0 if is_same else beyond - pads[k] - pads[k + n]))

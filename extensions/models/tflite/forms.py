@@ -55,7 +55,7 @@ class RewritableModel:
         ):
             try:
                 written = self.write(form.found)
-            # Another form may split only operators that can be written, so try the next form.
+            # The writer refuses to split some operators, but another form may not split them, so try the next form.
             except OperationsError as error:
                 refused = refused or error
                 continue
@@ -124,7 +124,7 @@ def unrolled_forms(points: Sequence[CascadePoint], most: float = inf) -> Iterato
     seen = set[object]()
     for point in points:
         for cascade in coarser_cascades(point.cascade):
-            # Points that differ only in the size of parts may be equal after merging, so skip repeated forms.
+            # Points that differ only in step size may become equal once steps are merged, so skip repeated forms.
             if (form := _form_key(cascade)) in seen:
                 continue
             seen.add(form)

@@ -76,7 +76,7 @@ class _Writer:
                 self._add_operation(step)
         self._add_views(self.old.outputs)
 
-    # The following methods find the tensors of the new file.
+    # These methods find tensors of the old file and their copies in the new file.
 
     def _tensor_in(self, tensor: int) -> int:
         """Return the old file's index of tensor number `tensor` in the cascade's graph."""
@@ -109,7 +109,7 @@ class _Writer:
             raise OperationsError(f"tensor {excerpt(own.id)}: must have 4 dimensions to be split, got {own.shape}")
         return own.shape[0], part.rows[1] - part.rows[0], part.columns[1] - part.columns[0], own.shape[3]
 
-    # The following methods add operators to the new file.
+    # These methods add operators to the new file.
 
     def _add_operator(self, code: int, inputs: Sequence[int], output: int, options: NewTable) -> None:
         """Add a new operator with the built-in code `code` between the tensors with these indices."""
@@ -276,7 +276,7 @@ class _Writer:
             self.used.update((*operator.inputs, *operator.outputs))
             self.operators.append(OldReference(operator.table.at))
 
-    # The following methods write the new file.
+    # These methods write the new file.
 
     def file(self) -> bytes:
         """Return the bytes of the new file, whose first subgraph consists of the added operators."""

@@ -97,7 +97,7 @@ class TfliteSource:
             pads = row.attributes.get("pads")
             return isinstance(pads, tuple) and not any((pads[0], pads[3], pads[4], pads[7]))
         if operator.name == "AVERAGE_POOL_2D":
-            # At a border, an average has fewer terms, which explicit padding would change, so the operator stays whole.
+            # At a border, an average has fewer terms; padding would count zeros as terms, so do not split the operator.
             pads = row.attributes.get("pads")
             return isinstance(pads, tuple) and not any(pads)
         return operator.name in PADDED

@@ -180,7 +180,7 @@ class _Program:
 
     def _declare_scratch(self, index: int, k: int, operator: Operator) -> list[str]:
         """Declare the scratch buffers of an operator's kernel, and return their names."""
-        # For other sizes than the file's, runtimes allocate dynamically, by other kernels than TFLite Micro's.
+        # At other sizes than the file's, runtimes use other kernels than TFLite Micro, so the scratch is unknown.
         is_known = not self.options.dims or self.model.stated_scratch(index, k) is not None
         rows = scratch_of(self.model, index, k) if is_known else None
         if rows and operator.subgraphs:
@@ -241,7 +241,7 @@ class _Program:
         self._convert_run(operator, condition, outputs, None)
         test = self.model.subgraphs[condition]
         self.draft.operation("WHILE", [test.tensors[k].id for k in test.outputs], [])
-        # A loop may end after its condition; only the state, which is alive in the whole loop, is used later.
+        # A loop may end after its condition, so only the state, which stays alive in the whole loop, is used later.
         self._convert_run(operator, body, outputs, outputs)
         self.draft.loop(self.draft.end_block(), None)
 

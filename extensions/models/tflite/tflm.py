@@ -84,7 +84,7 @@ def _planned_offsets(layout: VerifiedLayout) -> dict[int | str, int]:
     """Return the offset of each buffer by id; raises FormatError if TFLite Micro cannot use one."""
     layout.single_pool("tflite")
     for buffer in layout.buffers:
-        # TFLite Micro's offline plan has signed 32-bit offsets.
+        # TFLite Micro reads offsets as signed 32-bit numbers, so refuse larger offsets.
         if buffer.offset % ALIGNMENT or buffer.offset >= 2**31:
             raise FormatError(
                 f"buffer {excerpt(buffer.id)}: must have an offset below 2^31 that {ALIGNMENT} divides, for TFLite "

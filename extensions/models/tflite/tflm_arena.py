@@ -274,7 +274,7 @@ def _scratch_sizes(model: Model, subgraph: int, index: int) -> tuple[int, ...] |
     outputs = [graph.tensors[index] for index in operator.outputs]
     try:
         return rule(inputs, outputs)
-    # With fewer inputs or dimensions than its kernel requires, an operator raises these errors: its scratch is unknown.
+    # An operator with fewer inputs or dimensions than its kernel requires raises these errors: its scratch is unknown.
     except (IndexError, AttributeError):
         return None
 

@@ -76,7 +76,7 @@ def cmsis_scratch(graph: Subgraph, operator: Operator, target: Target) -> tuple[
     made, window = graph.tensors[operator.outputs[0]], window_of(graph, operator)
     try:
         return _RULES[operator.name](window or made, tensors, target)
-    # With fewer inputs or dimensions than its kernel requires, an operator raises these errors: its scratch is unknown.
+    # An operator with fewer inputs or dimensions than its kernel requires raises these errors: its scratch is unknown.
     except (AttributeError, IndexError):
         return None
 
@@ -123,7 +123,7 @@ def _depthwise_scratch(at: Window, tensors: Sequence[Any], target: Target) -> tu
     (rows, _, channels), (height, width), kind = at.image, at.kernel, tensors[1].type
     if tensors[0].type == _INT16:
         return ()
-    # For one input channel, CMSIS-NN runs a depthwise convolution as an ordinary one, so return that one's scratch.
+    # CMSIS-NN runs a depthwise convolution of one channel as an ordinary convolution, so return that one's scratch.
     if target.is_vector and channels == 1 and at.out[2] > 1 and kind == _INT8:
         size = 0 if (at.kernel, at.pads, at.dilations) == ((1, 1), (0, 0), (1, 1)) else 4 * round_up(height * width, 16)
         # For a single row, TFLite Micro passes a stride that it has not set, so the scratch is unknown.
@@ -155,7 +155,7 @@ def _layer_bytes(made: Any, tensors: Sequence[Any], target: Target) -> tuple[tup
     """
     if (tensors[0].type, tensors[1].type) != (_INT8, _INT8):
         return (), ()
-    # Such a layer runs as a convolution of 1 x 1, so it needs the scratch of that convolution.
+    # A fully connected layer whose output has more than two axes runs as a convolution of 1 x 1, so return its scratch.
     if len(made.shape) > 2 and tensors[1].shape[-1] % 4 == 0:
         return () if scales_of(tensors[1]) > 1 else (8 * made.shape[-1],), ()
     sums = (4 * made.shape[-1],) if target.is_vector else ()

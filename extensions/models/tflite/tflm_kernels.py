@@ -123,7 +123,7 @@ def preparation_sizes(graph: Subgraph, operator: Operator, target: Target) -> It
             yield from (4 * scales_of(weights),) * 2
     if name == "BATCH_MATMUL":
         yield target.kernel_bytes("BATCH_MATMUL_quantized") if is_quantized else 0
-        # A kernel transposes operand 1 if the option says so, and operand 2 unless the option says so.
+        # The kernel transposes operand 1 if `adj_x` is set, and operand 2 unless `adj_y` is set: copy these.
         options = None if operator.table is None else operator.table.table(4, "builtin_options")
         asked = [options is not None and options.integer(k, "adj", "B") != 0 for k in (0, 1)]
         for tensor in [each for each, is_turned in ((first, asked[0]), (weights, not asked[1])) if is_turned]:

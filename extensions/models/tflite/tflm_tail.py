@@ -190,7 +190,7 @@ def _count_planning(model: Model, space: Space, head: int) -> None:
         if tensor.is_variable and place < 0:
             space.allocate_in_tail(tensor_bytes(tensor))
     rows = space.target.runtime("Planned").size * (len(planned) + n_scratch)
-    # The planner's table is between the arena's head and tail, so it needs room besides both rounded ends.
+    # The planner's table lies between the head and the tail of the arena, so the arena must have room for all three.
     between = round_up(space.top) + rows + round_up(space.tail)
     space.least, space.unguarded = max(space.least, between), max(space.unguarded, between)
     space.temporary = max(space.temporary, round_up(space.top) + rows)

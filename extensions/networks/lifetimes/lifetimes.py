@@ -84,7 +84,7 @@ def lifetimes(timeline: ProgramTimeline, reading: Reading) -> Iterator[PlannedVa
         if row.root != NOWHERE or not is_planned(row, reading):
             continue
         uses = family_uses(timeline, root)
-        scope = lifetime_by_scope(timeline, root, uses)  # Unused variables must have valid scopes, too.
+        scope = lifetime_by_scope(timeline, root, uses)  # Unused variables must have valid scopes too.
         accesses = [use for use in uses if not use.is_about_scope]
         if accesses:
             usage = lifetime_by_usage(timeline, uses, row.activation)

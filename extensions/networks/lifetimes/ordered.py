@@ -32,7 +32,7 @@ def problem_of_order(graph: OperationGraph, order: Sequence[int], *, alignment: 
     alive = steps.run(graph, order)
     over = input_of_output_in_order(graph, order)
     under = {tensor: output for output, tensor in over.items()}
-    # Dictionaries with equal fields are converted to columns in one fast step, so rows are dictionaries.
+    # Dictionaries with equal fields become columns in one fast step, so collect the buffers as dictionaries.
     rows: list[dict[str, Any]] = []
     for tensor, spans in alive.items():
         if tensor in over:

@@ -68,7 +68,7 @@ def family_uses(timeline: ProgramTimeline, root: int, *, passed: bool = False) -
             action: Action = "part" if mark.action == "write" and row.size < size else mark.action
             uses.append(Use(mark.stretch, stretch.start, stretch.end, stretch.depth, action))
     if len(timeline.families[root]) > 1:
-        uses.sort(key=lambda use: (use.stretch, use.action not in _READING))  # A statement's reads precede its writes.
+        uses.sort(key=lambda use: (use.stretch, use.action not in _READING))  # A statement reads first, then it writes.
     return uses
 
 

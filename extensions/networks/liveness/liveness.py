@@ -79,7 +79,7 @@ def compare_readings(operations: Operations, reading: Reading, control: Control)
     for name, callees in reversed(operations.callees.items()):
         reached.update(callees if name in reached else ())
     called = [name for name in operations.callees if name in reached and name != operations.entry]
-    # A workspace lasts for one call, so functions cannot be planned separately if a buffer persists between calls.
+    # A buffer that persists between calls outlives its function's workspace, so the functions need a common plan.
     is_local = not any(row.persistent for name in called for row in operations.functions[name].buffers)
     solves = iter(range(4 + (1 + len(called)) * is_local, 0, -1))
 

@@ -54,7 +54,7 @@ def problem_in_place(model: ImportedProgram, spared: Collection[str]) -> Problem
             root[made] = root[under]
             below["alignment"] = lcm(below.get("alignment", 1), row.pop("alignment", 1))
             row["alias_of"] = below["id"]
-    for row in rows.values():  # An output may have aliases and become one, so let its aliases refer to its buffer.
+    for row in rows.values():  # A buffer that became an alias may have aliases, which must name its outer buffer.
         if "alias_of" in row:
             row["alias_of"] = rows[root[str(row["alias_of"])]]["id"]
     return replace_fields(problem, buffers=[*rows.values()])
@@ -86,7 +86,7 @@ def bounds_in_place(model: ImportedProblem, spared: Collection[str] = ()) -> tup
         return None
     try:
         both = model.problem, problem_in_place(model, spared)
-    except OperationsError:  # A program that is too large for a graph raises this error, so its bounds stay unknown.
+    except OperationsError:  # The program is too large for a graph, so its bounds are unknown.
         return None
     now, then = (instance.unit * int(lower_bound(instance).score[-1]) for instance in map(compile_problem, both))
     return now, then

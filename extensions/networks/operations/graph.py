@@ -242,7 +242,7 @@ class OperationGraph(Value):
                     if tensor >= len(self.size):
                         yield (*where, field, k), _unknown_tensor_rule(tensor, len(self.size))
             if row.work < 0:
-                # Live bytes must not fall, so negative work may cancel at most the bytes of an operation's new outputs.
+                # An operation must not free bytes when it starts, so negative work is limited to its new outputs.
                 made_here = {
                     tensor for tensor in row.outputs if made.get(tensor) == position and tensor < len(self.size)
                 }

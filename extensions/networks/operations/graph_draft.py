@@ -133,7 +133,7 @@ class GraphDraft:
         scratch = {root for root in private if root not in uses.reads and root not in uses.writes and root in named}
         deep = {root for root in private if root not in named and not is_simple}
         if len(group) == 1 and isinstance(statement, Branches):
-            # A buffer that several branches use must stay a single tensor, so do not put it into one of the regions.
+            # A buffer that several branches use must stay a single tensor, so no region may contain the buffer.
             branches = [self._locate_statements(where, *block) for block in nested_blocks(statement)]
             touched = Counter(
                 root for body in branches for root in self.program.uses.uses_of(self.function, body).touched_buffers
@@ -159,7 +159,7 @@ class GraphDraft:
             exact = self._counted_inside(k, statement if len(group) == 1 else None, apart)
             fields["regions"], inside = self._regions(group, deep, exact)
             work += inside - sum(map(self._bytes, exact))
-        # Live bytes must not fall, so negative work may cancel at most the bytes of an operation's new outputs.
+        # An operation must not free bytes when it starts, so negative work is limited to its new outputs.
         work = max(work, -sum(self._bytes(root) for root in {*makes}.difference(self.made) if not self._exists(root)))
         self.made.update(makes)
         return GraphOperation(

@@ -18,7 +18,7 @@ def overwritable_inputs(graph: OperationGraph, operation: int) -> dict[int, list
     for k, j in row.may_overwrite:
         output, tensor = row.outputs[k], row.inputs[j]
         is_dead = tensor not in graph.permanent_tensors and tensor not in row.outputs
-        # Larger outputs would invalidate the proof of commits from the end (decision 055), so exclude them.
+        # Commits at the end of an order are proved only for outputs no larger than their inputs (decision 055).
         if is_dead and output in graph.new_tensors[operation] and 0 < size[output] <= size[tensor]:
             candidates.setdefault(output, []).append(tensor)
     return candidates

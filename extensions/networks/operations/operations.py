@@ -277,7 +277,7 @@ class Operations(WireValue):
         try:
             TopologicalSorter(called).prepare()
         except CycleError as error:
-            # The error's list has callees before callers, and its first function also at the end, so reverse the list.
+            # The error lists callees before callers and repeats one function, so reverse the list and drop one end.
             cycle: list[str] = error.args[1][:0:-1]
             first = min(range(len(cycle)), key=lambda k: list(called).index(cycle[k]))
             names = [*cycle[first:], *cycle[: first + 1]]

@@ -85,7 +85,7 @@ def order_and_plan(
     order = search.best_order()
     on_order(search.answer(order, control))
     passed = time.monotonic() - began
-    # If the search for orders ends early with a proof, plans get its remaining time.
+    # The search for orders may end early with a proof, so give its remaining time to plans.
     rest = for_plans if control.counts_work else max(limit_s - passed, 0.0)
     if goal == "alive":
         rest = min(rest, max(_LEAST_S, passed))
@@ -135,14 +135,14 @@ class PlannedOrders:
         given_order = tuple(range(len(self.graph.ops)))
         is_near = self.own == given_order or self._is_late(_WITH_NEAREST)
         preferred = [] if is_near else nearby_orders(self.graph, self.own, self.peak, self.left.raised)
-        # The search's own order has a plan without gaps more often than random orders have, so plan this order first.
+        # The search's own order has a plan without gaps more often than random orders do, so plan this order first.
         self._plan_each([*preferred[:1], self.own, *([given_order] if goal == "placed" else ())])
         self._plan_each(self._random_orders(goal))
         for planned in sorted(self.planned, key=lambda planned: planned.quality)[:_LONG]:
             if not (self.least <= max(self.peak, self.enough) or self._is_over):
                 self._improve_plan(planned)
         near = min((row.plan.peak or 0 for row in self.planned if row.order in preferred), default=inf)
-        # If the search's own order has a plan without gaps but the nearest order has none, try other nearby orders.
+        # The found order has a plan without gaps, but the nearest to the given order has none: try others nearby.
         for order in preferred[1:] if self.least <= self.peak < near else ():
             if self._is_over or ((peak := self._plan_briefly(order)) is not None and peak <= self.peak):
                 break
@@ -211,7 +211,7 @@ class PlannedOrders:
         n = _SEEDS if goal == "placed" else _SEEDS // 2
         for seed in range(1, n + 1):
             above = int(self.least) - 1 - self.peak if self.planned and goal == "placed" else 0
-            # The first half of random orders has the lowest live peak; the others may reach the best plan's peak.
+            # The first half of the random orders must have the lowest live peak; the others may need more bytes.
             budget = self.peak + above * max(0, seed - _SEEDS // 2) // _SEEDS
             other = self.search.random_order(budget, seed)
             if other is not None and peak_of(self.graph, other) <= budget:

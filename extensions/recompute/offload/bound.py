@@ -71,7 +71,7 @@ class LinkedBound:
         if self._is_long_enough(row, over, known):
             return known
         low, high = known, max(known, 1)
-        # In some finite time, all bytes can be recomputed or transferred, so doubling the time ends.
+        # Given enough time, all bytes can be recomputed or transferred, so this doubling of the time ends.
         while not self._is_long_enough(row, over, high):
             low, high = high, 2 * high
         while low + 1 < high:

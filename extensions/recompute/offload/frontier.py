@@ -119,12 +119,12 @@ class _Search:
         self.floor = max(peak_lower_bound(graph), bytes_after(graph, range(len(graph.ops))))
         away = RemovalBounds(graph, costs) if len(graph.ops) <= LARGEST else None
         self.bound = None if away is None else LinkedBound(link_graph(graph, costs, options.link), away)
-        # An operation with regions counts as a single run with one workspace, and it never runs again.
+        # The search for transfers ignores regions, so an operation with regions runs once, with one workspace.
         roomy = enlarge_workspaces_for_regions(graph, alignment=1)
         ops = (row.model_copy(update={"regions": (), "once": row.once or bool(row.regions)}) for row in roomy.ops)
         self.program = link_graph(replace_fields(roomy, ops=tuple(ops)), costs, options.link)
         self.again = may_run_again(self.program.graph)
-        # Without a limit, there are many points with little time for each, so search fewer states.
+        # Without a limit, many points share the time, so search fewer states for each point.
         self.states = MOST_STATES if options.limit is not None else _STATES_OF_A_POINT
         self.bounds: dict[int, int | None] = {}
         self.orders = {tuple(order) for order in (*(row.order for row in points), *sequences)}
@@ -148,7 +148,7 @@ class _Search:
             limits = {*peak_steps(first, self.floor, more), *(row.live_peak for row in points[1:])}
             points += self._points_by_limits(sorted(limits, reverse=True))
         rows = drop_dominated(points, self.options, self.most)
-        # The checker of the bound's proof does not support links, so omit the operation that proves the bound.
+        # Checkers of bound proofs do not support links, so the points name no operation that proves their bound.
         return [
             row.model_copy(update={"extra_cost_lower_bound": self.time_bound(row.peak) or 0, "bound_operation": None})
             for row in rows
@@ -169,7 +169,7 @@ class _Search:
         """Return points within the limit; while plans exceed it, also plan programs with lower live peaks."""
         points, limit = list[RecomputedPoint](), within
         for k in range(_LOWER):
-            # With counted work, all searches must fit, so each search gets half the work of the previous one.
+            # If work is counted, all searches must fit into the work limit, so halve the share from search to search.
             found = self._fastest_steps(
                 limit, self.control.child(_SEARCH_SHARE / (1 << k if self.control.counts_work else 1))
             )
@@ -241,7 +241,7 @@ class _Search:
                 chosen = runs.choose_within(limit, control)
                 if chosen is not None:
                     tries.append(_Attempt(runs, chosen))
-                    # A lower `least` lets the loop skip sequences that take longer even without transfers.
+                    # A sequence that takes longer than `least` without transfers cannot win, so update `least`.
                     least = chosen.time if least is None else min(least, chosen.time)
         return sorted(tries, key=lambda row: row.time)
 
@@ -285,6 +285,6 @@ class _Search:
             self.bounds[limit] = (found.bound if time is None else min(found.bound, time)) - self.once
         if found.steps is None:
             return None, found.bound is None or (time is not None and found.bound >= time)
-        # The search counts only one copy of a tensor that is recomputed while it is sent, so replay the steps.
+        # The search counts only one copy of a tensor that is recomputed while being sent, so replay the steps.
         is_within = replay_steps(self.program, found.steps).peak <= limit
         return found.steps if is_within else None, is_within

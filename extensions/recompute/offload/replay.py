@@ -69,7 +69,7 @@ class _Replay:
         self.free = {"run": 0, "send": 0, "fetch": 0}
         self.ends: list[int] = []
         self.ran: set[int] = set()
-        # `changed`: tensor -> operations that change it in place; `waiting`: operation -> operations after it.
+        # `changed` maps tensors to the operations that change them in place, and `waiting` operations to later ones.
         self.changed: dict[int, set[int]] = {}
         self.waiting: dict[int, set[int]] = {}
         for v, row in enumerate(self.graph.ops):
@@ -157,7 +157,7 @@ class _Replay:
         starts = [step.start for step in self.steps]
         alive = [(max(copy.first, 0), max(copy.last, bisect_left(starts, copy.end) - 1)) for copy in self.copies]
         until = tuple(max(k, bisect_left(starts, end) - 1) for k, end in enumerate(self.ends))
-        # No step starts at the start or at the end of a program, so count the bytes at both ends here.
+        # No step runs at the start or the end of a program, so count the bytes at these times separately.
         given = sum(size[copy.tensor] for copy in self.copies if copy.first < 0)
         peak = max(given, sum(size[t] for t in set(self.graph.kept)))
         change = [0] * (n + 1)
@@ -217,7 +217,7 @@ def check_on_addresses(
         for c in needs:
             memory.read(f"steps[{k}]", c)
         if k in works:
-            # Copies have keys from 0, so the workspace of step k has the key -1 - k.
+            # Keys of copies are 0 or more, so the workspace of step k gets the key -1 - k.
             memory.ranges[-1 - k] = (works[k], works[k] + graph.ops[step.what].work)
             makes.append(-1 - k)
         for c in makes:
@@ -236,7 +236,7 @@ class _Addresses:
         self.ranges: dict[int, tuple[int, int]] = {}
         self.whole: set[int] = set()
         self.begins: list[int] = []
-        self.copies: list[int] = []  # Intact values by `begins`; they are disjoint, so bisection finds overlaps.
+        self.copies: list[int] = []  # Intact values are disjoint, so bisection in `begins` finds overlaps.
 
     def write(self, one: int) -> None:
         """Store value `one` at its address; other values that share bytes with it are lost."""

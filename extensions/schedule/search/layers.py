@@ -214,7 +214,7 @@ class LayerTilings:
                 traffic[k] = traffic[k] + total
                 bounds[k] = np.maximum(bounds[k], most * link.latency + total / link.bandwidth)
         for operand, (_, times) in enumerate(loads[0]):
-            # Either both loop orders load an operand once or neither does, so the first order decides for both.
+            # Both loop orders load an operand once or neither does, so the first order shows which need copies.
             copies = np.where(times > 1, target.engine.copies, 1)
             largest = _outer_product([axis.max_over_tiles(axis.factors[operand]) for axis in axes])
             slots = slots + copies * _round_up(largest, target.alignment)
@@ -250,7 +250,7 @@ class LayerTilings:
             wanted = np.flatnonzero(is_left & (bound * (1 + _ROUNDING) < np.minimum.accumulate(cost)))
             if not len(wanted):
                 return cost
-            # Low costs exclude many tilings, so first evaluate those of the lowest bounds in each range of bytes.
+            # A low cost excludes many tilings, so first evaluate tilings with the lowest bounds in each range of bytes.
             ranges = np.linspace(0, len(wanted), 17).astype(np.int64)
             leading = [
                 wanted[a:b][np.argsort(bound[wanted[a:b]], kind="stable")[: _CHUNK // 16]]

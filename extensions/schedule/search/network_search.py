@@ -98,7 +98,7 @@ class NetworkSearch:
         """
         room, (least, _) = capacity, self.min_memory()
         for attempt in range(MOST_PLACED):
-            # Slots of single steps can always be placed if they fit, so retain no tensors in the last attempt.
+            # Without retained tensors, each slot serves one step and can be placed, so the last attempt retains none.
             keeps = room >= least and attempt + 1 < MOST_PLACED
             steps = self._best_steps(room if keeps else capacity, MOST_RETAINED if keeps else 0, states, is_over)
             if steps is None:

@@ -204,7 +204,7 @@ def min_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
         row, is_striped = graph.operations[v], graph.operations[v].role == "striped"
         made = needed.get(row.outputs[0]) if row.outputs else None
         if is_striped and made is None:
-            continue  # Nothing needs the output of this operation, so the operation adds no need.
+            continue  # No later operation needs this output, so skip the operation.
         area = int(made[0].sum()) * int(made[1].sum()) if made is not None and is_striped else 1
         macs = min(graph.choose_alternative(v, way).operations[v].macs for way in range(1 + len(row.alternatives)))
         work += macs * area / target.engine.rate_of(row.kind)

@@ -39,7 +39,7 @@ def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
             end = i + 1
             while kind == "retained" and end < len(steps) and ("resident", tensor, size) in steps[end].buffers:
                 end += 1
-            if kind != "resident":  # A resident tensor already has the slot of the step that retained it.
+            if kind != "resident":  # The step that retained a resident tensor has already added its slot.
                 slots.append((kind, tensor, size, i, end))
     return slots
 

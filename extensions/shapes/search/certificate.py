@@ -188,7 +188,7 @@ class ProofByBoxes:
         ends = [self.table.values(columns, begin + rows) for begin, rows in zip(self.begins, left, strict=True)]
         peak = np.min([each.max(axis=0) for each in ends], axis=0)
         load = self.table.values(columns, np.arange(len(self.loads))).max(axis=0)
-        # A pin may be above a bound of 0, even for sizes of 0, and then every ratio is violated.
+        # A pinned buffer may lie above a bound of 0 even if all sizes are 0, so the ratio is then infinite.
         worst = np.where((load <= 0) & (peak > 0), np.inf, peak / np.maximum(load, 1))
         for at in np.argsort(-worst, kind="stable").tolist():
             ratio = Fraction(int(peak[at]), int(max(load[at], 1))) if np.isfinite(worst[at]) else _ENDLESS

@@ -200,7 +200,7 @@ class _Search:
         """Return True after `until`, a time of the monotonic clock, and once the call is cancelled or out of time."""
         return time.monotonic() > until or self.control.is_over
 
-    # The following methods add sampled values of the symbols and known orders.
+    # These methods add sampled values of the symbols and orders found by searches.
 
     def _add_points(self, points: Sequence[Values]) -> None:
         """Add symbol values to the sample, with the ratios of all known orders there."""
@@ -267,20 +267,20 @@ class _Search:
         worst = [float(ratios[cover].min(axis=0).max()) for cover in covers]
         return [rows[i] for i in covers[first_optimal(worst)]]
 
-    # The following methods prove the results of orders.
+    # These methods prove the results of orders.
 
     def _program_of(self, order: Order) -> OffsetProgram:
         """Return the offset program of an order, computed at the first call."""
         if order not in self.programs:
             program = program_of(self.sized, order, lambda: self._is_late(self.deadline))
-            assert program is not None  # Orders are adapted to pins when added, so each one has a program.
+            assert program is not None  # Orders are adapted to pins before they are added, so a program exists.
             self.programs[order] = program
         return self.programs[order]
 
     def _unproved_result(self, order: Order) -> ProvedPrograms:
         """Return the result of a single order for which nothing is proved yet."""
         program = program_of(self.sized, order, lambda: True)
-        assert program is not None  # Orders are adapted to pins when added, so each one has a program.
+        assert program is not None  # Orders are adapted to pins before they are added, so a program exists.
         before, self.programs = self.programs, {order: program}
         try:
             return self._proved_result([order], Verdict("open"), None)
@@ -301,7 +301,7 @@ class _Search:
         """
         chosen = self._provable_orders(self._choose_orders())
         seen = Fraction(float(self._least_ratios(chosen).max())).limit_denominator(10**6) - 1
-        # The smallest ratios take the longest to prove, so prove a slightly larger ratio first.
+        # Proofs of the smallest ratios take longest, so prove a slightly larger ratio first.
         ratios, last = [over for over in RATIOS if over >= seen], Verdict("open")
         proved: tuple[Verdict, Fraction] | None = None
         while ratios and not self._is_late(self.deadline):

@@ -233,7 +233,7 @@ class Comparer:
             total = plus(total, {tuple(name for name in monomial if not name.startswith(_REST)): value})
         return total
 
-    # The following methods compare several polynomials.
+    # These methods compare more than two polynomials.
 
     def drop_dominated(self, polynomials: Sequence[Polynomial]) -> list[Polynomial]:
         """Return the polynomials that may be the largest at some value; samples decide most pairs, then proofs."""

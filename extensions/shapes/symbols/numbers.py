@@ -159,7 +159,7 @@ class SymbolicNumber(int):
 
     def _is_at_most(self, other: int, less: int) -> bool:
         """Return True if `self <= other - less` at all symbol values, False if at none; else raise FormatError."""
-        if abs(int(other)) >= MAX_BYTES:  # The total of all sizes is checked later, so skip the proof here.
+        if abs(int(other)) >= MAX_BYTES:  # A later check limits the total of all sizes, so skip the proof here.
             return int(self) <= int(other) - less
         room = minus(_polynomial_of(other), plus(self.form, constant(less)))
         compare, other_way = self.numbers.compare, minus(constant(-1), room)

@@ -139,7 +139,7 @@ class Space:
             self.atoms[name] = Floor(inner, divisor) if kind == "floor" else PositivePart(inner)
         return self._names[atom]
 
-    # The following methods compute values of polynomials.
+    # These methods compute values of polynomials.
 
     def value(self, polynomial: Polynomial, values: Values) -> int:
         """Return the exact value of a polynomial at given values of all symbols."""
@@ -234,7 +234,7 @@ class Space:
             free_names |= {name} if name in self.symbols else self.free_symbols(self.atoms[name].inner)
         return free_names
 
-    # The following methods write polynomials as text.
+    # These methods write polynomials as text.
 
     def text(self, polynomial: Polynomial) -> str:
         """Return a polynomial as text in the input syntax, such as `64*((48*b*n*n + 63)//64) + 4096`."""

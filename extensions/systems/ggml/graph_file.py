@@ -131,7 +131,7 @@ def _parse_line(number: int, line: bytes) -> WireValue:
     except ValidationError as error:
         raise FormatError(*(prefix_sentence(f"line {number}: ", sentence) for sentence in sentences(error))) from error
     except ValueError as error:
-        # The JSON parser says "EOF" if the text ends early, so the file was probably cut off.
+        # The JSON parser's error contains "EOF" if the text ends early, so report that the file was probably cut off.
         way = CUT_OFF if "EOF" in str(error) else None
         raise FormatError(f"line {number}: must be JSON: {error}", way=way) from error
 

@@ -262,7 +262,7 @@ class _Kernels:
 def _home_of_each(tiles: Sequence[_Tile], steps: Sequence[_Step], loops: Sequence[range]) -> list[int]:
     """Return, for each tile, its home (the tile whose buffer it shares); `loops` has each loop's range of steps."""
     home, at = list(range(len(tiles))), dict[tuple[str, int, int], list[int]]()
-    # A value may be read under another name at the same place, so collect these reads for each place.
+    # A value may be read again under another name at the same place, so collect such reads for each place.
     again: dict[tuple[str, int, int], list[int]] = {}
     for tile in tiles:
         if tile.is_read_first:

@@ -309,7 +309,7 @@ class _Program:
                 tuple(size if each is None else each for size, each in zip(row, kind.shape, strict=True))
                 for row, kind in zip(rows, types, strict=True)
             ]
-        # A rule fails if operands are unknown or do not match, so first report operands that are unknown.
+        # A shape rule also fails if an operand's shape is unknown, so report unknown operands before any cause.
         except (LookupError, ValueError, TypeError, StopIteration):
             shapes = []
         if not shapes or any(isinstance(size, UnknownNumber) for shape in shapes for size in shape):
@@ -384,7 +384,7 @@ class _Program:
         results = self._convert_block(body.body, scope | dict(_paired_values(operation, body.arguments, state)))
         both = _paired_values(operation, _flatten(results), _flatten(state))
         moves = [(source, target) for source, target in both if source is not target]
-        # If a state value becomes another state value, it could be overwritten before it is copied, so copy it first.
+        # A state value that moves to another state value could be overwritten before the move, so move a copy.
         moves = [(self._copy_value(source) if source in state else source, target) for source, target in moves]
         self.draft.operation(
             "next", _buffer_names(source for source, _ in moves), _buffer_names(target for _, target in moves)

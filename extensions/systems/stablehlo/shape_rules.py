@@ -235,7 +235,7 @@ def _window_counts(
 def _window_reduction_shapes(given: KnownOperands) -> list[Sizes]:
     """Return the number of window positions on each axis, once for each result."""
     numbers, names = given.operation.numbers, ("window_strides", "base_dilations", "window_dilations")
-    # The last five operands are the window sizes, the strides, base and window dilations, and the padding.
+    # A custom call has five last operands: window sizes, strides, base dilations, window dilations and padding.
     if given.operation.name.endswith("custom_call"):
         window, *rows, pads = (given.numbers(k) for k in range(len(given.shapes) - 5, len(given.shapes)))
     else:

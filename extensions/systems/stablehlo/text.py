@@ -33,7 +33,7 @@ _ARGUMENT = re.compile(r"\s*(%[\w.$-]+)\s*:\s*")
 _HEADER = re.compile(r'@("[^"]*"|[\w.$-]+)\s*\(|sym_name = ("[^"]*")')
 _ARGUMENT_NAME = re.compile(r"(%[\w.$-]+)\s*:")
 _STRING = re.compile(r'"(?:[^"\\]|\\.?)*(?:"|\Z)')
-# A name followed by a colon is an argument of a region, so it does not match as an operand.
+# A name before a colon declares an argument of a region, so the pattern must not match such a name as an operand.
 _VALUE = re.compile(r"%[\w.$-]++(?:#\d+)?+(?!\s*:)")
 _SHAPED = re.compile(r"(?:tensor|memref|vector)<((?:(?:\d{1,18}|\?)\s*x\s*)*)(.*)>", re.DOTALL)
 _BOUNDS = re.compile(r"bounds<([\d?, ]*)>")
@@ -320,7 +320,7 @@ def _parse_operation(statement: Statement, lines: list[int]) -> HloOperation:
         results += [row[1]] if row[2] is None else [f"{row[1]}#{k}" for k in range(int(row[2]))]
     regions = [_parse_region(each, lines) for each in statement.regions]
     operands = [] if name.endswith("constant") else _VALUE.findall(_STRING.sub("", begin))
-    # A `while` in pretty form lists its operands as pairs (%argument = %operand).
+    # A `while` in pretty form writes each operand as a pair, %argument = %operand, so every second name is an argument.
     if name.endswith(".while") and regions and not regions[0].arguments:
         for region in regions:
             region.arguments = operands[::2]

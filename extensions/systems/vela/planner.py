@@ -145,13 +145,13 @@ class _OrderSearch:
         """
         # Of several ranges with the highest end, `max` returns the first one, as Vela does.
         bottleneck = max(self.ranges, key=lambda one: one.end_address)
-        # The order of the positions matters for the random choice, so use a dictionary as an ordered set.
+        # The order of the positions affects the random choice, so a dictionary serves as an ordered set.
         turns: dict[int, None] = {}
         for one in (bottleneck, *bottleneck.neighbours):
             self._add_chain(turns, one)
         involved = list(turns)
         apart = [turn for turn in involved if not bottleneck.tensor.meets(self.ranges[order[turn]].tensor)]
-        # Buffers that are never alive together with the highest buffer cause the gaps, so pick them more often.
+        # Gaps come from buffers that are never alive together with the highest buffer, so choose these more often.
         few = apart if self.random.randint(0, 100) < 30 and apart else involved
         a = few[self.random.randint(0, len(few) - 1)]
         b = involved[self.random.randint(0, max(0, len(involved) - 2))]

@@ -113,7 +113,7 @@ def _sized_tensors(problem: Problem, stop_check: StopCheck) -> list[tuple[Tensor
     all_tensors = tensors(problem, stop_check)
     step = _common_alignment(problem, all_tensors)
     rows = sorted(((tensor, align(tensor.size, step)) for tensor in all_tensors), key=lambda row: row[1])
-    return rows[::-1]  # A descending sort would keep equal sizes in the problem's order, so reverse an ascending sort.
+    return rows[::-1]  # Unlike a descending sort, reversing also reverses the order of equal sizes.
 
 
 def _common_alignment(problem: Problem, all_tensors: list[Tensor]) -> int:

@@ -121,7 +121,7 @@ def settings_of_snapshot(rows: Mapping[str, Any]) -> AllocatorSettings:
 def _parse_divisions(text: str) -> tuple[int, ...]:
     """Return the rounding steps for each interval of sizes, from a number or a list such as [256:1,512:2,>:4]."""
     if not text.startswith("["):
-        return (int(text) or -1,) * _INTERVALS  # As in torch, 0 is refused here, but not in a list.
+        return (int(text) or -1,) * _INTERVALS  # Torch refuses 0 as a number but accepts 0 in a list.
     divisions, last = [0] * _INTERVALS, -1
     for row in text.strip("[]").split(","):
         size, _, parts = row.partition(":")

@@ -271,7 +271,7 @@ class CachingAllocator:
             pool.add(block)
         while not block.is_mapped or block.size < size:
             hole = block.next if block.is_mapped else block
-            # The range was chosen because the bytes that follow the block are free, so the hole exists.
+            # The range was chosen because free bytes follow the block, so there must be a hole.
             assert hole is not None
             wanted = size - (block.size if block.is_mapped else 0)
             length = min(hole.size, _round_up(wanted, self._page[pool.is_small]))

@@ -180,7 +180,7 @@ class _SegmentLayout:
 
 def _recorded_step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any], is_only: bool) -> StepMemory:
     """Return a device's recorded step; events are read backward to find the initial state, then forward."""
-    # Without the events of completed frees, a freed block is taken as free when its free was requested.
+    # If a snapshot records no completed frees, a block counts as free once its free was requested.
     counts = Counter(str(event.get("action")) for event in trace if isinstance(event, dict))
     freed = _FREED if any(counts[name] for name in _FREED) else (_ASKED,)
     events = [

@@ -83,7 +83,7 @@ def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_
         raise OptionError(f"advise: must be used with a simulated allocator, got {device.allocator}")
     whole, settings = _steady_step(step), device.settings(step)
     reserved = _reserved_bytes(whole, device, settings)
-    # `now` starts from the snapshot's initial state, but `reserved` and every row start from an empty device.
+    # `now` needs the snapshot's initial state, but `reserved` and every advised row start from an empty device.
     now = simulate(step, device, None).allocator.peak
     captures = captures_of(whole)
     found = None
@@ -148,8 +148,8 @@ def _settings_rows(step: StepMemory, device: FitsOptions, settings: AllocatorSet
         line = f"{_VARIABLE}expandable_segments:True"
         if found is not None:
             yield AdviceRow(change="expandable segments", reserved=found, line=line)
-    # Split sizes between two block sizes have the same effect, so only block sizes are tried.
-    # Torch refuses split sizes up to the size of a shared segment, so only larger block sizes are tried.
+    # All split sizes between two block sizes have equal effects, so try only block sizes.
+    # Torch refuses split sizes up to the size of a shared segment, so try only larger block sizes.
     sizes = Counter(
         -(-row.size // MIB) for row in step.tensors if device.is_counted(row) and row.size > settings.large_segment
     )

@@ -70,7 +70,7 @@ def _compile_eagerly(module: Any, inputs: Sequence[Any], partition: Partition) -
 
     def run(graph: Any, _: Any) -> Any:
         """Return a function that runs a pass operation by operation, in the best order if it is not ordered yet."""
-        # With a capacity, the partition has already ordered both passes together, so keep their order.
+        # A partition with a capacity has already ordered the forward and backward pass together, so keep that order.
         is_ordered = partition.capacity is not None
         return interpret(graph if is_ordered else _reorder(graph, partition.time_limit_s))
 
@@ -219,7 +219,7 @@ class Partition:
         """Return the joint graph in the best order, with recomputation if needed; None if the graph cannot be read."""
         try:
             graph = _separate_passes(graph_of(joint, cost=flops_of), n_results)
-        except FormatError:  # Graphs with symbolic shapes raise FormatError.
+        except FormatError:  # A graph with symbolic shapes cannot be planned.
             return None
         apart = sum(graph.graph.size[t] for t in set(graph.graph.resident)) + gradient_bytes(joint, n_results)
         within = (self.capacity or 0) - apart

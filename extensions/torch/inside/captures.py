@@ -107,7 +107,7 @@ def best_captures(
 ) -> Captures:
     """Return the pools and the order of captures that reserve least, within the time limit of `device`."""
     search = _OrderSearch(step.tensors, settings, time.monotonic() + device.time_limit_s)
-    # The largest graph comes first; each graph joins the first pool without a graph that may run at the same time.
+    # Large graphs come first, and each graph joins the first pool whose graphs never run at the same time as the graph.
     pools: list[list[GraphCapture]] = []
     for each in sorted(captures, key=search.largest_first_key):
         beside = {name for group in device.together if each.name in group for name in group}

@@ -84,7 +84,7 @@ def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> Fi
     with nullcontext() if computed else torch.device("meta"):
         try:
             spec = spec_from_file_location(Path(path).stem, path)
-            # The name of a file that ends with .py always has a spec and a loader.
+            # Python finds a spec and a loader for every file name that ends with .py.
             assert spec is not None
             assert spec.loader is not None
             module = sys.modules[spec.name] = module_from_spec(spec)

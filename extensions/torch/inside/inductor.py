@@ -95,7 +95,7 @@ def _planned_pool(pool: Any, blocks: Sequence[Any], time_limit_s: float) -> Plan
         problem = _symbolic_problem(blocks, sizes)
         programs = search_programs(problem, 1, Control().begin(ShapesOptions(time_limit_s=time_limit_s)))
         is_as_good = programs.proof.ratio == 0 or _is_never_above(programs, tree, time_limit_s)
-    # Some sizes contain functions that cannot be written as polynomials, which raises an InputError.
+    # An InputError means that a size has a function that no polynomial can express, so keep inductor's plan.
     except InputError:
         return own
     written = _inductor_expressions(programs, sizes)
@@ -106,7 +106,7 @@ def _planned_pool(pool: Any, blocks: Sequence[Any], time_limit_s: float) -> Plan
     for point in samples(programs.sized.space, SAMPLES):
         values = {symbols[name]: value for name, value in point.items() if name in symbols}
         if size.subs(values) > tree.subs(values):
-            # The proof holds for padded ends, but the uppermost end is not padded, so keep inductor's plan.
+            # The proof assumes padding after the uppermost block, but inductor adds none, so keep inductor's plan.
             return own
     for block, offset in zip(blocks, offsets, strict=True):
         block.offset = offset

@@ -96,7 +96,7 @@ class RealKernels:
         """Return True if only CPU kernels keep the tensor's bytes; a later call for the same tensor returns False."""
         key = value.untyped_storage()._cdata
         is_of_host = key in self._of_host
-        # Another storage may be allocated later at the same address, so forget the address.
+        # A later storage may get the same address, so forget the address.
         self._of_host.discard(key)
         return is_of_host
 
@@ -166,7 +166,7 @@ def _zeros_like_layout(value: Any) -> Any:
 def _run_on_zeros(func: Any, args: Any, kwargs: Any) -> Made | None:
     """Return the layouts and bytes of an operator's results on zeros; None if the operator fails."""
     try:
-        # Kernels depend on the gradient mode, so the mode is not changed.
+        # Kernels may depend on the gradient mode, so turn off all other modes only.
         with _disable_current_modes():
             made = func(*(inputs := tree_map_only(torch.Tensor, _zeros_like_layout, (args, kwargs)))[0], **inputs[1])
             return [

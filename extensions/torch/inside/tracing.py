@@ -50,10 +50,10 @@ def interpret(graph: Any, _: Any = None) -> Any:
         try:
             return interpreter.boxed_run(args)
         finally:
-            # The environment of the interpreter would keep the results alive, so clear the environment.
+            # The interpreter's environment would keep all results alive, so clear the environment.
             interpreter.env.clear()
 
-    # The mark makes AOT autograd pass the arguments as one list, which the interpreter may clear.
+    # With this mark, AOT autograd passes the arguments as one list, so the interpreter can free each argument early.
     run_boxed._boxed_call = True  # type: ignore[attr-defined]
     return run_boxed
 

@@ -121,7 +121,7 @@ def largest_by_symbols(
     except Exception:  # noqa: BLE001  # A script that uses a number without a value can raise any exception.
         return None
     sizes = [_size_expression(tensor.size) for tensor in recording.tensors]
-    # The script's code requires one size, for example by a loop over the size, so the size has no expression.
+    # A replaced symbol means that the script works for one size only, so there is no expression for other sizes.
     if symbol in env.replacements:
         return None
     low, high = 0, MOST + 1

@@ -114,7 +114,7 @@ def plan_of(allocations: Sequence[PlannedAllocation], **options: object) -> Repl
         for place in plan.placements:
             k = int(place.id)
             places[k] = replace(places[k], offset=base[str(place.pool)] + place.offset)
-        # All streams share an arena, so the joint plan is verified, too.
+        # All streams share one arena, so verify the joint plan of the streams too.
         joint = _problem_of(mine, dict.fromkeys(mine, "arena"))
         rows = [{"id": k, "pool": "arena", "offset": places[k].offset} for k in mine]
         if wrong := verify(joint, Plan.model_validate({"placements": rows})):

@@ -283,7 +283,7 @@ class _Program:
         """Bind a name to new buffers, one for each tensor, and return the names of these buffers."""
         if name in self._names and name != "_":
             raise FormatError(f"{line(where)}: must bind each name once, got {excerpt(name)} again")
-        # All values that are never read are named "_", so add a number after "#", which no name can contain.
+        # The name "_" stands for every unread value, so replace "_" by "#" and a number; no name can contain "#".
         base = f"#{len(self.values)}" if name == "_" else name
         entries = [base] if len(tensors) == 1 else [f"{base}:{k}" for k in range(len(tensors))]
         value = tuple(entry if tensor else None for entry, tensor in zip(entries, tensors, strict=True))

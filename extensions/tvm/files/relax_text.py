@@ -37,7 +37,7 @@ class Dims:
 
     def size(self, found: ast.expr, depth: int = 0) -> int:
         """Return the size of a dimension as a number. Raises FormatError if it is unknown or nested too deeply."""
-        if isinstance(found, ast.Call) and len(found.args) == 1:  # Sizes such as T.int64(4) are calls.
+        if isinstance(found, ast.Call) and len(found.args) == 1:  # A size may be written as a call such as T.int64(4).
             found = found.args[0]
         if (computed := _size_operation(found)) is not None:
             if depth == _DEEPEST:
@@ -268,7 +268,7 @@ def _shape_of(found: ast.expr, dims: Dims) -> tuple[int, ...]:
     """Return the sizes in a shape such as `R.shape([…])`, or one size for a number; else raises FormatError."""
     if isinstance(found, ast.Call) and dotted_name(found.func) == "R.shape" and found.args:
         found = found.args[0]
-    if isinstance(found, ast.Call | ast.Constant):  # A storage has one size, not a list.
+    if isinstance(found, ast.Call | ast.Constant):  # A storage has a single size, which is not a list.
         return (dims.size(found),)
     if not isinstance(found, ast.List | ast.Tuple) or len(found.elts) > _MOST_DIMENSIONS:
         raise FormatError(f"{line(found)}: must be a shape of at most {_MOST_DIMENSIONS} sizes, got {_cut(found)}")
@@ -277,7 +277,7 @@ def _shape_of(found: ast.expr, dims: Dims) -> tuple[int, ...]:
 
 def _type_name(found: ast.expr) -> str:
     """Return the element type in `"float32"` or `R.dtype("float32")`. Raises FormatError for any other expression."""
-    if isinstance(found, ast.Call) and len(found.args) == 1:  # The type may be a call such as R.dtype("float32").
+    if isinstance(found, ast.Call) and len(found.args) == 1:  # A type may be a call such as R.dtype("float32").
         found = found.args[0]
     if isinstance(found, ast.Constant) and isinstance(found.value, str):
         return found.value

@@ -99,8 +99,8 @@ def _array_definition(pool: PlacedPool, prefix: str, section: str | None) -> str
         if not pool.has_address:
             rule = "must be a power of two for C without a base_address"
             raise FormatError(f"pool {excerpt(pool.pool.name)}: common alignment {rule}, got {alignment}")
-        # C gets the largest alignment that divides the base address, so the linker can place the array there.
-        alignment = gcd(base, alignment) & -gcd(base, alignment)  # the largest common divisor that is a power of two
+        # Linkers can place an array at the base address only if the array's alignment divides that address.
+        alignment = gcd(base, alignment) & -gcd(base, alignment)  # C allows only powers of two.
         place = f"/* Must lie at its base address, 0x{base:x}: let a linker script see to that. */\n"
     return (
         f'{place}MEMPLAN_IN_SECTION("{section_name(prefix, pool.name, section)}")\n'

@@ -79,7 +79,7 @@ def _are_alive_together(kept: KeptBuffers, i: I64, j: I64) -> Bool:
 
 def idle_price_findings(problem: ProblemFields) -> Iterator[Finding]:
     """Report `reuse` entries without effect, because costs are not minimised or a pair can never share bytes."""
-    # With several pools, objective "peak" also counts costs in the profiles `balanced` (the default) and `speed`.
+    # Objective "peak" with several pools also minimises costs, in the profiles `balanced` (the default) and `speed`.
     if problem.objective == "fit" or (problem.objective == "peak" and len(problem.pools) == 1):
         got = f"{excerpt(problem.objective)} and {count_text(len(problem.pools), 'pool')}"
         rule = 'costs are minimised with objective "cost" or ["peak", "cost"], or "peak" of several pools'

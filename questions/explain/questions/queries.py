@@ -118,5 +118,5 @@ class Queries:
         plan = Plan(
             status="feasible", placements=lift(problem, instance, column(is_mended.pool), column(is_mended.offset))
         )
-        # Ejection ignores some constraint kinds, so accept the plan only if the verifier does.
+        # Ejection ignores some constraint kinds, so verify the plan before returning it.
         return None if verify(problem, plan) else plan

@@ -94,7 +94,7 @@ def sufficient_size(
     if plan.status not in ("optimal", "feasible"):
         return None
     use = plan.pools[-1]
-    # `use.used` ignores zero-size buffers, which must also be inside the pool, so compute the size from all ends.
+    # `use.used` ignores zero-size buffers, but these must be inside the pool too, so compute the size from all ends.
     ends = (row.offset + problem.buffers.size[problem.index[row.id]] for row in plan.placements if row.pool == pool)
     size = int(max(ends, default=0))
     return Enough(pool=pool, size=size, proved=size <= max(least, use.lower_bound or 0))

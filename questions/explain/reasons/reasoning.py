@@ -180,7 +180,7 @@ class Reasoning:
 
     def _reduce_by_lemmas(self) -> bool:
         """Keep only the buffers of a proof by lemmas and return True; return False if no proof is found in time."""
-        # The clock limits the proof and so its result; skip the proof if work is counted, to give equal results.
+        # A clock limits the proof by lemmas, so skip the proof if only work is counted: results must be reproducible.
         if self.control.counts_work:
             return False
         share_s = max(0.01, self.control.deadline.remaining_s * _LEMMA_SHARE)
@@ -205,7 +205,7 @@ class Reasoning:
             """Store all rules except those in `left` as dropped."""
             self.dropped = tuple(everything.difference(left))
 
-        # Usually no rule is needed, so first try to prove that with a single query without any rule.
+        # Most proofs need no constraint rules, so first try a single query without all rules.
         if rules and query([]) == "no":
             rules = []
             report(rules)
@@ -300,7 +300,7 @@ class Reasoning:
             rules=tuple(rule.member(self.problem) for rule in rules),
             other_bottlenecks=max(0, overfull_stretches(self.problem, self.instance) - 1),
         )
-        # The solver's missing bytes refer to its own buffers, so drop them unless they are confirmed for these.
+        # The solver counted missing bytes for other buffers, so keep them only if they are confirmed for these buffers.
         if ids and not self._is_witness(explanation):
             explanation = explanation.model_copy(
                 update={

@@ -184,7 +184,7 @@ class Candidates:
             if load > self.capacity:
                 times.append(time)
                 excess.append(load - self.capacity)
-        # Leaving out rows is safe: more sets of changes are then tried, and planning rejects the wrong ones.
+        # Leaving out rows is safe, because more sets of changes are then tried and planning rejects wrong ones.
         count = max(1, min(_MOST_ROWS, _MOST_CELLS // max(1, len(self.found))))
         chosen = sorted(np.argsort([-float(more) for more in excess], kind="stable")[:count].tolist())
         return np.array([times[k] for k in chosen], dtype=np.int64), [excess[k] for k in chosen]

@@ -42,7 +42,7 @@ class _CoverSearch:
         for c, each in enumerate(candidates.found):
             for buffer in each.touched:
                 self.touching[buffer].append(c)
-        # A cover has one change per buffer, so only the buffer's strongest change counts for the bound of a row.
+        # A cover changes each buffer at most once, so the bound of a row counts only each buffer's strongest change.
         strongest = np.stack([self.saved[:, mine].max(axis=1) for mine in self.touching.values()], axis=1)
         few = min(count, strongest.shape[1])
         best = np.sort(np.partition(strongest, -few, axis=1)[:, -few:], axis=1)[:, ::-1].astype(np.float64)

@@ -112,7 +112,7 @@ class _Search:
         sets = list(islice(self._sets_to_try(count), MOST_COVERS))
         is_whole = len(sets) < MOST_COVERS
         opened: list[frozenset[int]] = []
-        # One hard plan once used up all the time, so each set first gets a short attempt (decision 072).
+        # One hard plan could use up all the time, so each set of changes gets a short attempt first (decision 072).
         for is_quick, tried in ((True, self._trial_order(sets)), (False, opened)):
             for chosen in tried:
                 if len(self.found) >= self.options.repairs:
@@ -168,7 +168,7 @@ class _Search:
     def _try_set(self, chosen: frozenset[int], *, is_quick: bool) -> bool:
         """Plan the problem after some changes, and record the repair or the reason; return False if undecided."""
         for touching, value in self.cuts:
-            # An earlier reason's buffers are changed here in the same way, so that reason applies again.
+            # This set changes the buffers of an earlier reason in the same way, so the reason applies to this set too.
             if chosen & touching == value:
                 self.failed[chosen] = touching
                 return True

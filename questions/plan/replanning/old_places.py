@@ -172,7 +172,7 @@ def _thin_collisions(
         counts[fixed] = 0
         if not counts.any():
             break
-        # Each round compares all pairs again, so discard a quarter of the buffers at once.
+        # Each round compares all pairs again, so discard a quarter of the buffers per round, not one.
         pool[np.argsort(-counts)[: max(1, np.count_nonzero(counts) // 4)]] = ABSENT
         placed = PlacedBuffers(problem, pool, placed.offset)
         pairs = list(islice(_colliding_pairs(problem, placed), MOST_COLLISIONS + 1))
@@ -236,10 +236,10 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
                     bound += int(weight[j]) if is_exact else 0
                     choose_buffer(j)
         if near and is_exact:
-            # Choices so far are optimal, but later ones are greedy, so the bound then adds only the shares of pairs.
+            # The choices so far are optimal, but later ones are greedy, so add only the shares of pairs to the bound.
             is_exact, rest = False, _shared_weight(near, weight)
         free = [i for i in near if not is_fixed[i]]
-        if not free:  # Only pinned buffers are left, and these cannot move, so stop.
+        if not free:  # Pinned buffers cannot move, so if no others are left, stop.
             break
         if near:
             # Prefer the buffer that covers the most pairs per unit of weight, so that the cover is light.

@@ -238,7 +238,7 @@ class _Replan:
         with polling_flag(lambda: self.is_done or end.remaining_s <= 0) as flag:
             ejector = Ejector(instance, homes.pool, homes.offset, weights, near, self.options.seed, flag)
             turns = int(_TURNS_PER_S * self.options.time_limit_s) if self.options.deterministic else ENDLESS
-            # After a search with pins, the best placements already start from the old plan, so compute no first ones.
+            # A search with pins already starts from the old plan, so another first placement is not needed.
             first = None if self.has_pins else ejector.first_placement(stays[instance.source], turns)
             first = first or self._instance_places(self.best)
             self._offer_places(first, "ejection")
@@ -286,7 +286,7 @@ class _Replan:
         away = np.flatnonzero(self.old.moved_mask(self.best)[instance.source])
         middle = (instance.start[instance.first[:-1].clip(max=len(instance.start) - 1)]).astype(np.float64)
         centre = middle[away[k % len(away)]] if len(away) else 0.0
-        # Sort all moved buffers first, whenever they are alive, and then the buffers nearest in time.
+        # Moved buffers matter most, so sort all of them before the buffers that are nearest in time.
         near = np.argsort(np.abs(middle - centre) - 1e9 * np.isin(np.arange(len(instance)), away), kind="stable")
         return column(near[: len(away) + _AROUND])
 

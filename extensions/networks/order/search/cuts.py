@@ -96,7 +96,7 @@ class Cuts:
         if len(inputs) > _MOST_CHOICES:
             return None
         best: Cut | None = None
-        # Which inputs the macro reads last depends on the order, so compute one flow for each set of inputs.
+        # The order determines which inputs the macro is the last to read, so compute one flow for each set of inputs.
         for bits in range(1 << len(inputs)):
             read = {tensor for b, tensor in enumerate(inputs) if bits >> b & 1}
             others = {int(v) for tensor in read for v in self._readers(tensor) if v != macro}
@@ -127,7 +127,7 @@ class Cuts:
         needed, later = self._graph.ancestors[base + macro], self._graph.descendants[base + macro]
         for other in others:
             needed |= self._graph.ancestors[base + other] | 1 << (base + other)
-        # A macro that must have run cannot wait for the running macro, so report an impossible condition.
+        # No order runs a macro both before and after the running macro, so return the cut of an impossible condition.
         if needed & (later | 1 << (base + macro)):
             return Cut(0, [], -1)
         bought, barred = _bit_array(needed, base, n), _bit_array(later, base, n)

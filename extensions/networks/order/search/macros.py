@@ -206,7 +206,7 @@ def reduce_arcs(before: list[list[int]]) -> list[int]:
     ancestors: list[int] = []
     for v, row in enumerate(before):
         arcs, needed = 0, []
-        # Later predecessors imply earlier ones, so visit predecessors in descending order.
+        # A predecessor waits for its own ancestors, so visit late predecessors first and skip those that they imply.
         for u in sorted(row, reverse=True):
             if not arcs >> u & 1:
                 needed.append(u)
@@ -263,14 +263,14 @@ def _merge_macros(
         for v in sorted(later[u]):
             low_peak, _, low, high = bounds[u]
             next_low_peak, next_high_peak, _, next_high = bounds[v]
-            # Since v adds no bytes and both peak no higher than u alone, the commit theorem lets v directly follow u.
+            # If v adds no bytes and u with v peaks no higher than u alone, some best order runs v right after u.
             is_right_after = len(earlier[v]) == 1 and next_high <= 0 and high + next_high_peak <= low_peak
-            # The commit theorem for the reversed order lets u directly precede v under the mirrored condition.
+            # In the reversed order, the mirrored condition proves that some best order runs u right before v.
             is_right_before = len(later[u]) == 1 and low >= 0 and bounds[u][1] <= low + next_low_peak
             second = alive[v]
             if not (is_right_after or is_right_before) or second is None:
                 continue
-            # If only u may move, the merged macro takes the position of v.
+            # If u moves to v rather than v to u, the merged macro takes v's position in the given order.
             if not is_right_after:
                 first.anchor = second.anchor
             joins.append((first.operations[0], second.operations[0]))

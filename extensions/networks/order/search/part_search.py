@@ -60,7 +60,7 @@ class PartSearch:
         self._most_misses = _MOST_MISSES
         self._alike: OrderPart | None = None
         self._tree_way = _tree_way(part)
-        # From the root of a tree, the search takes every segment that fits without branching, so run this kind first.
+        # In a tree, this kind of search commits every segment that fits without branching, so run this kind first.
         self._ways = sorted(_WAYS, key=lambda way: way != self._tree_way)
         # The node limit grows fourfold per round, so all failed rounds cost at most a third of the successful round.
         self._node_limit = 4 * len(part.members) + 1000
@@ -171,7 +171,7 @@ class PartSearch:
         low = max(self.bound, floor)
         has_moved = False
         while self._can_continue(floor) and low < self.peak:
-            # For most real graphs, the bound equals the minimum peak, so the first budget is the bound.
+            # The minimum peak of most real graphs equals the lower bound, so try the bound before halving the gap.
             budget = (low + self.peak - 1) // 2 if has_moved else low
             peak, bound = self.peak, self.bound
             for way in list(self._ways):
@@ -180,7 +180,7 @@ class PartSearch:
             has_moved = True
             if self.peak == peak:
                 low = max(budget + 1, self.bound, floor)
-                # Later rounds search more states, so leave a gap below 0.05 % to them.
+                # Closing a small gap takes many states, so leave a gap below 0.05 % to the larger later rounds.
                 if self.bound == bound and self.peak - low < self.peak // 2000:
                     return
 

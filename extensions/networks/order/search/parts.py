@@ -198,7 +198,7 @@ def parts_of(graph: MacroGraph) -> list[OrderPart]:
     parts: list[OrderPart] = []
     first, start = 0, graph.start
     for v in range(n + 1):
-        # All other macros are ancestors or descendants of a macro that is comparable with them, which makes n - 1.
+        # A macro splits the order if each of the other n - 1 macros is an ancestor or a descendant of it.
         is_waist = v == n or graph.ancestors[v].bit_count() + graph.descendants[v].bit_count() == n - 1
         if not is_waist:
             continue

@@ -76,7 +76,7 @@ class _Search:
                 try:
                     self._states.swap(pairs)
                 except _CHECKER.Refused:
-                    # The checker refuses to swap macros with equal steps but different operations, so omit such a swap.
+                    # The checker refuses to swap macros whose operations differ, so leave such a swap out of the proof.
                     continue
                 self._found.append(" ".join(["swap", *(f"{v}:{w}" for v, w in pairs)]))
         self._bytes = sum(map(len, self._found)) + len(self._found)

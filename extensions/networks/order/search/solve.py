@@ -218,7 +218,7 @@ class OrderSearch:
             along = live_bytes_by_operation(self._graph, [*done, *running])
             at = along.index(proof.bound, len(done)) - len(done)
             return CutWitness(running[at], (*done, *running[:at]))
-        # A part without a proof is bounded by the bytes at its start and at its end, so the larger one is the witness.
+        # Without a proof, the live bytes at a part's start and end bound its peak, so return the larger state.
         if best.part.end > best.part.start:
             done += reduced.operations_of(members)
         return StateWitness(tuple(done))

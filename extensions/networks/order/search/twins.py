@@ -54,7 +54,7 @@ def twins_of(part: OrderPart) -> list[list[list[int]]]:
             colours = looks.colours(members)
             arranged = sorted(members, key=lambda v: colours[v])
             same_models = models.setdefault(tuple(colours[v] for v in arranged), [])
-            # Colours are hashes, which may collide, so groups share codes only after a full comparison.
+            # Colours are hashes and may collide, so compare two groups fully before they share codes.
             model = next((some for some in same_models if looks.correspond(some[0], arranged)), None)
             if model is None:
                 same_models.append([arranged])
@@ -128,7 +128,7 @@ class _MacroFacts:
             before, count = count, len(set(colour.values()))
             if count == before:
                 repeated = min(one for one, times in Counter(colour.values()).items() if times > 1)
-                # Refinement cannot tell these macros apart, so mark one of them to continue.
+                # Refinement cannot distinguish macros of one colour, so give one of them a new colour and continue.
                 chosen = min(v for v in members if colour[v] == repeated)
                 colour[chosen] = hash((repeated, 1))
                 count += 1
@@ -145,7 +145,7 @@ class _MacroFacts:
             for k, v in enumerate(alike):
                 for sibling in alike[:k]:
                     name[v] = sibling
-                    # Two macros are interchangeable if their facts are equal once both have the same name.
+                    # Two macros are interchangeable if their facts are equal after one is renamed to the other.
                     may_change = self._facts(v, name) == self._facts(sibling, name)
                     name[v] = v
                     if may_change:

@@ -92,7 +92,7 @@ def improve_windows(
         elif step == 1:
             return
         else:
-            # If a pass missed its target, set the next target closer to the present peak.
+            # A pass that misses its target may have aimed too low, so set the next target closer to the present peak.
             step = max(1, step // 4)
 
 

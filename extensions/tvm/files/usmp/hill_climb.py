@@ -72,7 +72,7 @@ class _OrderSearch:
     def run(self) -> OrderPacking:
         """Try at most ATTEMPTS orders, stop if one needs only the live peak, and return the last accepted packing."""
         accepted = current = self.tried
-        total = 0  # Bytes of the last accepted packing with all buffers; 0 means that there is none yet.
+        total = 0  # `total` has the bytes of the last accepted packing, or 0 before the first.
         for attempt in range(ATTEMPTS):
             before, current = current, self._pack_order()
             new_total = sum(current.used_ends(self.task).values())
@@ -129,7 +129,7 @@ class _OrderSearch:
         while other == one:
             those = far if far and self.random() % 100 > 25 else near
             other = those[self.random() % len(those)]
-            # If all candidates are the same buffer, the original would draw forever, so stop.
+            # If all candidates are one buffer, TVM's code would draw forever, so stop the search.
             if (len(near) < 2 and len(far) < 2) or {one}.issuperset(near + far):
                 break
         if one != other:

@@ -86,7 +86,7 @@ def usmp_workspace(
 def _conflicts_in_time(problem: Problem, found: Sequence[Tensor], stop_check: StopCheck) -> tuple[list[list[int]], int]:
     """Return the conflicts of each tensor due to lifetimes, and the live peak in bytes, in O(conflicts) time."""
     conflicts: list[list[int]] = [[] for _ in found]
-    alive: dict[int, None] = {}  # An ordered set, because the order of conflicts matters.
+    alive: dict[int, None] = {}  # The order of conflicts matters, so use an ordered set.
     load = pressure = listed = 0
     for _, is_start, i in sorted(_lifetime_events(problem, found)):
         stop_check()
