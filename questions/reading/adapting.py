@@ -60,8 +60,8 @@ class ProblemOptions(WireValue):
     order: Texts = Field(
         (),
         description="Promise that the program has finished with A before B begins. Once a pair is given, two buffers"
-        " share bytes only if a chain of such pairs keeps them in order. If the file has reuse, this applies only to"
-        " the buffers that reuse names. May be repeated.",
+        " share bytes only if a chain of such pairs keeps them in order. If the file lists reuse, this applies only to"
+        " the buffers in that list. May be repeated.",
     )
 
     in_place: bool = Field(

@@ -209,7 +209,7 @@ def liveness(
     """Find out when the buffers of a program are alive, from its operations, and make a problem of them that can be
     planned.
 
-    Nothing is planned, unless you compare the peaks of different ways to read lifetimes. With a plan, the operations
+    A plan is made only to compare the peaks of different ways to read lifetimes. With a plan, the operations
     are run on its addresses, along every branch, and whatever is overwritten before it is read is reported. This finds
     wrong lifetimes, which the verifier takes for granted.
     """
