@@ -142,7 +142,7 @@ class Module:
 def test_s4_09_an_unknown_dimension_is_reported_and_can_be_given(http: Http) -> None:
     refused = http.post("plan", OPEN)
     assert refused.status_code == 400
-    assert 'got "N"; give it' in refused.json()["detail"]
+    assert 'got none for "N"; give it' in refused.json()["detail"]
     assert http.post_question("plan", OPEN, dims="N=4")["peak"] == 2 * 4 * 64 * 4
 
 

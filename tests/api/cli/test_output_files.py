@@ -71,7 +71,7 @@ def test_graphs_and_options_serialise_lists_of_numbers_without_a_warning() -> No
         ("plan p.json -o x.json -o x.svg", "memplan: wrote x.json, x.svg"),
         ("convert p.json plan.json -o x.c", "memplan: wrote x.h, x.c"),
         ("check p.json --save-baseline x.json", "memplan: wrote x.json"),
-        ("convert p.json plan.json -o x.c", 'no buffer has an alignment, and "c" lies at 407: --alignment 4'),
+        ("convert p.json plan.json -o x.c", 'no buffer has an alignment, and "c" is at 407: --alignment 4'),
     ],
 )
 def test_commands_list_the_files_that_they_wrote_unless_quiet(

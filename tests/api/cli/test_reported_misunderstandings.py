@@ -66,7 +66,7 @@ def test_a_table_whose_offsets_pin_all_buffers_is_verified_with_a_warning(capfd:
     assert main(["verify", pinned, "--better", "--format", "json"]) == 0
     told = capfd.readouterr()
     assert json.loads(told.out)["better"]["too_much_bytes"] == 50
-    assert "all buffers are pinned: the offsets are taken as the plan" in told.err
+    assert "all buffers are pinned, so their offsets are read as the plan" in told.err
 
 
 def test_buffers_are_placed_in_the_fast_pool_and_the_gap_matches_the_profile(capfd: Captured) -> None:

@@ -29,7 +29,7 @@ def test_an_ordering_job_ends_with_the_same_answer_as_the_order_call(server: Run
     answer = server.client.get(job["links"]["result"])
     assert (answer.headers["content-type"], answer.json()["peak"]) == ("application/json", 18)
     refused = server.client.get(f"/v1/jobs/{job['id']}/plan")
-    assert (refused.status_code, "job of the kind order has none" in refused.text) == (404, True)
+    assert (refused.status_code, "job of the kind order has no plan" in refused.text) == (404, True)
     events = server.client.get(job["links"]["events"]).text
     assert [line for line in events.splitlines() if line.startswith("event")] == [
         *("event: queued", "event: started", "event: finished")
