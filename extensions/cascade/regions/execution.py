@@ -216,7 +216,7 @@ class _Execution:
         return sums
 
     def _check_sums(self, number: int, sums: Bytes8, size: int) -> Sums:
-        """Return the sums in an accumulator that has copies of `size` bytes; raises InvalidPlanError if they differ."""
+        """Return an accumulator's sums; raises InvalidPlanError if its copies, of `size` bytes each, differ."""
         if not np.array_equal(sums, np.resize(sums[:size], len(sums))):
             raise InvalidPlanError(
                 f"region {number}: must keep the sums of its last operation intact, got overwritten sums"

@@ -76,7 +76,7 @@ def _has_several_orders(single: OperationGraph) -> bool:
 
 
 def _region_orders(given: Variant, after: After, streamed: Collection[int], most: int) -> Iterator[tuple[int, ...]]:
-    """Yield the best order for the regions of the lowest-peak chain, then orders that lower other chains' peaks."""
+    """Yield orders that lower the peaks of chains (sequences of regions); the first is for the lowest-peak chain."""
     chains = sorted((chain for chain in given.chains if chain.macs <= most), key=lambda chain: (chain.peak, chain.macs))
     lower = 0
     for k, chain in enumerate(chains):
@@ -102,7 +102,7 @@ def _operation_orders(single: OperationGraph) -> Iterator[tuple[int, ...]]:
 
 
 def _min_peak_order(single: OperationGraph) -> tuple[int, ...]:
-    """Return the order of the operations with the lowest peak that a short deterministic search finds."""
+    """Return the operation order with the lowest peak found by a short deterministic search."""
     return order_operations(single, time_limit_s=_LIMIT_S, deterministic=True).order
 
 

@@ -117,7 +117,7 @@ class _Lifetimes:
     alive: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
     def problem(self, slides: Iterable[Slide], pools: list[Pool]) -> Problem:
-        """Return the problem of placing all buffers, in which a sliding output has a fixed distance to its input."""
+        """Return the problem of placing all buffers; a slide (output that grows into its input) is a fixed distance."""
         cascade, graph = self.cascade, self.cascade.graph
         for number, region in enumerate(cascade.regions):
             if region.kind == "whole":

@@ -223,7 +223,7 @@ class RegionSearch:
         return rows[np.lexsort((rows[:, FOUND_FROM], rows[:, FOUND_TO]))]
 
     def _ends_by_peak(self, peaks: I64) -> list[int]:
-        """Return the possible ends of regions, first the ends of regions that may contain the highest peaks."""
+        """Return the possible ends of regions. Ends of regions that may contain the highest peaks come first."""
         # The time may end early, so search the regions at the highest peaks first.
         n = len(peaks)
         most = [int(peaks[max(0, j - self._longest) : j].max()) for j in range(1, n + 1)]
@@ -302,7 +302,7 @@ class RegionSearch:
         return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
 
     def _fractional_steps(self, j: int, axis: int) -> list[int]:
-        """Return the steps -n (an n-th of a row or column) that suit an inner tensor at least n times as long."""
+        """Return steps -n (an n-th of a row or column) for an axis, if an inner tensor is at least n times as long."""
         size = driving_tensor(self.graph, j - 1).sizes[axis]
         if size == 1 or not self._is_finer:
             return []
@@ -343,6 +343,6 @@ class RegionSearch:
 
 
 def undominated_regions(found: Rows) -> Rows:
-    """Return the regions that are not dominated in peak, multiplications and traffic by a region with the same ends."""
+    """Return the undominated regions. Regions with the same ends compete in peak, multiplications and traffic."""
     ends = (found[:, FOUND_TO] << 32) + found[:, FOUND_FROM]
     return found[undominated_positions(found[:, [FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC]], ends)]

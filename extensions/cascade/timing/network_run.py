@@ -201,7 +201,7 @@ class _StepRun:
         self._add_loads("input", read.tensor, np.stack(keys, axis=1), bytes_, read.tensor)
 
     def _add_loads(self, kind: str, tensor: int, key: Counts, bytes_: Counts, item: int) -> None:
-        """Add a tensor's loads: one for each visit whose `key` (needed piece) differs from that of the previous use."""
+        """Add a tensor's loads, one for each visit (loop iteration) that needs another piece (`key`) than before."""
         used = np.flatnonzero(bytes_)
         fresh = np.ones(len(used), np.bool_)
         if self.keeps:
@@ -221,7 +221,7 @@ class _StepRun:
 
 
 def _range_errors(graph: AccessGraph, step: NetworkStep) -> list[str]:
-    """Return, as a sentence, the first fault of the ranges in which a step computes its tensors; empty if valid."""
+    """Return one sentence, in a list, on the first faulty range of a step; empty if all ranges are valid."""
     region = step.region
     ways = len(graph.operations[region.first_operation].alternatives) if len(region.ops) == 1 else 0
     if not 0 <= region.alternative <= ways:
@@ -250,7 +250,7 @@ def _range_errors(graph: AccessGraph, step: NetworkStep) -> list[str]:
 
 
 def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
-    """Return a sentence about the first tensor of a region that is incomplete or is read before it is computed."""
+    """Return one sentence, in a list, on the first tensor of a region that is incomplete or is read too early."""
     region, rings = step.region, dict[int, Counts]()
     for v in region.ranges:
         for t in graph.operations[v].outputs if graph.operations[v].role == "striped" else ():

@@ -149,9 +149,10 @@ def _form_key(cascade: Cascade) -> object:
 
 
 def _unroll_cascade(cascade: Cascade) -> UnrolledCascade:
-    """Unroll a cascade; undo a region whose joined output causes the peak if running it layer by layer is better.
+    """Unroll a cascade, and undo its regions that are better run layer by layer.
 
-    A tensor that is joined before an operation that runs whole needs its bytes twice: in parts and joined.
+    Such a region has a joined output that causes the peak. A tensor that is joined before an operation that runs whole
+    needs its bytes twice: in parts and joined.
     """
     steps = unroll(cascade)
     live = steps.live_bytes()

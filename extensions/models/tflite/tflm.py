@@ -94,7 +94,7 @@ def _planned_offsets(layout: VerifiedLayout) -> dict[int | str, int]:
 
 
 def _offset_in_plan(tensor: TfliteTensor, places: Mapping[int | str, int]) -> int:
-    """Return a tensor's offset in the plan; -1, so that the runtime places it, if it is outside the plan."""
+    """Return a tensor's offset in the plan. Outside the plan, it is -1, and the runtime places the tensor."""
     return places.get(f"main/{tensor.id}", _AT_RUN_TIME)
 
 

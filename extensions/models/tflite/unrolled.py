@@ -217,7 +217,7 @@ class _Unrolling:
         return self.taken[wanted]
 
     def _covering_value(self, wanted: Part, row: int, column: int) -> int:
-        """Return the value that contains (row, column) and most of the wanted rows below; of equal ones, the newest."""
+        """Return the value that contains (row, column) and the most wanted rows below it; among equals, the newest."""
         best, most = -1, -1
         for value in self.parts.get(wanted.tensor, ()):
             (top, bottom), (left, right) = self.values[value].spans

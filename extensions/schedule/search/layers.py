@@ -243,7 +243,7 @@ class LayerTilings:
         return bytes_, times * (bytes_ > 0)
 
     def _tile_costs(self, bytes_: Numbers, bound: Numbers, numbers: Numbers, order: Numbers, added: Numbers) -> Numbers:
-        """Return, for tilings in ascending order of bytes, the time of each plus `added`, or infinity if dominated."""
+        """Return each tiling's time plus `added`, or infinity if it is dominated; tilings are by ascending bytes."""
         cost = np.full(len(bytes_), np.inf)
         is_left = np.ones(len(bytes_), np.bool_)
         while True:
@@ -293,7 +293,7 @@ class LayerTilings:
 
 
 def second_room(graph: AccessGraph, v: int, elsewhere: frozenset[int], target: Target) -> int:
-    """Return the bytes of the second memory that an operation's tensors leave free; MOST if there is no third one."""
+    """Return the bytes that an operation leaves free in the second memory; MOST (no limit) if no third one exists."""
     if not target.has_three:
         return MOST
     row = graph.operations[v]

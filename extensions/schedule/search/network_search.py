@@ -157,7 +157,7 @@ class NetworkSearch:
         return RegionSteps(self.graph, CascadeOptions(alignment=self.target.alignment))
 
     def _fitting_ranges(self, is_over: Callable[[], bool]) -> Iterator[list[list[int]]]:
-        """Yield a few table rows of fitting regions for each range of operations, from least work to lowest peak.
+        """Yield a few regions (table rows) for each range of operations that fits, from least work to lowest peak.
 
         The ranges come by rank: first, for each first operation, the range that saves the most bytes.
         """
