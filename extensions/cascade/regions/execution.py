@@ -268,7 +268,7 @@ def _ring_index(ring: Bytes8, rows: Span, columns: Span) -> Any:
 
 
 def _fit_pixels(value: Bytes8, pixel: int) -> Bytes8:
-    """Return pixels cut or zero-padded to `pixel` bytes, because the last step may compute fewer channels."""
+    """Return pixels cut or zero-padded to `pixel` bytes; the last step may compute fewer channels than the others."""
     fitting = np.zeros((*value.shape[:2], pixel), np.uint8)
     fitting[..., : min(pixel, value.shape[2])] = value[..., :pixel]
     return fitting

@@ -58,7 +58,7 @@ def _weight_pixels(value: Bytes8, rows: Span, columns: Span, salt: int) -> Sums:
 
 
 def _fold_channels(value: Sums, pixel: int) -> Sums:
-    """Return values with `pixel` channels, by adding up or repeating the given channels, so that each counts."""
+    """Return values with `pixel` channels: weighted channels; surplus ones are added up, missing ones copied."""
     channels = value.shape[2]
     if channels >= pixel:
         padded = np.zeros((*value.shape[:2], -(-channels // pixel) * pixel), np.int64)

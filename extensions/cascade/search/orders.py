@@ -59,7 +59,7 @@ def alternative_orders(
 def orders_of_passes(
     given: Variant, passes: SeveralPasses, streamed: Collection[int], most: int
 ) -> Iterator[AccessGraph]:
-    """Yield graphs with second passes (repeated operations), reordered so that the peaks of their chains fall."""
+    """Yield graphs with second passes (repeated operations), reordered so that their chains' peaks fall."""
     seen = set[tuple[int, ...]]()
     for chain in reversed(passes.chains) if _has_several_orders(_operation_graph(given.graph, ())) else ():
         alone = passes.graph_of_chain(chain)
@@ -127,7 +127,7 @@ def _region_graph(
     peaks: list[int],
     streamed: Collection[int],
 ) -> OperationGraph:
-    """Return the graph in which each region is one operation; bytes kept inside a region count as working memory."""
+    """Return a graph whose operations are the regions; bytes kept inside a region count as working memory."""
     sizes = [0 if t in streamed else row.bytes for t, row in enumerate(graph.tensors)]
     region_of = {v: k for k, region in enumerate(regions) for v in region}
     maker = np.array([-1 if v is None else v for v in graph.maker], dtype=np.int64)

@@ -63,7 +63,7 @@ class Variant:
         return self.found[:, FOUND_TO] - self.found[:, FOUND_FROM]
 
     def limit_lengths(self, longest: int) -> Self:
-        """Return a variant with only the regions of at most `longest` operations, and the front of their chains."""
+        """Return a variant with only the regions of at most `longest` operations, and their chains' Pareto front."""
         shorter = self._keep_rows(self.lengths <= longest) if longest < LONGEST else self
         return (
             shorter
@@ -112,7 +112,7 @@ class SeveralPasses(Variant):
         return any(self.sources[list(chain.rows), 0].any() for chain in self.chains)
 
     def graph_of_chain(self, chain: Chain) -> Variant:
-        """Return a variant of the graph with only the second passes that a chain uses, and with the chain's regions."""
+        """Return a variant with only the second passes (repetitions) that a chain uses, and with its regions."""
         chosen: dict[Pass, None] = {}
         for which, first, end in self.sources[list(chain.rows)].tolist():
             shift = 0
@@ -311,7 +311,7 @@ def repeated_variants(
 
 
 def _recomputing_graphs(variant: Variant, least: Chain | None) -> Iterator[AccessGraph]:
-    """Yield graphs that recompute one tensor each, directly after the longest gap between its readers.
+    """Yield graphs that each recompute one tensor after the longest gap between its readers.
 
     The tensors are alive at the peak of the chain (sequence of regions) `least`.
     """
@@ -336,7 +336,7 @@ def _recomputing_graphs(variant: Variant, least: Chain | None) -> Iterator[Acces
 
 
 def _recomputing_sets(graph: AccessGraph, tensor: int) -> Iterator[frozenset[int]]:
-    """Yield sets of operations that recompute a tensor, each with fewer bytes of inputs than the previous set."""
+    """Yield sets of operations that recompute a tensor; each reads fewer input bytes than the previous set."""
     chosen: set[int] = set()
     wanted, least, count = graph.maker[tensor], graph.tensors[tensor].bytes, 0
     while wanted is not None and len(chosen) < MOST_OPERATIONS and count < _MOST_DEPTHS:

@@ -57,9 +57,10 @@ _ROOM = 60_000
 
 @dataclass
 class Windows:
-    """A cache of regions by the key of their last operation; `numbers` has a short number for each fact in a key.
+    """A cache of regions, keyed by the facts that determine the regions with the same last operation.
 
-    Cuts are relative to the last operation, and peaks to the live bytes around it.
+    Cuts (places between operations) are relative to the last operation, and peaks to the live bytes around it.
+    `numbers` has a short number for each fact in a key.
     """
 
     found: dict[Key, Rows] = field(default_factory=dict)
@@ -86,7 +87,7 @@ class WindowKeys:
         ]
 
     def key_of(self, j: int) -> Key:
-        """Return the cache key of the regions whose last operation is j - 1."""
+        """Return the cache key for the regions that end with operation j - 1."""
         first, outside = self.first_operation(j), dict[int, int]()
         rows = [self._inner_key(v, first, j, outside) for v in range(first, j)]
         around = [self._outer_key(tensor, j) for tensor in outside]
@@ -101,7 +102,7 @@ class WindowKeys:
         return row.role, row.macs, row.weights, sums, row.partial, row.work, made, reads
 
     def first_operation(self, j: int) -> int:
-        """Return the first operation that may belong to a region whose last operation is j - 1."""
+        """Return the first operation that a region ending with operation j - 1 may contain."""
         graph, last = self.graph, self.graph.operations[j - 1]
         channels = {graph.tensors[t].channels for t in (*last.outputs[:1], *(read.tensor for read in last.reads[:1]))}
         v, is_striped = j - 1, True
@@ -134,7 +135,10 @@ class WindowKeys:
         return self.operations[v], is_whole, is_streamed, *reads
 
     def _outer_key(self, tensor: int, j: int) -> Key:
-        """Return the key of a tensor that a window before j reads; for a streamed tensor, with its first reader."""
+        """Return the key of a tensor read by a window (interval of operations) that ends before operation j.
+
+        The key of a streamed tensor includes its first reader.
+        """
         streamed = self.streamed[tensor]
         is_input = self.graph.maker[tensor] is None
         since = self.graph.readers[tensor][0] - j if streamed else 0
@@ -201,7 +205,7 @@ class RegionSearch:
         return rows
 
     def _alternative_regions(self, layers: Rows) -> Rows:
-        """Return table rows for single operations computed by an alternative, whose number is in the height column."""
+        """Return table rows for operations that run by an alternative, whose number is in the height column."""
         ways = []
         for v, row in enumerate(self.graph.operations):
             for way, (macs, work) in enumerate(row.alternatives, 1):

@@ -93,7 +93,7 @@ def streamed_tensors(graph: AccessGraph, options: CascadeOptions) -> frozenset[i
 
 
 def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
-    """Return, for each tensor, the last operation that uses it; for a streamed output, the operation that writes it."""
+    """Return the last operation that uses each tensor; for a streamed output, the operation that writes it."""
     streamed = streamed_tensors(graph, options)
     last = list(graph.last_users)
     for tensor in streamed:
@@ -136,9 +136,10 @@ def slow_traffic_of_regions(
 
 
 def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | None) -> tuple[Barrier, ...]:
-    """Return the barriers of a graph by descending live bytes; row v of `layers` is operation v run as a whole.
+    """Return a graph's barriers (operations run as a whole) by descending live bytes.
 
-    A `sum` whose output is read later counts as a barrier as well, because a region can only end with it.
+    Row v of `layers` is operation v run as a whole. A `sum` whose output is read later counts as a barrier as well,
+    because a region can only end with it.
     """
     barriers = []
     for v, row in enumerate(graph.operations):

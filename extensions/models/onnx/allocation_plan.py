@@ -212,7 +212,7 @@ class _Program:
                 raise FormatError("streams: must let each node run after the writers of its inputs, got a deadlock")
 
     def is_before(self, one: int, other: int | None) -> bool:
-        """Return True if step `one` always ends before step `other` begins, however fast the streams run."""
+        """Return True if step `one` ends before step `other` begins, at any speed of the streams."""
         return other is not None and one != other and self.clocks[other][self.order[one].stream] > self.order[one].place
 
     def races(self, value: _Value, later: _Value) -> Iterator[str]:

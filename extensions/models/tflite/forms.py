@@ -67,9 +67,9 @@ class RewritableModel:
 
 
 def _promising_forms(forms: Sequence[Rewriting], most: int) -> list[Rewriting]:
-    """Return the forms that fewer than `most` other forms beat, in increasing order of bytes (`needed`).
+    """Return the promising forms (rewritten models), in increasing order of bytes (`needed`).
 
-    A form beats another one if it has no more multiplications (`macs`) and needs fewer bytes.
+    A form is promising if fewer than `most` other forms beat it, by fewer bytes without more multiplications (`macs`).
     """
     best, chosen = list[int](), list[Rewriting]()
     for form in sorted(forms, key=lambda form: (form.macs, form.needed)):

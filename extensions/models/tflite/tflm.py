@@ -58,9 +58,9 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
-    """Raise FormatError unless a plan with these offsets certainly needs no larger arena than TFLite Micro's own plan.
+    """Raise FormatError if a plan with these offsets may need a larger arena than TFLite Micro's own plan.
 
-    This is uncertain with scratch of unknown size, because the runtime places such scratch around the plan.
+    The need is unknown with scratch of unknown size, because the runtime places such scratch around the plan.
     """
     ours, own = arena_head(model, offsets), arena_head(model)
     if ours.unknown:

@@ -218,7 +218,7 @@ def _handle_tensors(graph: Subgraph) -> Iterator[TfliteTensor]:
 
 
 def _variable_sizes(model: Model) -> dict[str, int]:
-    """Return the bytes of each shared variable by name: the bytes of the first value assigned to the variable."""
+    """Return the bytes of each shared variable by name; the first assigned value determines them."""
     sizes: dict[str, int] = {}
     for graph in model.subgraphs:
         for operator in graph.operators:

@@ -73,7 +73,7 @@ class UnrolledCascade:
         return (part.rows[1] - part.rows[0]) * (part.columns[1] - part.columns[0]) * row.pixel
 
     def lifetimes(self) -> list[tuple[int, int]]:
-        """Return, for each value, the step that computes it (-1 for an input) and the last step that uses it.
+        """Return (first step, last step) of each value: its computation (-1 for an input), and its last use.
 
         For an output, the last use is one step after the last step of the program.
         """

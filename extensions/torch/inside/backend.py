@@ -286,7 +286,7 @@ def schedule_nodes(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> lis
 
 
 def _schedule_nodes(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> tuple[int, list[Any]]:
-    """Return inductor's estimate of the least peak in bytes, and the scheduler nodes in the order with that peak."""
+    """Return inductor's estimate of the least peak in bytes, and its scheduler nodes in the order with that peak."""
     from torch._inductor.memory import estimate_peak_memory_allocfree, prepare_planning_info, reorder_for_peak_memory
     from torch._inductor.virtualized import V
     from torch.utils._ordered_set import OrderedSet

@@ -44,7 +44,7 @@ def reorder_module(found: ModuleGraph, order: Sequence[int]) -> Any:
 
 
 def clone_operations(found: ModuleGraph, point: RecomputedPoint) -> Any:
-    """Return a module that runs operations in the order of a recomputation point, which may repeat operations.
+    """Return a module that runs operations in a recomputation point's order, which may repeat operations.
 
     A point is one choice of a frontier, on which lower peaks cost more. Raises OperationsError for a point that omits
     operations or uses a link.

@@ -209,7 +209,7 @@ def _block_of(module: str, blocks: Sequence[str]) -> str | None:
 
 
 def better_order(recording: Recording, capacity: int | None, time_limit_s: float) -> BetterOrder:
-    """Return the peak of a recorded step in the best order, with recomputation if the capacity requires it."""
+    """Return a recorded step's memory in the best order, with recomputation if the capacity requires it."""
     graph = graph_of(recording)
     options = OrderOptions(time_limit_s=time_limit_s / 2)
     answer = order(graph, options)

@@ -53,9 +53,7 @@ def test_an_exported_program_reads_back_with_its_plan_and_is_otherwise_unchanged
 
 
 def test_write_pte_refuses_other_files_and_more_pools_than_the_program_has_memories() -> None:
-    with pytest.raises(
-        FormatError, match=r"problem: must be an ExecuTorch program \(a \.pte file\) if the target is pte"
-    ):
+    with pytest.raises(FormatError, match=r"problem: must be an ExecuTorch program \(a \.pte file\) if the target is pte"):
         export("pte", single_pool_layout({}), "program")
     _, layout = planned_program("thirds.pte", views="alias")
     with pytest.raises(FormatError, match=r"problem.pools: must not exceed the memories of the program \(1\)"):
