@@ -69,7 +69,7 @@ def _fold_channels(value: Sums, pixel: int) -> Sums:
 
 
 def _bias(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
-    """Return operation v's output without the inputs' contributions; it is the whole output for padding."""
+    """Return operation v's output without its inputs' contributions, which are 0 for padding."""
     row, column = np.arange(*rows)[:, None, None] * 31, np.arange(*columns)[None, :, None] * 17
     place = row + column + np.arange(pixel) * 5 + 7 * v
     pattern: Sums = place * (place + 7) // 2

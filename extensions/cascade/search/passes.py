@@ -168,7 +168,7 @@ def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) ->
 
 
 def _cuts_in_passes(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
-    """Return an array over cuts (places between operations): 1 inside a second pass, 0 elsewhere."""
+    """Return an array over the cuts (places between operations) of a graph with passes: 1 inside a pass, else 0."""
     total = len(graph.operations) + sum(len(one.operations) for one in passes)
     apart, shift = np.zeros(total + 1, np.int64), 0
     for one in passes:
@@ -202,7 +202,7 @@ def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[l
 
 
 def _pass_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
-    """Yield sets of disjoint second passes: each full set, then only every other pass of the set.
+    """Yield sets of disjoint second passes: each full set, then every other pass of the set, from both starts.
 
     A second pass consists of operations that run again.
     """
@@ -232,7 +232,7 @@ def _disjoint_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
 
 
 def _crossing_tensors(graph: AccessGraph, position: int) -> list[list[int]]:
-    """Return sets of tensors that stay whole across a sum (accumulation): all of them, then each large one alone."""
+    """Return sets of tensors that stay whole across a sum (accumulation): all, then each of the largest alone."""
     crossing = [
         t
         for t, (maker, last) in enumerate(zip(graph.maker, graph.last_users, strict=True))

@@ -79,8 +79,7 @@ class FormSearch:
     def _best_form_in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
         """Return the smallest split form (rewritten model) found, or `best` if none is smaller.
 
-        Cascades with the fewest multiplications come first; the search ends at the first form that fits the option
-        `fit`.
+        Cascades with the fewest multiplications come first, until a form of a cascade fits the option `fit`.
         """
         model = rewritable_model(self.given.data, None, graph)
         wanted = CascadeOptions(alignment=ALIGNMENT, macs=self.options.macs, time_limit_s=self._share_s())

@@ -157,7 +157,7 @@ def _lifetimes(number: int, subgraph: _Subgraph) -> dict[int, tuple[int, int]]:
 def _shared_pairs(
     subgraph: _Subgraph, node: _Node, when: int, first: Mapping[int, int], last: Mapping[int, int]
 ) -> Iterator[tuple[int, int]]:
-    """Yield (input, output) for each output of a node, at position `when`, that shares an input's buffer."""
+    """Yield (input, output) for each output of a node that shares an input's buffer; `when` is the node's position."""
     is_elementwise = kind_of(node.op, {}) in OVERWRITING | {"softmax"}
     tensors = subgraph.tensors
     for result in node.tensors.get("Output", ()):
