@@ -33,11 +33,11 @@ Row = dict[str, Any]
 def repairs_of_graph(
     graph: OperationGraph, asked: Problem, options: ExplainOptions, control: Control, *, never_as_given: bool = False
 ) -> OrderRepairs:
-    """Return the changes after which a graph fits the pools of the problem `asked`, the smallest change first.
+    """Return changes that make a graph fit its pools, the smallest change first.
 
-    The search tries the given graph, outputs in place, another order, the cheapest recomputation, and the cheapest
-    cascade. If `never_as_given`, `asked` is proved infeasible, so a graph that fits unchanged yields no repair. Rules
-    of `asked` on the pools and offsets of tensors hold in the repairs as well.
+    The pools are those of the problem `asked`. The search tries the given graph, outputs in place, another order, the
+    cheapest recomputation, and the cheapest cascade. If `never_as_given`, `asked` is proved infeasible, so a graph that
+    fits unchanged yields no repair. Rules of `asked` on the pools and offsets of tensors hold in the repairs as well.
     """
     search = _OrderPlanner(graph, asked, rules_of_tensors(graph, asked), control)
     wanted, with_plans = options.repairs, options.with_plans
@@ -71,7 +71,7 @@ def repairs_of_graph(
 
 
 def rules_of_tensors(graph: OperationGraph, asked: Problem) -> dict[str, Row]:
-    """Return a problem's rules on the pools and offsets of tensors, by buffer name as in `problem_of_order`."""
+    """Return a problem's rules for the pools and offsets of tensors, keyed by names as in `problem_of_order`."""
     rules = dict[str, Row]()
     tensors = {facts.name: f"tensor_{k}" for k, facts in enumerate(graph.tensors) if facts.name}
     for i, name in enumerate(asked.buffers.ids):

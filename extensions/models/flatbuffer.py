@@ -265,7 +265,7 @@ def _inner_parts(part: Part) -> list[Part]:
 
 
 def _part_offsets(root: NewTable) -> tuple[dict[int, int], int]:
-    """Return the position of each new part in bytes, keyed by the part's identity, and the end of the last part.
+    """Return the positions of new parts in bytes, keyed by a part's identity, and the end of the last part.
 
     The position of a table is the end of its vtable, where the table itself starts.
     """

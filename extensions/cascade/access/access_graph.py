@@ -304,7 +304,10 @@ class AccessGraph:
 
 
 def driving_tensor(graph: AccessGraph, position: int) -> PixelTensor:
-    """Return the tensor that a region ending at `position` cuts into stripes: its output, or the input of a sum."""
+    """Return the tensor that a region cuts into stripes.
+
+    The region ends with the operation at `position`. The tensor is its output or, for an accumulated sum, its input.
+    """
     row = graph.operations[position]
     return graph.tensors[row.reads[0].tensor if row.role == "sum" else row.outputs[0]]
 

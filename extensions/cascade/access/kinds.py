@@ -278,7 +278,7 @@ def _resize_access(facts: Facts) -> KindAccess:
 
 
 def _block_factor(facts: Facts, small: Pixels, large: Pixels) -> int:
-    """Return the block size between two shapes, of which `small` has fewer pixels and `large` fewer channels."""
+    """Return the block size between two shapes: `small` has fewer pixels, `large` has fewer channels."""
     _require_images(facts)
     factor = facts.integer("block")
     if (small.rows * factor, small.columns * factor, small.channels) != (*large[:2], large.channels * factor**2):

@@ -164,7 +164,7 @@ class _LayoutPropagation:
         return (shapes[places.index(tensor)] if shapes else None) or self._shape(tensor)
 
     def _derived_layout(self, position: int, known: int, other: int) -> str | None:
-        """Return the layout of tensor `other` that follows from that of `known` at an operation, or None."""
+        """Return the layout of tensor `other`, derived across an operation from that of tensor `known`, or None."""
         row = self.graph.ops[position]
         mine, theirs = self._shape_in_operation(row, known), self._shape_in_operation(row, other)
         layout = reshaped_layout(self.found[known], self._shape(known), mine)

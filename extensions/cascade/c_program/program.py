@@ -159,7 +159,7 @@ class StripedLoops:
         return f"{before}{loops}{steps}    }}\n{after}"
 
     def _accumulator_code(self, number: int, region: CascadeRegion) -> tuple[str, str, str]:
-        """Return C code for a region's accumulators: to clear them, for their address, and to convert them."""
+        """Return three C texts for a region's accumulators: code to clear them, their address, code to convert them."""
         last = region.end - 1
         sink = self.graph.operations[last].outputs[0]
         # If the plan has no separate buffer for the accumulators, they share the buffer of the output.

@@ -71,10 +71,10 @@ class TileSearch(NamedTuple):
 
 
 class RegionTrace(NamedTuple):
-    """The output table of `follow_region`: the steps and buffers of one region of l operations, for one tile size.
+    """The output table of `follow_region`: steps and buffers of one region of l operations, for one tile size.
 
-    Operations are numbered backwards from the last one, and edges backwards from the last edge of operation j - 1. Each
-    slot has the ranges of all steps for one operation or, after all operations, for one input that arrives in pieces.
+    Operations are numbered backwards from the last one, and edges backwards from the last edge of operation j - 1. A
+    slot is an operation or, after all operations, an input that arrives in pieces; it has the ranges of all steps.
     """
 
     row_first: Rows  # (slots, steps): first row of each slot's range in each step

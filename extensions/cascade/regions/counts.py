@@ -43,7 +43,7 @@ def traffic_of(cascade: Cascade) -> int:
 
 
 def bytes_by_tensor(cascade: Cascade) -> dict[int, int]:
-    """Return, by tensor, the bytes that regions read and write; a region that keeps only a part of one adds none."""
+    """Return the bytes read and written, keyed by tensor; a region that keeps only a part of a tensor adds none."""
     graph, moved = cascade.graph, dict[int, int]()
     for region in cascade.regions:
         held = {tensor for tensor, hold in region.buffer_by_tensor.items() if hold.mode != "whole"}
@@ -55,7 +55,7 @@ def bytes_by_tensor(cascade: Cascade) -> dict[int, int]:
 
 
 def _moved_bytes(graph: AccessGraph, region: CascadeRegion, v: int) -> Iterator[tuple[int, int]]:
-    """Yield each tensor that operation v reads or writes in a region, with the bytes moved in all runs together."""
+    """Yield (tensor, bytes) pairs of operation v in a region; bytes are read or written in all its runs together."""
     row = graph.operations[v]
     if region.kind in ("whole", "channels"):
         yield from ((tensor, graph.tensors[tensor].bytes) for tensor in row.outputs)

@@ -216,7 +216,7 @@ class _Execution:
         return sums
 
     def _check_sums(self, number: int, sums: Bytes8, size: int) -> Sums:
-        """Return the sums in an accumulator that has copies of `size` bytes; raises InvalidPlanError if they differ."""
+        """Return an accumulator's sums; raises InvalidPlanError if its copies, of `size` bytes each, differ."""
         if not np.array_equal(sums, np.resize(sums[:size], len(sums))):
             raise InvalidPlanError(
                 f"region {number}: must keep the sums of its last operation intact, got overwritten sums"
@@ -268,7 +268,7 @@ def _ring_index(ring: Bytes8, rows: Span, columns: Span) -> Any:
 
 
 def _fit_pixels(value: Bytes8, pixel: int) -> Bytes8:
-    """Return pixels cut or zero-padded to `pixel` bytes, because the last step may compute fewer channels."""
+    """Return pixels cut or zero-padded to `pixel` bytes; the last step may compute fewer channels than the others."""
     fitting = np.zeros((*value.shape[:2], pixel), np.uint8)
     fitting[..., : min(pixel, value.shape[2])] = value[..., :pixel]
     return fitting

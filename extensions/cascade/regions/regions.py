@@ -245,7 +245,7 @@ def hull(spans: Iterable[Span]) -> Span:
 
 
 def is_accumulated(graph: AccessGraph, region: CascadeRegion) -> bool:
-    """Return True if a region along channels ends with an operation that accumulates its output step by step."""
+    """Return True for a region along channels whose last operation accumulates its output step by step."""
     last = graph.operations[region.end - 1]
     if region.kind != "channels" or not last.partial:
         return False

@@ -58,7 +58,7 @@ def _weight_pixels(value: Bytes8, rows: Span, columns: Span, salt: int) -> Sums:
 
 
 def _fold_channels(value: Sums, pixel: int) -> Sums:
-    """Return values with `pixel` channels, by adding up or repeating the given channels, so that each counts."""
+    """Return values with `pixel` channels: weighted channels; surplus ones are added up, missing ones copied."""
     channels = value.shape[2]
     if channels >= pixel:
         padded = np.zeros((*value.shape[:2], -(-channels // pixel) * pixel), np.int64)
@@ -69,7 +69,7 @@ def _fold_channels(value: Sums, pixel: int) -> Sums:
 
 
 def _bias(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
-    """Return the part of operation v's output that does not depend on its inputs: for padding, the whole output."""
+    """Return operation v's output without its inputs' contributions, which are 0 for padding."""
     row, column = np.arange(*rows)[:, None, None] * 31, np.arange(*columns)[None, :, None] * 17
     place = row + column + np.arange(pixel) * 5 + 7 * v
     pattern: Sums = place * (place + 7) // 2
@@ -100,12 +100,12 @@ def run_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch
 
 
 def pattern_of(graph: AccessGraph, v: int, rows: Span, columns: Span) -> Sums:
-    """Return the output of an operation, in a range of rows and columns, for inputs that are padding only."""
+    """Return an operation's output if all its inputs are padding, for a range of rows and a range of columns."""
     return _bias(graph.origin(v), rows, columns, graph.tensors[graph.operations[v].outputs[0]].pixel)
 
 
 def input_sums_of_part(graph: AccessGraph, v: int, rows: Span, columns: Span, fetch: Fetch) -> Sums:
-    """Return the sum of what all inputs contribute to an operation's output, in a range of rows and columns."""
+    """Return the inputs' total contribution to an operation's output, for a range of rows and a range of columns."""
     operation = graph.operations[v]
     out = graph.tensors[operation.outputs[0]]
     total = np.zeros((rows[1] - rows[0], columns[1] - columns[0], out.pixel), np.int64)
@@ -134,7 +134,7 @@ def _window_sums(read: Read, source: PixelTensor, rows: Span, columns: Span, sal
 
 
 def partial_sum(graph: AccessGraph, operation: AccessOperation, rows: Span, columns: Span, fetch: Fetch) -> Bytes8:
-    """Return the contribution of a range of input rows and columns to an operation's sum, by input channel."""
+    """Return the addition to an operation's sums, per input channel, by a range of input rows and columns."""
     return (_channel_sums(graph, operation.reads[0].tensor, rows, columns, 0, fetch) & 255).astype(np.uint8)
 
 

@@ -56,7 +56,10 @@ def channel_regions(graph: AccessGraph, options: CascadeOptions, tables: Access,
 
 
 def _grow_regions(graph: AccessGraph, options: CascadeOptions, tables: Access, cut: _ChannelCut) -> Rows:
-    """Return the regions of several operations that end at the cut, grown backwards while channels are separate."""
+    """Return the regions of several operations that end before operation `cut.j`, grown backwards.
+
+    A region grows as long as its operations can read the added output in slices of channels.
+    """
     j, last = cut.j, graph.operations[cut.j - 1]
     sink = last.outputs[0]
     sums = last.partial if cut.adds_up and last.partial > graph.tensors[sink].bytes else 0

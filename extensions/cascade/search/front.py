@@ -37,9 +37,9 @@ class Chain:
 
 
 def pareto_front(found: Rows, n_operations: int) -> list[Chain]:
-    """Return the chains that are Pareto-optimal in peak and multiplications, by falling peak.
+    """Return the Pareto-optimal chains (sequences of regions), by falling peak.
 
-    The rows of `found` are regions, which must be sorted by their ends.
+    The objectives are peak and multiplications. The rows of `found` are regions, which must be sorted by their ends.
     """
     chains: list[Chain] = []
     limit, found = 2**62, np.ascontiguousarray(found)
@@ -57,9 +57,10 @@ def pareto_front(found: Rows, n_operations: int) -> list[Chain]:
 
 
 def undominated_positions(costs: Rows, group: I64) -> I64:
-    """Return the positions of the costs that are not dominated by other costs of the same group.
+    """Return the positions of the undominated costs.
 
-    The positions are sorted by group, then by ascending costs. Of equal costs, the first one is kept.
+    Costs (rows of `costs`) are compared only within a group. The positions are sorted by group, then by ascending
+    costs. Of equal costs, the first one is kept.
     """
     order = np.lexsort((costs[:, 2], costs[:, 1], costs[:, 0], group))
     front = np.zeros(len(order), np.int64)
@@ -70,10 +71,11 @@ def undominated_positions(costs: Rows, group: I64) -> I64:
 def front_of_three(
     found: Rows, n_operations: int, most: int, is_over: Callable[[], bool] = lambda: False
 ) -> tuple[list[Chain], int]:
-    """Return the chains that are Pareto-optimal in peak, multiplications and traffic, and the number of omitted chains.
+    """Return the Pareto-optimal chains (sequences of regions), and the number of omitted chains.
 
-    Chains of more than `most` multiplications are excluded. If more than MOST_WAYS chains reach a cut, or the time is
-    over, only a selection evenly spread by peak is extended. The regions in `found` must be sorted by their ends.
+    The objectives are peak, multiplications and traffic. Chains of more than `most` multiplications are excluded. If
+    more than MOST_WAYS chains reach a cut (a place between operations), or the time is over, only a selection evenly
+    spread by peak is extended. The regions in `found` must be sorted by their ends.
     """
     # Each table in `ways` has undominated chains to a cut: peak, multiplications, traffic, last region, previous row.
     ways = [np.zeros((1, 5), np.int64)]
@@ -107,13 +109,13 @@ def front_of_three(
 
 
 def _undominated_ways(parts: Sequence[Rows]) -> Rows:
-    """Merge tables of chains that end at the same cut; return the undominated chains as one table."""
+    """Merge tables of chains (sequences of regions) with the same end; return the undominated chains as one table."""
     joined: Rows = np.concatenate(parts)
     return joined[undominated_positions(joined[:, :3], np.zeros(len(joined), np.int64))]
 
 
 def _min_macs_to_end(found: Rows, n_operations: int) -> I64:
-    """Return, for each cut, the minimum number of multiplications of the operations after the cut."""
+    """Return the minimum multiplications after each cut (place between operations), as an array over the cuts."""
     least = np.full(n_operations + 1, 2**62, np.int64)
     least[n_operations] = 0
     for row in range(len(found) - 1, -1, -1):
@@ -123,7 +125,7 @@ def _min_macs_to_end(found: Rows, n_operations: int) -> I64:
 
 
 def _chain_from_tables(found: Rows, ways: list[Rows], n_operations: int, k: int) -> Chain:
-    """Return the chain of entry k at the last cut; entries of `ways` name their last region and previous entry."""
+    """Return entry k at the last cut as a chain. Entries of `ways` have their last region and their predecessor."""
     peak, macs, traffic = ways[n_operations][k, :3].tolist()
     rows, at = [], n_operations
     while at > 0:

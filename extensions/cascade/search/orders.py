@@ -59,7 +59,7 @@ def alternative_orders(
 def orders_of_passes(
     given: Variant, passes: SeveralPasses, streamed: Collection[int], most: int
 ) -> Iterator[AccessGraph]:
-    """Yield graphs with second passes (repeated operations), reordered so that the peaks of their chains fall."""
+    """Yield graphs with second passes (repeated operations), reordered so that their chains' peaks fall."""
     seen = set[tuple[int, ...]]()
     for chain in reversed(passes.chains) if _has_several_orders(_operation_graph(given.graph, ())) else ():
         alone = passes.graph_of_chain(chain)
@@ -76,7 +76,7 @@ def _has_several_orders(single: OperationGraph) -> bool:
 
 
 def _region_orders(given: Variant, after: After, streamed: Collection[int], most: int) -> Iterator[tuple[int, ...]]:
-    """Yield the best order for the regions of the lowest-peak chain, then orders that lower other chains' peaks."""
+    """Yield orders that lower the peaks of chains (sequences of regions); the first is for the lowest-peak chain."""
     chains = sorted((chain for chain in given.chains if chain.macs <= most), key=lambda chain: (chain.peak, chain.macs))
     lower = 0
     for k, chain in enumerate(chains):
@@ -102,7 +102,7 @@ def _operation_orders(single: OperationGraph) -> Iterator[tuple[int, ...]]:
 
 
 def _min_peak_order(single: OperationGraph) -> tuple[int, ...]:
-    """Return the order of the operations with the lowest peak that a short deterministic search finds."""
+    """Return the operation order with the lowest peak found by a short deterministic search."""
     return order_operations(single, time_limit_s=_LIMIT_S, deterministic=True).order
 
 
@@ -127,7 +127,7 @@ def _region_graph(
     peaks: list[int],
     streamed: Collection[int],
 ) -> OperationGraph:
-    """Return the graph in which each region is one operation; bytes kept inside a region count as working memory."""
+    """Return a graph whose operations are the regions; bytes kept inside a region count as working memory."""
     sizes = [0 if t in streamed else row.bytes for t, row in enumerate(graph.tensors)]
     region_of = {v: k for k, region in enumerate(regions) for v in region}
     maker = np.array([-1 if v is None else v for v in graph.maker], dtype=np.int64)

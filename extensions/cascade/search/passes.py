@@ -53,7 +53,7 @@ class Variant:
         return len(self.graph.operations)
 
     def min_peak_chain(self, most: int) -> Chain | None:
-        """Return the chain of lowest peak among chains of at most `most` multiplications; None if there is none."""
+        """Return the lowest-peak chain (sequence of regions) of at most `most` multiplications; None without one."""
         within = [chain for chain in self.chains if chain.macs <= most]
         return min(within, key=lambda chain: (chain.peak, chain.macs), default=None)
 
@@ -63,7 +63,7 @@ class Variant:
         return self.found[:, FOUND_TO] - self.found[:, FOUND_FROM]
 
     def limit_lengths(self, longest: int) -> Self:
-        """Return a variant with only the regions of at most `longest` operations, and the front of their chains."""
+        """Return a variant with only the regions of at most `longest` operations, and their chains' Pareto front."""
         shorter = self._keep_rows(self.lengths <= longest) if longest < LONGEST else self
         return (
             shorter
@@ -82,7 +82,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class SeveralPasses(Variant):
-    """Graphs with second passes, joined at the cuts that they share.
+    """Graphs with second passes (repeated operations), joined at shared cuts (places between operations).
 
     `sources` has, for each region, the number of its graph and its ends there. `passes` has the second passes of each
     graph. The first graph is the original one, without second passes.
@@ -112,7 +112,7 @@ class SeveralPasses(Variant):
         return any(self.sources[list(chain.rows), 0].any() for chain in self.chains)
 
     def graph_of_chain(self, chain: Chain) -> Variant:
-        """Return a variant of the graph with only the second passes that a chain uses, and with the chain's regions."""
+        """Return a variant with only the second passes (repetitions) that a chain uses, and with its regions."""
         chosen: dict[Pass, None] = {}
         for which, first, end in self.sources[list(chain.rows)].tolist():
             shift = 0
@@ -136,7 +136,11 @@ def add_passes(graph: AccessGraph, passes: Sequence[Pass]) -> AccessGraph:
 
 
 def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) -> SeveralPasses | None:
-    """Return the front of chains through a graph and its copies with second passes; None if no pass is possible."""
+    """Return the Pareto front of chains (sequences of regions), some with second passes.
+
+    The chains are searched in the graph, and in its copies with second passes (repeated operations). Returns None if no
+    second pass is possible, or if the graph is too large.
+    """
     sets = list(_pass_sets(given.graph))
     # Second passes may double the multiplications and bytes beyond the limits of `AccessGraph`, so skip large graphs.
     is_large = 2 * given.graph.macs > MOST_MACS or 2 * sum(row.bytes for row in given.graph.tensors) > MOST_BYTES
@@ -164,7 +168,7 @@ def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) ->
 
 
 def _cuts_in_passes(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
-    """Return, for each cut of a graph with passes, 1 if the cut is inside a pass, 0 if the original graph has it."""
+    """Return an array over the cuts (places between operations) of a graph with passes: 1 inside a pass, else 0."""
     total = len(graph.operations) + sum(len(one.operations) for one in passes)
     apart, shift = np.zeros(total + 1, np.int64), 0
     for one in passes:
@@ -174,7 +178,10 @@ def _cuts_in_passes(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
 
 
 def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[list[I64], int]:
-    """Number the cuts of all graphs consecutively, with one number for each shared cut; also return the last number."""
+    """Return each graph's cut numbers as an array, and the largest number.
+
+    Cuts are the places between operations. They are numbered consecutively; a cut that graphs share has one number.
+    """
     n = len(graph.operations)
     keys: list[list[tuple[int, int, int]]] = []
     for which, passes in enumerate(every):
@@ -195,7 +202,10 @@ def _number_cuts(graph: AccessGraph, every: Sequence[Sequence[Pass]]) -> tuple[l
 
 
 def _pass_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
-    """Yield sets of disjoint second passes: each full set, and the passes at even and at odd positions of it."""
+    """Yield sets of disjoint second passes: each full set, then every other pass of the set, from both starts.
+
+    A second pass consists of operations that run again.
+    """
     # After one second pass, a region may do better without the next second pass, so also try every other pass.
     every = (chosen[start::step] for chosen in _disjoint_sets(graph) for start, step in ((0, 1), (0, 2), (1, 2)))
     yield from dict.fromkeys(filter(None, every))
@@ -222,7 +232,7 @@ def _disjoint_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
 
 
 def _crossing_tensors(graph: AccessGraph, position: int) -> list[list[int]]:
-    """Return sets of tensors that must be whole across a sum: the set of all, then one set for each of the largest."""
+    """Return sets of tensors that stay whole across a sum (accumulation): all, then each of the largest alone."""
     crossing = [
         t
         for t, (maker, last) in enumerate(zip(graph.maker, graph.last_users, strict=True))
@@ -233,7 +243,7 @@ def _crossing_tensors(graph: AccessGraph, position: int) -> list[list[int]]:
 
 
 def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterator[Pass]:
-    """Yield second passes that recompute the tensors `crossing` after a sum, each with fewer input bytes to keep."""
+    """Yield second passes that recompute the tensors `crossing` after a sum; each reads fewer bytes than the last."""
     late = min(reader for t in crossing for reader in graph.readers[t] if reader > position)
     least, count = sum(graph.tensors[t].bytes for t in crossing), 0
     wanted, again = set(crossing), set[int]()
@@ -259,7 +269,7 @@ def _is_image(graph: AccessGraph, tensor: int) -> bool:
 
 
 def variant_of(graph: AccessGraph, search: RegionSearch, is_over: Callable[[], bool]) -> Variant:
-    """Return a graph with the regions that a search finds, and with the Pareto front of the chains of these regions."""
+    """Search a graph's regions; return the graph with them and with the Pareto front of their chains (sequences)."""
     rows = search.run(is_over)
     return Variant(graph, rows, pareto_front(rows, len(graph.operations)) if graph.operations else [])
 
@@ -301,7 +311,10 @@ def repeated_variants(
 
 
 def _recomputing_graphs(variant: Variant, least: Chain | None) -> Iterator[AccessGraph]:
-    """Yield graphs in which one tensor, alive at the peak of chain `least`, is recomputed after its longest gap."""
+    """Yield graphs that each recompute one tensor after the longest gap between its readers.
+
+    The tensors are alive at the peak of the chain (sequence of regions) `least`.
+    """
     if least is None:
         return
     graph, rows = variant.graph, variant.found
@@ -323,7 +336,7 @@ def _recomputing_graphs(variant: Variant, least: Chain | None) -> Iterator[Acces
 
 
 def _recomputing_sets(graph: AccessGraph, tensor: int) -> Iterator[frozenset[int]]:
-    """Yield sets of operations that recompute a tensor, each with fewer bytes of inputs than the previous set."""
+    """Yield sets of operations that recompute a tensor; each reads fewer input bytes than the previous set."""
     chosen: set[int] = set()
     wanted, least, count = graph.maker[tensor], graph.tensors[tensor].bytes, 0
     while wanted is not None and len(chosen) < MOST_OPERATIONS and count < _MOST_DEPTHS:

@@ -1,4 +1,4 @@
-"""The planning of chains (sequences of regions): each becomes a point with a plan; Pareto-optimal points are kept."""
+"""Plans of chains (sequences of regions): each plan makes a point, and the Pareto-optimal points are kept."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Planning:
         return over
 
     def run(self, search: RegionSearch, after: After) -> None:
-        """Plan the chains of a search, then chains in other orders, then chains in which operations run again.
+        """Plan the chains (sequences of regions) of a search, then those in other orders, then those with repetitions.
 
         `after` lists, for each operation, the operations that must precede it although they share no tensor.
         """
@@ -102,7 +102,10 @@ class Planning:
         self.points = self.best_points()
 
     def _plan_orders(self, how: CascadeOptions, windows: Windows, start: Variant, after: After) -> Variant:
-        """Plan the chains of other operation orders; return the variant with the lowest peak, which may be `start`."""
+        """Plan chains (sequences of regions) in other operation orders; return the variant with the lowest peak.
+
+        The returned variant may be `start`.
+        """
         best, least = start, start.min_peak_chain(self.most)
         is_over = partial(self.is_over, "orders")
         streamed = streamed_tensors(self.graph, how)
@@ -129,7 +132,7 @@ class Planning:
         return bool(self.points) and (self.options.macs is None or self.options.macs > 1)
 
     def add(self, how: CascadeOptions, variant: Variant) -> None:
-        """Plan the chains of a variant's front that are within the bounds, from both ends to the middle."""
+        """Plan the chains on a variant's Pareto front that are within the bounds, from both ends inwards."""
         # A length limit during the search would change which orders and repeats are found, so apply it afterwards.
         variant = variant.limit_lengths(self.options.longest)
         chains = [chain for chain in self._chains_of(variant) if self._is_wanted(chain)]

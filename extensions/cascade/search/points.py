@@ -1,4 +1,4 @@
-"""The plan of a chain of regions, in which each region is a loop with one time step for each of its operations.
+"""The plan of a chain (sequence of regions): a region is a loop with one time step for each of its operations.
 
 A buffer used only within a loop step is alive there from its first write to its last read. A buffer that is kept
 between loop steps, or whole and used in a loop, is alive for the whole loop.
@@ -35,7 +35,7 @@ from memplan.solvers.portfolio.solve import solve
 def plan_chain(
     steps: RegionSteps, found: Rows, chain: Chain, time_limit_s: float, fast: int | None = None
 ) -> CascadePoint | None:
-    """Plan a chain of regions; return it as a point, or None if no plan was found in time.
+    """Plan a chain (sequence of regions); return it as a point, or None if no plan was found in time.
 
     `fast` is the size in bytes of the fast memory, if there is a slow one as well. Whole tensors may then be in either
     memory, with the least traffic to the slow one, and the buffers inside regions are in the fast one.
@@ -109,7 +109,7 @@ def needed_slides(cascade: Cascade, peaks: list[int], limit: int, alignment: int
 
 @dataclass
 class _Lifetimes:
-    """The lifetimes of a cascade's buffers; `alive` maps each buffer to its bytes, its first time step and its end."""
+    """The lifetimes of a cascade's buffers: `alive` maps a buffer to (bytes, first time step, end)."""
 
     cascade: Cascade
     alignment: int
@@ -117,7 +117,7 @@ class _Lifetimes:
     alive: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
     def problem(self, slides: Iterable[Slide], pools: list[Pool]) -> Problem:
-        """Return the problem of placing all buffers, in which a sliding output has a fixed distance to its input."""
+        """Return the problem of placing all buffers; a slide (output that grows into its input) is a fixed distance."""
         cascade, graph = self.cascade, self.cascade.graph
         for number, region in enumerate(cascade.regions):
             if region.kind == "whole":

@@ -57,9 +57,10 @@ _ROOM = 60_000
 
 @dataclass
 class Windows:
-    """A cache of regions by the key of their last operation; `numbers` has a short number for each fact in a key.
+    """A cache of regions, keyed by the facts that determine the regions with the same last operation.
 
-    Cuts are relative to the last operation, and peaks to the live bytes around it.
+    Cuts (places between operations) are relative to the last operation, and peaks to the live bytes around it.
+    `numbers` has a short number for each fact in a key.
     """
 
     found: dict[Key, Rows] = field(default_factory=dict)
@@ -86,7 +87,7 @@ class WindowKeys:
         ]
 
     def key_of(self, j: int) -> Key:
-        """Return the cache key of the regions whose last operation is j - 1."""
+        """Return the cache key for the regions that end with operation j - 1."""
         first, outside = self.first_operation(j), dict[int, int]()
         rows = [self._inner_key(v, first, j, outside) for v in range(first, j)]
         around = [self._outer_key(tensor, j) for tensor in outside]
@@ -101,7 +102,7 @@ class WindowKeys:
         return row.role, row.macs, row.weights, sums, row.partial, row.work, made, reads
 
     def first_operation(self, j: int) -> int:
-        """Return the first operation that may belong to a region whose last operation is j - 1."""
+        """Return the first operation that a region ending with operation j - 1 may contain."""
         graph, last = self.graph, self.graph.operations[j - 1]
         channels = {graph.tensors[t].channels for t in (*last.outputs[:1], *(read.tensor for read in last.reads[:1]))}
         v, is_striped = j - 1, True
@@ -134,7 +135,10 @@ class WindowKeys:
         return self.operations[v], is_whole, is_streamed, *reads
 
     def _outer_key(self, tensor: int, j: int) -> Key:
-        """Return the key of a tensor that a window before j reads; for a streamed tensor, with its first reader."""
+        """Return the key of a tensor read by a window (interval of operations) that ends before operation j.
+
+        The key of a streamed tensor includes its first reader.
+        """
         streamed = self.streamed[tensor]
         is_input = self.graph.maker[tensor] is None
         since = self.graph.readers[tensor][0] - j if streamed else 0
@@ -201,7 +205,7 @@ class RegionSearch:
         return rows
 
     def _alternative_regions(self, layers: Rows) -> Rows:
-        """Return table rows for single operations computed by an alternative, whose number is in the height column."""
+        """Return table rows for operations that run by an alternative, whose number is in the height column."""
         ways = []
         for v, row in enumerate(self.graph.operations):
             for way, (macs, work) in enumerate(row.alternatives, 1):
@@ -223,7 +227,7 @@ class RegionSearch:
         return rows[np.lexsort((rows[:, FOUND_FROM], rows[:, FOUND_TO]))]
 
     def _ends_by_peak(self, peaks: I64) -> list[int]:
-        """Return the possible ends of regions, first the ends of regions that may contain the highest peaks."""
+        """Return the possible ends of regions. Ends of regions that may contain the highest peaks come first."""
         # The time may end early, so search the regions at the highest peaks first.
         n = len(peaks)
         most = [int(peaks[max(0, j - self._longest) : j].max()) for j in range(1, n + 1)]
@@ -302,7 +306,7 @@ class RegionSearch:
         return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
 
     def _fractional_steps(self, j: int, axis: int) -> list[int]:
-        """Return the steps -n (an n-th of a row or column) that suit an inner tensor at least n times as long."""
+        """Return steps -n (an n-th of a row or column) for an axis, if an inner tensor is at least n times as long."""
         size = driving_tensor(self.graph, j - 1).sizes[axis]
         if size == 1 or not self._is_finer:
             return []
@@ -343,6 +347,6 @@ class RegionSearch:
 
 
 def undominated_regions(found: Rows) -> Rows:
-    """Return the regions that are not dominated in peak, multiplications and traffic by a region with the same ends."""
+    """Return the undominated regions. Regions with the same ends compete in peak, multiplications and traffic."""
     ends = (found[:, FOUND_TO] << 32) + found[:, FOUND_FROM]
     return found[undominated_positions(found[:, [FOUND_PEAK, FOUND_MACS, FOUND_TRAFFIC]], ends)]

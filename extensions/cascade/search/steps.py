@@ -92,7 +92,7 @@ class RegionSteps:
         return CascadeRegion.striped_region(number, _KINDS[kind], stride, ranges, buffers, pieces, slide)
 
     def _trace_region(self, first: int, end: int, kind: int, stride: Span) -> RegionTrace:
-        """Run the kernel on a region; return its table, with the ranges of operations and pieces in reverse order."""
+        """Run the kernel on a region; return its table, in which operations and pieces are in reverse order."""
         n, tables = end - first, self.tables
         edges = int(tables.edge_first[end] - tables.edge_first[first])
         driven = tables.source[tables.edge_first[end - 1]] if self._is_sum(end - 1) else tables.out[end - 1]
@@ -133,7 +133,10 @@ class RegionSteps:
         return self.graph.operations[v].role == "sum"
 
     def _input_pieces(self, first: int, end: int) -> list[tuple[int, int, int]]:
-        """Return (tensor, slot, edge counted from the end) for each input that a region receives in pieces."""
+        """Return a list of (tensor, slot, edge) for the inputs that a region receives in pieces.
+
+        Slots are positions in the kernel's table; edges are counted from the end.
+        """
         tables, pieces = self.tables, list[tuple[int, int, int]]()
         for v in range(end - 1, first - 1, -1):
             for edge in range(int(tables.edge_first[v]), int(tables.edge_first[v + 1])):
@@ -157,7 +160,7 @@ class RegionSteps:
         return self._stored_buffer(tensor, mode, *followed.capacity[:, k].tolist())
 
     def _stored_buffer(self, tensor: int, mode: Mode, rows: int, columns: int) -> RegionBuffer:
-        """Return a buffer of `rows` x `columns` pixels; a negative number: the content is kept between steps."""
+        """Return a buffer of `rows` x `columns` pixels. A negative number means that content is kept between steps."""
         made = self.graph.tensors[tensor]
         # A buffer that keeps rows between steps needs all columns of these rows.
         width = made.columns if rows < 0 else abs(columns)

@@ -93,7 +93,7 @@ def streamed_tensors(graph: AccessGraph, options: CascadeOptions) -> frozenset[i
 
 
 def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
-    """Return, for each tensor, the last operation that uses it; for a streamed output, the operation that writes it."""
+    """Return the last operation that uses each tensor; for a streamed output, the operation that writes it."""
     streamed = streamed_tensors(graph, options)
     last = list(graph.last_users)
     for tensor in streamed:
@@ -106,10 +106,10 @@ def last_uses(graph: AccessGraph, options: CascadeOptions) -> list[int]:
 def slow_traffic_of_regions(
     graph: AccessGraph, options: CascadeOptions, elsewhere: Collection[int], found: Rows
 ) -> I64:
-    """Return, for each region, an estimate of the bytes of tensors in `elsewhere` that the region reads and writes.
+    """Return each region's estimated traffic to the slow memory, in bytes.
 
-    A tensor's bytes count once per reader. To allow for recomputation, the total is scaled by the region's
-    multiplications divided by those of running the same operations layer by layer.
+    The traffic is that of tensors in `elsewhere`; a tensor's bytes count once per reader. To allow for recomputation,
+    the total is scaled by the region's multiplications divided by those of running the same operations layer by layer.
     """
     n, last, apart = len(graph.operations), last_uses(graph, options), set(elsewhere)
     bytes_ = [row.bytes if t in apart else 0 for t, row in enumerate(graph.tensors)]
@@ -136,9 +136,10 @@ def slow_traffic_of_regions(
 
 
 def barriers_of(graph: AccessGraph, tables: Access, layers: Rows, least: int | None) -> tuple[Barrier, ...]:
-    """Return the barriers of a graph by descending live bytes; row v of `layers` is operation v run as a whole.
+    """Return a graph's barriers (operations run as a whole) by descending live bytes.
 
-    A `sum` whose output is read later counts as a barrier as well, because a region can only end with it.
+    Row v of `layers` is operation v run as a whole. A `sum` whose output is read later counts as a barrier as well,
+    because a region can only end with it.
     """
     barriers = []
     for v, row in enumerate(graph.operations):
@@ -171,7 +172,7 @@ def add_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
 
 
 def _window_numbers(read: Read, sizes: tuple[int, int]) -> list[int]:
-    """Return the numbers of a read's two access maps, each followed by the range of outputs that read any input."""
+    """Return a read's row and column map as numbers, each followed by the range of outputs that read any input."""
     return [
         number
         for window, size in zip(read.windows, sizes, strict=True)
@@ -189,5 +190,5 @@ def _integer_table(rows: Iterable[Iterable[int]], width: int) -> Rows:
 
 
 def _first_positions(counts: Iterable[int]) -> I64:
-    """Return the position at which each group of the given size begins, and then the total size."""
+    """Return each group's first position, given the groups' sizes in `counts`; the last entry is the total size."""
     return _integers(accumulate(map(int, counts), initial=0))

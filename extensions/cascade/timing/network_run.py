@@ -141,7 +141,7 @@ class _StepRun:
         return i, j, k
 
     def _simulate(self, v: int) -> Counts:
-        """Add the loads and stores of operation v to the step; return the operation's compute time in each visit."""
+        """Add operation v's loads and stores to the step; return its compute time in each visit (loop iteration)."""
         graph, region, row = self.graph, self.step.region, self.graph.operations[v]
         out = graph.tensors[row.outputs[0]] if row.outputs else None
         is_whole, adds_up = region.kind == "whole", v == region.end - 1 and is_accumulated(graph, region)
@@ -201,7 +201,7 @@ class _StepRun:
         self._add_loads("input", read.tensor, np.stack(keys, axis=1), bytes_, read.tensor)
 
     def _add_loads(self, kind: str, tensor: int, key: Counts, bytes_: Counts, item: int) -> None:
-        """Add a tensor's loads: one for each visit whose `key` (needed piece) differs from that of the previous use."""
+        """Add a tensor's loads, one for each visit (loop iteration) that needs another piece (`key`) than before."""
         used = np.flatnonzero(bytes_)
         fresh = np.ones(len(used), np.bool_)
         if self.keeps:
@@ -221,7 +221,7 @@ class _StepRun:
 
 
 def _range_errors(graph: AccessGraph, step: NetworkStep) -> list[str]:
-    """Return, as a sentence, the first fault of the ranges in which a step computes its tensors; empty if valid."""
+    """Return one sentence, in a list, on the first faulty range of a step; empty if all ranges are valid."""
     region = step.region
     ways = len(graph.operations[region.first_operation].alternatives) if len(region.ops) == 1 else 0
     if not 0 <= region.alternative <= ways:
@@ -250,7 +250,7 @@ def _range_errors(graph: AccessGraph, step: NetworkStep) -> list[str]:
 
 
 def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
-    """Return a sentence about the first tensor of a region that is incomplete or is read before it is computed."""
+    """Return one sentence, in a list, on the first tensor of a region that is incomplete or is read too early."""
     region, rings = step.region, dict[int, Counts]()
     for v in region.ranges:
         for t in graph.operations[v].outputs if graph.operations[v].role == "striped" else ():
@@ -300,7 +300,7 @@ def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
 
 
 def _ring_positions_and_pixels(ring: Counts, rows: Span, columns: Span, width: int) -> tuple[Any, Counts]:
-    """Return (index of rows and columns in a ring buffer, numbers of these pixels in the whole tensor)."""
+    """Return (index into a ring buffer, pixel numbers in the whole tensor) for a range of rows and columns."""
     down, along = np.arange(*rows), np.arange(*columns)
     return np.ix_(down % ring.shape[0], along % ring.shape[1]), down[:, None] * width + along
 
@@ -320,7 +320,7 @@ def _covers_axis(spans: tuple[Span, ...], size: int) -> bool:
 
 
 def _input_ranges_read(spans: tuple[Span, ...], window: Window, size: int) -> tuple[Span, ...]:
-    """Return, for each output range, the input range that is read to compute it; empty ranges stay empty."""
+    """Return the input range read for each output range; empty ranges stay empty."""
     return tuple(window.input_range(a, b, size) if b > a else (0, 0) for a, b in spans)
 
 

@@ -91,7 +91,7 @@ class Method:
     delegates: tuple[Delegate, ...]
 
     def tensors_of(self, values: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the indices of the tensors among the given values; a list of tensors is replaced by its elements."""
+        """Return the indices of the tensors among the given values; a list counts as its elements."""
         flat = (inner for value in values for inner in self.lists.get(value, (value,)))
         return tuple(value for value in flat if value in self.tensors)
 

@@ -294,7 +294,7 @@ class _Program:
         self._note_write(value)
 
     def _viewed_tensor(self, value: int) -> int | None:
-        """Return the tensor that was last written at the offset of `value`; None if there is none of equal size."""
+        """Return the tensor last written at the offset of `value`; None unless both have the same number of bits."""
         tensor = self.method.tensors[value]
         base = self.last_at.get(tensor.place) if tensor.place is not None else None
         if base is None:

@@ -103,7 +103,10 @@ def read_of(model: bytes, data: bytes, options: ModelOptions) -> ImportedProblem
 
 
 def _read_printed(text: str) -> tuple[dict[str, str], list[list[_Step]]]:
-    """Return, for each planned value, the value whose buffer it uses; and each stream as a list of steps."""
+    """Return a mapping from each planned value to its buffer, and the steps of each stream.
+
+    A buffer has the name of the value for which it was allocated.
+    """
     values, streams = dict[int, re.Match[str]](), list[list[_Step]]()
     for line in text.splitlines():
         match = _LINE.fullmatch(line.strip())
@@ -209,7 +212,7 @@ class _Program:
                 raise FormatError("streams: must let each node run after the writers of its inputs, got a deadlock")
 
     def is_before(self, one: int, other: int | None) -> bool:
-        """Return True if step `one` always ends before step `other` begins, however fast the streams run."""
+        """Return True if step `one` ends before step `other` begins, at any speed of the streams."""
         return other is not None and one != other and self.clocks[other][self.order[one].stream] > self.order[one].place
 
     def races(self, value: _Value, later: _Value) -> Iterator[str]:
@@ -228,7 +231,10 @@ class _Program:
         return self.values.size(self.scope, name, "the plan")
 
     def buffers(self, homes: Mapping[str, str]) -> dict[str, list[_Value]]:
-        """Return, for each buffer, the values that it contains one after another, in the order of their writing."""
+        """Return the values of each buffer, in the order of their writing.
+
+        `homes` maps each planned value to the value whose buffer it uses; that value's name is the key of the buffer.
+        """
         values = dict[str, _Value]()
         for name in sorted(homes, key=lambda name: self.writer.get(name, -1)):
             writer = self.writer.get(name)

@@ -101,7 +101,7 @@ def _reshaped_shape(given: NodeFacts) -> list[Shape]:
 
 
 def cancel_sizes(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shape]:
-    """Return the lists `top` and `bottom`, the factors of a fraction, without the factors common to both."""
+    """Return a fraction's factors `top` and `bottom` after removing the factors common to both."""
     rest, rest_of_bottom = list(top), []
     for size in bottom:
         if size in rest:
@@ -131,7 +131,7 @@ def _expanded_shape(given: NodeFacts) -> list[Shape]:
 
 
 def _slice_shape(given: NodeFacts) -> list[Shape]:
-    """Return the shape of a Slice: the length of the slice along each sliced axis, and the input's size elsewhere."""
+    """Return the shape of a Slice: slice lengths along the sliced axes, and the input's sizes elsewhere."""
     shape = list(given.shape(0))
     starts, ends = given.input_values(1, "starts"), given.input_values(2, "ends")
     axes = given.input_values(3, "axes", range(len(starts)))

@@ -189,7 +189,7 @@ class NodeShapes:
     def _branch_types(
         self, node: NodeProto, inner: Mapping[str, tuple[GraphProto, Types, Known]], known: Known
     ) -> Mapping[str, TypeProto]:
-        """Return the output types of an If: those of the only branch that can run, or those equal in both branches.
+        """Return the output types of an If: the types of the only branch that can run, or those equal in both.
 
         A branch whose shapes contradict each other cannot run for these inputs, so the other branch always runs.
         """

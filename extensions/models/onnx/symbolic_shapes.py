@@ -149,7 +149,7 @@ def _fold_division(given: Arrays, attributes: NodeAttributes) -> Any:
     """Divide two arrays of integers; raises OpenShapeError if ONNX might round a quotient differently."""
 
     def divide(left: int, right: int) -> int:
-        """Return the quotient of two operands for which truncation and rounding down agree."""
+        """Return a quotient; raises OpenShapeError if truncation and rounding down might differ."""
         # ONNX rounds toward 0 and Python rounds down, so refuse operands for which the results may differ.
         if left < 0 or right < 1:
             raise OpenShapeError

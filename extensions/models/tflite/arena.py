@@ -59,7 +59,7 @@ _Kind = tuple[str, tuple[int, ...]]
 
 
 def _scratch_by_output(model: Model, by_name: Mapping[str, int]) -> dict[str, tuple[int, _Kind]]:
-    """Return (scratch bytes, kind) of each operator for which the user states scratch by its output or number.
+    """Return (scratch bytes, kind) by operator, for scratch stated by an operator's output or number.
 
     The key is the id of the operator's first output. `by_name` has the scratch stated for all operators of a name.
     """

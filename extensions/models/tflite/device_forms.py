@@ -77,7 +77,10 @@ class FormSearch:
         return best
 
     def _best_form_in_parts(self, graph: OperationGraph, best: DeviceForm) -> DeviceForm:
-        """Return the first form (rewritten model) in parts whose arena fits `fit`, else the smallest one or `best`."""
+        """Return the smallest split form (rewritten model) found, or `best` if none is smaller.
+
+        Cascades with the fewest multiplications come first, until a form of a cascade fits the option `fit`.
+        """
         model = rewritable_model(self.given.data, None, graph)
         wanted = CascadeOptions(alignment=ALIGNMENT, macs=self.options.macs, time_limit_s=self._share_s())
         answer = cascade(model.access, wanted, Control(cancelled=self.running.cancelled))

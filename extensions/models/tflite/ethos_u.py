@@ -57,7 +57,7 @@ def add_regions(model: Model, imported: ImportedProblem) -> ImportedProblem:
 def _scratch_tensors(
     model: Model, operators: Sequence[Operator], offsets: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Return the indices of Ethos-U operators' working tensors: those in the arena, and those in a second memory."""
+    """Return two lists of Ethos-U working tensors, as indices: those in the arena, and those in a second memory."""
     main = model.subgraphs[0].tensors
     scratch, fast = dict[int, None](), dict[int, None]()
     for operator in operators:

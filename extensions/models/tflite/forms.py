@@ -67,9 +67,9 @@ class RewritableModel:
 
 
 def _promising_forms(forms: Sequence[Rewriting], most: int) -> list[Rewriting]:
-    """Return the forms that fewer than `most` other forms beat, in increasing order of bytes (`needed`).
+    """Return the promising forms (rewritten models), in increasing order of bytes (`needed`).
 
-    A form beats another one if it has no more multiplications (`macs`) and needs fewer bytes.
+    A form is promising if fewer than `most` other forms beat it, by fewer bytes without more multiplications (`macs`).
     """
     best, chosen = list[int](), list[Rewriting]()
     for form in sorted(forms, key=lambda form: (form.macs, form.needed)):
@@ -149,9 +149,10 @@ def _form_key(cascade: Cascade) -> object:
 
 
 def _unroll_cascade(cascade: Cascade) -> UnrolledCascade:
-    """Unroll a cascade; undo a region whose joined output causes the peak if running it layer by layer is better.
+    """Unroll a cascade, and undo its regions that are better run layer by layer.
 
-    A tensor that is joined before an operation that runs whole needs its bytes twice: in parts and joined.
+    Such a region has a joined output that causes the peak. A tensor that is joined before an operation that runs whole
+    needs its bytes twice: in parts and joined.
     """
     steps = unroll(cascade)
     live = steps.live_bytes()

@@ -52,7 +52,7 @@ class _OperatorInputs:
         return list(values)
 
     def axis(self, field: int, rank: int) -> int:
-        """Return the axis stated in the option with number `field`, counted from 0, for a tensor with `rank` axes."""
+        """Return the axis that option field `field` states, as a number from 0 to `rank` - 1."""
         return self.reader.integer(field, "axis", "i") % max(1, rank)
 
 

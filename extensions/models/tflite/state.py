@@ -129,7 +129,7 @@ def _parse_list(text: str) -> list[int]:
 
 
 def _lifetimes(number: int, subgraph: _Subgraph) -> dict[int, tuple[int, int]]:
-    """Return the lifetime of each buffer in positions of nodes, keyed by the first tensor in the buffer."""
+    """Return the lifetimes of buffers in positions of nodes, keyed by a buffer's first tensor."""
     order = [k for k, row in subgraph.nodes.items() if not row.delegated] if subgraph.plan is None else subgraph.plan
     if missing := [k for k in order if k not in subgraph.nodes]:
         raise FormatError(f"subgraph {number}: must have node {missing[0]}, which its execution plan lists")
@@ -157,7 +157,7 @@ def _lifetimes(number: int, subgraph: _Subgraph) -> dict[int, tuple[int, int]]:
 def _shared_pairs(
     subgraph: _Subgraph, node: _Node, when: int, first: Mapping[int, int], last: Mapping[int, int]
 ) -> Iterator[tuple[int, int]]:
-    """Yield (input, output) for each output of the node at position `when` that shares the buffer of an input."""
+    """Yield (input, output) for each output of a node that shares an input's buffer; `when` is the node's position."""
     is_elementwise = kind_of(node.op, {}) in OVERWRITING | {"softmax"}
     tensors = subgraph.tensors
     for result in node.tensors.get("Output", ()):

@@ -58,9 +58,9 @@ def write_tflm(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _refuse_a_larger_arena(model: Model, offsets: Sequence[int]) -> None:
-    """Raise FormatError unless a plan with these offsets certainly needs no larger arena than TFLite Micro's own plan.
+    """Raise FormatError if a plan with these offsets may need a larger arena than TFLite Micro's own plan.
 
-    This is uncertain with scratch of unknown size, because the runtime places such scratch around the plan.
+    The need is unknown with scratch of unknown size, because the runtime places such scratch around the plan.
     """
     ours, own = arena_head(model, offsets), arena_head(model)
     if ours.unknown:
@@ -94,7 +94,7 @@ def _planned_offsets(layout: VerifiedLayout) -> dict[int | str, int]:
 
 
 def _offset_in_plan(tensor: TfliteTensor, places: Mapping[int | str, int]) -> int:
-    """Return a tensor's offset in the plan; -1, so that the runtime places it, if it is outside the plan."""
+    """Return a tensor's offset in the plan. Outside the plan, it is -1, and the runtime places the tensor."""
     return places.get(f"main/{tensor.id}", _AT_RUN_TIME)
 
 

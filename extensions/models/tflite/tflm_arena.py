@@ -140,7 +140,7 @@ def _refused_types(graph: Subgraph, operator: Operator) -> str | None:
 
 
 def _is_bias_right(graph: Subgraph, operator: Operator) -> bool:
-    """Return True unless a fully connected layer's bias has another scale than the products to which it is added."""
+    """Return False if a fully connected layer's bias has another scale than the products it is added to, else True."""
     if operator.name != "FULLY_CONNECTED" or len(operator.inputs) <= _BIAS or operator.inputs[_BIAS] < 0:
         return True
     indices = (*operator.inputs[: _BIAS + 1], operator.outputs[0])

@@ -149,7 +149,7 @@ def _transposed_scratch(at: Window, tensors: Sequence[Any], target: Target) -> t
 
 
 def _layer_bytes(made: Any, tensors: Sequence[Any], target: Target) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the bytes of the scratch buffers and of the persistent buffers of a fully connected layer, as two lists.
+    """Return two lists for a fully connected layer: its scratch buffers' bytes, and its persistent buffers' bytes.
 
     Vector kernels store sums of the weights: in a persistent buffer if the weights are constant, else in scratch.
     """

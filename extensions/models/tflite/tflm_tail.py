@@ -2,10 +2,11 @@
 
 The tail grows down from the arena's end by one allocation after the other: the allocator itself, a row for each tensor
 and operator, options, data of kernels, variables, inputs and outputs. The space above the head is used temporarily,
-first by requests of kernels that prepare, then by the planner's rows. The arena must be at least as large as the
-largest sum of both ends. The runtime checks this for temporary data, but lets the tail grow into them. Source: as in
-`tflm_arena`; and micro_allocator.cc, micro_interpreter.cc, micro_interpreter_graph.cc, micro_allocation_info.cc,
-arena_allocator/single_arena_buffer_allocator.cc, micro_resource_variable.cc.
+first for requests that kernels make while they prepare, then for the planner's rows. The arena must be at least as
+large as the largest sum of both ends. The runtime checks this for temporary data, but does not stop the tail from
+growing into that data. Source: as in `tflm_arena`; and micro_allocator.cc, micro_interpreter.cc,
+micro_interpreter_graph.cc, micro_allocation_info.cc, arena_allocator/single_arena_buffer_allocator.cc,
+micro_resource_variable.cc.
 """
 
 from __future__ import annotations
@@ -217,7 +218,7 @@ def _handle_tensors(graph: Subgraph) -> Iterator[TfliteTensor]:
 
 
 def _variable_sizes(model: Model) -> dict[str, int]:
-    """Return the bytes of each shared variable by name: the bytes of the first value assigned to the variable."""
+    """Return the bytes of each shared variable by name; the first assigned value determines them."""
     sizes: dict[str, int] = {}
     for graph in model.subgraphs:
         for operator in graph.operators:

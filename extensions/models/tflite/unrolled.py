@@ -73,7 +73,7 @@ class UnrolledCascade:
         return (part.rows[1] - part.rows[0]) * (part.columns[1] - part.columns[0]) * row.pixel
 
     def lifetimes(self) -> list[tuple[int, int]]:
-        """Return, for each value, the step that computes it (-1 for an input) and the last step that uses it.
+        """Return (first step, last step) of each value: its computation (-1 for an input), and its last use.
 
         For an output, the last use is one step after the last step of the program.
         """
@@ -217,7 +217,7 @@ class _Unrolling:
         return self.taken[wanted]
 
     def _covering_value(self, wanted: Part, row: int, column: int) -> int:
-        """Return the value that contains (row, column) and most of the wanted rows below; of equal ones, the newest."""
+        """Return the value that contains (row, column) and the most wanted rows below it; among equals, the newest."""
         best, most = -1, -1
         for value in self.parts.get(wanted.tensor, ()):
             (top, bottom), (left, right) = self.values[value].spans

@@ -226,7 +226,7 @@ class LayerTilings:
         return bytes_, np.stack(traffic), np.stack(bounds), numbers, np.broadcast_to(fits, shape)
 
     def _load_tables(self, operand: int, order: tuple[int, ...]) -> tuple[Numbers, Numbers]:
-        """Return two tables over all tilings, for an operand in a loop order: its loaded bytes and number of loads."""
+        """Return two tables over all tilings, for an operand and a loop order: loaded bytes, and number of loads."""
         axes = self._axes
         shape = tuple(len(axis.sizes) for axis in axes)
         bytes_, times = np.ones(shape, np.int64), np.ones(shape, np.int64)
@@ -243,7 +243,7 @@ class LayerTilings:
         return bytes_, times * (bytes_ > 0)
 
     def _tile_costs(self, bytes_: Numbers, bound: Numbers, numbers: Numbers, order: Numbers, added: Numbers) -> Numbers:
-        """Return, for tilings in ascending order of bytes, the time of each plus `added`, or infinity if dominated."""
+        """Return each tiling's time plus `added`, or infinity if it is dominated; tilings are by ascending bytes."""
         cost = np.full(len(bytes_), np.inf)
         is_left = np.ones(len(bytes_), np.bool_)
         while True:
@@ -270,7 +270,7 @@ class LayerTilings:
         where = np.unravel_index(numbers % np.prod(shape), shape)
 
         def axis_products(tables: Iterable[Numbers]) -> Numbers:
-            """Return, for each tiling and each combination of tile kinds, the product of the three axes' values."""
+            """Return the products of the three axes' values, for each tiling and each combination of tile kinds."""
             first, second, third = (table[k] for table, k in zip(tables, where, strict=True))
             return first[:, :, None, None] * second[:, None, :, None] * third[:, None, None, :]
 
@@ -293,7 +293,7 @@ class LayerTilings:
 
 
 def second_room(graph: AccessGraph, v: int, elsewhere: frozenset[int], target: Target) -> int:
-    """Return the bytes of the second memory that an operation's tensors leave free; MOST if there is no third one."""
+    """Return the bytes that an operation leaves free in the second memory; MOST (no limit) if no third one exists."""
     if not target.has_three:
         return MOST
     row = graph.operations[v]
@@ -332,7 +332,7 @@ def whole_front(
 
 
 def _undominated_positions(bytes_: Numbers, cost: Numbers) -> Numbers:
-    """Return the positions of the (bytes, cost) pairs that no other pair dominates, in ascending order of bytes."""
+    """Return the positions of undominated (bytes, cost) pairs, in ascending order of bytes."""
     order = np.lexsort((cost, bytes_))
     return np.asarray(order[np.diff(np.minimum.accumulate(cost[order]), prepend=np.inf) < 0])
 

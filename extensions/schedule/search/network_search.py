@@ -157,7 +157,7 @@ class NetworkSearch:
         return RegionSteps(self.graph, CascadeOptions(alignment=self.target.alignment))
 
     def _fitting_ranges(self, is_over: Callable[[], bool]) -> Iterator[list[list[int]]]:
-        """Yield a few table rows of fitting regions for each range of operations, from least work to lowest peak.
+        """Yield a few regions (table rows) for each range of operations that fits, from least work to lowest peak.
 
         The ranges come by rank: first, for each first operation, the range that saves the most bytes.
         """
@@ -177,7 +177,10 @@ class NetworkSearch:
             yield [rows[k] for k in picked]
 
     def _ranked_ranges(self, ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the ranges whose constants fit; each is ranked by saved bytes among ranges with the same start."""
+        """Return the ranges whose constants fit, by rank.
+
+        Rank k has each first operation's range with the k-th most saved bytes.
+        """
         ranked, count = list[tuple[int, int, int, int]](), dict[int, int]()
         for first, end in sorted(ranges, key=lambda ends: (-self._saved_bytes(*ends), ends)):
             rows = self.graph.operations[first:end]
@@ -187,7 +190,7 @@ class NetworkSearch:
         return [(first, end) for _, _, first, end in sorted(ranked)]
 
     def _saved_bytes(self, first: int, end: int) -> int:
-        """Return the bytes that a region of operations [first, end) saves: the tensors that are used only inside it."""
+        """Return the bytes that a region of operations [first, end) saves: those of tensors used only inside it."""
         rows = self.graph.operations[first:end]
         inside = [t for row in rows for t in row.outputs if self.graph.last_users[t] < end]
         return sum(self.graph.tensors[t].bytes for t in inside)
@@ -195,9 +198,10 @@ class NetworkSearch:
     def _best_steps(
         self, capacity: int, retained: int, most: int, is_over: Callable[[], bool]
     ) -> list[NetworkStep] | None:
-        """Return the cheapest steps within a capacity in bytes; None if the time ends first or if no steps fit.
+        """Return the cheapest steps within a capacity in bytes; None if time ends first or no steps fit.
 
-        A step may retain up to `retained` of its tensors in the fast memory; `most` sets of tensors are followed.
+        A step may retain up to `retained` of its tensors in the fast memory. After each operation, the search follows
+        `most` sets of retained tensors.
         """
         graph, n = self.graph, len(self.graph.operations)
         reached: list[dict[frozenset[int], _SearchState]] = [{} for _ in range(n + 1)]
@@ -244,7 +248,7 @@ class NetworkSearch:
     def _step_within(
         self, first: int, region: CascadeRegion | None, state: frozenset[int], kept: tuple[int, ...], room: int
     ) -> tuple[float, Callable[[tuple[int, ...]], NetworkStep]] | None:
-        """Return the cost of a step in `room` bytes and a function that builds the step; None if none fits."""
+        """Return (cost, function) of a step in `room` bytes; the function builds the step. Return None if none fits."""
         if region is None:
             front = self._front_of(first, state | frozenset(kept))
             k = front.best_tiling(room)
@@ -266,7 +270,7 @@ class NetworkSearch:
         return self._runs[key]
 
     def _front_of(self, v: int, fast: frozenset[int]) -> LayerFront:
-        """Return the undominated tilings of operation v, which are computed once for equal operations."""
+        """Return the undominated tilings of operation v. They are computed once for equal operations."""
         graph, row = self.graph, self.graph.operations[v]
         fast &= {*row.outputs, *(read.tensor for read in row.reads)}
         reads = [(read.windows, read.channels, self._facts_of(read.tensor), read.tensor in fast) for read in row.reads]

@@ -126,7 +126,7 @@ def network_answer(
     target: Target,
     objective: Objective,
 ) -> ScheduleAnswer:
-    """Return the answer for the best schedule of a network and for the front of schedules."""
+    """Return the answer with a network's best schedule and the Pareto front of schedules."""
     value, regions = float(getattr(best, objective)), [step.region for step in best.steps]
     is_least = value <= bound * (1 + EPSILON)
     answer = ScheduleAnswer.from_run(
@@ -189,7 +189,7 @@ def _undominated_runs(found: Sequence[NetworkRun]) -> list[NetworkRun]:
 
 
 def bound_of(graph: AccessGraph, target: Target, objective: Objective) -> float:
-    """Return a lower bound on the objective: needed data is computed once, inputs and constants are moved once."""
+    """Return a lower bound on the objective. It counts needed data computed once, inputs and constants moved once."""
     work, moved = min_needs(graph, target)
     if objective == "latency":
         return max(work, float(target.link.time(moved)))
@@ -197,7 +197,7 @@ def bound_of(graph: AccessGraph, target: Target, objective: Objective) -> float:
 
 
 def min_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
-    """Return lower bounds on the arithmetic time and on the transferred bytes of every schedule."""
+    """Return (time, bytes): lower bounds for every schedule on its arithmetic time and its transferred bytes."""
     needed = {t: tuple(np.ones(size, np.bool_) for size in graph.tensors[t].sizes) for t in graph.kept}
     work, moved = 0.0, sum(graph.tensors[t].bytes for t in graph.kept if graph.maker[t] is not None)
     for v in reversed(range(len(graph.operations))):
@@ -225,7 +225,10 @@ def min_needs(graph: AccessGraph, target: Target) -> tuple[float, int]:
 
 
 def _join_needs(one: tuple[Axis, ...] | None, other: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """Return the union of two readers' needed rows and columns if these agree on an axis, else the larger need."""
+    """Return the union of two readers' needs if they agree on an axis, else the larger need.
+
+    A need is a mask of rows and a mask of columns.
+    """
     if one is None:
         return other
     if any((mine == theirs).all() for mine, theirs in zip(one, other, strict=True)):

@@ -29,7 +29,7 @@ Row = tuple[Any, ...]
 
 
 def slots_of(steps: Sequence[StepFigures]) -> list[Row]:
-    """Return the slots (buffers) in the fast memory in all steps, without offsets.
+    """Return the slots (buffers) of the fast memory over all steps; their offsets are not yet set.
 
     A retained tensor is alive in the step that computes it, and in the following steps in which it is resident.
     """
@@ -128,7 +128,7 @@ def homes(
     value: Callable[[Sequence[StepFigures]], float],
     is_over: Callable[[], bool],
 ) -> frozenset[int]:
-    """Choose the items (tensors, constants) in the last memory, such that all others fit in the second one.
+    """Choose the items (tensors, constants) that go to the last memory, so that all others fit in the second memory.
 
     `run` simulates a choice, and `value` is its cost. For a few items, all choices are tried. If there are more, those
     with the fewest transferred bytes per size leave the second memory when it is fullest, and return if there is room.

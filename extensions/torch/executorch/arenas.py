@@ -57,7 +57,7 @@ def _submodules(graph_module: Any, node: Any, known: SpecsOf) -> Iterator[Any]:
 
 
 def _last_uses(node: Any) -> Iterator[int]:
-    """Yield the last time step at which each spec of a node's results is used."""
+    """Yield, for each spec (tensor) in a node's results, the last time step that uses it."""
     node_spec = node.meta.get("spec")
     for spec in node_spec if isinstance(node_spec, (list, tuple)) else (node_spec,):
         if hasattr(spec, "lifetime") and spec.lifetime[1] is not None:

@@ -164,7 +164,7 @@ def spec_placements(request: SpecsRequest, problem: Problem, plan: Plan) -> Spec
 
 
 def _object_numbers(specs: Sequence[Spec], mem_ids: Sequence[int], offsets: Sequence[int]) -> list[int]:
-    """Return an object number for each spec; specs linked by a chain of specs that share bytes get the same number."""
+    """Return an object number for each spec. Specs that share bytes, directly or through others, have the same one."""
     objects = [0] * len(specs)
     number, mem_id, end = 0, 0, 0
     for k in sorted(range(len(specs)), key=lambda k: (mem_ids[k], offsets[k])):

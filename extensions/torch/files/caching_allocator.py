@@ -337,7 +337,7 @@ def _merge_block(block: Block) -> Block:
 
 
 def _growable_bytes(block: Block) -> int:
-    """Return the bytes to which a block can grow: its size, plus the size of an unmapped block directly after it."""
+    """Return the bytes to which a block can grow: its own and those of an unmapped block directly after it."""
     return block.size + (block.next.size if block.next is not None and not block.next.is_mapped else 0)
 
 

@@ -208,7 +208,7 @@ def _given_arguments(node: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def shared_storage_nodes(node: Any, count: int) -> Iterator[Any]:
-    """Yield, for each value of a node, the node whose storage the value surely shares, or None if there is none.
+    """Yield, for each of a node's values, the node with which it surely shares storage, or None.
 
     In the schema of an operation that returns a list of views, "*" marks the argument that any output may alias.
     """

@@ -149,7 +149,7 @@ def _number_field(event: Any, name: str, path: str) -> int:
 
 
 class _SegmentLayout:
-    """The address ranges of all segments ever used by the given tensors, ascending and without overlaps."""
+    """The address ranges of all segments that the given tensors ever used, ascending and without overlaps."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]], tensors: Iterable[Storage]) -> None:
         """Merge overlapping ranges (address, size), and keep those that contain a tensor's address."""
@@ -280,7 +280,7 @@ def _measure_blocks(step: StepMemory) -> None:
 def _last_state(
     snapshot: Mapping[str, Any], device: int, is_only: bool
 ) -> tuple[dict[int, Segment], dict[int, Storage]]:
-    """Return a device's segments at the end of the recording, and their allocated blocks, both keyed by address."""
+    """Return a device's segments and allocated blocks at the end of the recording, both keyed by address."""
     held, live = dict[int, Segment](), dict[int, Storage]()
     for k, row in enumerate(_list_field(snapshot, "segments")):
         path = f"segments[{k}]"

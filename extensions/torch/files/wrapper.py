@@ -94,7 +94,7 @@ def _row_of(name: str, size: int, buffers: Sequence[WrapperBuffer], options: Mod
 
 
 def _uses_of_storages(buffers: Sequence[WrapperBuffer]) -> dict[str, list[list[WrapperBuffer]]]:
-    """Return each storage's successive uses as lists of buffers; a reuse that reads no old bytes starts a new list."""
+    """Return each storage's successive uses, as lists of buffers; a reuse that reads no old bytes starts a list."""
     lives: dict[str, list[list[WrapperBuffer]]] = {}
     for row in buffers:
         of_storage = lives.setdefault(row.storage, [])

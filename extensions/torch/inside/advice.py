@@ -286,7 +286,10 @@ def _allocated_peak(step: StepMemory, device: FitsOptions, settings: AllocatorSe
 
 
 def _stranded_bytes(step: StepMemory, device: FitsOptions, peak: int) -> Iterator[Stranded]:
-    """Yield the free bytes of segments at the peak, grouped by the source line of the largest block in each segment."""
+    """Yield stranded bytes (free, but kept reserved) at the peak, grouped by source line.
+
+    The line of a segment is that of its largest block.
+    """
     free, count, held = Counter[str](), Counter[str](), Counter[str]()
     is_found = False
 

@@ -276,7 +276,7 @@ def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
 
 
 def compare_with_snapshot(step: StepMemory, device: FitsOptions, steps: Mapping[int, StepMemory]) -> Compared:
-    """Compare a traced step with the step of the snapshot's device that has the highest live peak.
+    """Compare a traced step with the snapshot's step on the device with the highest live peak.
 
     Sizes are rounded up to the blocks of the allocator.
     """

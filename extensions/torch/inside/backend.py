@@ -82,7 +82,7 @@ def _compile_eagerly(module: Any, inputs: Sequence[Any], partition: Partition) -
         return forward, backward
 
     def infer(graph: Any, _: Any) -> Any:
-        """Return a function that runs a graph without gradients in the best order, if it is within the capacity."""
+        """Return a function that runs an inference graph in the best order; refuse a graph above the capacity."""
         order = _reorder(graph, partition.time_limit_s)
         needed = bytes_besides_resident(order, None)
         partition.refuse(None if needed is None else needed + bytes_of(inputs_of(order).values()))
@@ -106,7 +106,7 @@ def _compile_by_inductor(module: Any, inputs: Sequence[Any], partition: Partitio
             """Disable the cache of compiled graphs, because the result of a search depends on time."""
 
     def check_nodes(nodes: list[Any]) -> list[Any]:
-        """Return inductor's scheduler nodes in the best order; refuse a graph for inference above the capacity."""
+        """Return inductor's scheduler nodes in the best order; refuse an inference graph that exceeds the capacity."""
         from torch._inductor.virtualized import V
 
         peak, ordered = _schedule_nodes(nodes)
@@ -234,7 +234,10 @@ class Partition:
 
 
 def _separate_passes(found: ModuleGraph, n_results: int) -> ModuleGraph:
-    """Return a joint graph in which every operation that depends on a tangent runs after the forward pass's results."""
+    """Return a joint graph whose passes are separated.
+
+    Every operation that depends on a tangent (an incoming gradient) runs after the forward pass's results.
+    """
     results = [node for node in found.module.graph.output_node().args[0][:n_results] if node is not None]
     position = {node: v for v, node in enumerate(found.nodes)}
     ends = sorted({position[made] for node in results if (made := maker_of(node)) in position})
@@ -283,7 +286,7 @@ def schedule_nodes(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> lis
 
 
 def _schedule_nodes(nodes: list[Any], time_limit_s: float = _TIME_LIMIT_S) -> tuple[int, list[Any]]:
-    """Return inductor's estimate of the least peak in bytes, and the scheduler nodes in the order with that peak."""
+    """Return inductor's estimate of the least peak in bytes, and its scheduler nodes in the order with that peak."""
     from torch._inductor.memory import estimate_peak_memory_allocfree, prepare_planning_info, reorder_for_peak_memory
     from torch._inductor.virtualized import V
     from torch.utils._ordered_set import OrderedSet

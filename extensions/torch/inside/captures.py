@@ -76,7 +76,7 @@ def refuse_unknown_graphs(step: StepMemory, together: Sequence[Sequence[str]]) -
 
 
 def captures_of(step: StepMemory) -> list[GraphCapture] | str:
-    """Return the captures of a snapshot's graphs in the recorded order, or a sentence why they cannot be reordered."""
+    """Return the captures of a snapshot's graphs as recorded, or a sentence why they cannot be reordered."""
     events: dict[str, list[int]] = {}
     for k, event in enumerate(step.events):
         tensor = step.tensors[event if event >= 0 else ~event]
@@ -105,7 +105,7 @@ def captures_of(step: StepMemory) -> list[GraphCapture] | str:
 def best_captures(
     step: StepMemory, captures: Sequence[GraphCapture], device: FitsOptions, settings: AllocatorSettings
 ) -> Captures:
-    """Return the pools and the order of captures that reserve least, within the time limit of `device`."""
+    """Return the pools and the capture order that reserve the fewest bytes, within the time limit of `device`."""
     search = _OrderSearch(step.tensors, settings, time.monotonic() + device.time_limit_s)
     # Large graphs come first, and each graph joins the first pool whose graphs never run at the same time as the graph.
     pools: list[list[GraphCapture]] = []
@@ -204,7 +204,7 @@ def _moved_orders(order: list[GraphCapture]) -> Iterator[list[GraphCapture]]:
 def _outputs_peak(
     step: StepMemory, captures: Sequence[GraphCapture], device: FitsOptions, settings: AllocatorSettings
 ) -> int | None:
-    """Return the bytes of one buffer for the outputs of all graphs; None if no plan was found.
+    """Return the bytes of one buffer for all graphs' outputs; None if no plan was found.
 
     A graph's outputs are alive while this graph or a graph that may run at the same time runs.
     """
@@ -223,7 +223,7 @@ def _outputs_peak(
 def step_in_order(
     step: StepMemory, captures: Sequence[GraphCapture], found: Captures, *, outputs_freed: bool = False
 ) -> StepMemory:
-    """Return a step whose graphs are captured in the pools and the order that `found` states.
+    """Return a step whose graphs are captured in other pools and another order, as `found` states.
 
     With `outputs_freed`, the outputs of a graph are freed directly after its capture. Otherwise, an output that was
     freed after all captures is freed at the same event if its capture is over by then, and stays to the end if not.

@@ -23,7 +23,7 @@ _TRY_S = 2.0
 
 
 def live_peak_of(step: StepMemory, device: FitsOptions) -> tuple[int, int]:
-    """Return the peak of live storage bytes, and the number of events up to that moment."""
+    """Return (peak, events): the peak of live storage bytes, and the number of events up to that moment."""
     counted = [tensor.size if device.is_counted(tensor) else 0 for tensor in step.tensors]
     live = sum(size for size, tensor in zip(counted, step.tensors, strict=True) if tensor.phase == "given")
     peak, at = live, 0

@@ -159,7 +159,7 @@ def _tensor_values(node: Any) -> list[Any]:
 
 
 def _bases(node: Any, count: int, looking: frozenset[str]) -> list[Any]:
-    """Return, for each value of a call, the node whose storage it shares, or None if its storage is separate."""
+    """Return, for each value of a call, the node whose storage it shares; None if its storage is its own."""
     schema = getattr(node.target, "_schema", None)
     if schema is not None and schema.name in looking:
         return [node.args[0]]

@@ -60,7 +60,7 @@ def _scratch_bytes(node: Any, measured: dict[str, int]) -> int:
 
 
 def bytes_of_both_passes(forward: Any, backward: Any, n_results: int) -> int | None:
-    """Return the bytes of both passes and of the tensors that the caller keeps; None if sizes are symbolic.
+    """Return the bytes that both passes and the caller's tensors need; None if sizes are symbolic.
 
     The caller keeps the inputs, the results, and the gradients of the previous step.
     """
@@ -94,7 +94,7 @@ def gradient_bytes(joint: Any, n_results: int) -> int:
 
 
 def maker_of(node: Any) -> Any:
-    """Return the node whose operation writes the storage of a node's value; views are followed to their source."""
+    """Return the node whose operation writes a value's storage; views are followed to their source."""
     while is_view(node):
         node = node.args[0]
     return node

@@ -44,7 +44,7 @@ def reorder_module(found: ModuleGraph, order: Sequence[int]) -> Any:
 
 
 def clone_operations(found: ModuleGraph, point: RecomputedPoint) -> Any:
-    """Return a module that runs operations in the order of a recomputation point, which may repeat operations.
+    """Return a module that runs operations in a recomputation point's order, which may repeat operations.
 
     A point is one choice of a frontier, on which lower peaks cost more. Raises OperationsError for a point that omits
     operations or uses a link.
@@ -107,7 +107,7 @@ class _Copies:
 
 
 def _discard_views(node: Any, looking: dict[Any, list[Any]], copies: dict[Any, Any]) -> None:
-    """Discard the copies of views of a recomputed node, so that later readers view the node's new copy."""
+    """Discard copies of a recomputed node's views. Later readers then create views of the node's new copy."""
     stack = list(looking.get(node, ()))
     while stack:
         view = stack.pop()

@@ -258,6 +258,6 @@ def _scalar_loss(loss: Any) -> Any:
 
 
 def _stop_location(found: Recording) -> str:
-    """Return the module that ran last in a stopped step and, once the forward pass is over, the name of the pass."""
+    """Return the module that ran last in a stopped step; after the forward pass, also the name of the pass."""
     module = ".".join(("model", *filter(None, found.modules[-1:])))
     return module if found.phase in ("given", "forward") else f"{module} ({found.phase})"

@@ -106,7 +106,7 @@ def largest_by_trials(
 def largest_by_symbols(
     size: int, step_of: Callable[[Any], TorchStep], run: Callable[..., Recording], fits: Tries
 ) -> int | None:
-    """Return the largest size at which a symbolic recording of the step fits; None if the step cannot be recorded so.
+    """Return a guess of the largest size at which a step fits; None if the step cannot be recorded.
 
     The step is recorded once, with a symbol as the size. The result is a guess, since torch may take other branches at
     other sizes.
@@ -141,7 +141,7 @@ def _size_expression(size: Any) -> sympy.Expr:
 
 
 def resize_step(step: TorchStep, axis: int) -> tuple[int, Callable[[int], TorchStep]]:
-    """Return the size of an axis of the first input, and a function that returns the step with that size replaced."""
+    """Return an axis's size in the first input, and a function from another size to the step with that size."""
     size = next(int(value.shape[axis]) for value in tree_leaves(step.inputs) if isinstance(value, torch.Tensor))
 
     def resize(value: Any, other: int) -> Any:
@@ -163,9 +163,10 @@ def resize_step(step: TorchStep, axis: int) -> tuple[int, Callable[[int], TorchS
 def choose_checkpoints(
     recording: Recording, names: Sequence[str], tries: Callable[[Sequence[str]], bool]
 ) -> Checkpointed:
-    """Return the fewest modules, ranked by bytes saved per cost, whose recomputation makes a step fit.
+    """Return the fewest modules whose recomputation makes a step fit.
 
-    `names` are all modules; `tries` records the step with some modules recomputed and returns True if it fits.
+    Modules are taken in the order of bytes saved per cost. `names` are all modules; `tries(chosen)` records a step that
+    recomputes the modules `chosen`, and returns True if that step fits.
     """
     saved, cost = Counter[str](), Counter[str]()
     blocks = _checkpoint_blocks(recording, names)
@@ -208,7 +209,7 @@ def _block_of(module: str, blocks: Sequence[str]) -> str | None:
 
 
 def better_order(recording: Recording, capacity: int | None, time_limit_s: float) -> BetterOrder:
-    """Return the peak of a recorded step in the best order, with recomputation if the capacity requires it."""
+    """Return a recorded step's memory in the best order, with recomputation if the capacity requires it."""
     graph = graph_of(recording)
     options = OrderOptions(time_limit_s=time_limit_s / 2)
     answer = order(graph, options)
