@@ -100,7 +100,7 @@ class Runs:
         rows = sorted(numbers_of_bits(tensors), key=lambda t: -self.size[t])
 
         def choose(k, over, least):
-            """Yield, as bit masks, the minimal sets of tensors from position `k` on that have at least `over` bytes."""
+            """Yield the minimal sets of at least `over` bytes, as bit masks, among the tensors from position `k` on."""
             if over <= 0:
                 if least > -over:
                     yield 0
@@ -145,7 +145,7 @@ def excess_and_removable(runs, v):
 
 
 def costs_at_least(rows, over, cost, nodes=10_000):
-    """Return True if every choice of rows (bytes, cost) with `over` bytes or more is proved to cost at least `cost`."""
+    """Return True if it is proved that any rows (bytes, cost) with `over` bytes or more cost at least `cost`."""
     rows = sorted(rows, key=lambda row: Fraction(row[1], row[0]))
 
     def fractional_cost(k, over):

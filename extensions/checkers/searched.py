@@ -9,9 +9,10 @@ Refused, Macros = found.Refused, found.Macros
 
 
 class Search:
-    """A search, forward or backward, of all states between two states through which every order passes.
+    """A search of all states between two given states, forward or backward.
 
-    A state is the set of operations that have run, as a bit mask; the search stores its live bytes.
+    Every order passes through both given states. A state is the set of operations that have run, as a bit mask; the
+    search stores its live bytes.
     """
 
     def __init__(self, macros, part, is_forward, budget):
@@ -67,9 +68,9 @@ class Search:
                 self.reach(reached[0], reached[2])
 
     def commit(self, state, row):
-        """Queue only the state at the end of a run of macros, instead of all states to which one macro leads.
+        """Queue only the state after the macros `row`, instead of every state after a single macro.
 
-        This loses no order if each increase of live bytes in the run is offset by a later decrease that depends on it.
+        This loses no order if each increase of live bytes in `row` is offset by a later decrease that depends on it.
         """
         alive, change = self.alive[state], []
         for v in row:

@@ -61,7 +61,7 @@ class Piece:
 
     @cached_property
     def table(self) -> PieceTable:
-        """The piece as a table for the kernels."""
+        """The piece (independent part of a pool) as a table for the kernels."""
         row, other = map(np.ascontiguousarray, np.nonzero(self.price))
         first = np.searchsorted(row, np.arange(len(self) + 1))
         entries = (np.ascontiguousarray(each[row, other]) for each in (self.price, self.grid, self.gap))
@@ -77,7 +77,7 @@ class Piece:
         return Piece(**own, **both, reserved=self.reserved, shift=self.shift, unit=self.unit)
 
     def coarsen(self) -> Piece:
-        """Return the piece in larger units: the largest in which some cheapest plan has only whole offsets."""
+        """Return the piece in larger units; some cheapest plan has only integer offsets in these units."""
         # If no buffer can move down, offsets are sums of sizes, bounds, gaps and grids: take their common divisor.
         grids = self.grid[self.grid > 1]
         unit = gcd(*(int(np.gcd.reduce(part.ravel(), initial=0)) for part in (self.size, self.lowest, self.reserved)))

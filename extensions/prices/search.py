@@ -150,7 +150,10 @@ class _PriceSearch:
         return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
 
     def _reduce(self) -> bool:
-        """Divide the pools into pieces, and place those that first fit can; return False if a buffer cannot fit."""
+        """Divide the pools into independent pieces; return False if a buffer cannot fit.
+
+        Each piece that first fit can place is placed; the others are appended to `hard`.
+        """
         for pool in self.pools:
             if (pool.highest < pool.lowest).any():
                 return False

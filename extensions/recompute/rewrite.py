@@ -23,7 +23,7 @@ class CloneGraph:
 
 
 def clone_graph(graph: OperationGraph, runs: Sequence[int]) -> CloneGraph:
-    """Return the graph in which each run of a sequence is an operation, in the order of the sequence.
+    """Return a graph with one operation for each run in `runs`, in the same order.
 
     A reader reads the latest clone of a tensor. A repeated run is omitted if nothing needs its results. Raises
     InputError if all tensors together have too many bytes for a graph.

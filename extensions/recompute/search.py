@@ -68,7 +68,10 @@ class DropSearch:
         return self._control.counts_work
 
     def _evaluated_drops(self, drop: I64, places: I64, budget: int) -> Drops:
-        """Return the drops in the array `drop` with their peak, cost, and the excess bytes over the budget."""
+        """Replay the program with the drops `drop`; return it with its peak, its cost and its bytes over the budget.
+
+        `drop` states, for each stay (time between two uses of a tensor), whether and how the tensor is not kept.
+        """
         tries = self.stays.try_changes(drop, [()], budget, places)
         return Drops(drop, int(tries.peak[0]), int(tries.cost[0]), float(tries.excess[0]), places)
 

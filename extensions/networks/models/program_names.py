@@ -1,4 +1,4 @@
-"""The names that a program gives to its problem: labels of time steps, loops, and roles and types of buffers."""
+"""The names that a program gives to its problem: time step labels, loop names, and the roles and types of buffers."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ class _Search:
         return points
 
     def _points_by_limits(self, limits: Sequence[int]) -> list[RecomputedPoint]:
-        """Return the point of the fastest program found within each of several falling limits in bytes."""
+        """Return the fastest program found within each limit, as a point; `limits` are in bytes and fall."""
         found = []
         # The time may not suffice for all limits, so begin with limits from the whole range.
         limits = [*limits[3::4], *limits[1::4], *limits[::2]]

@@ -156,7 +156,7 @@ class ProofByBoxes:
         return False
 
     def _open_forms(self, program: int, rows: NDArray[np.int64], box: Box) -> NDArray[np.int64]:
-        """Return those of the forms `rows` (polynomials) of a program's peak that may exceed the ratio in a box."""
+        """Return the entries of `rows` (polynomials of a program's peak) that may exceed the ratio in a box."""
         assert self.table is not None
         error = self.table.error(box)
         margin = float(1 + self.over) * error[None, : len(self.loads)] + error[self.begins[program] + rows][:, None]

@@ -15,7 +15,7 @@ from memplan.planner.model.rows import MAX_BYTES
 
 
 class _LinearForm(NamedTuple):
-    """A linear form `factor * x + above`, where x is a size divided by `divisor` (which may be 1) and rounded down."""
+    """A linear form `factor * x + above`; x is a size, divided by `divisor` (at least 1) and rounded down."""
 
     size: str
     divisor: int

@@ -143,7 +143,7 @@ class _Value:
 
 
 def _open_sizes(module: HloModule) -> OpenSizes:
-    """Return the open sizes of the main function's arguments, with the assertions at the start of the function."""
+    """Return the main function's open (unknown) argument sizes, with the assertions at the function's start."""
     main = module.functions[module.main]
     rows = ((name, k) for name, kind in main.arguments.items() for k, size in enumerate(kind.shape) if size is None)
     opened = OpenSizes([f"{name[1:]}.{k}" for name, k in rows])

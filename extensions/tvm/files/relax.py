@@ -88,7 +88,7 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
 
 
 class _AnySize(dict[str, int]):
-    """A mapping that gives every dimension the same arbitrary size, with which a program without sizes can be read."""
+    """A mapping from every dimension to the same arbitrary size, for programs that are read without sizes."""
 
     def __contains__(self, name: object) -> bool:
         """Return True, because any dimension has a size."""

@@ -77,9 +77,10 @@ class RelaxTensor:
 
     @classmethod
     def from_call(cls, call: ast.Call, place: int, dtype: str | None, dims: Dims) -> RelaxTensor:
-        """Return the tensor that a call describes, whose shape, such as `R.shape([…])`, is the argument at `place`.
+        """Return the tensor that a call describes.
 
-        The element type is the next argument, or a named argument, or `dtype`.
+        Its shape, such as `R.shape([…])`, is the argument at `place`. The element type is the next argument, or a named
+        argument, or `dtype`.
         """
         kind = argument(call, place + 1, "dtype")
         if len(call.args) <= place or (dtype is None and kind is None):

@@ -34,9 +34,10 @@ class SearchTooLargeError(Exception):
 def search_lines(
     graph: OperationGraph, least: int, operations: tuple[int, ...], direction: str, time_limit_s: float
 ) -> list[str]:
-    """Return the lines of a certificate that the given consecutive operations have no order with a peak below `least`.
+    """Return a certificate's lines, which prove that no order has a peak below `least`.
 
-    Raises SearchTooLargeError if the certificate takes more time or more bytes than allowed.
+    The orders are those of the given consecutive operations. Raises SearchTooLargeError if the certificate takes more
+    time or more bytes than allowed.
     """
     ends_at = time.monotonic() + time_limit_s
     reduced = macro_graph(graph)

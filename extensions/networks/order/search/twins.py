@@ -19,7 +19,10 @@ _Facts = tuple[Hashable, ...]
 
 
 def encode_twins(part: OrderPart) -> OrderPart:
-    """Return the part with equal codes for corresponding macros of twin (alike) groups, so that states are equal."""
+    """Return the part with equal codes for the corresponding macros of twins (alike groups).
+
+    States that differ only by an exchange of twins then have equal keys.
+    """
     classes = twins_of(part)
     if not classes:
         return part
