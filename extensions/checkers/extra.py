@@ -37,7 +37,7 @@ def numbers_of_bits(mask):
 
 
 class Runs:
-    """The executions of a graph, in which operations may run again, as states and transitions between states."""
+    """The executions of a graph as states and transitions between states; operations may run again."""
 
     def __init__(self, text, limit):
         """Read a graph. Raises ValueError for regions, alternatives, overwriting or operations without a cost."""
@@ -96,7 +96,7 @@ class Runs:
         return wanted
 
     def removable_sets(self, tensors, over):
-        """Yield, as bit masks, the minimal subsets of `tensors` with at least `over` bytes in total."""
+        """Yield the minimal subsets of `tensors` that have at least `over` bytes in total, as bit masks."""
         rows = sorted(numbers_of_bits(tensors), key=lambda t: -self.size[t])
 
         def choose(k, over, least):

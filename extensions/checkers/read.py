@@ -181,7 +181,7 @@ def check_row(row, index, names):
 
 
 def read_csv(text, interval):
-    """Return the checked fields of a CSV table of buffers, including the derived fields that `read` describes."""
+    """Check a CSV table of buffers, and return its fields and the derived fields that `read` describes."""
     require(
         not re.search('["\0-\x09\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)', text), "must have no quotes or control characters"
     )

@@ -44,7 +44,7 @@ class CutBound:
 
 
 class CutRows:
-    """The cuts found for a piece so far, as the rows of a linear program whose columns are the priced pairs."""
+    """The cuts found for a piece so far, as a linear program: its rows are cuts, its columns priced pairs."""
 
     def __init__(self, piece: Piece) -> None:
         """Make a program without rows, whose columns are the priced pairs of the piece."""

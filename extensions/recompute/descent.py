@@ -121,7 +121,7 @@ class Descent:
         return self._cheapest_drops(self._budgets_to_lowest(self.found, points))
 
     def _percentage_budgets(self) -> list[int]:
-        """Return 1 to 99 percent of the full peak as budgets, in bytes, which do not depend on the limit."""
+        """Return budgets in bytes that do not depend on the limit: 1 to 99 percent of the full peak."""
         return sorted({self.start.peak * percent // 100 for percent in range(1, 100)})
 
     def cheapest_within(self, limit: int) -> Drops | None:

@@ -142,7 +142,7 @@ class Ordering:
 
 
 class ParallelOrderSearch:
-    """A search for an order that runs in parallel with another search, which uses `control`.
+    """A search for an order, in parallel with another search; the other search uses `control`.
 
     Once the plan of an order is within the limit, the other search ends.
     """

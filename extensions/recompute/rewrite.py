@@ -12,7 +12,7 @@ from memplan.extensions.networks.operations.graph_variants import replace_fields
 
 @dataclass(frozen=True)
 class CloneGraph:
-    """A graph with clones, whose operation k is a run of operation `runs[k]` of the given graph.
+    """A graph with clones: operation k is a run of operation `runs[k]` in the given graph.
 
     Its tensor t has the value of tensor `tensors[t]` of the given graph.
     """

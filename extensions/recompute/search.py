@@ -156,7 +156,7 @@ def peak_steps(peak: int, least: int, count: int) -> list[int]:
 
 
 def largest_operation_bytes(stays: Stays) -> int:
-    """Return the bytes of the operation that needs the most, a lower bound on the peak of every program."""
+    """Return the most bytes that one operation needs; every program's peak is at least as high."""
     graph = stays.graph
     size = graph.working_bytes
     return max((sum(size[t] for t in {*row.inputs, *row.outputs}) + row.work for row in graph.ops), default=0)

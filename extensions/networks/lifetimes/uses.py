@@ -229,7 +229,7 @@ class _Walk:
             self._add_death("after", loop.path)
 
     def _crosses_iterations(self, loop: Loop) -> bool:
-        """Return True if an iteration of the loop may read a value of the variable that an earlier iteration wrote.
+        """Return True if a value of the variable may be written in one iteration of the loop and read in a later one.
 
         The variable must not be used outside the loop.
         """

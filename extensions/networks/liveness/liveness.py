@@ -139,7 +139,7 @@ def _plan_locally(
     problems: dict[str, Problem] = {}
 
     def problem_of_call(name: str) -> Problem:
-        """Return the problem of one function, in which each call needs the workspaces of the called function."""
+        """Return the problem of one function; each of its calls needs the called function's workspaces."""
         problems[name] = _rebase_pools(
             problem_of_timeline(operations, expand(operations, name, workspaces=workspaces), own)
         )

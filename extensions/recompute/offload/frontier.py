@@ -96,7 +96,7 @@ class _Attempt(NamedTuple):
 
     @property
     def time(self) -> int:
-        """The time at which the last step of the sequence ends, with its transfers."""
+        """The time at which the sequence ends, including its transfers."""
         return self.chosen.time
 
 

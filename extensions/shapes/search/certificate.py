@@ -119,7 +119,7 @@ class ProofByBoxes:
     def __init__(
         self, sized: CompiledSizes, peaks: Sequence[Sequence[Polynomial]], loads: Sequence[Polynomial], over: Fraction
     ) -> None:
-        """Prepare a proof that the lowest of `peaks` is at most `1 + over` times the maximum of `loads`."""
+        """Prepare a proof: the lowest of `peaks` is at most `1 + over` times the maximum of `loads`."""
         self.sized, self.peaks, self.loads, self.over = sized, peaks, loads, over
         self.table = sized.compare.table([*loads, *(form for forms in peaks for form in forms)])
         self.begins = np.cumsum([len(loads), *map(len, peaks)])[:-1].tolist()

@@ -331,7 +331,7 @@ class _Search:
     def _proved_result(
         self, orders: Sequence[Order], verdict: Verdict, over: Fraction | None, *, for_any_sizes: bool = False
     ) -> ProvedPrograms:
-        """Return the offset programs of orders, with the outcome of their proof and the worst sampled value."""
+        """Return the orders' offset programs, the outcome of their proof, and the worst sampled value."""
         ratios = self._least_ratios(orders)
         at = int(ratios.argmax())
         sizes, least, text = self.sizes[:, at : at + 1], self.least[:, at : at + 1], self.sized.space.text

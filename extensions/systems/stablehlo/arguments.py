@@ -93,7 +93,7 @@ class OpenSizes:
         return _LinearForm(inner.size, atom.divisor, factor, form.get((), 0))
 
     def _value_at(self, form: Polynomial, sizes: Mapping[str, int]) -> int:
-        """Return the value of a polynomial at the given sizes, which may be expressions of symbols."""
+        """Return the value of a polynomial at `sizes`; a size may be an expression of symbols."""
         total = 0
         for monomial, factor in form.items():
             for name in monomial:

@@ -351,7 +351,7 @@ class _Program:
         return results
 
     def _add_branches(self, operation: HloOperation, condition: _Value, scope: dict[str, _Value]) -> list[_Value]:
-        """Add the branches of a `case` or `if`, each of which writes the same results, and return these results."""
+        """Add the branches of a `case` or `if`, and return the results; every branch writes the same results."""
         targets, blocks = list[_Value](), []
         for region in operation.regions:
             self.draft.begin_block()

@@ -51,7 +51,7 @@ class Node(_Part):
 
 
 class _Columns(_Part):
-    """Facts about all outputs of all nodes, as columns with one entry for each output."""
+    """Facts about the outputs of all nodes, as columns; each output has one entry in each column."""
 
     dltype: tuple[Literal["list_str"], list[str]]
     storage_id: tuple[Literal["list_int"], list[Index]]

@@ -136,9 +136,10 @@ class _Search:
         return (row, state, alive) if row else None
 
     def _segment(self, state: int, alive: int, head: int, base: int, depth: int, allowed: list[int]) -> _Reached | None:
-        """Return macros that begin with `head` and end with at most `base` live bytes, and the state after; or None.
+        """Find macros that begin with `head` and end with at most `base` live bytes; None if none are found.
 
-        Sequences nest at most `depth` deep, and the search tries at most `allowed[0]` macros.
+        Return the macros, the state after them, and its live bytes. Sequences nest at most `depth` deep, and the search
+        tries at most `allowed[0]` macros.
         """
         reached = self._states.step(state, alive, head)
         allowed[0] -= 1

@@ -92,7 +92,7 @@ class _OrderSearch:
         return accepted
 
     def _accepts(self, new_total: int, total: int, attempt: int) -> bool:
-        """Return True for a better order and, with a probability that falls with the attempts, for a worse one."""
+        """Return True for a better order; a worse one is accepted with a probability that falls with the attempts."""
         return new_total < total or self.random() % 100 < 50 * (new_total - total) // new_total // attempt
 
     def _pack_order(self) -> OrderPacking:
