@@ -36,7 +36,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class CutBound:
-    """A lower bound on a piece's price, and the cuts that prove it, each with its multiplier times `scale`."""
+    """A lower bound on a piece's price, and the cuts that prove it; each cut has a multiplier, times `scale`."""
 
     bound: int
     multipliers: tuple[tuple[Cut, int], ...] = ()

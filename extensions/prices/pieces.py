@@ -201,7 +201,7 @@ class Piece:
 
 
 def suits(instance: Instance) -> bool:
-    """Return True if an instance can be divided into pieces.
+    """Return True if an instance can be divided into pieces (independent parts of a pool).
 
     Each buffer must have exactly one allowed pool, each pool few buffers, and each pair at most one kind of rule.
     """
@@ -214,7 +214,7 @@ def suits(instance: Instance) -> bool:
 
 
 def pools_of(instance: Instance, prices: Sequence[int]) -> list[Piece]:
-    """Return one piece per used pool with all its buffers; `prices` has the price of each of the priced pairs."""
+    """Return one piece for each used pool, with all buffers of the pool; `prices` has each priced pair's price."""
     home = instance.allowed.argmax(axis=0)
     counts = np.bincount(home, minlength=len(instance.pools))
     return [_piece_of_pool(instance, q, np.flatnonzero(home == q), prices) for q in np.flatnonzero(counts).tolist()]
@@ -230,7 +230,7 @@ def _has_double_pairs(instance: Instance) -> bool:
 
 
 def _piece_of_pool(instance: Instance, q: int, members: I64, prices: Sequence[int]) -> Piece:
-    """Return the piece of pool q with the buffers `members`; `prices` has the price of each of the priced pairs."""
+    """Return the piece of pool q with the buffers `members`; `prices` has each priced pair's price."""
     pool, n = instance.pools[q], len(members)
     position = np.full(len(instance), -1)
     position[members] = np.arange(n)

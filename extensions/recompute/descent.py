@@ -30,7 +30,7 @@ _RAISED = 8
 
 
 class Descent:
-    """A descent to lower and lower peaks, from the program that keeps every tensor until its last use.
+    """A descent to lower and lower peaks; the first program keeps every tensor until its last use.
 
     Drops (times without a tensor) describe programs: `found` those of all programs seen, and `others` those of more
     programs with nearly the lowest peak.

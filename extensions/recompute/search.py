@@ -124,7 +124,7 @@ class DropSearch:
             yield change, gain / (self._price + max(0, cost - now.cost)) if gain > 0 else 0.0
 
     def _undo_costliest(self, now: Drops, budget: int) -> Drops:
-        """Undo drops (times without a tensor) that the budget does not need, the costliest first; return the others."""
+        """Undo drops (times without a tensor), costliest first, if the budget does not need them; return the others."""
         # A program above the budget must not get worse, so keep at least its present peak.
         goal = max(budget, now.peak)
         while not self.is_over():

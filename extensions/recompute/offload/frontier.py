@@ -101,7 +101,7 @@ class _Attempt(NamedTuple):
 
 
 class _Search:
-    """The search for points with transfers of a graph with a link, starting from points without transfers."""
+    """The search for a graph's points (planned programs) with transfers, from its points without transfers."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class _Search:
         return None if limit < self.floor else most
 
     def _points_within(self, within: int) -> list[RecomputedPoint]:
-        """Return points within the limit; while plans exceed it, also plan programs with lower live peaks."""
+        """Return points (planned programs) for a limit; while plans exceed it, plan programs of lower live peaks."""
         points, limit = list[RecomputedPoint](), within
         for k in range(_LOWER):
             # If work is counted, all searches must fit into the work limit, so halve the share from search to search.
