@@ -81,7 +81,7 @@ def prove(symbols, peaks, loads, over):
 
 
 def _halves(box, name):
-    """Return two boxes that split the range of symbol `name` near the geometric mean of its ends."""
+    """Return two halves of a box; the range of symbol `name` is split near the geometric mean of its ends."""
     low, high = box[name]
     middle = min(high - 1, max(low, math.isqrt(max(1, low) * high)))
     return [{**box, name: ends} for ends in ((low, middle), (middle + 1, high))]

@@ -6,7 +6,7 @@ from math import gcd
 
 
 def cost_by_buffer_and_pool(problem, kind, parts):
-    """Map each buffer to a list with its cost in each pool, as an integer multiple of 1 / `parts`.
+    """Map each buffer to a list of its costs by pool; a cost is an integer number of units of 1 / `parts`.
 
     In a profile (`speed` or `balanced`), if all pools cost the same, pool number q counts as cost q.
     """

@@ -37,7 +37,7 @@ def numbers_of_bits(mask):
 
 
 class Runs:
-    """The executions of a graph, in which operations may run again, as states and transitions between states."""
+    """The executions of a graph as states and transitions between states; operations may run again."""
 
     def __init__(self, text, limit):
         """Read a graph. Raises ValueError for regions, alternatives, overwriting or operations without a cost."""
@@ -96,11 +96,11 @@ class Runs:
         return wanted
 
     def removable_sets(self, tensors, over):
-        """Yield, as bit masks, the minimal subsets of `tensors` with at least `over` bytes in total."""
+        """Yield the minimal subsets of `tensors` that have at least `over` bytes in total, as bit masks."""
         rows = sorted(numbers_of_bits(tensors), key=lambda t: -self.size[t])
 
         def choose(k, over, least):
-            """Yield, as bit masks, the minimal sets of tensors from position `k` on that have at least `over` bytes."""
+            """Yield the minimal sets of at least `over` bytes, as bit masks, among the tensors from position `k` on."""
             if over <= 0:
                 if least > -over:
                     yield 0
@@ -145,7 +145,7 @@ def excess_and_removable(runs, v):
 
 
 def costs_at_least(rows, over, cost, nodes=10_000):
-    """Return True if every choice of rows (bytes, cost) with `over` bytes or more is proved to cost at least `cost`."""
+    """Return True if it is proved that any rows (bytes, cost) with `over` bytes or more cost at least `cost`."""
     rows = sorted(rows, key=lambda row: Fraction(row[1], row[0]))
 
     def fractional_cost(k, over):

@@ -49,7 +49,7 @@ class Macros:
             self.over[k] = sorted((-graph.size[o], o, sorted(some)) for o, some in groups.items())
 
     def saved_bytes(self, k, done):
-        """Return the maximum bytes of operation k's outputs that can overwrite inputs whose last reader is k."""
+        """Return the most bytes that operation k's outputs can save: they overwrite inputs whose last reader is k."""
         holds, total = {}, 0
 
         def finds(row, tried):

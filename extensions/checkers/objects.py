@@ -51,7 +51,7 @@ def area(sides):
 def total_bound(rows):
     """Return a lower bound on the total size of the shared objects.
 
-    It is the sum, over k, of the maximum over time of the k-th largest live buffer's size.
+    For each k, take the largest size that the k-th largest live buffer has at any time; the bound is their total.
     """
     by_kind, total = defaultdict(list), 0
     for row in rows:

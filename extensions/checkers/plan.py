@@ -73,7 +73,7 @@ class Plan:
         self.end = {i: offset + p.size[i] for i, (_, offset) in self.at.items()}
 
     def check(self):
-        """Raise Refused, with the names of the buffers, if the plan violates a rule of the problem."""
+        """Raise Refused if the plan violates a rule of the problem; the message names the buffers."""
         p = self.problem
         for i, (q, offset) in sorted(self.at.items()):
             step, rest, ways = p.place(i, q)
@@ -168,7 +168,7 @@ class Plan:
                         yield (i, j), use.get("weight")
 
     def reuse_prices(self):
-        """Yield the price, a part of the plan's cost, of each `reuse` pair whose buffers share bytes.
+        """Yield the price (a part of the plan's cost) of each `reuse` pair, if its buffers share bytes.
 
         Pairs with overlapping lifetimes, and pairs tied to one another, have no price.
         """

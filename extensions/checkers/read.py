@@ -30,7 +30,7 @@ def is_integer_in(low, high):
 
 
 def is_list_of(is_right, least=0, most=2**63):
-    """Return a function that tests for a list of `least` to `most` entries, all of which pass `is_right`."""
+    """Return a test for a list of `least` to `most` entries; `is_right` tests each entry."""
     return lambda value: type(value) is list and least <= len(value) <= most and all(map(is_right, value))
 
 
@@ -105,9 +105,9 @@ def half_open(start, end, shift):
 
 
 def chain_ends(after):
-    """Return (last row, distance to it) for each row i, following the chain of rows that are placed relative to others.
+    """Return (last row, distance to it) for each row i, where the last row is the end of row i's chain.
 
-    `after[i]` is (next row, distance), or None at the end of a chain.
+    In a chain, each row is placed relative to the next: `after[i]` is (next row, distance), or None at the end.
     """
     chains_ = {}
     for i in range(len(after)):
@@ -181,7 +181,7 @@ def check_row(row, index, names):
 
 
 def read_csv(text, interval):
-    """Return the checked fields of a CSV table of buffers, including the derived fields that `read` describes."""
+    """Check a CSV table of buffers, and return its fields and the derived fields that `read` describes."""
     require(
         not re.search('["\0-\x09\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)', text), "must have no quotes or control characters"
     )

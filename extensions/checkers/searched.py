@@ -9,9 +9,10 @@ Refused, Macros = found.Refused, found.Macros
 
 
 class Search:
-    """A search, forward or backward, of all states between two states through which every order passes.
+    """A search of all states between two given states, forward or backward.
 
-    A state is the set of operations that have run, as a bit mask; the search stores its live bytes.
+    Every order passes through both given states. A state is the set of operations that have run, as a bit mask; the
+    search stores its live bytes.
     """
 
     def __init__(self, macros, part, is_forward, budget):
@@ -67,9 +68,9 @@ class Search:
                 self.reach(reached[0], reached[2])
 
     def commit(self, state, row):
-        """Queue only the state at the end of a run of macros, instead of all states to which one macro leads.
+        """Queue only the state after the macros `row`, instead of every state after a single macro.
 
-        This loses no order if each increase of live bytes in the run is offset by a later decrease that depends on it.
+        This loses no order if each increase of live bytes in `row` is offset by a later decrease that depends on it.
         """
         alive, change = self.alive[state], []
         for v in row:
@@ -90,7 +91,7 @@ class Search:
         self.reach(state, alive)
 
     def swap(self, pairs):
-        """Add a symmetry that exchanges the macros of each pair, after checking that it maps the graph to itself."""
+        """Add a symmetry, which exchanges the macros in each pair; refuse it if it does not map the graph to itself."""
         macros, graph, image = self.macros, self.macros.graph, list(range(len(self.macros.graph.ops)))
         for pair in pairs:
             a, b = (macros.rows[v] for v in pair)
@@ -116,7 +117,7 @@ class Search:
         self.swaps.append([(macros.bits[a], macros.bits[b]) for a, b in pairs])
 
     def swap_macros(self, state, k):
-        """Return the image of a state under swap number k, which exchanges the macros of each of its pairs."""
+        """Return the state after swap number k; the swap exchanges the macros in each of its pairs."""
         for a, b in self.swaps[k]:
             state ^= a | b if bool(state & a) != bool(state & b) else 0
         return state
@@ -132,7 +133,7 @@ class Search:
 
 
 def no_order(graph, budget, lines):
-    """Raise Refused unless a proof's lines show that every order of the operations exceeds the budget of live bytes."""
+    """Raise Refused unless the `lines` prove that every order of the operations exceeds the budget of live bytes."""
     macros, search = Macros(graph), None
     for kind, *words in lines:
         if kind == "search" and search is None:

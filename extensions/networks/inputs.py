@@ -29,7 +29,7 @@ from memplan.questions.reading.adapting import adapt_problem, align_problem, ref
 
 
 def graph_subject(graph: OperationGraph) -> Subject:
-    """Return a graph's hash, name and number of tensors, which identify the graph in a list of requests."""
+    """Return a graph's hash, name and number of tensors; they identify the graph in a list of requests."""
     return Subject(f"sha256:{sha256(write_graph(graph)).hexdigest()}", graph.name, len(graph.size))
 
 
@@ -41,7 +41,7 @@ def read_operations_field(value: object) -> Operations:
 
 
 def operations_subject(operations: Operations) -> Subject:
-    """Return a program's hash, name and number of buffers, which identify the program in a list of requests."""
+    """Return a program's hash, name and number of buffers; they identify the program in a list of requests."""
     return Subject(
         f"sha256:{sha256(operations.model_dump_json().encode()).hexdigest()}",
         operations.name,

@@ -164,7 +164,7 @@ class _HeapSearch:
 
 
 def _heap_problem(problem: Problem, ids: Collection[int | str], limit: int) -> Problem:
-    """Return the problem of planning the buffers with these ids in one heap of `limit` bytes."""
+    """Return the problem with one heap of `limit` bytes and the buffers in `ids`."""
     rows = [row for row in rows_without_pool(problem) if row["id"] in ids]
     pairs = [pair for pair in problem.conflicts if {*pair} <= {*ids}]
     pool = {"name": "heap", "size": limit, "alignment": problem.pools[0].alignment}

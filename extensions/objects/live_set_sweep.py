@@ -30,7 +30,7 @@ class OutOfTimeError(Exception):
 
 
 class Sweep:
-    """A pass over the live sets that decides whether objects of given sizes suffice for all buffers."""
+    """A sweep (one pass) over the live sets: it decides if objects of given sizes suffice for all buffers."""
 
     def __init__(self, demands: Demands, is_over: IsOver) -> None:
         """Collect, for each live set, its nonempty buffers and those of them that begin in the set."""
@@ -142,7 +142,7 @@ def _is_below(sizes: tuple[int, ...], above: tuple[float, ...]) -> bool:
 
 
 def _latest_begin(sweep: Sweep, sizes: tuple[int, ...], at: int) -> int:
-    """Return the latest live set such that a pass from there with these sizes still fails at live set `at`."""
+    """Return the latest live set from which a sweep with these sizes still fails at live set `at`."""
     low, high = 0, at
     while low < high:
         middle = (low + high + 1) // 2

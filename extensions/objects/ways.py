@@ -152,7 +152,7 @@ def _assign_growing(demands: Demands, order: Iterable[int]) -> Objects:
 
 
 def flow(demands: Demands) -> Objects | None:
-    """Return the assignment with the least total growth along chains of reuse, by minimum-cost flow.
+    """Return the assignment in which objects grow least in total, by minimum-cost flow.
 
     Return None for too many buffers, or if widths and heights matter.
     """

@@ -36,7 +36,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class CutBound:
-    """A lower bound on a piece's price, and the cuts that prove it, each with its multiplier times `scale`."""
+    """A lower bound on a piece's price, and the cuts that prove it; each cut has a multiplier, times `scale`."""
 
     bound: int
     multipliers: tuple[tuple[Cut, int], ...] = ()
@@ -44,7 +44,7 @@ class CutBound:
 
 
 class CutRows:
-    """The cuts found for a piece so far, as the rows of a linear program whose columns are the priced pairs."""
+    """The cuts found for a piece so far, as a linear program: its rows are cuts, its columns priced pairs."""
 
     def __init__(self, piece: Piece) -> None:
         """Make a program without rows, whose columns are the priced pairs of the piece."""

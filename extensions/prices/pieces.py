@@ -61,7 +61,7 @@ class Piece:
 
     @cached_property
     def table(self) -> PieceTable:
-        """The piece as a table for the kernels."""
+        """The piece (independent part of a pool) as a table for the kernels."""
         row, other = map(np.ascontiguousarray, np.nonzero(self.price))
         first = np.searchsorted(row, np.arange(len(self) + 1))
         entries = (np.ascontiguousarray(each[row, other]) for each in (self.price, self.grid, self.gap))
@@ -77,7 +77,7 @@ class Piece:
         return Piece(**own, **both, reserved=self.reserved, shift=self.shift, unit=self.unit)
 
     def coarsen(self) -> Piece:
-        """Return the piece in larger units: the largest in which some cheapest plan has only whole offsets."""
+        """Return the piece in larger units; some cheapest plan has only integer offsets in these units."""
         # If no buffer can move down, offsets are sums of sizes, bounds, gaps and grids: take their common divisor.
         grids = self.grid[self.grid > 1]
         unit = gcd(*(int(np.gcd.reduce(part.ravel(), initial=0)) for part in (self.size, self.lowest, self.reserved)))
@@ -201,7 +201,7 @@ class Piece:
 
 
 def suits(instance: Instance) -> bool:
-    """Return True if an instance can be divided into pieces.
+    """Return True if an instance can be divided into pieces (independent parts of a pool).
 
     Each buffer must have exactly one allowed pool, each pool few buffers, and each pair at most one kind of rule.
     """
@@ -214,7 +214,7 @@ def suits(instance: Instance) -> bool:
 
 
 def pools_of(instance: Instance, prices: Sequence[int]) -> list[Piece]:
-    """Return one piece per used pool with all its buffers; `prices` has the price of each of the priced pairs."""
+    """Return one piece for each used pool, with all buffers of the pool; `prices` has each priced pair's price."""
     home = instance.allowed.argmax(axis=0)
     counts = np.bincount(home, minlength=len(instance.pools))
     return [_piece_of_pool(instance, q, np.flatnonzero(home == q), prices) for q in np.flatnonzero(counts).tolist()]
@@ -230,7 +230,7 @@ def _has_double_pairs(instance: Instance) -> bool:
 
 
 def _piece_of_pool(instance: Instance, q: int, members: I64, prices: Sequence[int]) -> Piece:
-    """Return the piece of pool q with the buffers `members`; `prices` has the price of each of the priced pairs."""
+    """Return the piece of pool q with the buffers `members`; `prices` has each priced pair's price."""
     pool, n = instance.pools[q], len(members)
     position = np.full(len(instance), -1)
     position[members] = np.arange(n)

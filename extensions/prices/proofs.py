@@ -15,7 +15,7 @@ _ROUNDS = 400
 
 
 def price_lines(instance: Instance, price: int, control: Control) -> list[str] | None:
-    """Return the certificate's lines that prove a price, the sum over all pieces; None if no proof is found in time.
+    """Return the certificate's lines that prove a price (total of all pieces); None if no proof is found in time.
 
     Checkers compare cliques with the whole pool, so they may refuse a proof for an instance that `is_narrow`.
     """
@@ -43,7 +43,7 @@ def price_lines(instance: Instance, price: int, control: Control) -> list[str] |
 
 
 def is_narrow(instance: Instance) -> bool:
-    """Return True if pins or limits leave the buffers of a piece only a part of their pool."""
+    """Return True if pins or limits keep a piece's buffers out of some bytes of their pool."""
     for piece in hard_pieces(instance):
         pool = instance.pools[int(instance.allowed[:, piece.members[0]].argmax())]
         ends = (piece.highest + piece.size) * piece.unit

@@ -29,7 +29,7 @@ from memplan.solvers.search.incumbent import Search
 
 @dataclass(frozen=True)
 class PriceResult:
-    """The result of an exact search of a piece: the least price with a plan, or only a lower bound on the price.
+    """The result of an exact search of a piece (independent part): a cheapest plan, or a lower bound on its price.
 
     `price` is None if no plan below `upper` was found. `is_over` is True if the search was complete.
     """
@@ -42,7 +42,7 @@ class PriceResult:
 
 
 def search_price(piece: Piece, upper: int, most_nodes: int, flag: I64) -> PriceResult | None:
-    """Search a piece exactly for a price below `upper`; return None if the piece has too many buffers."""
+    """Search a piece (independent part) exactly for a price below `upper`; return None if it has too many buffers."""
     if len(piece) > MOST_BUFFERS:
         return None
     at, counts = np.zeros(len(piece), dtype=np.int64), np.zeros(3, dtype=np.int64)
@@ -71,7 +71,7 @@ _MEND_SHARE = 0.5
 
 @dataclass(eq=False)
 class _OpenPiece:
-    """A piece whose price is not proved yet, with its best plan and its lower bound so far."""
+    """A piece (independent part) with an unproved price, and its best plan and lower bound so far."""
 
     piece: Piece
     at: Offsets = field(default_factory=list)
@@ -150,7 +150,10 @@ class _PriceSearch:
         return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
 
     def _reduce(self) -> bool:
-        """Divide the pools into pieces, and place those that first fit can; return False if a buffer cannot fit."""
+        """Divide the pools into independent pieces; return False if a buffer cannot fit.
+
+        Each piece that first fit can place is placed; the others are appended to `hard`.
+        """
         for pool in self.pools:
             if (pool.highest < pool.lowest).any():
                 return False
@@ -192,7 +195,7 @@ class _PriceSearch:
         return offset
 
     def _begin_piece(self, one: _OpenPiece, most_nodes: int) -> bool:
-        """Search a piece exactly up to `most_nodes` nodes, then by a walk; return False if it has no plan."""
+        """Search a piece exactly up to `most_nodes` nodes, then by a random walk; return False if no plan is found."""
         self._search_exactly(one, most_nodes)
         if one.is_settled:
             return one.price < _NONE_ABOVE or self._claim_infeasible()
@@ -246,7 +249,7 @@ class _PriceSearch:
         return None if inner.best is None else (inner.best.offset // piece.unit).tolist()
 
     def _raise_bound(self, one: _OpenPiece) -> None:
-        """Raise the lower bound of a piece by clique cuts, unless the core's simplex method cannot hold its pairs."""
+        """Raise a piece's lower bound by clique cuts, unless its pairs are too many for the core's simplex method."""
         if len(one.piece.pairs) > MOST_PAIRS:
             return
         for bound in cut_bounds(one.piece, self.search.seed, self.search.flag, _CUT_ROUNDS):
@@ -311,7 +314,7 @@ def _remove_prices(instance: Instance) -> Instance:
 
 
 def hard_pieces(instance: Instance) -> Iterator[Piece]:
-    """Yield the pieces that first fit cannot place at price 0; only their prices need a proof."""
+    """Yield the pieces (independent parts) that first fit cannot place at price 0; only their prices need a proof."""
     for pool in pools_of(instance, Costs.from_instance(instance).clash):
         for _, _, pieces in _reduced_parts(pool):
             yield from (piece for piece in pieces if piece.first_fit() is None)

@@ -77,11 +77,11 @@ class Annealing:
         self._before_idle = _DOUBLINGS_OF_LARGE * len(_HEATS) if is_large else _DOUBLINGS
 
     def new_drops(self) -> list[Drops]:
-        """Return the drops (times without a tensor) of each new program that is the cheapest for a mark (kept peak)."""
+        """Return the new programs that are the cheapest for a mark (kept peak), as drops (times without a tensor)."""
         return [drops for at in range(len(self._marks)) if (drops := self._drops_at(at)) not in (None, self._known[at])]
 
     def best_drops(self, budget: int) -> Drops | None:
-        """Return the drops (times without a tensor) of the cheapest program within `budget` bytes, or None."""
+        """Return the cheapest program within `budget` bytes, as drops (times without a tensor), or None."""
         rows = [self._drops_at(at) for at, mark in enumerate(self._marks) if mark <= budget]
         return min((drops for drops in rows if drops), key=lambda drops: drops.cost, default=None)
 
@@ -158,7 +158,7 @@ class Annealing:
         )
 
     def _drops_at(self, at: int) -> Drops | None:
-        """Return the drops (times without a tensor) of the cheapest program for mark number `at` (a peak), or None."""
+        """Return the cheapest program for mark number `at` (a peak), as drops (times without a tensor), or None."""
         known, cost = self._known[at], int(self._kept.cost[at])
         if cost == _NONE or (known is not None and known.cost == cost):
             return known

@@ -30,7 +30,7 @@ _RAISED = 8
 
 
 class Descent:
-    """A descent to lower and lower peaks, from the program that keeps every tensor until its last use.
+    """A descent to lower and lower peaks; the first program keeps every tensor until its last use.
 
     Drops (times without a tensor) describe programs: `found` those of all programs seen, and `others` those of more
     programs with nearly the lowest peak.
@@ -45,10 +45,11 @@ class Descent:
         self._seed = 0
 
     def reach_limit(self, limit: int) -> list[Drops]:
-        """Return drops (times without a tensor) of programs of falling peaks, down to the limit or the lowest peak.
+        """Return the cheapest programs found for falling budgets, as drops (times without a tensor).
 
-        If work is counted, the search for a lower limit begins with all steps of the search for a higher limit, so that
-        the answer for the higher limit never costs more.
+        The last budget is the limit or, if no program meets it, the lowest peak found. If work is counted, the search
+        for a lower limit begins with all steps of the search for a higher limit, so that the answer for the higher
+        limit never costs more.
         """
         if limit >= self.start.peak:
             return []
@@ -72,7 +73,10 @@ class Descent:
         return self._cheapest_drops([*budgets, *([] if least <= limit else [least])])
 
     def reach_cost(self, most: int, points: int) -> list[Drops]:
-        """Return the drops of up to `points` programs of falling peaks, each of which costs at most `most` in total."""
+        """Return programs with falling peaks, as drops (times without a tensor).
+
+        Each of the up to `points` programs costs at most `most` in total.
+        """
         lowest = self.search.drops_within(self.start, largest_operation_bytes(self.search.stays))
         budgets = peak_steps(self.start.peak, lowest.peak, points)
         self._bisect_peak(self._descend_budgets(budgets, most), lowest.peak, most)
@@ -93,7 +97,10 @@ class Descent:
         return self._affordable_drops(annealing, most, points)
 
     def _affordable_drops(self, annealing: Annealing, most: int, points: int) -> list[Drops]:
-        """Add an annealing's programs; return the drops of the cheapest programs that cost at most `most`."""
+        """Add an annealing's programs to `found`; return the cheapest affordable programs for falling budgets.
+
+        A program is affordable if it costs at most `most`. Programs are given as drops (times without a tensor).
+        """
         self.found += annealing.new_drops()
         self._seed = annealing.seed
         self.others = sorted((drops for drops in annealing.ended if drops.cost <= most), key=lambda drops: drops.peak)
@@ -101,7 +108,7 @@ class Descent:
         return self._cheapest_drops(self._budgets_to_lowest(affordable, points), affordable)
 
     def reach_lowest(self, points: int) -> list[Drops]:
-        """Return the drops (times without a tensor) of programs of falling peaks, down to the lowest peak found."""
+        """Return programs with falling peaks, down to the lowest found, as drops (times without a tensor)."""
         lowest = self.search.drops_within(self.start, largest_operation_bytes(self.search.stays))
         self.found.append(lowest)
         self._descend_budgets(peak_steps(self.start.peak, lowest.peak, points))
@@ -114,16 +121,16 @@ class Descent:
         return self._cheapest_drops(self._budgets_to_lowest(self.found, points))
 
     def _percentage_budgets(self) -> list[int]:
-        """Return 1 to 99 percent of the full peak as budgets, in bytes, which do not depend on the limit."""
+        """Return budgets in bytes that do not depend on the limit: 1 to 99 percent of the full peak."""
         return sorted({self.start.peak * percent // 100 for percent in range(1, 100)})
 
     def cheapest_within(self, limit: int) -> Drops | None:
-        """Return the drops (times without a tensor) of the cheapest known program within `limit` bytes, or None."""
+        """Return the cheapest known program within `limit` bytes, as drops (times without a tensor), or None."""
         within = (drops for drops in self.found if drops.peak <= limit)
         return min(within, key=lambda drops: (drops.cost, drops.peak), default=None)
 
     def drops_above(self, limit: int) -> list[Drops]:
-        """Return the drops of the cheapest known programs for falling budgets, from the full peak to a limit."""
+        """Return the cheapest programs found for budgets down to a limit, as drops (times without a tensor)."""
         return self._cheapest_drops(peak_steps(self.start.peak, limit, _ABOVE))
 
     def search_lower(self, limit: int) -> None:
@@ -188,12 +195,12 @@ class Descent:
                 low = budget
 
     def _budgets_to_lowest(self, found: Sequence[Drops], points: int) -> list[int]:
-        """Return `points` falling budgets in bytes, from the full peak to the lowest peak of the drops `found`."""
+        """Return falling budgets in bytes, from the full peak to the lowest peak of the programs `found`."""
         least = min((drops.peak for drops in found), default=self.start.peak)
         return [*peak_steps(self.start.peak, least, points), least]
 
     def _cheapest_drops(self, budgets: Sequence[int], found: Sequence[Drops] | None = None) -> list[Drops]:
-        """Return, without duplicates, the drops (times without a tensor) of the cheapest program within each budget."""
+        """Return the cheapest program within each budget, without duplicates, as drops (times without a tensor)."""
         found = self.found if found is None else found
         chosen: list[Drops] = []
         for budget in budgets:

@@ -152,7 +152,7 @@ class _Search:
         return _FoundPrograms(points, known, away)
 
     def _search_then_plan(self, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
-        """Search drops (times without a tensor), then cheaper programs of the same peaks, and then plan them all."""
+        """Search drops (times without a tensor), then cheaper programs with the same peaks; plan all programs found."""
         graph, costs, options, within = self._graph, self._costs, self._options, self._options.limit
         sequences = list[list[int]]()
         with control.limit_to(_SEARCH_SHARE * self._limit_s).search_control(WORK_PER_S) as watched:
@@ -244,7 +244,7 @@ def _answer_with_points(
 
 
 def _add_cost_bound(point: RecomputedPoint, bounds: Mapping[int, int], away: RemovalBounds | None) -> RecomputedPoint:
-    """Return a point with its best bound on extra cost; `bounds`, by peak, also hold for points of lower peak."""
+    """Return a point with its best bound on extra cost; `bounds` maps a peak to a bound for all points up to it."""
     least = 0 if away is None else away.cost_bound(point.peak) or 0
     bound = max(least, *(bound for peak, bound in bounds.items() if point.peak <= peak), 0)
     changes = {"extra_cost_lower_bound": bound, "bound_operation": _proving_operation(away, point.peak, bound)}
@@ -258,7 +258,10 @@ def _proving_operation(away: RemovalBounds | None, limit: int, bound: int | None
 
 
 def _programs_of_falling_peaks(descent: Descent, options: OrderOptions, most: int | None) -> list[list[int]]:
-    """Return programs of falling peaks, within the extra cost `most` if it is given."""
+    """Return programs with falling peaks, down to the limit in the options, if there is one.
+
+    Without a limit, each extra cost is at most `most`, if that is given; else, the last peak is the lowest found.
+    """
     stays = descent.search.stays
     if options.limit is not None:
         drops = descent.reach_limit(options.limit)
@@ -270,7 +273,10 @@ def _programs_of_falling_peaks(descent: Descent, options: OrderOptions, most: in
 
 
 def drop_dominated(points: Sequence[RecomputedPoint], options: OrderOptions, most: int | None) -> list[RecomputedPoint]:
-    """Return the undominated points in ascending order of cost, with the point without clones first."""
+    """Return the points (planned programs) that no other point beats in both peak and cost, cheapest first.
+
+    The point without clones is kept in any case, and is the first one.
+    """
     chosen = [points[0]]
     for point in sorted(points[1:], key=lambda point: (point.extra_cost, point.peak)):
         if most is not None and point.extra_cost > most:

@@ -156,7 +156,10 @@ def points_within(
 def lower_programs(
     graph: OperationGraph, costs: Sequence[int], peak: int, most: int, control: Control
 ) -> tuple[list[list[int]], bool]:
-    """Return programs of falling peaks within the extra cost `most`, and False if lower peaks are proved impossible."""
+    """Return programs with falling peaks, and False if lower peaks are proved impossible.
+
+    Each program has an extra cost of at most `most`.
+    """
     programs = list[list[int]]()
     if len(graph.ops) > LARGEST_BOUNDED:
         # Bounding the cost of removals in a large graph takes too long, so search small graphs only.

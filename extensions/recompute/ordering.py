@@ -112,7 +112,7 @@ class Ordering:
     def _points_of_falling_peaks(
         self, costs: Sequence[int], limit: int, last: RecomputedPoint | None, control: Control
     ) -> Iterator[RecomputedPoint]:
-        """Yield points of orders, each of a lower live peak than the one before (first: `last`), until time is over."""
+        """Yield points of orders with falling live peaks, all below that of `last`, until time is over."""
         with control.search_control(WORK_PER_S) as watched:
             while not watched.is_over:
                 # Plans exceed live peaks by similar ratios, so aim for a live peak whose plan would meet the limit.
@@ -142,7 +142,7 @@ class Ordering:
 
 
 class ParallelOrderSearch:
-    """A search for an order that runs in parallel with another search, which uses `control`.
+    """A search for an order, in parallel with another search; the other search uses `control`.
 
     Once the plan of an order is within the limit, the other search ends.
     """

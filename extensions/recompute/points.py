@@ -39,7 +39,7 @@ def points_of(
     *,
     is_ordered: bool = False,
 ) -> list[RecomputedPoint]:
-    """Return the points of programs, each with its plan. Invalid programs are skipped.
+    """Return the programs as points, each with its plan. Invalid programs are skipped.
 
     The first program is planned even if no time is left. If `is_ordered`, programs keep the order of their runs.
     """
@@ -57,7 +57,7 @@ def points_of(
 def point_of_order(
     graph: OperationGraph, costs: Sequence[int], search: OrderSearch, limit: int, control: Control
 ) -> RecomputedPoint | None:
-    """Plan the best orders of a search; return the point within the limit or closest to it, or None without a plan."""
+    """Plan a search's best orders; return the point (planned program) within the limit or closest to it, or None."""
 
     def placement_problem(order: Sequence[int]) -> Problem:
         """Return the problem of placing the tensors if each operation runs once, in the given order."""

@@ -12,7 +12,7 @@ from memplan.extensions.networks.operations.graph_variants import replace_fields
 
 @dataclass(frozen=True)
 class CloneGraph:
-    """A graph with clones, whose operation k is a run of operation `runs[k]` of the given graph.
+    """A graph with clones: operation k is a run of operation `runs[k]` in the given graph.
 
     Its tensor t has the value of tensor `tensors[t]` of the given graph.
     """
@@ -23,7 +23,7 @@ class CloneGraph:
 
 
 def clone_graph(graph: OperationGraph, runs: Sequence[int]) -> CloneGraph:
-    """Return the graph in which each run of a sequence is an operation, in the order of the sequence.
+    """Return a graph with one operation for each run in `runs`, in the same order.
 
     A reader reads the latest clone of a tensor. A repeated run is omitted if nothing needs its results. Raises
     InputError if all tensors together have too many bytes for a graph.

@@ -68,7 +68,10 @@ class DropSearch:
         return self._control.counts_work
 
     def _evaluated_drops(self, drop: I64, places: I64, budget: int) -> Drops:
-        """Return the drops in the array `drop` with their peak, cost, and the excess bytes over the budget."""
+        """Replay the program with the drops `drop`; return it with its peak, its cost and its bytes over the budget.
+
+        `drop` states, for each stay (time between two uses of a tensor), whether and how the tensor is not kept.
+        """
         tries = self.stays.try_changes(drop, [()], budget, places)
         return Drops(drop, int(tries.peak[0]), int(tries.cost[0]), float(tries.excess[0]), places)
 
@@ -121,7 +124,7 @@ class DropSearch:
             yield change, gain / (self._price + max(0, cost - now.cost)) if gain > 0 else 0.0
 
     def _undo_costliest(self, now: Drops, budget: int) -> Drops:
-        """Undo drops (times without a tensor) that the budget does not need, the costliest first; return the others."""
+        """Undo drops (times without a tensor), costliest first, if the budget does not need them; return the others."""
         # A program above the budget must not get worse, so keep at least its present peak.
         goal = max(budget, now.peak)
         while not self.is_over():
@@ -153,7 +156,7 @@ def peak_steps(peak: int, least: int, count: int) -> list[int]:
 
 
 def largest_operation_bytes(stays: Stays) -> int:
-    """Return the bytes of the operation that needs the most, a lower bound on the peak of every program."""
+    """Return the most bytes that one operation needs; every program's peak is at least as high."""
     graph = stays.graph
     size = graph.working_bytes
     return max((sum(size[t] for t in {*row.inputs, *row.outputs}) + row.work for row in graph.ops), default=0)

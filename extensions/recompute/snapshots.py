@@ -31,7 +31,10 @@ class Snapshots:
         self.chain = self._crowded_chain()
 
     def _crowded_chain(self) -> list[int]:
-        """Return operations that exceed the budget most, far apart, and in one order in every program."""
+        """Return the operations that exceed the budget most, as a chain.
+
+        Every program runs a chain in the same order. The operations' numbers differ by at least n // _APART.
+        """
         excess = self.stages.away.excess(self.stages.limit)
         chain, earlier = list[int](), self.stages.earlier
         apart = max(1, self.stages.n // _APART)
@@ -92,7 +95,7 @@ class _Writer:
         return t in self.stages.given if maker is None else self.snapshots.has_run(maker, self.chain[k])
 
     def _recomputing_terms(self, t: int, k: int) -> list[tuple[Term, int]]:
-        """Return the run of tensor t's writer between snapshot k and the next, as a list of terms; it may be empty."""
+        """Return a list of terms for the run of tensor t's writer between snapshots k and k + 1; it may be empty."""
         maker = self.stages.graph.maker[t]
         return [] if maker is None or (maker, k) not in self.again else [(self.again[maker, k], 1)]
 

@@ -171,7 +171,7 @@ class _Writer:
                 self.draft.row_of(("one operation", k), every, at_least=1, at_most=1)
 
     def _add_memory_rows(self) -> None:
-        """Add constraints: a tensor in memory stays or is written; inputs are in memory; all tensors fit."""
+        """Add constraints: a tensor in memory was there before or is written; inputs are in memory; all tensors fit."""
         stages, n = self.stages, self.stages.n
         graph, tensors = stages.graph, range(len(stages.graph.size))
         for t, maker in enumerate(graph.maker):

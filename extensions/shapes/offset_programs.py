@@ -37,14 +37,14 @@ class OffsetProgram(Value):
     forms: SkipJsonSchema[Any] = Field(None, exclude=True, repr=False)
 
     def counts(self) -> list[int]:
-        """Return the number of sums in the expanded expression of each value and, as last entry, of the peak."""
+        """Return how many sums each value's expanded expression has; the last entry is the number for the peak."""
         made: list[int] = []
         for terms in (*self.values, self.last):
             made.append(sum(made[value] + 1 for value, _ in terms))
         return made
 
     def expressions(self, sizes: Mapping[int, Any], largest: Callable[[list[Any]], Any]) -> tuple[list[Any], list[Any]]:
-        """Return the expressions of all buffers' offsets, and the end offsets whose maximum is the peak.
+        """Return two lists of expressions: each buffer's offset, and the end offsets whose maximum is the peak.
 
         `sizes` has the expression of each padded size. `largest` returns the maximum of some sums, and 0 for none. The
         end offsets include the padding.
@@ -102,7 +102,7 @@ class Evaluator:
         return self._best_program(given)[0]
 
     def _best_program(self, given: Values) -> tuple[int, list[int], OffsetProgram]:
-        """Return (peak, values, program) of the program with the lowest peak at given values of the symbols."""
+        """Find the program with the lowest peak at the given symbol values; return (peak, values, program)."""
         sizes = self.sized.space.values(self.sized.forms, given)
         if sum(sizes[form] * count for form, count in self.counts.items()) >= 2**63:
             raise ProblemError(f"sizes: must sum to less than 2^63 bytes at {point_text(given)}")
@@ -116,7 +116,7 @@ class Evaluator:
 
 
 def _max_sum(terms: Terms, values: Sequence[int], sizes: Sequence[int]) -> int:
-    """Return the maximum of sums, each of an earlier value and a size, or 0 without sums."""
+    """Return the largest sum of an earlier value and a size, or 0 if `terms` is empty."""
     # A loop takes half the time of max() over a generator, and no sum is negative, so loop from 0.
     most = 0
     for value, size in terms:

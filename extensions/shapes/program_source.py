@@ -60,12 +60,12 @@ class _Language:
 
 
 def _fold_writer(operation: Callable[[str, str], str]) -> Callable[[Sequence[str]], str]:
-    """Return a function that writes any number of terms as nested calls of a binary operation; "0" for none."""
+    """Return a writer of terms: it nests calls of a binary operation, and writes "0" if there are no terms."""
     return lambda terms: reduce(operation, terms) if terms else "0"
 
 
 def _call_writer(name: str) -> Callable[[Sequence[str]], str]:
-    """Return a function that writes a call of `name` with all terms as arguments, and a single term without a call."""
+    """Return a writer of terms: it writes a call of `name` with all terms, or a single term without a call."""
     return lambda terms: f"{name}({', '.join(terms)})" if len(terms) > 1 else terms[0] if terms else "0"
 
 
@@ -109,7 +109,7 @@ class _Writer:
         return self.written
 
     def _write_maximum(self, terms: Terms, program: int) -> str:
-        """Return the source text for the maximum of sums, each of which adds a size to a value of program `program`."""
+        """Return the source text for a maximum of sums; each sum adds a size to a value of program `program`."""
         sums = [self.language.sum([f"p{program}_v{value}", f"s{size}"]) for value, size in terms]
         return self.language.largest(sums)
 
@@ -122,7 +122,7 @@ class _Writer:
         return self.language.sum(terms)
 
     def _shared_product(self, monomial: Monomial) -> str:
-        """Return the name of a product of variables, which the generated function computes once for all sizes."""
+        """Return the name of a product of variables; the generated function computes it once for all sizes."""
         if monomial not in self.products:
             text = self.language.product([self._write_factor(name) for name in monomial])
             self.products[monomial] = text

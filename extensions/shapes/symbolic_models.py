@@ -141,7 +141,7 @@ def _symbolic_problem(read: ImportedProgram, symbols: Mapping[str, SymbolRange])
 
 
 def _named_tensors(read: ImportedProgram, homes: Mapping[str, Id]) -> Iterator[SymbolicTensor]:
-    """Yield the tensors of a model, each with the buffer that contains it, and the weights, which have no buffer."""
+    """Yield each tensor of a model with the buffer that contains it; weights have no buffer."""
     entry = read.operations.functions[read.operations.entry]
     roles: dict[str, TensorRole] = {**dict.fromkeys(entry.params, "input"), **dict.fromkeys(entry.results, "output")}
     for row in entry.buffers:

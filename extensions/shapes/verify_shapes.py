@@ -102,7 +102,7 @@ def _offset_faults(
 
 
 class _Claims:
-    """Cached proofs of claims, each of which states that one of several polynomials is at most 0 at every value."""
+    """Cached proofs of claims; a claim states that, at every value, one of several polynomials is at most 0."""
 
     def __init__(self, sized: CompiledSizes, deadline: float) -> None:
         """Start without results; `deadline` is a time of the monotonic clock."""

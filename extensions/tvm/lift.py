@@ -23,7 +23,7 @@ _CALL_TIR = Op.get("relax.call_tir")
 
 
 def LiftWorkspaces() -> Any:  # noqa: N802  # TVM writes the names of passes in CamelCase.
-    """Return the pass that makes temporaries of kernels tensors of the calling function."""
+    """Return the pass that turns kernels' temporaries into tensors of the calling function."""
 
     def run(module: IRModule, _: PassContext) -> IRModule:
         return _Lifter(module).lift()

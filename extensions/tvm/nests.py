@@ -40,7 +40,7 @@ def nests_of(kernel: tirx.PrimFunc) -> tuple[Nest, ...]:
 
 
 def _overwritable_pairs(nest: Any, places: Mapping[Any, int]) -> Iterator[tuple[int, int]]:
-    """Yield (position of a read parameter, position of the written parameter that may overwrite it) for a nest."""
+    """Yield pairs of parameter positions: the first parameter is read in the nest, the second may overwrite it."""
     while isinstance(nest, tirx.For):
         nest = nest.body
     if not isinstance(nest, s_tir.SBlockRealize):

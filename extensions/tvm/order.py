@@ -22,7 +22,7 @@ _IN_PLACE = Op.get("relax.call_tir_inplace")
 
 
 def OrderBindings(time_limit_s: float = 10) -> Any:  # noqa: N802  # TVM writes the names of passes in CamelCase.
-    """Return the pass that reorders each dataflow block for which an order with a lower peak is found."""
+    """Return the pass that reorders a dataflow block if an order with a lower peak is found."""
 
     def run(module: IRModule, _: PassContext) -> IRModule:
         """Return the module with reordered dataflow blocks."""

@@ -184,7 +184,7 @@ def _has_offsets(module: IRModule, device: int) -> bool:
 
 
 def allocation_sizes(function: relax.Function) -> list[Any]:
-    """Return the size in bytes of each allocation of a planned function, as a number or an expression."""
+    """Return the sizes of a planned function's allocations in bytes, each a number or an expression."""
     sizes, bodies = [], [function.body]
     while bodies:
         body = bodies.pop()

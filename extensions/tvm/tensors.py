@@ -42,7 +42,7 @@ itemsize = cache(lambda dtype: DataType(dtype).itemsize)
 
 
 def array_items(array: Any) -> list[Any]:
-    """Return the items of a TVM array as a list, which is several times as fast as iterating over the array."""
+    """Return a TVM array as a list; this is several times as fast as an iteration over the array."""
     return list(map(_ITEM, repeat(array), range(_SIZE(array))))
 
 
@@ -117,17 +117,17 @@ class Bounds:
 
 
 def lengths_of(shape: Any) -> list[Any]:
-    """Return the lengths of a shape as a list, in which constant lengths are Python integers."""
+    """Return a shape's lengths as a list; constant lengths become Python integers."""
     return [each.value if type(each) is tirx.IntImm else each for each in array_items(shape.values)]
 
 
 def bytes_of(lengths: Sequence[Any], dtype: str) -> Any:
-    """Return the size of a tensor in bytes, as a number if all lengths are constant, else as an expression."""
+    """Return a tensor's size in bytes: a number if all lengths are constant, else an expression."""
     return prod(lengths, start=itemsize(dtype))
 
 
 class Values:
-    """A map from the variables of a function to the tensors that each of them may hold."""
+    """A map from each variable of a function to the tensors that the variable may hold."""
 
     def __init__(self) -> None:
         """Start without variables."""
@@ -285,7 +285,7 @@ class Lifetimes(Values):
                 tensor.end = self._step + 1
 
     def _mark_escaped(self, value: Value) -> None:
-        """Mark the tensors of a value as visible outside the function, so that they are not planned."""
+        """Mark a value's tensors as visible outside the function; such tensors are not planned."""
         for k in leaves_of(value):
             self.tensors[k].escapes = True
 

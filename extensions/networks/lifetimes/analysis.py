@@ -158,7 +158,7 @@ def _sharing_pairs(
 
 
 def _enclosing_branch(timeline: ProgramTimeline, span: PlannedVariable) -> tuple[BranchChoice, int] | None:
-    """Return (choice, branch number) of the top-level branch that contains all writes of a variable, or None."""
+    """Return the top-level branch with all writes of a variable, as (choice, branch number), or None."""
     stretches = [use.stretch for use in span.uses if use.action not in ("read", "hold") and not use.is_about_scope]
     choices = (part for part in timeline.whole.parts if isinstance(part, BranchChoice))
     for choice in choices if stretches else ():
@@ -169,7 +169,7 @@ def _enclosing_branch(timeline: ProgramTimeline, span: PlannedVariable) -> tuple
 
 
 def _live_bytes_by_step(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[int]:
-    """Return the live bytes of each step, from step -1, which writes inputs, to the last, which reads outputs."""
+    """Return each step's live bytes, from step -1 (which writes inputs) to the last step (which reads outputs)."""
     change = _live_byte_changes(timeline, alive, way)
     return list(accumulate(change[time] for time in range(-1, timeline.steps + 1)))
 

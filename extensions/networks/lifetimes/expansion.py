@@ -62,7 +62,7 @@ def expand(
 
 
 def expanded_count(operations: Operations, function: str | None = None) -> int:
-    """Return the number of statements and buffers of a function after the expansion of its calls."""
+    """Return how many statements and buffers a function has, in total, once its calls are expanded."""
     count: dict[str, int] = {}
     for name, callees in operations.callees.items():
         laid_out = operations.functions[name]

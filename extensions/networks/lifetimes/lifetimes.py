@@ -150,7 +150,7 @@ def lifetime_by_scope(timeline: ProgramTimeline, root: int, uses: Sequence[Use])
 
 
 class _Walk:
-    """A walk through the blocks of a timeline that use a variable, which tracks the variable's possible states."""
+    """A walk through the blocks that use a variable; it tracks the variable's possible states."""
 
     def __init__(self, timeline: ProgramTimeline, name: str) -> None:
         """Start a walk for the variable `name`, with an empty lifetime."""

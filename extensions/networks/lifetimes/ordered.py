@@ -134,7 +134,7 @@ class _Steps:
 def _chain_rows(
     graph: OperationGraph, chain: list[int], alive: dict[int, tuple[int, int]], alignment: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the buffer rows of a chain of tensors, each of which overwrites its predecessor and is at most as large."""
+    """Yield the buffer rows of a chain: each tensor overwrites its predecessor, and is at most as large."""
     first, low = f"tensor_{chain[0]}", graph.size[chain[-1]]
     yield _buffer_row(first, low, [alive[chain[0]]], alignment)
     for tensor in chain[1:]:

@@ -142,7 +142,7 @@ class _Execution:
         self.found: dict[tuple[int, int], Clobber] = {}
 
     def _cut_into_pieces(self, root: int, offset: int) -> None:
-        """Cut a buffer and its aliases into pieces at all starts and ends of the aliases."""
+        """Cut a buffer and its aliases into pieces (byte ranges) at all starts and ends of the aliases."""
         rows = [(i, self.timeline.variables[i]) for i in self.timeline.families[root]]
         cuts = sorted({at for _, row in rows for at in (row.distance, row.distance + row.size)})
         first = {at: len(self.pieces) + k for k, at in enumerate(cuts)}
@@ -208,7 +208,7 @@ class _Execution:
                 self._check_read(i, stretch, memory)
 
     def _check_read(self, variable: int, stretch: int, memory: _Memory) -> None:
-        """Record a clobber (lost value) if a piece of a variable may be overwritten before it is needed."""
+        """Record a clobber if a piece (byte range) of a variable may be overwritten before it is needed."""
         for piece in self.pieces_of[variable]:
             if piece in memory.lost:
                 self.found.setdefault((variable, stretch), self._new_clobber(variable, stretch, piece, memory))
@@ -216,7 +216,7 @@ class _Execution:
     def _write_variable(
         self, variable: int, stretch: int, memory: _Memory, written: set[int], shared: dict[int, tuple[int, int]]
     ) -> None:
-        """Mark a variable's pieces as written, and all pieces that overlap them as lost.
+        """Mark a variable's pieces (byte ranges) as written, and all pieces that overlap them as lost.
 
         If this step has already `written` an overlapping piece, the piece is added to `shared`, because one write
         destroys the other.
@@ -245,7 +245,7 @@ class _Execution:
             memory.lost.pop(piece, None)
 
     def _new_clobber(self, variable: int, stretch: int, piece: int, memory: _Memory) -> Clobber:
-        """Return the report of a statement that needs a piece of a variable after another buffer has overwritten it."""
+        """Return a report: a statement needs a piece (byte range) of a variable, but another buffer overwrote it."""
         by, when = memory.lost[piece]
         (low, high, root), (other_low, other_high, other) = self.pieces[piece], self.pieces[by]
         names = self.timeline.variables

@@ -204,7 +204,10 @@ class _Walk:
             self._walk_choice(part, uses, before, after)
 
     def _walk_choice(self, choice: BranchChoice, uses: Sequence[Use], before: bool, after: bool) -> None:
-        """Add the lifetime of the variable within each branch of a choice, and its deaths at the starts of branches."""
+        """Add the variable's lifetime in each branch of a choice.
+
+        If the variable is alive before the choice, it dies at the start of each branch that does not use it.
+        """
         for k, branch in enumerate(choice.branches):
             inside = uses_in_run(branch, uses)
             if inside:
@@ -213,7 +216,11 @@ class _Walk:
                 self._add_death("start-of", f"{choice.path}.{k}")
 
     def _walk_loop(self, loop: Loop, uses: Sequence[Use], before: bool, after: bool) -> None:
-        """Add the variable's lifetime in a loop: the whole loop if a value may cross its iterations, start or end."""
+        """Add the variable's lifetime in a loop.
+
+        It is the whole loop if a value may live into the loop, out of it, or from one iteration into the next.
+        Otherwise, it is the lifetime inside one iteration.
+        """
         if not (before or after or self._crosses_iterations(loop)):
             self.run(loop.body, uses, False, False)
             return
@@ -222,7 +229,7 @@ class _Walk:
             self._add_death("after", loop.path)
 
     def _crosses_iterations(self, loop: Loop) -> bool:
-        """Return True if an iteration of the loop may read a value of the variable that an earlier iteration wrote.
+        """Return True if a value of the variable may be written in one iteration of the loop and read in a later one.
 
         The variable must not be used outside the loop.
         """

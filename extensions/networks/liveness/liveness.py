@@ -67,12 +67,12 @@ class PlannedPeak:
 
 
 def compare_readings(operations: Operations, reading: Reading, control: Control) -> tuple[PlannedPeak, ...]:
-    """Plan a program in each variant of lifetimes, and with each function planned separately; return the peaks.
+    """Return the planned peak of a program for each way to read its lifetimes, and for separate planning.
 
     Lifetimes are by usage or scope, with nested or lifted temporaries. `reading` determines which inputs and outputs
-    are planned. Each solve gets an equal share of the remaining time; a variant without time is `unknown`. If a called
-    function has persistent buffers, which belong to no single call, the variant that plans each function separately is
-    omitted. Raises OperationsError.
+    are planned. Each solve gets an equal share of the remaining time; a variant without time is `unknown`. Separate
+    planning means a plan for each function; it is omitted if a called function has persistent buffers, since these
+    belong to no single call. Raises OperationsError.
     """
     timeline = expand(operations)
     reached = {operations.entry}
@@ -139,7 +139,7 @@ def _plan_locally(
     problems: dict[str, Problem] = {}
 
     def problem_of_call(name: str) -> Problem:
-        """Return the problem of one function, in which each call needs the workspaces of the called function."""
+        """Return the problem of one function; each of its calls needs the called function's workspaces."""
         problems[name] = _rebase_pools(
             problem_of_timeline(operations, expand(operations, name, workspaces=workspaces), own)
         )

@@ -61,7 +61,7 @@ def problem_in_place(model: ImportedProgram, spared: Collection[str]) -> Problem
 
 
 def _buffer_id(name: str, entry: str, rows: dict[str, dict[str, Any]]) -> str:
-    """Return the id of the buffer with a name, with or without the function's prefix; else raises OptionError."""
+    """Return the id of a buffer by name, with or without the function's prefix; raises OptionError if none has it."""
     for given in (name, entry + name):
         if given in rows:
             return str(rows[given].get("alias_of", given))

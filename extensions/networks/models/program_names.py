@@ -1,4 +1,4 @@
-"""The names that a program gives to its problem: labels of time steps, loops, and roles and types of buffers."""
+"""The names that a program gives to its problem: time step labels, loop names, and the roles and types of buffers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _role_of(operations: Operations, name: str, facts: TensorFacts | None) -> st
 
 
 def _loop_spans(operations: Operations, steps: list[tuple[int, str]]) -> Iterator[Span]:
-    """Yield the time spans of those loops that are directly in the body of the entry function."""
+    """Yield the time spans of the loops in the entry function's body, without loops inside other statements."""
     for k, statement in enumerate(operations.functions[operations.entry].body):
         if isinstance(statement, Repetition):
             own = f"{operations.entry}/{k}"

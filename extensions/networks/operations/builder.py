@@ -89,7 +89,7 @@ class FunctionBuilder:
 
     @contextmanager
     def choice(self, *inputs: str) -> Iterator[None]:
-        """Open a choice, which reads `inputs` and then runs one of the blocks that `branch` opens."""
+        """Open a choice: it reads `inputs`, and then runs one of the blocks that `branch` opens."""
         statement: dict[str, Any] = {"branches": [], "inputs": inputs}
         self.add(statement)
         with self._open_block(statement["branches"]):

@@ -307,6 +307,6 @@ def read_graph(data: bytes) -> OperationGraph:
 
 
 def write_graph(graph: OperationGraph) -> bytes:
-    """Return a graph as bytes of JSON, with the format's name and without fields that have their default values."""
+    """Return a graph as bytes of JSON; the format's name is added, and fields with default values are omitted."""
     fields = graph.model_dump(by_alias=True, exclude_defaults=True)
     return to_json({"format": FORMAT, **fields}) + b"\n"

@@ -17,7 +17,7 @@ def replace_fields(graph: OperationGraph, **fields: Any) -> OperationGraph:
 
 
 def count_resident(graph: OperationGraph) -> OperationGraph:
-    """Return a graph in which the bytes of resident tensors count, as for weights copied to the planned memory."""
+    """Return a graph in which resident tensors count, as if they (weights) were copied to the planned memory."""
     if not graph.resident:
         return graph
     inputs = tuple(dict.fromkeys((*graph.given, *graph.resident)))

@@ -55,10 +55,10 @@ def input_of_output_in_order(graph: OperationGraph, order: Iterable[int]) -> dic
 
 
 def match_rows(wanted: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Return a maximum matching of rows and tensors, as a map from tensor to row; row k accepts `wanted[k]`.
+    """Match as many rows as possible with tensors; return a map from tensor to row.
 
-    Earlier rows take precedence but may be assigned to another tensor later. If rows are in descending order of bytes,
-    the matching saves the most bytes.
+    Row k accepts the tensors `wanted[k]`. Earlier rows take precedence but may be assigned to another tensor later. If
+    rows are in descending order of bytes, the matching saves the most bytes.
     """
     holder: dict[int, int] = {}
 

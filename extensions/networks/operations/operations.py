@@ -245,7 +245,7 @@ class Operations(WireValue):
                         yield place, f"must name a pool of the operations, got {excerpt(pool)}"
 
     def _call_violations(self, where: Location, caller: Function, call: Call) -> Iterator[Break]:
-        """Yield the broken rules of a call, whose buffers must match the params and results of the called function."""
+        """Yield the broken rules of a call: its buffers must match the called function's params and results."""
         callee = self.functions.get(call.call)
         if callee is None:
             yield (*where, "call"), f"must name a function, got {excerpt(call.call)}"

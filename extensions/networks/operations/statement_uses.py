@@ -40,7 +40,7 @@ class FunctionUses:
     """The buffers that the statements of a program use, function by function."""
 
     def __init__(self, program: Operations) -> None:
-        """Find, for each function of a program, the buffers that it writes and the viewed buffer of each view."""
+        """Find the buffers that each function of a program writes, and the buffer behind each view."""
         self.program = program
         self.root = {
             name: {row.id: row.alias_of or row.id for row in function.buffers}

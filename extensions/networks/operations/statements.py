@@ -83,7 +83,7 @@ _KINDS: Mapping[str, type[WireValue]] = {
 
 
 def _validate_by_kind(value: Any, _handler: ValidatorFunctionWrapHandler) -> Any:
-    """Validate a statement as the kind that its fields determine, so that errors do not mention other kinds."""
+    """Validate a statement as the kind that its fields determine; errors then do not mention other kinds."""
     if isinstance(value, tuple(_KINDS.values())):
         return value
     keys = value if isinstance(value, Mapping) else ()

@@ -223,7 +223,7 @@ class OrderAnswer(AnswerOfFile):
         )
 
     def answer_without_plan(self, within: int | None) -> Self:
-        """Return this order as the answer of a recomputation for which no program could be planned in time."""
+        """Return this order as the answer if recomputation could plan no program in time."""
         cost = 0 if self.ordered is None else sum(costs_of(self.ordered))
         recomputed = Recomputed(extra_cost=0, cost=cost, is_within=within is None, points=())
         return self.model_copy(update={"recomputed": recomputed})

@@ -29,9 +29,10 @@ def alternatives_of_least_work(graph: OperationGraph) -> Ways:
 def choose_cheapest_ways(
     graph: OperationGraph, found: OrderAnswer, ways: Ways, alignment: int, control: Control
 ) -> OrderAnswer:
-    """Return the answer with the cheapest alternatives that raise neither the live peak nor the plan's peak.
+    """Return `found` with the cheapest alternatives that do not raise the live peak.
 
-    `found` is the best order for the alternatives in `ways`, which have the least work.
+    If they raise the plan's peak, the answer has the alternatives `ways`: those with the least work (extra bytes while
+    an operation runs), for which `found` is the best order.
     """
     ordered, given_peak = found.ordered or graph, peak_of(graph, range(len(graph.ops)))
     changes = {"alternatives": ways, "given_peak": given_peak, "saved_bytes": given_peak - found.peak, "graph": graph}

@@ -38,7 +38,7 @@ MOST_BUFFERS = 64
 
 
 class LeastPrice(NamedTuple):
-    """The input and output of the exact search of a piece with few buffers for a plan cheaper than `upper`.
+    """The input and output of the exact search for a plan cheaper than `upper`, for a piece with few buffers.
 
     The kernel writes the buffers' starts in the best plan to `at`. It writes three numbers to `counts`: the search
     nodes, a lower bound on the price, and the best price found (`upper` if none is lower).
@@ -59,7 +59,7 @@ STOPPED = -2
 
 
 class Orders(NamedTuple):
-    """The input and output of a search for a plan cheaper than `upper`, which branches on the orders of priced pairs.
+    """The input and output of a search for a plan cheaper than `upper`; it branches on the orders of priced pairs.
 
     There are `k` such pairs. The search ends at a price of `least`. In the plan, the set of pairs that meet must differ
     from each set known[q] in at least distance[q] pairs, and buffer v must not be below the like buffer twin[v]. Each
@@ -107,7 +107,7 @@ walk = LIBRARY.kernel("walk", tables=2)
 
 
 class Cliques(NamedTuple):
-    """The input and output of a search for cliques of buffers whose cuts the current fractional solution violates.
+    """The input and output of a search for cliques (sets of buffers) that the current fractional solution violates.
 
     A clique is violated if the units that its pairs save (`saved`) are fewer than its excess over `capacity`, by more
     than `least` units. The kernel writes such cliques to `found`, each preceded by its number of buffers.

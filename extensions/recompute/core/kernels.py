@@ -48,13 +48,13 @@ class StayRows(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """The input and output of a replay, which tries changes of drops in one order of the operations.
+    """The input and output of a replay, which computes the peak and cost of a program after each of several changes.
 
-    A drop is a time in which a tensor is not kept. Try k changes the stays change[change_first[k]:change_first[k + 1]].
-    `drop[s]` is the kind of drop of stay s, one of `Drop` in replay.hpp. Each try has the outputs `peak[k]`, `cost[k]`
-    (of all runs), and `excess[k]` (the bytes above `budget`, summed over the steps). If a program has more than
-    len(run) steps, its peak is -1. The last try runs the operations `run[:answer[0]]`, in this order; answer[1] counts
-    the steps of all tries.
+    A stay is the time between two uses of a tensor; if it is dropped, the tensor is not kept meanwhile. Try k changes
+    the stays change[change_first[k]:change_first[k + 1]]. `drop[s]` is the kind of drop of stay s, one of `Drop` in
+    replay.hpp. Each try has the outputs `peak[k]`, `cost[k]` (of all runs), and `excess[k]` (the bytes above `budget`,
+    summed over the steps). If a program has more than len(run) steps, its peak is -1. The last try runs the operations
+    `run[:answer[0]]`, in this order; answer[1] counts the steps of all tries.
     """
 
     budget: int
@@ -81,13 +81,13 @@ ANNEALED, ANNEAL_STOPPED = 1, -1
 
 
 class Annealing(NamedTuple):
-    """The input and output of simulated annealing, which changes an order and drops to make programs cheaper.
+    """The input and output of simulated annealing, which makes programs cheaper.
 
-    A drop is a time in which a tensor is not kept. The search makes `steps` steps towards programs within `budget`,
-    from a temperature of `heat` times the average cost of an operation. The stays in `stay` may be dropped; `begin` has
-    their starts in the order 0, 1, ... of operations. Each of the ascending peaks in `mark` has the cheapest program
-    whose peak is above the previous mark and at most this one: its `cost`, its `peak`, and its rows of `orders` and
-    `drops`.
+    It changes the order of operations and the drops, the times in which a tensor is not kept. The search makes `steps`
+    steps towards programs within `budget`, from a temperature of `heat` times the average cost of an operation. The
+    stays in `stay` may be dropped; `begin` has their starts in the order 0, 1, ... of operations. Each of the ascending
+    peaks in `mark` has the cheapest program whose peak is above the previous mark and at most this one: its `cost`, its
+    `peak`, and its rows of `orders` and `drops`.
     """
 
     budget: int

@@ -96,12 +96,12 @@ class _Attempt(NamedTuple):
 
     @property
     def time(self) -> int:
-        """The time at which the last step of the sequence ends, with its transfers."""
+        """The time at which the sequence ends, including its transfers."""
         return self.chosen.time
 
 
 class _Search:
-    """The search for points with transfers of a graph with a link, starting from points without transfers."""
+    """The search for a graph's points (planned programs) with transfers, from its points without transfers."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class _Search:
         return None if limit < self.floor else most
 
     def _points_within(self, within: int) -> list[RecomputedPoint]:
-        """Return points within the limit; while plans exceed it, also plan programs with lower live peaks."""
+        """Return points (planned programs) for a limit; while plans exceed it, plan programs of lower live peaks."""
         points, limit = list[RecomputedPoint](), within
         for k in range(_LOWER):
             # If work is counted, all searches must fit into the work limit, so halve the share from search to search.
@@ -183,7 +183,7 @@ class _Search:
         return points
 
     def _points_by_limits(self, limits: Sequence[int]) -> list[RecomputedPoint]:
-        """Return the point of the fastest program found within each of several falling limits in bytes."""
+        """Return the fastest program found within each limit, as a point; `limits` are in bytes and fall."""
         found = []
         # The time may not suffice for all limits, so begin with limits from the whole range.
         limits = [*limits[3::4], *limits[1::4], *limits[::2]]

@@ -54,7 +54,7 @@ def replay_steps(program: LinkedGraph, steps: Sequence[Step]) -> ReplayResult:
 
 
 class _Replay:
-    """A replay of steps in order, with the copies of tensors that exist and the times at which steps end."""
+    """A replay of steps in order: it holds the existing copies of tensors, and the times at which steps end."""
 
     def __init__(self, program: LinkedGraph, steps: Sequence[Step]) -> None:
         """Start before the first step, when only inputs have copies."""

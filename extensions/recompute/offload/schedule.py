@@ -95,7 +95,7 @@ class Runs:
         self._before, self._table = table.before, Reference(table)
 
     def _copies_and_uses(self) -> Iterator[tuple[int, list[int]]]:
-        """Yield the tensor of each copy, with the positions of the run that writes it and of the runs that use it."""
+        """Yield (tensor, positions) for each copy: the position of the run that writes it, then those of its users."""
         graph = self.program.graph
         uses = {
             t: [-1] for t, maker in enumerate(graph.maker) if maker is None and (graph.readers[t] or t in graph.kept)

@@ -10,7 +10,7 @@ from memplan.solvers.core.tables import Rows
 
 
 class Stacking(NamedTuple):
-    """The input of the search for a stacking order of `n` buffers, with their sizes at `k` values of the symbols.
+    """The input of the search for a stacking order: `n` buffers, and their sizes at `k` symbol values.
 
     Buffer b is in the live sets `sets[first[b]:first[b + 1]]`, at offset `least[b]` or above. The search replaces
     `order` by the best order found. `heat` is the initial temperature: the increase of the result that one move may

@@ -119,7 +119,7 @@ class ProofByBoxes:
     def __init__(
         self, sized: CompiledSizes, peaks: Sequence[Sequence[Polynomial]], loads: Sequence[Polynomial], over: Fraction
     ) -> None:
-        """Prepare a proof that the lowest of `peaks` is at most `1 + over` times the maximum of `loads`."""
+        """Prepare a proof: the lowest of `peaks` is at most `1 + over` times the maximum of `loads`."""
         self.sized, self.peaks, self.loads, self.over = sized, peaks, loads, over
         self.table = sized.compare.table([*loads, *(form for forms in peaks for form in forms)])
         self.begins = np.cumsum([len(loads), *map(len, peaks)])[:-1].tolist()
@@ -156,7 +156,7 @@ class ProofByBoxes:
         return False
 
     def _open_forms(self, program: int, rows: NDArray[np.int64], box: Box) -> NDArray[np.int64]:
-        """Return those of the forms `rows` (polynomials) of a program's peak that may exceed the ratio in a box."""
+        """Return the entries of `rows` (polynomials of a program's peak) that may exceed the ratio in a box."""
         assert self.table is not None
         error = self.table.error(box)
         margin = float(1 + self.over) * error[None, : len(self.loads)] + error[self.begins[program] + rows][:, None]

@@ -1,4 +1,4 @@
-"""Builds an offset program: maxima of sums of sizes, which give the offsets of buffers stacked in a given order."""
+"""Builds an offset program: formulas (maxima of sums) for the offsets of buffers stacked in a given order."""
 
 from __future__ import annotations
 

@@ -242,9 +242,10 @@ class _Search:
         return ratios
 
     def _choose_orders(self) -> list[Order]:
-        """Return the fewest orders, at most `most`, that are optimal on the sample or within 0.02 % of the optimum.
+        """Return the fewest orders that together are optimal on the sample, or nearly optimal.
 
-        Orders whose peaks have closed forms are preferred, since nothing can be proved about the others.
+        There are at most `most` orders; nearly means within 0.02 % of the best that so many can reach. Orders whose
+        peaks have closed forms are preferred, since nothing can be proved about the others.
         """
         while True:
             chosen = self._orders_with_forms()
@@ -259,7 +260,7 @@ class _Search:
         return chosen
 
     def _covering_orders(self, orders: Iterable[Order], most: int | None = None) -> list[Order]:
-        """Return at most `most` orders, of which at each sampled value one has nearly the lowest known peak."""
+        """Return at most `most` orders; at each sampled value, one of them has nearly the lowest known peak."""
         rows = sorted(orders, key=lambda order: float(self.orders[order].max() + 0.3 * self.orders[order].mean()))
         rows = rows[:MOST_COVERED]
         ratios = np.array([self.orders[order] for order in rows])
@@ -288,7 +289,10 @@ class _Search:
             self.programs = before
 
     def _prove_ratio(self, orders: Sequence[Order], over: Fraction, share: float = 0.5) -> Verdict:
-        """Try to prove in a share of the time that, at all values, some order is within `1 + over` of the bound."""
+        """Try to prove that, at all values, some order's peak is at most `1 + over` times the bound.
+
+        The proof may take the fraction `share` of the remaining time.
+        """
         now = time.monotonic()
         until = now + max(0.0, share * (self.deadline - now))
         forms = [program.forms for program in map(self._program_of, orders) if program.forms is not None]
@@ -314,7 +318,10 @@ class _Search:
         return self._proved_result(chosen if proved else self._covering_orders(self.orders), *(proved or (last, None)))
 
     def _provable_orders(self, chosen: list[Order]) -> list[Order]:
-        """Return orders of which, if possible, one has a peak with polynomials, so that a ratio can be proved."""
+        """Return `chosen` or, if nothing can be proved about these orders, others.
+
+        Proofs need an order whose peak has polynomials; `chosen` is returned if it has such an order or none is known.
+        """
         having = [order for order, program in self.programs.items() if program.forms is not None]
         if not having or not self.formless.issuperset(chosen):
             return chosen
@@ -324,7 +331,7 @@ class _Search:
     def _proved_result(
         self, orders: Sequence[Order], verdict: Verdict, over: Fraction | None, *, for_any_sizes: bool = False
     ) -> ProvedPrograms:
-        """Return the offset programs of orders, with the outcome of their proof and the worst sampled value."""
+        """Return the orders' offset programs, the outcome of their proof, and the worst sampled value."""
         ratios = self._least_ratios(orders)
         at = int(ratios.argmax())
         sizes, least, text = self.sizes[:, at : at + 1], self.least[:, at : at + 1], self.sized.space.text

@@ -145,7 +145,10 @@ def _transitive_orientation(left: list[set[int]]) -> list[set[int]] | None:
 
 
 def _forced_edges(edge: Edge, left: Sequence[set[int]]) -> Iterator[Edge]:
-    """Yield the directed edges that `edge` forces in every transitive orientation of a graph with neighbours `left`."""
+    """Yield the directed edges that `edge` forces in every transitive orientation of a graph.
+
+    `left` has the neighbours of each node along edges that have no direction yet.
+    """
     a, b = edge
     for c in left[a] - left[b]:
         if c != b:

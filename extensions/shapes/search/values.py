@@ -50,15 +50,18 @@ def improve_order(
 
 
 def first_optimal(worst: Sequence[float]) -> int:
-    """Return the index of the first ratio of at most 1 or, without any, of the first within 0.0002 of the smallest."""
+    """Return the index of the first ratio of at most 1.
+
+    If all are above 1, return the index of the first ratio within 0.0002 of the smallest.
+    """
     enough = 1.0 if min(worst) <= 1 else min(worst) + 0.0002
     return next(i for i, ratio in enumerate(worst) if ratio <= enough)
 
 
 def best_row_cover(ratios: NDArray[np.float64], count: int) -> list[int]:
-    """Select `count` rows, greedily and by swaps, so that every column has a low ratio in one of these rows.
+    """Select `count` rows, such that each column has a low ratio in a selected row; return their positions.
 
-    The score to minimise is the worst column's ratio, plus 0.3 times the mean. Return the positions of the rows.
+    The score to minimise, greedily and by swaps, is the worst column's ratio, plus 0.3 times the mean.
     """
 
     def score(rows: NDArray[np.float64]) -> NDArray[np.float64]:

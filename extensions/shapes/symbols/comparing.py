@@ -274,7 +274,10 @@ class Comparer:
 
 
 def box_halves(box: Sequence[tuple[int, int]]) -> list[tuple[tuple[int, int], ...]]:
-    """Return two halves of a box, cut at the symbol with the largest ratio of ends; wide ranges are cut by ratio."""
+    """Return two halves of a box, cut in the range with the largest ratio of ends.
+
+    A wide range is cut near the geometric mean of its ends, another range in the middle.
+    """
     at = max(range(len(box)), key=lambda i: (box[i][0] < box[i][1], (box[i][1] + 1) / (box[i][0] + 1)))
     low, high = box[at]
     middle = isqrt(max(low, 1) * high) if low * 4 < high else (low + high) // 2

@@ -172,7 +172,7 @@ class Space:
         return self.fill_atoms(steps or {"": np.zeros(len(points), np.int64)})
 
     def fill_atoms(self, steps: Columns) -> Columns:
-        """Extend `steps`, the values of symbols as step counts, by the value of every atom (floor or positive part)."""
+        """Add the value of every atom (floor or positive part) to `steps`, which has the symbols' step counts."""
         columns = dict(steps)
         for name, atom in self.atoms.items():
             inner = self.values_at(atom.inner, columns)

@@ -103,7 +103,7 @@ class PolynomialTable:
         self._sizes: Doubles = (sizes * frame.most_rest) @ frame.onto
 
     def difference_coefficients(self, above: Any, below: Any, factor: float = 1.0) -> Doubles:
-        """Return lower bounds on `factor * above - below`, as coefficients of powers of symbols, by case and pair."""
+        """Return lower bounds on `factor * above - below`: coefficients by case, pair of rows, and power of symbols."""
         rows, frame = factor * self._rows[:, above] - self._rows[:, below], self.frame
         return np.asarray(np.where(frame.is_plain, rows, np.minimum(rows, 0) * frame.most_rest) @ frame.onto)
 

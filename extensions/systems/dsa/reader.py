@@ -85,7 +85,7 @@ def _buffer_fields(row: Row, pools: Mapping[int, Row], options: ModelOptions) ->
 
 
 def _join_groups(rows: Mapping[int, dict[str, Any]], first: int, second: int) -> None:
-    """Place the root of the second buffer's group at the offset of buffer `first`, which joins the two groups."""
+    """Join the groups of two buffers: place the root of the second buffer's group at the offset of buffer `first`."""
     lead = _group_root(rows, second)
     if lead != _group_root(rows, first):
         rows[lead]["relative"] = {"to": first, "offset": 0}

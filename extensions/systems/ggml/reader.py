@@ -109,7 +109,7 @@ class _Program:
         return self.draft.make_program(own_peak=peak, own_offsets=offsets)
 
     def _merge_in_place(self) -> None:
-        """Let each tensor that ggml computed in place use the buffer of the source that it overwrites."""
+        """For each tensor that ggml computed in place, use the buffer of the overwritten source."""
         tensors, nodes = self.graph.tensors, self.graph.nodes
         ends = dict(self.last)  # maps each home (tensor that owns a buffer) to the last node that reads its contents
         for k in sorted(self.maker, key=self.maker.__getitem__):

@@ -70,7 +70,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 @dataclass
 class _Pack:
-    """The slices of a pack as (first step, last step, bytes), and the kind of the resource that contains the slices."""
+    """The slices of a pack, each as (first step, last step, bytes), and the `kind` of their resource."""
 
     slices: list[tuple[int, int, int]]
     kind: str | None = None
@@ -111,7 +111,7 @@ def _function_dumps(text: str) -> Iterator[_Section]:
 
 
 def _pack_slices(text: str, at: int, constants: dict[str, int]) -> Iterator[tuple[int, int, int]]:
-    """Yield (first step, last step, bytes) of each slice of the pack whose operands begin at position `at`."""
+    """Yield a pack's slices, each as (first step, last step, bytes); the pack's operands begin at position `at`."""
     opening = _OPENING.match(text, at)
     if opening is None:
         raise FormatError(f"{_line_text(text, at)}: must have slices, got {excerpt(text[at : at + 40])}")

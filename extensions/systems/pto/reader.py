@@ -139,7 +139,7 @@ class _Kernels:
         """The reserved buffers without a base address, which are always alive."""
 
     def block(self, statements: Sequence[Statement], around: Mapping[str, int]) -> tuple[list[_Step], list[int | None]]:
-        """Return the steps of a block, and the numbers of the tiles that it yields, with None for other values.
+        """Return a block's steps, and the values that it yields: the number of a tile, or None for another value.
 
         `around` maps names defined outside of the block to tiles.
         """
@@ -238,7 +238,7 @@ class _Kernels:
     def _region_steps(
         self, op: str, results: list[str], rest: str, regions: list[list[Statement]], names: dict[str, int], block: int
     ) -> list[_Step]:
-        """Return the steps of an operation with regions, whose results are the tiles that its regions yield."""
+        """Return the steps of an operation with regions; its results are the tiles that the regions yield."""
         if op == "func.func":
             label = _FUNCTION.search(rest)
             self.kernel = f"{label[1]}/" if label else ""

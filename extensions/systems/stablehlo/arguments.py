@@ -15,7 +15,7 @@ from memplan.planner.model.rows import MAX_BYTES
 
 
 class _LinearForm(NamedTuple):
-    """A linear form `factor * x + above`, where x is a size divided by `divisor` (which may be 1) and rounded down."""
+    """A linear form `factor * x + above`; x is a size, divided by `divisor` (at least 1) and rounded down."""
 
     size: str
     divisor: int
@@ -93,7 +93,7 @@ class OpenSizes:
         return _LinearForm(inner.size, atom.divisor, factor, form.get((), 0))
 
     def _value_at(self, form: Polynomial, sizes: Mapping[str, int]) -> int:
-        """Return the value of a polynomial at the given sizes, which may be expressions of symbols."""
+        """Return the value of a polynomial at `sizes`; a size may be an expression of symbols."""
         total = 0
         for monomial, factor in form.items():
             for name in monomial:

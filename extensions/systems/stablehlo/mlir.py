@@ -40,7 +40,7 @@ class Statement:
 
 
 class Statements:
-    """A splitter of text into statements, each of which ends at the next statement or at its block's closing brace."""
+    """A splitter of text into statements; each ends at the next statement or at its block's closing brace."""
 
     def __init__(self, text: str) -> None:
         self.text, self.tokens, self.depth = text, _TOKEN.finditer(text), 0

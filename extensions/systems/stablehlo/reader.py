@@ -143,7 +143,7 @@ class _Value:
 
 
 def _open_sizes(module: HloModule) -> OpenSizes:
-    """Return the open sizes of the main function's arguments, with the assertions at the start of the function."""
+    """Return the main function's open (unknown) argument sizes, with the assertions at the function's start."""
     main = module.functions[module.main]
     rows = ((name, k) for name, kind in main.arguments.items() for k, size in enumerate(kind.shape) if size is None)
     opened = OpenSizes([f"{name[1:]}.{k}" for name, k in rows])
@@ -351,7 +351,7 @@ class _Program:
         return results
 
     def _add_branches(self, operation: HloOperation, condition: _Value, scope: dict[str, _Value]) -> list[_Value]:
-        """Add the branches of a `case` or `if`, each of which writes the same results, and return these results."""
+        """Add the branches of a `case` or `if`, and return the results; every branch writes the same results."""
         targets, blocks = list[_Value](), []
         for region in operation.regions:
             self.draft.begin_block()

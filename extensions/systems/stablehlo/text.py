@@ -59,7 +59,7 @@ class HloType:
 
     @property
     def bits(self) -> int:
-        """The number of bits of an element, which is 8 for a bool. Raises FormatError for an unknown element type."""
+        """An element's number of bits (8 for a bool). Raises FormatError for an unknown element type."""
         if self.element == "index":
             return 64
         stored = _STORED.match(self.element)
@@ -232,7 +232,7 @@ class HloModule:
 
     @property
     def unreached_functions(self) -> list[str]:
-        """The names of all functions with a body that the main function calls neither directly nor indirectly."""
+        """The names of functions with a body that the main function never calls, directly or indirectly."""
         reached, waiting = {self.main}, [self.main]
         while waiting:
             function = self.functions[waiting.pop()]

@@ -152,7 +152,7 @@ class _Program:
 
 
 def _instruction_order(module: ProtobufMessage, entry: int, rows: dict[int, ProtobufMessage]) -> Sequence[int]:
-    """Return the ids of a computation's instructions in the order of the schedule or, without one, of the file."""
+    """Return a computation's instructions, as ids in the order of the schedule (if there is none, of the file)."""
     schedule = module.message(7, "schedule")
     for sequence in schedule.messages(1, "sequences") if schedule is not None else ():
         if sequence.integer(1, "key") == entry and (value := sequence.message(2, "value")) is not None:

@@ -122,7 +122,7 @@ class _Trace:
 
 
 def _add_untraced(assignment: ProtobufMessage, traces: list[_Trace]) -> None:
-    """Add the buffers, such as tuple tables, that an allocation of the traces contains but no trace mentions.
+    """Add buffers that no trace mentions, such as tuple tables, if an allocation of the traces contains them.
 
     These buffers are always alive; buffers that overlap become one buffer.
     """

@@ -51,7 +51,7 @@ class Node(_Part):
 
 
 class _Columns(_Part):
-    """Facts about all outputs of all nodes, as columns with one entry for each output."""
+    """Facts about the outputs of all nodes, as columns; each output has one entry in each column."""
 
     dltype: tuple[Literal["list_str"], list[str]]
     storage_id: tuple[Literal["list_int"], list[Index]]
@@ -234,7 +234,7 @@ class _Program:
         return {output.name: base[output.storage] for output in self.outputs if output.name not in self.weights}
 
     def _storage_bytes(self) -> dict[int, int]:
-        """Map each storage, except those of weights, to its bytes, which are the bytes of its largest output."""
+        """Map each storage to the bytes of its largest output; storages of weights are left out."""
         sizes: dict[int, int] = {}
         for output in self.outputs:
             if output.name not in self.weights:

@@ -70,7 +70,7 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _omission_findings(data: bytes) -> Iterator[Finding]:
-    """Yield warnings about memory that the kernels of a file need but that its plan does not contain."""
+    """Yield a warning for memory that kernels in a file need, but that the file's plan lacks."""
     if count := len(_WORKSPACE.findall(data)):
         yield Finding("unknown-workspaces", f"kernels allocate {count} buffers whose bytes only TVM can compute")
     if count := data.count(b"R.call_tir_inplace("):
@@ -88,7 +88,7 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
 
 
 class _AnySize(dict[str, int]):
-    """A mapping that gives every dimension the same arbitrary size, with which a program without sizes can be read."""
+    """A mapping from every dimension to the same arbitrary size, for programs that are read without sizes."""
 
     def __contains__(self, name: object) -> bool:
         """Return True, because any dimension has a size."""
@@ -194,7 +194,7 @@ class _Program:
         return offsets
 
     def _unstored_values(self) -> list[str]:
-        """Return the names of values outside of all storages, except weights and views, in order of definition."""
+        """Return the values that lie in no storage, as names in order of definition, without weights and views."""
         inside = self.weights | self._in_storage | {step.outputs[0] for step in self.steps if step.is_view}
         return [name for name in self.values if name not in inside]
 
@@ -332,7 +332,7 @@ def _first_integer(value: ast.expr) -> int:
 
 
 def _called_name(call: ast.Call) -> str:
-    """Return the name of the function that is called or, for R.call_packed, of the packed function."""
+    """Return the called function's name; for R.call_packed, this is the packed function's name."""
     name = dotted_name(call.func)
     packed = call.args[0] if name == "R.call_packed" and call.args else None
     return packed.value if isinstance(packed, ast.Constant) and isinstance(packed.value, str) else name

@@ -77,9 +77,10 @@ class RelaxTensor:
 
     @classmethod
     def from_call(cls, call: ast.Call, place: int, dtype: str | None, dims: Dims) -> RelaxTensor:
-        """Return the tensor that a call describes, whose shape, such as `R.shape([…])`, is the argument at `place`.
+        """Return the tensor that a call describes.
 
-        The element type is the next argument, or a named argument, or `dtype`.
+        Its shape, such as `R.shape([…])`, is the argument at `place`. The element type is the next argument, or a named
+        argument, or `dtype`.
         """
         kind = argument(call, place + 1, "dtype")
         if len(call.args) <= place or (dtype is None and kind is None):
@@ -156,7 +157,7 @@ def function_of(data: bytes) -> ast.FunctionDef:
 
 
 def _is_operator(function: ast.FunctionDef) -> bool:
-    """Return True if FuseOps marked a function as primitive, so that FuseTIR makes one kernel of it."""
+    """Return True if FuseOps marked a function as primitive; FuseTIR then makes one kernel of it."""
     calls = [row.value for row in function.body if isinstance(row, ast.Expr) and isinstance(row.value, ast.Call)]
     marks = [part for call in calls if dotted_name(call.func) == "R.func_attr" for part in call.args]
     keys = [key for part in marks if isinstance(part, ast.Dict) for key in part.keys]
@@ -198,7 +199,7 @@ def _is_module(mark: ast.expr) -> bool:
 
 
 def number_of_inputs(function: ast.FunctionDef) -> int | None:
-    """Return the number of parameters that are inputs, as the function's attributes state it, or None."""
+    """Return how many parameters are inputs, if the function's attributes state it; else None."""
     number = attribute_of(function, "num_input")
     return number.value if isinstance(number, ast.Constant) and isinstance(number.value, int) else None
 
@@ -249,7 +250,7 @@ def line(found: ast.expr | ast.stmt | ast.arg) -> str:
 
 
 def _size_operation(found: ast.expr) -> ast.BinOp | None:
-    """Return the binary operation in a size, which is given as code or as a string; None for any other size."""
+    """Return the binary operation in a size (code, or a string of code); None for any other size."""
     if isinstance(found, ast.Constant) and isinstance(found.value, str) and len(found.value) <= _LONGEST_SIZE:
         try:
             inside = ast.parse(found.value.strip(), mode="eval").body

@@ -17,7 +17,7 @@ from memplan.solvers.reference.tensors import PlannerAnswer, StopCheck, Tensor, 
 
 @dataclass(eq=False)
 class _Storage:
-    """A storage of Relay, which is its token, with the buffers placed in it."""
+    """A storage of Relay: its token, and the buffers placed in it."""
 
     token: Token
     tensors: list[Tensor]
@@ -38,7 +38,7 @@ def storage_tokens(problem: Problem, seed: int, stop_check: StopCheck) -> Planne
 
 
 def _storages_in_order(problem: Problem, stop_check: StopCheck) -> list[_Storage]:
-    """Return the storages in the order of their creation, each with the buffers that use it."""
+    """Return the storages in order of creation; each has the buffers that use it."""
     live_storages = [tensor for tensor in tensors(problem) if tensor.start < tensor.end]
     events = [(tensor.start, True, i) for i, tensor in enumerate(live_storages)]
     events += [(tensor.end, False, i) for i, tensor in enumerate(live_storages)]

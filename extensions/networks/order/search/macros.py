@@ -59,7 +59,7 @@ class Macro:
             self.over[step] = rows
 
     def record_last_reader(self, tensor: int, size: tuple[int, ...]) -> None:
-        """Record that this macro is the last reader of a tensor in every order, so that it frees the tensor."""
+        """Record that this macro frees a tensor, because it is the tensor's last reader in every order."""
         self.record_overwriting(tensor, True)
         self.net[self.frees.pop(tensor)] -= size[tensor]
 
@@ -131,7 +131,7 @@ class MacroGraph:
 
     @cached_property
     def descendants(self) -> list[int]:
-        """For each macro, the macros that must run after it, as the bits of an integer."""
+        """The macros that must run after each macro: one integer per macro, with a bit for each later macro."""
         descendants = [0] * len(self.macros)
         for v in range(len(descendants) - 1, -1, -1):
             below = descendants[v] | 1 << v

@@ -41,7 +41,7 @@ class Overwriting:
 
 
 def overwritings(graph: OperationGraph, operation: int) -> list[Overwriting]:
-    """Return groups of an operation's outputs, such that the outputs of a group compete for the same inputs."""
+    """Return an operation's outputs in groups; the outputs in a group compete for the same inputs."""
     size = graph.working_bytes
     inputs = {output: set(tensors) for output, tensors in overwritable_inputs(graph, operation).items()}
     pairs = []

@@ -204,7 +204,7 @@ class PartSearch:
 
 
 def _tree_way(part: OrderPart) -> Way | None:
-    """Return the kind of search for a part whose macros form trees, which starts at the roots; None for other parts."""
+    """Return the kind of search, from the roots, for a part whose macros form trees; None for other parts."""
     moves = part.forward.table
     if (moves.next_first[1:] - moves.next_first[:-1]).max(initial=0) <= 1:
         return Way(False, BY_VALLEY, 6)

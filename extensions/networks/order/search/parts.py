@@ -193,7 +193,10 @@ def _overwriting_columns(
 
 
 def parts_of(graph: MacroGraph) -> list[OrderPart]:
-    """Return the parts of a graph in sequence, cut at every macro that is comparable with all other macros."""
+    """Divide a graph into parts, and return them in sequence.
+
+    A macro is a separate part if each other macro must run before or after it; the macros in between form parts.
+    """
     n = len(graph.macros)
     parts: list[OrderPart] = []
     first, start = 0, graph.start

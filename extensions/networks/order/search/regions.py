@@ -105,7 +105,7 @@ def _peak_of_given(graph: OperationGraph) -> int:
 
 
 def _work_of_regions(graph: OperationGraph, regions: Sequence[Region], peaks: Sequence[int]) -> int:
-    """Return the largest of the given peaks of an operation's regions, minus the bytes of tensors that regions count.
+    """Return an operation's work: the largest of its regions' peaks, minus the bytes that the regions count.
 
     The result is negative if these tensors are not all alive at once.
     """

@@ -34,9 +34,10 @@ class SearchTooLargeError(Exception):
 def search_lines(
     graph: OperationGraph, least: int, operations: tuple[int, ...], direction: str, time_limit_s: float
 ) -> list[str]:
-    """Return the lines of a certificate that the given consecutive operations have no order with a peak below `least`.
+    """Return a certificate's lines, which prove that no order has a peak below `least`.
 
-    Raises SearchTooLargeError if the certificate takes more time or more bytes than allowed.
+    The orders are those of the given consecutive operations. Raises SearchTooLargeError if the certificate takes more
+    time or more bytes than allowed.
     """
     ends_at = time.monotonic() + time_limit_s
     reduced = macro_graph(graph)
@@ -135,9 +136,10 @@ class _Search:
         return (row, state, alive) if row else None
 
     def _segment(self, state: int, alive: int, head: int, base: int, depth: int, allowed: list[int]) -> _Reached | None:
-        """Return macros that begin with `head` and end with at most `base` live bytes, and the state after; or None.
+        """Find macros that begin with `head` and end with at most `base` live bytes; None if none are found.
 
-        Sequences nest at most `depth` deep, and the search tries at most `allowed[0]` macros.
+        Return the macros, the state after them, and its live bytes. Sequences nest at most `depth` deep, and the search
+        tries at most `allowed[0]` macros.
         """
         reached = self._states.step(state, alive, head)
         allowed[0] -= 1

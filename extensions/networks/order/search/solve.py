@@ -41,7 +41,7 @@ WORK_PER_S = 20_000_000
 
 
 def answer_for_given_order(graph: OperationGraph) -> OrderAnswer:
-    """Return the answer that keeps the given order, with a lower bound that needs no search."""
+    """Return the answer for the given order; its lower bound needs no search."""
     order = range(len(graph.ops))
     peak, (bound, witness) = peak_of(graph, order), bound_unsearched(graph)
     return OrderAnswer.from_order(graph, order, peak, bound, peak, witness=witness, wall_time_s=None)

@@ -42,7 +42,7 @@ def depth_first(graph: OperationGraph) -> list[int]:
 
 
 def order_with_heads_early(graph: OperationGraph) -> list[int]:
-    """Return the order in which short paths to outputs run as early as possible; other operations keep their order."""
+    """Return an order with short paths to outputs as early as possible; other operations keep their order."""
     n, following = len(graph.ops), reversed_lists(graph.predecessors)
     length = [n] * n
     for v in reversed(range(n)):

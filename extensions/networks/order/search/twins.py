@@ -19,7 +19,10 @@ _Facts = tuple[Hashable, ...]
 
 
 def encode_twins(part: OrderPart) -> OrderPart:
-    """Return the part with equal codes for corresponding macros of twin (alike) groups, so that states are equal."""
+    """Return the part with equal codes for the corresponding macros of twins (alike groups).
+
+    States that differ only by an exchange of twins then have equal keys.
+    """
     classes = twins_of(part)
     if not classes:
         return part
@@ -159,7 +162,7 @@ class _MacroFacts:
         return all(self._facts(a, theirs) == self._facts(b, mine) for a, b in zip(model, members, strict=True))
 
     def _facts(self, v: int, name: dict[int, int]) -> _Facts:
-        """Return all facts of a macro that affect the search, in which `name` renames the group's macros."""
+        """Return all facts of a macro that affect the search; `name` gives new names to the group's macros."""
         steps = tuple(
             (hill, net, tuple(sorted((self._tensor_facts(tensor, name) for tensor in free), key=repr)))
             for hill, net, free in self._steps[v]

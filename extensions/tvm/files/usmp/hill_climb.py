@@ -92,7 +92,7 @@ class _OrderSearch:
         return accepted
 
     def _accepts(self, new_total: int, total: int, attempt: int) -> bool:
-        """Return True for a better order and, with a probability that falls with the attempts, for a worse one."""
+        """Return True for a better order; a worse one is accepted with a probability that falls with the attempts."""
         return new_total < total or self.random() % 100 < 50 * (new_total - total) // new_total // attempt
 
     def _pack_order(self) -> OrderPacking:
@@ -116,8 +116,8 @@ class _OrderSearch:
     def _swap_below_the_top(self, packing: OrderPacking) -> None:
         """Swap two buffers in the order, drawn at random around a buffer with the highest end.
 
-        The first swapped buffer is a conflict of the highest buffer, placed before it. The second is another conflict
-        of this kind, or a conflict of one of these conflicts.
+        The first swapped buffer conflicts with the highest buffer and precedes it in the order. The second is another
+        such buffer, or conflicts with such a buffer and precedes that buffer.
         """
         used = packing.used_ends(self.task)
         top = [i for i, (pool, at) in packing.placements.items() if at + self.task.buffers[i].size == used[pool]]
@@ -137,9 +137,10 @@ class _OrderSearch:
             self._swap_positions(*self.swapped)
 
     def _earlier_conflicts(self, i: int) -> tuple[list[int], list[int]]:
-        """Return two lists: conflicts of `i` placed before `i`, and conflicts of these conflicts placed before them.
+        """Return two lists of buffers that precede buffer `i` in the order of packing.
 
-        Both lists are in the order of packing. A buffer that is found several times is listed several times.
+        Those in the first list conflict with `i`; those in the second list conflict with a buffer in the first list and
+        precede it. Both lists are in the order of packing. A buffer found several times is listed several times.
         """
         infos, position = self.task.buffers, self.position
         near = [c for c in infos[i].conflicts if position[c] < position[i]]
