@@ -257,7 +257,7 @@ class _Study:
         return PairWorth(buffers=pair, cost=cost, gain_if_free=gain, loss_if_apart=loss, exact=is_exact)
 
     def rules(self) -> tuple[RuleCost, ...]:
-        """Return the gain from dropping each rule of a pool, or of a buffer in the proof of the lower bound."""
+        """Return the gain from removing each rule that concerns a pool, or a buffer in the lower bound's proof."""
         named = set(self.plan.proof.buffers) if self.plan.proof is not None else set()
         ids = self.problem.buffers.ids
         is_named = np.fromiter((not named or name in named for name in ids), dtype=np.bool_, count=len(ids))

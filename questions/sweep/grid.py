@@ -55,7 +55,7 @@ def plans_by_size(
 
 
 def _grid_neighbours(place: tuple[int, ...], by: int) -> Iterator[tuple[int, ...]]:
-    """Yield the positions in the grid of sizes that differ from `place` by `by` steps along exactly one axis."""
+    """Yield the grid positions that differ from `place` by `by` steps along exactly one axis."""
     for axis in range(len(place)):
         yield (*place[:axis], place[axis] + by, *place[axis + 1 :])
 

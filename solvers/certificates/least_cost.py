@@ -37,7 +37,7 @@ Need = dict[int, Lows]
 
 @dataclass(eq=False)
 class CostProof:
-    """The search for a proof of one claim about the least cost, with the lines of the proof so far.
+    """The search for a proof of one claim about the least cost; it collects the proof's lines.
 
     `ends` are the sizes of the pools in bytes. first[i][q] is the lowest legal offset of buffer i in pool q in bytes,
     or FAR if the buffer is not allowed there.
@@ -160,9 +160,9 @@ class CostProof:
         return str(len(self.lines) - 1), need
 
     def _needed_buffers(self, k: int, allowed: Bool, fixed: Need) -> Need | None:
-        """Return the fixed buffers that suffice for the multipliers with number `k` to refute a choice of pools.
+        """Return fixed buffers that suffice to refute a choice of pools.
 
-        Returns None if these multipliers do not refute the choice.
+        The refutation uses the multipliers with number `k`. Returns None if these multipliers do not refute the choice.
         """
         multipliers = self.worths[k]
         least = multipliers.min_costs(allowed)

@@ -107,7 +107,10 @@ class Ejector:
         return int(self.weight[self.moved_mask(places)].sum())
 
     def first_placement(self, stays: Bool, turns: int = ENDLESS) -> Places | None:
-        """Place all buffers, those of the mask `stays` at their homes first; return None if `turns` attempts fail."""
+        """Place all buffers; return None if `turns` attempts fail.
+
+        The buffers in the mask `stays` come first, at their homes (the offsets to keep).
+        """
         homes = self._homes.table
         while self.flag[0] == 0 and turns > 0:
             turns -= 1
@@ -117,7 +120,10 @@ class Ejector:
         return None
 
     def quick_placement(self, stays: Bool, rounds: int = ROUNDS_SOON) -> Places | None:
-        """Place all buffers in one short attempt, those of the mask `stays` at their homes first; None if it fails."""
+        """Place all buffers in one short attempt; return None if it fails.
+
+        The buffers in the mask `stays` come first, at their homes (the offsets to keep).
+        """
         homes = self._homes.table
         places = Places(homes.home_pool.copy(), np.where(stays | homes.is_fixed, homes.home, ABSENT))
         return places if self._run_kernel(places, np.flatnonzero(places.offset < 0), rounds) else None

@@ -414,7 +414,7 @@ class Decomposition:
         return proved, lowest, home
 
     def _end_bound_of_choice(self, q: int, home: I64, nogoods: list[NoGood]) -> int:
-        """Return a lower bound, in units, on the end of pool `q` in a choice of pools, from loads and no-goods."""
+        """Return a lower bound, in units, on pool `q`'s end in a choice of pools; loads and no-goods imply it."""
         needs = [nogood.need for nogood in nogoods if nogood.pool == q and all(home[j] == q for j in nogood.items)]
         return max(self.knapsack.row_capacities[q].reach(self.knapsack.loads(home)[q]), *needs, 0)
 

@@ -72,7 +72,7 @@ class RowCapacity:
 
 
 def _rounded_reserves(pool: CompiledPool, granule: int) -> list[tuple[int, int]]:
-    """Return the reserved ranges with both ends rounded up to multiples of the granule, where buffers may start."""
+    """Return the reserved ranges with both ends rounded up to the granule; buffers start at its multiples."""
     rows = pool.reserved.tolist()
     return [(-(-low // granule) * granule, -(-high // granule) * granule) for low, high in rows]
 

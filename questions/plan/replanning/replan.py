@@ -281,7 +281,7 @@ class _Replan:
             self.bound = max(self.bound, min(self.weight, self._forced_weight + fewest.bound))
 
     def _neighbourhood(self, k: int) -> I64:
-        """Return the instance positions of all moved buffers, and of _AROUND buffers nearest in time to the k-th."""
+        """Return instance positions: all moved buffers, and the _AROUND ones nearest in time to the k-th moved one."""
         instance = self._instance
         away = np.flatnonzero(self.old.moved_mask(self.best)[instance.source])
         middle = (instance.start[instance.first[:-1].clip(max=len(instance.start) - 1)]).astype(np.float64)
