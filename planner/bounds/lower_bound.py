@@ -117,9 +117,9 @@ class _OffsetGrid(NamedTuple):
 
 
 def _offset_grids(instance: Instance) -> list[_OffsetGrid]:
-    """Return the grid of all offsets (granule 1), followed by one coarser grid per common alignment.
+    """Return offset grids: the grid of all offsets (granule 1), then one with a larger granule per common alignment.
 
-    With rigid groups (buffers at fixed distances), the coarser grids are left out: group members may overlap once their
+    With rigid groups (buffers at fixed distances), larger granules are left out: group members may overlap once their
     sizes are rounded up to whole granules.
     """
     everywhere = _OffsetGrid(1, [0] * len(instance.pools), np.ones(len(instance), dtype=np.bool_))

@@ -220,7 +220,7 @@ class CostProof:
         return np.asarray((price + best.T @ self._member).argmin(axis=0)), best_value
 
     def _loads_by_set(self, home: I64) -> F64:
-        """Return an array (sets, pools): the units of a pool that a set uses, if buffer i is in pool home[i]."""
+        """Return an array (sets, pools): the units that each set uses in each pool, if buffer i is in pool home[i]."""
         return np.asarray(self._member @ (home[:, None] == self._pools), dtype=np.float64)
 
     def _append_rounded_multipliers(self, allowed: Bool) -> bool:

@@ -120,7 +120,7 @@ class SubsetPackings:
 
 
 def _pool_below(pool: CompiledPool, end: int) -> CompiledPool:
-    """Return a pool with a lower end, at which its reserved ranges are cut off."""
+    """Return a copy of a pool with a lower end; reserved ranges are cut off there."""
     reserved = pool.reserved[pool.reserved[:, 0] < end]
     return pool._replace(capacity=end, is_limited=True, reserved=column(np.minimum(reserved, end)))
 

@@ -195,7 +195,7 @@ class Knapsack:
         return sums
 
     def loads(self, home: I64) -> I64:
-        """Return an array (p, rows) with the load of each pool in each row, if each item `j` is in pool home[j]."""
+        """Return the load of each pool in each row (live set), (p, rows), if each item `j` is in pool home[j]."""
         pools = np.arange(len(self.row_capacities))[:, None]
         return self.row_sums(np.where(home[self.item_of_lifetime] == pools, self.size_of_lifetime, 0))
 

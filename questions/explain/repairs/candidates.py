@@ -190,7 +190,7 @@ class Candidates:
         return np.array([times[k] for k in chosen], dtype=np.int64), [excess[k] for k in chosen]
 
     def _saved_bytes(self) -> I64:
-        """Return the bytes that each candidate saves at each overfull time, and drop the redundant times."""
+        """Remove redundant overfull times; return the bytes that each candidate saves at each remaining time."""
         saved = np.zeros((len(self.times), len(self.found)), dtype=np.int64)
         for c, candidate in enumerate(self.found):
             for start, end in candidate.gone:

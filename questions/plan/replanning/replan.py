@@ -179,7 +179,7 @@ class _Replan:
         return 0 if self.wished is self.old else int(self.wished.moved_mask(placements).sum())
 
     def _plan_with_pins(self, stays: Bool, places: OldPlaces) -> None:
-        """Search for any plan in which the buffers `stays` have their old places, and offer its placements."""
+        """Search for any plan with the buffers in the mask `stays` at their old places, and offer its placements."""
         options = self.options.model_copy(update={"accept": "fit", "solver": "auto", "time_limit_s": _PINS_S})
         control = Control(NEVER if self.is_free else self._step_deadline(_PINS_S), self.control.cancelled)
         plan = OneSearch(pin_buffers(self.question, places, stays), options, control).finish().plan
