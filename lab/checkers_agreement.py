@@ -85,7 +85,7 @@ def _replace_number(text: str, rng: random.Random) -> str:
 
 
 def escape_strings(text: str) -> str:
-    """Return JSON text of equal value, in which one character of every second string is written as an escape."""
+    """Return equal JSON text, in which every second string has one character written as an escape."""
     pieces = text.split('"')
     for k in range(1, len(pieces), 4):
         if pieces[k] and "\\" not in pieces[k]:
@@ -95,7 +95,7 @@ def escape_strings(text: str) -> str:
 
 
 def close_lifetimes(data: Data) -> Data:
-    """Return the same problem with closed lifetimes, whose end is the last step in which the buffer is alive."""
+    """Return the same problem with closed lifetimes: an end is the last step in which the buffer is alive."""
     rows = []
     for row in data["buffers"]:
         spans = [[a, b - 1] for a, b in row.get("lifetimes", ())]

@@ -38,7 +38,7 @@ class Recorder:
     """Records the functions that are entered, in this thread and in all threads that start later."""
 
     def __init__(self) -> None:
-        """Start without recorded functions, and record in this thread and in all later threads."""
+        """Start with no functions recorded. Record calls in this thread and in all threads that start later."""
         self._entered: set[CodeType] = set()
         threading.setprofile(self._note)
         sys.setprofile(self._note)

@@ -167,7 +167,7 @@ def write_tables(library: ProblemLibrary, text: str) -> str:
 
 
 def write_par2(text: str, results: Path) -> str:
-    """Return the text of the library's page after replacing its table of solvers, in ascending order of PAR2."""
+    """Return the library page's text with a new table of solvers, in ascending order of PAR2."""
     summary = Summary(read_results(results))
     rows = ["| solver | problems | solved | peak/bound | PAR2 s |", "|" + "---|" * 5]
     for line in summary.lines():

@@ -62,7 +62,7 @@ def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
 
 
 def unsound_points(graph: OperationGraph, link: float, answer: Recomputed) -> Iterator[str]:
-    """Yield a line for each point of an answer whose peak or time differs from the checker's value."""
+    """Yield a line for each point (program found) of an answer if its peak or time differs from the checker's."""
     for point in answer.points:
         if point.steps:
             steps = json.dumps([step.model_dump() for step in point.steps])

@@ -29,7 +29,7 @@ def digest() -> str:
 
 
 def build_bundle(main: str, esbuild: str) -> str:
-    """Return the text of an entry module's bundle, with the digest of the sources in its first line."""
+    """Return an entry module's bundle as text; its first line has the digest of the sources."""
     with as_file(STATIC) as folder:
         script = subprocess.run(
             [esbuild, str(folder / main), *_FLAGS], capture_output=True, text=True, check=True

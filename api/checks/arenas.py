@@ -12,7 +12,7 @@ _TEXTS = (0, 1, len(HEAD) - 1)
 
 
 def arena_rows(checks: Iterable[Check]) -> list[list[str]]:
-    """Return the table row (texts in the columns of `HEAD`) of each check that has a runtime's arena, in bytes."""
+    """Return table rows (texts in the columns of `HEAD`) of the checks with a runtime's arena; sizes are in bytes."""
     return [_arena_row(check) for check in checks if check.arena is not None]
 
 

@@ -95,13 +95,13 @@ def _cause_table(pool: CheckedPool) -> str:
 
 
 def _markdown_table(rows: list[list[str]]) -> str:
-    """Return rows of texts as a Markdown table, with the first row as its heading."""
+    """Return rows of texts as a Markdown table; the first row is the heading."""
     rule = ["---", *["---:"] * (len(rows[0]) - 1)]
     return "".join(f"| {' | '.join(row)} |\n" for row in (rows[0], rule, *rows[1:]))
 
 
 def _bytes_text(count: int | None) -> str:
-    """Return a number of bytes as text, from 1 KiB on also with a larger unit; empty for None."""
+    """Return a number of bytes as text; "" for None. From 1 KiB on, the text also has a larger unit."""
     if count is None:
         return ""
     return f"{count:,}" if count < 1024 else f"{count:,} ({size_text(count)})"

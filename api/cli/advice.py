@@ -1,4 +1,4 @@
-"""Completion of suggested commands with the current command line's files and flags, so that they run as printed."""
+"""Completion of suggested commands: they get the current command line's files and flags, to run as printed."""
 
 import re
 import shlex

@@ -123,6 +123,6 @@ def job_list(jobs: list[Job], query: JobQuery) -> JobList:
 
 
 def server_sent(event: StoredEvent) -> ServerSentEvent:
-    """Return a job's event as a server-sent event, with its number as the id that `Last-Event-ID` sends back."""
+    """Return a job's event as a server-sent event; the event's number is the id that `Last-Event-ID` sends back."""
     data = json.dumps({"at": _time_text(event.at), **event.data}, separators=(",", ":"))
     return ServerSentEvent(data, event=event.kind, id=str(event.seq), sep="\n")

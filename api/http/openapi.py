@@ -101,7 +101,7 @@ def question_request(question: Question[Any]) -> dict[str, Any]:
 
 
 def _job_description() -> dict[str, Any]:
-    """Return the OpenAPI description of the submission of jobs: the bodies of all questions, and the terms of a job."""
+    """Return the OpenAPI description of job submission: the bodies of all questions, and the job's own fields."""
     described = question_request(QUESTIONS[PLAN])
     kind = {"type": "string", "enum": [*QUESTIONS], "default": PLAN}
     says = "The call that the job is for: its body is that of the call, with terms beside."

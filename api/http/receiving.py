@@ -78,7 +78,7 @@ class HeldShare:
 
 @dataclass
 class JsonGrowth:
-    """Counts objects and lists of JSON as it arrives, and estimates the bytes of memory of the parsed value."""
+    """Counts the objects and lists in arriving JSON, and estimates the memory of the parsed value, in bytes."""
 
     n_openings: int = 0
     n_bytes: int = 0

@@ -25,7 +25,7 @@ from memplan.questions.plan.reason import check_solver, refuse_own_planner
 
 
 def read_new_job(body: bytes, media: str, query: str, settings: Settings, said: Mapping[str, Any]) -> Job:
-    """Return the job that the query and body of `POST /v1/jobs` submit, with its field `body` left empty.
+    """Return the job that a `POST /v1/jobs` request submits; the job's field `body` stays empty.
 
     The job's deadline counts from now. `said` has the job's fields `key_id` and `idempotency_key`. Raises InputError.
     """

@@ -256,7 +256,7 @@ class _Panel:
 
 
 def _legend_places(texts: Sequence[str]) -> list[tuple[float, int]]:
-    """Return the x coordinate and the row of each text of a legend; a text that would pass the edge begins a row."""
+    """Return the x coordinate and the row of each text of a legend; a text beyond the edge begins a new row."""
     places, x, row = list[tuple[float, int]](), _LEFT, 0
     for text in texts:
         width = _KEY + _CHARACTER * len(text)

@@ -66,7 +66,7 @@ class Seat:
 
     @property
     def turn(self) -> float:
-        """The time by which the request should start, so that at most half of its time limit is spent waiting."""
+        """The time by which the request should start, so as to wait for at most half of its time limit."""
         return inf if self.due == inf else self.arrived + _OF_TIME * (self.due - self.arrived)
 
 

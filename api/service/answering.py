@@ -215,7 +215,7 @@ def plan_apart(
     request = parse_request(kind, head, body, terms=OF_A_LINE)
 
     def work_answer(plan: Plan, problem: Problem) -> WorkAnswer:
-        """Return a plan as the answer, written in the requested format with the facts from reading its problem."""
+        """Return a plan as the answer, in the requested format; facts from reading its problem are added."""
         plan = plan if request.reading is None else add_reading_facts(plan, request.reader())
         return WorkAnswer(write_in(plan_format, plan, problem), plan.status, is_plan=True)
 
@@ -229,7 +229,11 @@ def _plan_answer(
     before: bytes | None,
     write: Callable[[Plan, Problem], WorkAnswer],
 ) -> WorkAnswer:
-    """Return the cached plan `record` if it is good enough; else search from it or from `before`, a job's best plan."""
+    """Return the cached plan `record` if it is good enough; otherwise, search for a plan.
+
+    The search starts from `before`, a job's best plan, or else from the cached plan; a deterministic search from
+    neither.
+    """
     compiled, options = CompiledProblem.from_problem(request.input_values()["problem"]), request.options
     assert isinstance(options, Options)
 

@@ -61,7 +61,7 @@ def totals(connection: Connection, kind: Kind, name: str | None = None) -> dict[
 
 
 def recount(connection: Connection) -> None:
-    """Compute the totals of stored bytes from all jobs if the table of totals is empty, such as after a drop."""
+    """Compute the totals of stored bytes from all jobs, if their table is empty."""
     if connection.execute(select(_ROWS.name).where(_ROWS.kind == "bytes").limit(1)).first() is None:
         jobs = schema.jobs.c
         kept = select(literal("bytes"), func.coalesce(jobs.key_id, ""), literal(0), func.sum(jobs.bytes))

@@ -31,7 +31,7 @@ def wake_workers(connection: Connection) -> None:
 def insert_new(
     connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], column: Column[T]
 ) -> Sequence[T]:
-    """Insert the rows that do not conflict with existing rows, and return the inserted values of a column."""
+    """Insert the rows that do not conflict with existing rows. Return the inserted rows' values of `column`."""
     insert = _dialect_insert(connection)
     return connection.execute(insert(table).on_conflict_do_nothing().returning(column), rows).scalars().all()
 

@@ -23,9 +23,9 @@ class TooMuchMemoryError(InputError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskControl(Control):
-    """The control of a task in a child process, with one more function for reporting its best result.
+    """The control of a task in a child process, which can also report the task's best result.
 
-    watch: a function that gets a function returning the best result so far, which other threads call for reports.
+    watch: a function to call once with `best()`, which returns the best result so far; reporting threads call `best`.
     """
 
     watch: Callable[[Callable[[], Any]], object] = ignore_report

@@ -33,7 +33,7 @@ from memplan.extensions.bench.clusters import executor_on
 
 
 def report(results: Iterable[tuple[Row, tuple[str, float, Answer]]]) -> str:
-    """Return a line for each row whose answer differs from the recorded one, and a table of counts by kind of row."""
+    """Return a line for each row whose answer differs from the recorded one, and counts by kind of row."""
     of_kind, lines = defaultdict(list), []
     for row, (word, times, answer) in results:
         of_kind[row.name.partition("/")[0]].append((word, times))

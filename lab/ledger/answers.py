@@ -38,7 +38,7 @@ _UNPROVED = 10.0
 
 
 def missing_folder() -> str:
-    """Return a sentence that names the folder of problems that this machine lacks, or "" if no folder is missing."""
+    """Return a sentence about the folder of problems that this machine lacks; "" if it lacks none."""
     return "" if FOLDERS["library"].is_dir() else f"lacks {FOLDERS['library']}: it needs this checkout"
 
 

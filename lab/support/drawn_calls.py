@@ -154,7 +154,7 @@ def draw_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, str]:
 
 
 def _problem_inputs(draw: random.Random, name: str, count: int) -> tuple[Data, str]:
-    """Return random inputs of a question about a problem of about `count` buffers, and a description of the problem."""
+    """Return random inputs of a question about a problem of about `count` buffers, and their description."""
     if count <= _SMALL:
         problem, kinds = drawn_kinds(draw, draw.sample([*KINDS], draw.randint(1, _OF_KINDS)))
         words = ", ".join(kinds)
@@ -224,7 +224,7 @@ def _draw_schedule(draw: random.Random, count: int) -> tuple[Data, str]:
 
 
 def _draw_statements(draw: random.Random, count: int) -> tuple[Data, str]:
-    """Return a random program with about `count` statements as input of a question, and a description of it."""
+    """Return a random program of about `count` statements, as a question's input, and its description."""
     if count <= _SMALL:
         return {"operations": random_program(draw.randrange(2**30))}, "a small program"
     return {"operations": statements(count)}, f"{count} statements"
@@ -241,7 +241,7 @@ def _symbolic_inputs(draw: random.Random, count: int) -> tuple[Data, str]:
 
 
 def _draw_file(draw: random.Random, count: int) -> tuple[Data, str]:
-    """Return a file of the project, or a table of `count` buffers, as inputs of a question, and a description of it."""
+    """Return a question's inputs, and their description: a file of the project, or a table of `count` buffers."""
     if draw.random() < 0.5:
         name, data = draw.choice(_files())
         return {"file": b64encode(data).decode(), "options": {"name": name}}, name
@@ -249,7 +249,7 @@ def _draw_file(draw: random.Random, count: int) -> tuple[Data, str]:
 
 
 def _draw_model(draw: random.Random, count: int) -> tuple[Data, str]:
-    """Return a random TFLite model of `count` operators, or another file, as inputs, and a description of it."""
+    """Return inputs and their description: a random TFLite model of `count` operators, or another file."""
     if draw.random() < 0.5:
         return _draw_file(draw, count)
     data = random_model(draw.randrange(2**30), count, has_plan=draw.random() < 0.5)

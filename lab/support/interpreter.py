@@ -60,7 +60,7 @@ class Interpreter:
     steps: int = 0
 
     def ways(self) -> list[Way]:
-        """Return all executions, as lists of events from step -1 (writes the inputs) to the step that reads outputs."""
+        """Return all executions: lists of events from step -1 (writes the inputs) to the step that reads outputs."""
         main = self.program["functions"]["main"]
         call = self._begin_call("main", "main", {})
         self.arguments = [call.names[name] for name in dict.fromkeys((*main["params"], *main["results"]))]
@@ -96,7 +96,7 @@ class Interpreter:
         return Call(path, names, frozenset(_freed_names(found["body"])))
 
     def _function_ways(self, body: list[dict[str, Any]], call: Call) -> list[Way]:
-        """Return all executions of a function's body, followed by the ends of the scopes that the call kept open."""
+        """Return a function body's executions, each followed by the ends of the scopes that the call kept open."""
         ways = self._body_ways(body, call, ())
         ends = tuple(Event("end", call.path, name) for name in call.ends)
         return [(*way, *ends) for way in ways]
@@ -176,7 +176,7 @@ class Interpreter:
         return [(*before, *way, *after) for way in ways]
 
     def _branch_ways(self, statement: dict[str, Any], call: Call, position: tuple[int, ...], path: str) -> list[Way]:
-        """Return all executions of a statement with branches, of which one runs."""
+        """Return all executions of a statement with branches; each execution runs one branch."""
         choosing: Way = ()
         if statement["inputs"]:
             uses = [("read", call.names[name]) for name in statement["inputs"]]

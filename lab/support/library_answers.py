@@ -69,14 +69,14 @@ def _order_fields(answer: Any, limit: int | None) -> tuple[str | None, float | N
 
 
 def _recompute_fields(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
-    """Return (text of the order, None, None) of the point of lowest peak whose extra cost is at most `limit`."""
+    """Return (text of an order, None, None): the order of lowest peak at an extra cost of at most `limit`."""
     points = [p for p in answer["recomputed"]["points"] if limit is None or p["extra_cost"] <= limit]
     best = min(points, key=lambda p: p["live_peak"])
     return json.dumps(best["order"], separators=(",", ":")) + "\n", None, None
 
 
 def _cascade_fields(answer: Any, limit: int | None) -> tuple[str | None, float | None, float | None]:
-    """Return (text of the point with the lowest peak, that peak, None) from the JSON answer about cascades."""
+    """Return (a point as text, its peak, None): the point of lowest peak in the JSON answer about cascades."""
     point = min(answer["points"], key=lambda p: p["peak"])
     return json.dumps({"points": [point]}, separators=(",", ":")) + "\n", point["peak"], None
 

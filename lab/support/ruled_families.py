@@ -18,7 +18,7 @@ def loose_problem(seed: int, n: int = 40, life: float = 4.0, high: int = 60) -> 
 
 
 def aligned_problem(seed: int, n: int = 20, life: float = 5.0, high: int = 60) -> Problem:
-    """Return a problem with random alignments from 1 to 16 bytes, and sizes that need not be multiples of them."""
+    """Return a problem with random alignments of 1 to 16 bytes; sizes need not be multiples of them."""
     rng = np.random.default_rng(seed)
     rows = _buffer_rows(rng, n, life, high)
     for row, alignment in zip(rows, rng.choice([1, 1, 2, 4, 8, 16], n).tolist(), strict=True):

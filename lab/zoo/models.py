@@ -159,7 +159,7 @@ def _image_of(config: Any) -> tuple[int, int, int]:
 
 
 def _sound_of(config: Any) -> tuple[int, ...]:
-    """Return the shape of an input sound: a spectrogram, one channel of samples for a codec, or only samples."""
+    """Return an audio input's shape: a spectrogram's, (1, samples) for a codec, or (samples,) otherwise."""
     if hasattr(config, "num_mel_bins") and hasattr(config, "frequency_stride"):
         return config.max_length, config.num_mel_bins
     return (1, _SECOND) if hasattr(config, "codebook_size") else (_SECOND,)

@@ -44,7 +44,7 @@ def _send_row(model: Any, mode: str, checkers: Any, writer: Any, limit_s: int) -
 
 
 def tried_in_turn(wanted: tuple[str, str], limit_s: int) -> dict[str, Any]:
-    """Return the row of the (model key, mode) in `wanted`; this function runs on a machine of a cluster."""
+    """Try one (model key, mode) of the zoo, and return its row of results; runs on a machine of a cluster."""
     from lab.zoo.models import models
 
     with tempfile.TemporaryDirectory() as text:
@@ -53,5 +53,5 @@ def tried_in_turn(wanted: tuple[str, str], limit_s: int) -> dict[str, Any]:
 
 
 def missing_packages() -> str:
-    """Return a text for an error message with the packages of the zoo that this machine lacks, or "" if it has all."""
+    """Return the zoo's packages that this machine lacks, as text for an error message; "" if it has all."""
     return ", ".join(f"lacks {name}" for name in ("torch", "timm", "transformers") if find_spec(name) is None)

@@ -20,7 +20,7 @@ Spans = list[tuple[int, int]]
 
 
 class Demand(NamedTuple):
-    """The demand of live sets as a sum of terms, stored in arrays of equal length.
+    """The demand of live sets: a sum of terms, stored in arrays of equal length.
 
     Term r adds `size[r]` units of buffer `lifetime_buffer[r]` to each live set from `start[r]` to `end[r]` (exclusive).
     """

@@ -117,9 +117,9 @@ class _OffsetGrid(NamedTuple):
 
 
 def _offset_grids(instance: Instance) -> list[_OffsetGrid]:
-    """Return the grid of all offsets (granule 1), followed by one coarser grid per common alignment.
+    """Return offset grids: the grid of all offsets (granule 1), then one with a larger granule per common alignment.
 
-    With rigid groups (buffers at fixed distances), the coarser grids are left out: group members may overlap once their
+    With rigid groups (buffers at fixed distances), larger granules are left out: group members may overlap once their
     sizes are rounded up to whole granules.
     """
     everywhere = _OffsetGrid(1, [0] * len(instance.pools), np.ones(len(instance), dtype=np.bool_))
@@ -148,7 +148,7 @@ def _largest_congruent_grid(instance: Instance, step: int) -> _OffsetGrid:
 
 
 def _single_buffer_ends(instance: Instance) -> dict[int, tuple[int, Witness]]:
-    """Return, for each pool, the greatest end that one buffer alone forces, with that buffer as the witness.
+    """Return, for each pool, the greatest end that a single buffer forces, and that buffer as the witness.
 
     A buffer confined to one pool ends at or above its lowest offset plus its size. Other pools are left out.
     """
@@ -219,7 +219,7 @@ class _LiveSetPacking:
         return [[q for q in everything if group >> q & 1] for group in sorted({(1 << p) - 1, *common} - {0})]
 
     def _pool_group(self, pools: list[int]) -> _PoolGroup:
-        """Return the group of these pools, with the heaviest live sets of the buffers that may use no other pool."""
+        """Return the group of these pools. Its live sets count only buffers that may use no other pool."""
         outside = sorted(set(range(len(self.free))).difference(pools))
         mine = self.size
         if outside:

@@ -51,13 +51,16 @@ def did_you_mean(word: str, words: Iterable[str], others: OtherWords | None = No
 
 
 def register_fields(of: str, *models: Any) -> None:
-    """Register the JSON field names of the classes `models` as the known fields of rows in the list `of`."""
+    """Register the JSON field names of the classes `models`, which describe the rows in the list `of`."""
     fields = (field.alias or name for model in models for name, field in model.model_fields.items())
     KNOWN_FIELDS[of] = tuple(dict.fromkeys(fields))
 
 
 def closest_field(of: str, word: str) -> str | None:
-    """Return the field that `word` most likely means in rows of the list `of`, or in a problem if `of` is empty."""
+    """Return the field that `word` most likely means.
+
+    It is a field of rows in the list `of` or, if `of` is empty, of a problem.
+    """
     return closest_word(word, KNOWN_FIELDS[of], word_table(of), cutoff=0.75)
 
 

@@ -1,4 +1,4 @@
-"""Errors for missing packages, with the command that installs each as an extra of memplan."""
+"""Errors for missing packages; each names the command that installs the package as an extra of memplan."""
 
 from __future__ import annotations
 

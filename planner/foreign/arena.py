@@ -54,7 +54,7 @@ class ModelArena:
         return self.used < other.used and self.least <= other.least
 
     def __str__(self) -> str:
-        """Return the arena's size as text, with its head and tail, its processor, and the operators of unknown size."""
+        """Return the arena as text: its size, head and tail, its processor, and the operators of unknown size."""
         more = f", {self.least:,} to start" if self.least > self.used else ""
         kernels = f"; without what kernels of {', '.join(self.unknown)} keep" if self.unknown else ""
         kernels += f"; kernels of {', '.join(self.said)} as is said" if self.said else ""

@@ -67,7 +67,7 @@ def constant(value: int) -> str:
 
 
 def add_include_guard(header: str, prefix: str) -> str:
-    """Return a header with an include guard and C linkage, so that it can be included repeatedly, and from C++."""
+    """Return a header with an include guard and C linkage. It can be included repeatedly, and from C++."""
     guard = f"{prefix.upper()}_H"
     body = f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{header}\n#ifdef __cplusplus\n}}\n#endif\n'
     return f"#ifndef {guard}\n#define {guard}\n\n{body}\n#endif\n"

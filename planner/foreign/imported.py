@@ -125,7 +125,7 @@ _NOTABLE_BYTES = 1024
 
 @dataclass(frozen=True, slots=True)
 class ViewFacts:
-    """The number and bytes of a model's views: of those that are aliases, and of those that are separate buffers."""
+    """The number and bytes of a model's views: of aliases, and of views that are separate buffers."""
 
     aliases: int = 0
     alias_bytes: int = 0
@@ -206,9 +206,10 @@ class ImportedProblem:
 
 
 def plan_of_offsets(problem: Problem, offsets: Mapping[int | str, int]) -> Plan | None:
-    """Return a plan with these offsets, with buffers in their first allowed pools; None for a missing or wrong offset.
+    """Return a plan with these offsets; None if an offset is missing or wrong.
 
-    An alias without an offset gets the offset that follows from the offset of the buffer that contains it.
+    Each buffer is in its first allowed pool. An alias without an offset gets the offset that follows from the offset of
+    the buffer that contains it.
     """
     table, rows = problem.buffers, []
     for i, name in enumerate(table.ids):
@@ -293,5 +294,5 @@ def align_buffers(table: BufferTable, options: ModelOptions) -> BufferTable:
 
 
 def problem_of_rows(rows: Iterable[Mapping[str, Any]], pools: Iterable[str], name: str | None = None) -> Problem:
-    """Return the problem with these rows as buffers and with these pools, which have no sizes; raises ProblemError."""
+    """Return the problem with these rows as buffers; its pools have no sizes. Raises ProblemError."""
     return Problem.model_validate({"name": name, "buffers": tuple(rows), "pools": [Pool(name=pool) for pool in pools]})

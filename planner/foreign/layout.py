@@ -60,7 +60,7 @@ class PlacedPool:
 
     @property
     def exceeds_c_alignment(self) -> bool:
-        """True if C cannot express the alignment, which is not a power of two or does not divide the base address."""
+        """True if C cannot express the alignment: it is not a power of two, or does not divide the base address."""
         return self.pool.base_address % self.alignment != 0 or self.alignment.bit_count() != 1
 
 
@@ -183,7 +183,7 @@ def _unreserved_ranges(pool: Pool) -> tuple[tuple[int, int | None], ...]:
 
 
 def _part_of_pool(whole: PlacedPool, low: int, high: int | None, extent: int) -> PlacedPool:
-    """Return the byte range from `low` to `high` of a pool as a separate pool, of which `extent` bytes are used."""
+    """Return a pool's bytes from `low` to `high` as a separate pool, which uses `extent` bytes."""
     if low == 0 and high == whole.pool.size:
         return whole
     fields = {"size": None if high is None else high - low, "reserved": ()}

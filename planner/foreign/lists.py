@@ -22,7 +22,7 @@ def write_triples(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def write_executorch(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
-    """Return a JSON file with the (mem_id, mem_offset) of every buffer, and with the sizes of ExecuTorch's memories.
+    """Return a JSON file with each buffer's (mem_id, mem_offset), and the sizes of ExecuTorch's memories.
 
     Memories are numbered from 1, because ExecuTorch uses 0 for constants. Sizes are rounded up to each pool's
     alignment, as Cadence's runtime requires.

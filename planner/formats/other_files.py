@@ -224,7 +224,7 @@ def begins_with_description(data: bytes) -> bool:
 
 
 def begins_with_nodes(data: bytes) -> bool:
-    """Return True if the bytes start with two messages that each begin with a name, as nodes of a TensorFlow graph do.
+    """Return True if the bytes start with two messages that each begin with a name, as TensorFlow's nodes do.
 
     The bytes of an HloProto start with only one message of this form.
     """

@@ -45,7 +45,7 @@ def read_problem(data: bytes, interval: Interval | None = None) -> Problem:
 
 
 def remove_formula_guard(cell: str) -> str:
-    """Return a cell without the quote that the page puts before texts that spreadsheets would run as formulas."""
+    """Return a cell without its leading quote. The page quotes texts that spreadsheets would run as formulas."""
     return cell[1:] if re.match(_GUARDED, cell) else cell
 
 
@@ -68,7 +68,7 @@ def _buffer_fields(sheet: Sheet, k: int, row: Mapping[str, Any]) -> Iterator[tup
 
 
 def _integer_or_text(cell: str) -> int | str:
-    """Return a cell as an integer, or else as text, which the validation of the problem then refuses."""
+    """Return a cell as an integer or else as text, which the problem's validation refuses later."""
     return int(cell) if re.fullmatch(_INTEGER, cell.strip()) else cell[:MAX_SHOWN]
 
 

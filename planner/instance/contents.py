@@ -19,7 +19,7 @@ U64 = npt.NDArray[np.uint64]
 
 
 def traffic_unit(instance: Instance) -> int:
-    """Return the greatest common divisor of all traffic; best plans stay the same if costs are divided by it.
+    """Return the greatest common divisor of all traffic; best plans stay best if costs are divided by it.
 
     If pairs of buffers have prices, which are not divided, the result is 1.
     """

@@ -50,9 +50,10 @@ def bank_clashes(problem: Problem, placements: PlacementTable) -> IdPairs:
 
 
 def reused_pairs(problem: Problem, instance: Instance, placements: PlacementTable) -> tuple[Reused, ...]:
-    """Return the `reuse` pairs that share bytes in a plan, each with its cost and the order of use that it implies.
+    """Return the `reuse` pairs that share bytes in a plan.
 
-    The placements must be in the order of the problem's buffers. A pair in two entries is returned twice.
+    Each pair has its cost and the order of use that it implies. The placements must be in the order of the problem's
+    buffers. A pair in two entries is returned twice.
     """
     position = np.full(len(problem.buffers), -1)
     position[instance.source] = np.arange(len(instance))

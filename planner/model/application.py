@@ -117,7 +117,7 @@ class Application(Value):
         return problem_of(self)
 
     def plan_of(self, model: str, plan: Plan) -> Plan:
-        """Return the placements of one model in a joint plan, as a plan with the model's original buffer ids."""
+        """Return one model's placements in a joint plan, as a plan with the model's original buffer ids."""
         ids = self.models[model].buffers.ids
         rows = [{**dict(plan.placement(qualified_name(model, own))), "id": own} for own in ids]
         return Plan.model_validate({"placements": rows})

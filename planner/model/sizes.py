@@ -149,7 +149,7 @@ _PART = r"(?a)([0-9]{1,6}(?:\.[0-9]{1,6})?) ?(%?)"
 
 
 def share_of(text: str) -> float | None:
-    """Return the share that a text such as 10% or 0.1 denotes, as a number from 0; None for any other text."""
+    """Return the share that a text such as 10% or 0.1 denotes, as a number; None for any other text."""
     match = re.fullmatch(_PART, text.strip())
     return None if match is None else float(match[1]) / (100 if match[2] else 1)
 
@@ -165,9 +165,9 @@ def rule_error(rule: str) -> PydanticCustomError:
 
 
 def _parsed_ratio(value: object) -> object:
-    """Return the multiple that a limit such as +10% or 1.1 denotes, of the multiplications of layer-by-layer execution.
+    """Return the ratio that a limit such as +10% or 1.1 denotes.
 
-    Values other than texts are returned unchanged.
+    It is a multiple of the multiplications of layer-by-layer execution. Values other than texts are returned unchanged.
     """
     if not isinstance(value, str):
         return value

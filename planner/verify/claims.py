@@ -216,7 +216,7 @@ def costly_pairs(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id
 
 
 def _sharing_pairs(problem: Problem, placed: PlacedBuffers) -> set[frozenset[int]]:
-    """Return the `reuse` pairs that share bytes of one pool, as sets of positions of their root buffers."""
+    """Return the `reuse` pairs that share bytes of one pool, each as the set of its root buffers' positions."""
     partners: dict[int, set[int]] = defaultdict(set)
     for a, b in chain.from_iterable(row.pairs for row in problem.reuse):
         i, j = placed.root_of(a), placed.root_of(b)

@@ -225,7 +225,7 @@ def _rows_of_buffers(rows: I64, n_births: int) -> tuple[list[list[int]], dict[in
 
 
 def _cheapest_of_equals(homes: NDArray[np.uint8], value: I64) -> tuple[NDArray[np.uint8], I64]:
-    """Return the distinct rows of `homes` (the pools of live buffers), each with the least of its values."""
+    """Return the distinct rows of `homes`, each with its least value. A row has the pools of all live buffers."""
     if homes.shape[1] == 0:
         return homes[:1], value.min(keepdims=True) if len(value) else value
     order = np.argsort(value, kind="stable")

@@ -245,7 +245,7 @@ def _sharing_conflicts(problem: Problem, placed: PlacedBuffers) -> list[tuple[in
 def _sharing_violation(
     problem: Problem, placed: PlacedBuffers, i: int, j: int, time: tuple[int, int] | None
 ) -> Violation:
-    """Return the violation for two buffers that share bytes, with the common range of bytes and of time."""
+    """Return the violation of two buffers that share bytes; it states the common bytes and times."""
     first, second = problem.buffers.ids[i], problem.buffers.ids[j]
     low = max(int(placed.offset[i]), int(placed.offset[j]))
     high = min(int(placed.end[i]), int(placed.end[j]))

@@ -109,7 +109,7 @@ class PlacedBuffers:
 
 
 def _followed_links(n: int, ties: Mapping[int, tuple[int, int]]) -> tuple[I64, I64]:
-    """Follow each buffer's chain of links (next buffer, distance); return the last buffers and the total distances.
+    """Return the last buffer of each buffer's chain of links (next buffer, distance), and the total distance.
 
     All chains are followed together. Each step doubles the followed length.
     """

@@ -136,7 +136,7 @@ def _unordered_pair_keys(i: I64, j: I64, n: int) -> I64:
 
 
 def _pair_keys(problem: Problem, placed: PlacedBuffers, names: Any) -> I64:
-    """Return the pair keys of those named pairs of different buffers that are in one pool and have bytes."""
+    """Return the keys of the named pairs whose root buffers differ, are in one pool, and have bytes."""
     pairs = _pairs_in_one_pool(problem, placed, names)
     return _unordered_pair_keys(pairs[:, 0], pairs[:, 1], len(problem.buffers))
 

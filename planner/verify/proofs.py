@@ -101,7 +101,10 @@ def _false_witnesses(
 
 
 def _unseparated_pair(problem: Problem, placed: PlacedBuffers, named: I64) -> tuple[int, ...]:
-    """Return two named buffers that neither lifetimes nor `conflicts` keep disjoint; empty if there are none."""
+    """Return two named buffers that no rule forces apart; empty if there are none.
+
+    Overlapping lifetimes, `conflicts` and clearances force buffers apart. Very many buffers are not compared.
+    """
     table = problem.buffers
     rows = np.flatnonzero(np.isin(placed.lifetime_root, named))
     # For a forged plan, the table of all pairs could exhaust memory, so accept larger witnesses unchecked.
@@ -122,7 +125,7 @@ def _unseparated_pair(problem: Problem, placed: PlacedBuffers, named: I64) -> tu
 
 
 def _min_end(problem: Problem, kind: ProofKind, placed: PlacedBuffers, named: I64) -> int:
-    """Return a lower bound, in bytes, on the end of the only pool, from the disjoint buffers that a proof names."""
+    """Return a lower bound, in bytes, on the only pool's end, from the disjoint buffers that a proof names."""
     size = problem.buffers.size
     if kind == "pinned":
         return _pinned_offsets(problem, placed, int(named[0]))[0] + int(size[named[0]])

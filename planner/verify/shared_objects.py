@@ -7,7 +7,10 @@ from memplan.planner.model.objects import ObjectsProblem, SharedObject, pools_pl
 
 
 def violations(problem: ObjectsProblem, objects: tuple[SharedObject, ...]) -> Iterator[str]:
-    """Yield a sentence for each rule that shared objects break: on sides, on kinds, or of the equivalent plan."""
+    """Yield a sentence for each broken rule of shared objects.
+
+    The rules concern the objects' sides and kinds, and the equivalent plan with one pool per object.
+    """
     from memplan.planner.verify.verifier import verify
 
     yield from (each.message for each in verify(*pools_plan(problem, objects)))

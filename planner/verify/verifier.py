@@ -82,7 +82,7 @@ def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterat
 
 
 def _costly_pairs(problem: Problem, plan: Plan) -> set[frozenset[int]]:
-    """Return the pairs of root buffers, as positions, that a plan lists with a cost above 0."""
+    """Return the pairs that a plan lists with a cost above 0, as positions of root buffers."""
     weighted = (use.buffers for use in problem.bank if use.weight)
     may_pay = {frozenset(pair) for ids in weighted for pair in combinations(map(problem.root_of, ids), 2)}
     clashes = {frozenset(map(problem.root_of, pair)) for pair in plan.bank_clashes}

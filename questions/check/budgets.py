@@ -104,7 +104,7 @@ def _is_over(plan: Plan, budgets: Mapping[str, int]) -> bool:
 
 
 def _plan_for_problem(plan: Plan, problem: Problem) -> Plan:
-    """Return a plan for smaller pools as a plan of the problem, without bounds that hold only for smaller pools."""
+    """Return a plan for smaller pools as a plan of the problem. Bounds that hold only for smaller pools are removed."""
     pools = tuple(
         use.model_copy(update={"size": pool.size, "lower_bound": None})
         for use, pool in zip(plan.pools, problem.pools, strict=True)

@@ -162,7 +162,7 @@ def _can_move(problem: Problem | None, name: Id) -> bool:
 
 
 def _changed_values(old: Problem, new: Problem, of: Callable[[Problem, int], Value]) -> Iterator[dict[str, Any]]:
-    """Yield a row (id, `before`, `after`) for each buffer of both problems whose value, returned by `of`, changed."""
+    """Yield {id, before, after} for each buffer in both problems whose value changed; `of` returns the value."""
     for i, name in enumerate(new.buffers.ids):
         j = old.index.get(name)
         if j is not None and (before := of(old, j)) != (after := of(new, i)):

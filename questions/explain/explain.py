@@ -105,7 +105,7 @@ def _answer_from_plan(problem: Problem, plan: Plan, explanation: Explanation | N
 
 
 def _timed_plan(problem: Problem, options: ExplainOptions, running: Control, kept_s: float, **more: Any) -> Plan:
-    """Return the plan of a solve that ends `kept_s` seconds before the deadline, which are left for later steps."""
+    """Return the plan of a solve that ends `kept_s` seconds before the deadline. Later steps use these seconds."""
     limit_s, control = max(0.02, running.remaining_s - kept_s), running.solve_control(keeping_s=kept_s)
     return solve(problem, time_limit_s=limit_s, deterministic=options.deterministic, control=control, **more)
 
@@ -146,7 +146,10 @@ def _requested_repairs(
 
 
 def _problem_to_fit(problem: Problem | None, graph: OperationGraph | None, capacity: int | None) -> Problem:
-    """Return the given problem, or the problem of a graph in one pool of `capacity` bytes; raises InputError."""
+    """Return the given problem, or a graph's problem with one pool of `capacity` bytes.
+
+    Raises InputError if neither is given, if a problem has a capacity, or if a graph has none.
+    """
     if problem is not None:
         if capacity is not None:
             raise InputError("capacity: applies only with a graph, because a problem contains the sizes of its pools")

@@ -57,7 +57,7 @@ def _lines_of_operations(found: OrderRepairs) -> Iterator[str]:
 
 
 def _operations_repair_text(each: OrderRepair) -> str:
-    """Return a repair of operations as a phrase, with the command that applies the repair."""
+    """Return a phrase for a repair of operations, including the command that applies the repair."""
     if each.kind == "in-place":
         return "operations write over inputs that nothing reads later (`memplan plan --in-place`)"
     if each.kind == "recompute":

@@ -113,13 +113,13 @@ class _Study:
         return tuple(rows)
 
     def _open_worth(self, i: int) -> BufferWorth:
-        """Return the worth of buffer `i` if there was no time to examine it: a gain from 0 to the whole peak."""
+        """Return the worth (bytes saved at the peak) of buffer `i`, if time is short: from 0 to the whole peak."""
         self.left_out += 1
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
         return BufferWorth(id=name, size=size, gain_if_dropped=(0, self.peak), exact=False, by="open")
 
     def _buffer_worth(self, i: int, body: I64, near: _SinglePool | None) -> BufferWorth:
-        """Return the worth of buffer `i`; if buffer sizes are independent, also the bytes by which it may grow.
+        """Return buffer `i`'s worth (bytes saved at the peak) and, if sizes are independent, its possible growth.
 
         Growth is decided for a pool that ends at the peak: by the live sets first, then by bisection.
         """
@@ -257,7 +257,7 @@ class _Study:
         return PairWorth(buffers=pair, cost=cost, gain_if_free=gain, loss_if_apart=loss, exact=is_exact)
 
     def rules(self) -> tuple[RuleCost, ...]:
-        """Return the gain from dropping each rule of a pool, or of a buffer in the proof of the lower bound."""
+        """Return the gain from removing each rule that concerns a pool, or a buffer in the lower bound's proof."""
         named = set(self.plan.proof.buffers) if self.plan.proof is not None else set()
         ids = self.problem.buffers.ids
         is_named = np.fromiter((not named or name in named for name in ids), dtype=np.bool_, count=len(ids))

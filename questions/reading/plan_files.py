@@ -73,7 +73,7 @@ def _placements_of_offsets(rows: list[object], problem: Problem) -> PlacementTab
 
 
 def closest_reading(imported: ImportedProblem, data: bytes, name: str | None, options: ModelOptions) -> ImportedProblem:
-    """Return the model with views as aliases, or as separate buffers if the model's own plan then violates less."""
+    """Return the model with views as aliases or, if its own plan then violates less, as separate buffers."""
     if imported.own_plan is None or options.views == "separate" or not imported.views.aliases:
         return imported
     apart = importers.read_model(data, name, options.model_copy(update={"views": "separate"}))

@@ -175,7 +175,7 @@ def sweep(
     noted_until = 0.0
 
     def note(found: Sequence[SweepPoint]) -> None:
-        """Report the points planned so far as an interim answer, unless reports would take too much of the time."""
+        """Report the combinations planned so far as an interim answer, unless reports take too much of the time."""
         nonlocal noted_until
         if running.note is not None and (began := time.monotonic()) >= noted_until:
             more = [_sweep_row(point, tuple(sizes), alignment, chosen) for point in found]

@@ -55,7 +55,7 @@ def plans_by_size(
 
 
 def _grid_neighbours(place: tuple[int, ...], by: int) -> Iterator[tuple[int, ...]]:
-    """Yield the positions in the grid of sizes that differ from `place` by `by` steps along exactly one axis."""
+    """Yield the grid positions that differ from `place` by `by` steps along exactly one axis."""
     for axis in range(len(place)):
         yield (*place[:axis], place[axis] + by, *place[axis + 1 :])
 
@@ -71,7 +71,7 @@ def set_sizes(problem: Problem, sizes: Mapping[str, int]) -> Problem:
 
 
 def propagate_bounds(points: Sequence[SweepPoint]) -> list[SweepPoint]:
-    """Return the points with lower bounds propagated from larger pool sizes to smaller ones.
+    """Return the points (planned combinations) with lower bounds from larger pool sizes applied to smaller ones.
 
     A cost bound for a size also holds for every smaller size. A plan as good as an optimal plan for a larger size is
     optimal.

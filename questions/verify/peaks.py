@@ -265,7 +265,7 @@ class _Load:
         return cls(table.size, buffer, start, end)
 
     def _load_over_time(self, is_counted: np.ndarray | slice = slice(None)) -> tuple[I64, I64]:
-        """Return the times at which the live bytes of the counted lifetimes change, and the live bytes from then on."""
+        """Return the times at which counted lifetimes change the live bytes, and the live bytes from each time on."""
         times = np.concatenate((self.start[is_counted], self.end[is_counted]))
         size = self.size[self.buffer[is_counted]]
         if float(size.sum(dtype=np.float64)) >= 2**62:

@@ -47,9 +47,10 @@ TIME_LIMIT_S = 10.0
 def proved_claim(
     problem: Problem, instance: Instance, plan: Plan, goal: Goal, prices: Prices | None, control: Control
 ) -> ClaimText | str:
-    """Return certificate lines that state and prove one goal of a plan, or a sentence that says why none was found.
+    """Return certificate lines that state and prove one goal of a plan.
 
-    `prices` (the costs as integers) are needed only for goals that concern costs.
+    If no proof is found, return a sentence with the reason. `prices` (the costs as integers) are needed only for goals
+    that concern costs.
     """
     simple = simple_claim(problem, instance, plan, goal.ends)
     # If pinned buffers block every legal place of a buffer, the proof needs these pinned buffers too, so add them.
@@ -107,7 +108,7 @@ def _multiplier_claim(
 
 
 def _exhausted_claim(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
-    """Return the claim that no plan ends at or below `ends`, with the lemmas by which an exhausted search proves it."""
+    """Return the claim that no plan ends at or below `ends`. The lemmas of an exhausted search prove it."""
     instance, proof = search.instance, search.lines()
     named = rows_and_obstacles(instance, instance.source[sorted(proof.need)].tolist())
     return ClaimText(ends, (*proof.sets, *proof.lemmas, f"end {proof.ref}"), len(proof.lemmas), named)

@@ -30,7 +30,7 @@ class Goal:
 
     @property
     def is_tied(self) -> bool:
-        """True if the claim breaks a tie among plans of equal cost, whose proof does not depend on this claim."""
+        """True if the claim breaks a tie among plans of equal cost; the proof of that cost does not depend on it."""
         return self.excess == 1
 
 
@@ -79,7 +79,7 @@ NEVER = 2**120
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """The exact costs of buffers in pools, as integers that count 1 / `parts` of a unit of cost.
+    """The exact costs of buffers in pools, as integers; 1 stands for 1 / `parts` of a unit of cost.
 
     `price[q][i]` is the cost of buffer `i` in pool `q`. `least` is the cost that is claimed to be minimal.
     """

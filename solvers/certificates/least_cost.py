@@ -37,7 +37,7 @@ Need = dict[int, Lows]
 
 @dataclass(eq=False)
 class CostProof:
-    """The search for a proof of one claim about the least cost, with the lines of the proof so far.
+    """The search for a proof of one claim about the least cost; it collects the proof's lines.
 
     `ends` are the sizes of the pools in bytes. first[i][q] is the lowest legal offset of buffer i in pool q in bytes,
     or FAR if the buffer is not allowed there.
@@ -160,9 +160,9 @@ class CostProof:
         return str(len(self.lines) - 1), need
 
     def _needed_buffers(self, k: int, allowed: Bool, fixed: Need) -> Need | None:
-        """Return the fixed buffers that suffice for the multipliers with number `k` to refute a choice of pools.
+        """Return fixed buffers that suffice to refute a choice of pools.
 
-        Returns None if these multipliers do not refute the choice.
+        The refutation uses the multipliers with number `k`. Returns None if these multipliers do not refute the choice.
         """
         multipliers = self.worths[k]
         least = multipliers.min_costs(allowed)
@@ -220,7 +220,7 @@ class CostProof:
         return np.asarray((price + best.T @ self._member).argmin(axis=0)), best_value
 
     def _loads_by_set(self, home: I64) -> F64:
-        """Return an array (sets, pools): the units of a pool that a set uses, if buffer i is in pool home[i]."""
+        """Return an array (sets, pools): the units that each set uses in each pool, if buffer i is in pool home[i]."""
         return np.asarray(self._member @ (home[:, None] == self._pools), dtype=np.float64)
 
     def _append_rounded_multipliers(self, allowed: Bool) -> bool:

@@ -96,7 +96,7 @@ def _conflict_sets(problem: Problem, instance: Instance, plan: Plan, confined: B
 def _excess_grid(
     instance: Instance, which: ConflictSet, members: I64, pools: list[int], caps: list[int]
 ) -> tuple[int, int] | None:
-    """Return the (granule, remainder) of an offset grid on which the `members` of a conflict set exceed the pools.
+    """Return the (granule, remainder) of an offset grid on which conflicting `members` exceed the pools.
 
     `caps` are the ends of the given pools, in units. Returns None if the members exceed the pools on no grid.
     """

@@ -32,7 +32,7 @@ def obstructed_ranges(instance: Instance, q: int, pinned: I64) -> list[tuple[int
 
 
 def rows_and_obstacles(instance: Instance, rows: Sequence[int]) -> tuple[int, ...]:
-    """Return the given rows of buffers together with the rows of all pinned buffers that conflict with them."""
+    """Return the given rows of buffers, and the rows of all pinned buffers that conflict with them."""
     position = np.full(int(instance.source.max(initial=0)) + 1, -1)
     position[instance.source] = np.arange(len(instance))
     named = position[list(rows)]
@@ -46,7 +46,7 @@ FORMAT = "memplan-lemmas/1"
 
 @dataclass(frozen=True)
 class ClaimText:
-    """A claim that no plan ends at or below `ends` (bytes), with the lines of its proof and the number of lemmas."""
+    """A claim that no plan ends at or below `ends` (bytes), its proof as lines, and the number of lemmas."""
 
     ends: tuple[int, ...]
     lines: tuple[str, ...]
@@ -61,14 +61,14 @@ class ClaimText:
 
 @dataclass(eq=False)
 class SetNumbers:
-    """The conflict sets of a claim, numbered in the order of their first use, with the lines that define them."""
+    """The conflict sets of a claim, numbered in the order of first use, and the lines that define them."""
 
     source: Sequence[int]
     lines: list[str] = field(default_factory=list)
     number: dict[ConflictSet, int] = field(default_factory=dict)
 
     def ref(self, which: ConflictSet, granule: int, remainder: int, pools: int) -> str:
-        """Return the word by which a certificate refers to a conflict set on an offset grid, and number a new set.
+        """Return the certificate's word for a conflict set on an offset grid; a new set gets the next number.
 
         The grid has the offsets `granule` * k + `remainder`, in bytes. `pools` is a bit mask of the pools.
         """

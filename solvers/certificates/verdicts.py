@@ -163,10 +163,10 @@ def claim_checks(
 
 
 def _witnessed_bounds(problem: Problem, plan: Plan) -> dict[str, By]:
-    """Return the plan's bounds that the recomputed live bytes prove, as a mapping from pool name to "witness".
+    """Return the plan's bounds that the recomputed live bytes prove.
 
-    The key "" is the bound on the total of all pools. The key "status" is present if these bounds also prove the plan
-    optimal.
+    The result maps the name of each bounded pool to "witness". The key "" is the bound on the total of all pools. The
+    key "status" is present if these bounds also prove the plan optimal.
     """
     if len(problem.pools) == 1 or not len(plan.placements) or plan.weighted is not None or plan.cost_limit is not None:
         return {}  # Live bytes do not bound all plans of such a problem.

@@ -211,7 +211,7 @@ def _run_core(columns: tuple[I64, I64, I64, I64], capacity: int, limits: Limits,
 
 
 def _start_from_task(instance: Instance, task: PlainTask, unit: int) -> PlainStart:
-    """Return the result of a call of the core, with offsets and bounds converted to the units of the instance."""
+    """Return the result of a call of the core. Its offsets and bounds are converted to the instance's units."""
     _, _, end, load, missing, *words = task.answer.tolist()
     why, overfull, (rule, tried, *search) = words[:3], words[3:6], words[6:]
     witness = _bound_witness(instance, unit, *why)

@@ -37,7 +37,7 @@ _Bytes = c_char * 0
 
 @cache
 def _layout(table: type[NamedTuple]) -> tuple[list[tuple[np.dtype[Any], int] | None], Struct]:
-    """Return the array type of each field (None for a number) and the layout of the struct of a table.
+    """Return each field's array type (None for a number), and the layout of the table's struct.
 
     In the struct, an array is its address followed by its shape.
     """
@@ -135,10 +135,10 @@ class Library:
             raise UnbuiltError(f"{file}: the compiled core {reason}; build it with: {REMEDY}") from None
 
     def kernel(self, name: str, tables: int) -> Callable[..., int]:
-        """Return a function that calls a kernel with `tables` tables, some of whose arrays it fills.
+        """Return a function that calls a kernel with `tables` tables.
 
-        The function returns an int. The kernel runs without the GIL. The types of the tables are not checked. Raises
-        MemoryError if the kernel cannot allocate memory.
+        The kernel fills some of their arrays. The function returns an int. The kernel runs without the GIL. The types
+        of the tables are not checked. Raises MemoryError if the kernel cannot allocate memory.
         """
         called: list[Callable[..., int]] = []
 

@@ -60,7 +60,7 @@ class WindowSearch(NamedTuple):
 
 
 class StackCuts(NamedTuple):
-    """The task of finding sets of buffers that end above end[q] in memory q in every order of stacking them.
+    """The task of finding sets of buffers that, stacked in any order in memory q, end above end[q].
 
     The memory of each buffer is given. The kernel fills the fields from `cut_pool` on. Set g consists of the buffers
     buffer[first[g]:first[g + 1]] in memory cut_pool[g], and `need` has their least end. `answer` receives the number of

@@ -103,7 +103,7 @@ def no_page_is_crossed(model: CpModel, instance: Instance, boxes: AddressBoxes) 
 
 
 def barred_offsets_are_left_out(model: CpModel, instance: Instance, boxes: AddressBoxes) -> None:
-    """Exclude the ranges of offsets that are barred to a buffer from the domain of its start."""
+    """Exclude each buffer's barred offsets from the domain of its start."""
     for i, homes in enumerate(boxes) if "intervals" in instance.features else ():
         for q, box in homes.items():
             from ortools.sat.python.cp_model import Domain

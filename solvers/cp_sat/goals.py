@@ -243,7 +243,7 @@ class _GoalPursuit:
 
 
 def whole_costs(instance: Instance) -> Costs:
-    """Return the costs as integers small enough for CP-SAT: in a coarser unit, rounded down, if sums would overflow."""
+    """Return the costs as integers for CP-SAT, rounded down; their unit is larger if sums would overflow."""
     costs = Costs.from_instance(instance)
     # Costs are rounded down, so a bound on the coarse costs also holds for the exact costs.
     coarser = 1 << max(0, costs.max_steps.bit_length() - _LARGEST.bit_length() + 1)

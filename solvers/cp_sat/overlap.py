@@ -70,7 +70,7 @@ class AddressIntervals:
         return intervals, alone
 
     def buffer_interval(self, i: int, among: frozenset[int] = frozenset()) -> IntervalVar:
-        """Return the interval of buffer `i`, absent if the buffer is inside a partner in `among` at the same offset."""
+        """Return buffer `i`'s interval. It is absent if a partner in `among` at the same offset contains the buffer."""
         around = [j for j in sorted(self.sharing.partners[i] & among) if self.sharing.is_inside(i, j)]
         shares = [share for share in (self._sharing_literal(i, j) for j in around) if share is not None]
         return self._interval_unless_shared(i, shares)

@@ -89,7 +89,7 @@ class Parts:
 
 
 def core_instance(instance: Instance) -> exact.OnePool:
-    """Return an instance with one pool as the table that the exact search of the compiled core reads."""
+    """Convert an instance with one pool to the input table of the compiled core's exact search."""
     step, lowest, highest = instance.alignment[0], instance.lowest[0], instance.highest[0]
     pair_first, pair, clearance = clear_lists(instance)
     barred_first, barred = instance.barred_in(0)

@@ -45,7 +45,7 @@ def solve(instance: Instance, search: Search, most_nodes: int = _MOST_NODES) -> 
 
 
 class _FewBuffers:
-    """The search for the best plan over all choices of pools, in which each (pool, set of buffers) is packed once."""
+    """The search for the best plan over all choices of pools. It packs each (pool, set of buffers) only once."""
 
     def __init__(self, instance: Instance, search: Search, most_nodes: int) -> None:
         """Store the instance's rules as lists, which are faster to read one by one than arrays."""
@@ -181,7 +181,7 @@ class _FewBuffers:
         return None
 
     def _first_legal_start(self, q: int, i: int, least: int) -> int | None:
-        """Return the least start of buffer `i` from `least` on that its own rules in pool `q` allow, or None."""
+        """Return buffer `i`'s least start in pool `q`, not below `least`, that its own rules allow, or None."""
         size, (lowest, step, highest, page, shift) = self.size[i], self.places[q][i]
         highest = min(highest, self.instance.pools[q].capacity - size)
         for _ in range(_MOST_JUMPS):

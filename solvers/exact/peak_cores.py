@@ -119,7 +119,7 @@ def grow_core(packer: Packer, traits: Traits, search: Search, kept: Bool, nodes:
 class CoreSearch(Search):
     """The search of a core (a hard subset of the buffers), on behalf of the search of the whole problem.
 
-    Bounds of the core hold for the whole problem and are passed on; its assignments lack buffers and are not.
+    The core's bounds hold for the whole problem and are passed on. Its assignments lack buffers, so they are not.
     """
 
     outer: Search = field(kw_only=True)

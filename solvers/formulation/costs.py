@@ -58,12 +58,15 @@ class Costs:
         return sum(max(costs.values(), default=0) for costs in self.extra) + sum(self.clash)
 
     def coarsen(self, factor: int) -> Costs:
-        """Return the costs in coarser steps, rounded down; a lower bound on these also holds for the exact costs."""
+        """Return the costs in steps `factor` times as large, rounded down; bounds on these hold for the exact costs."""
         extra = [{q: steps // factor for q, steps in homes.items()} for homes in self.extra]
         return Costs(self.cheapest, self.step * factor, extra, [steps // factor for steps in self.clash])
 
     def plan_steps(self, pool: Iterable[int], clashes: Iterable[int]) -> int:
-        """Return the cost of a plan in steps, from each buffer's pool and the numbers of the priced pairs that meet."""
+        """Return a plan's cost, counted in cost steps.
+
+        `pool` has each buffer's pool, and `clashes` the numbers of the priced pairs that share bytes or a bank.
+        """
         return sum(extra[q] for extra, q in zip(self.extra, pool, strict=True)) + sum(self.clash[k] for k in clashes)
 
     def cost_of_steps(self, steps: int) -> float:

@@ -34,7 +34,7 @@ Named = TypeVar("Named", Proof, Explanation)
 
 @dataclass(frozen=True, eq=False)
 class EqualPools:
-    """A problem with pools of equal use, with its conversion to a problem with a single pool and back.
+    """A problem with pools of equal use, and its conversion to a problem with a single pool and back.
 
     Raises OptionError for constraint kinds that cannot be converted.
     """
@@ -120,7 +120,7 @@ class EqualPools:
 
     @cached_property
     def _offset_sets(self) -> dict[int, tuple[int, ...]]:
-        """A mapping from each buffer of a `same_offset` set to all buffers of the set, both given as positions."""
+        """Each buffer of a `same_offset` set, mapped to all buffers of that set; buffers are given as positions."""
         sets = [tuple(self.problem.index[name] for name in ids) for ids in self.problem.same_offset]
         return {i: members for members in sets for i in members}
 
@@ -131,7 +131,7 @@ class EqualPools:
 
     @cached_property
     def _lifetimes_by_buffer(self) -> dict[int, list[tuple[int, int]]]:
-        """The (start, end) lifetimes of each root buffer and of its aliases, by the position of the root."""
+        """The (start, end) lifetimes of each root buffer, including those of its aliases; keys are positions."""
         lives: dict[int, list[tuple[int, int]]] = {}
         for i, row in enumerate(self.problem.buffers):
             lives.setdefault(self.problem.roots.get(i, (i, 0))[0], []).extend(row.intervals)
@@ -260,7 +260,7 @@ class EqualPools:
         return named.model_copy(update={"kind": "search", "time": None, "buffers": ()})
 
     def _witness_in_turn(self, witness: Named, time: int) -> Named:
-        """Convert a witness at `time` of the single pool to a witness of the pool whose time range contains `time`."""
+        """Convert a witness of the single pool to a witness of the pool whose time range contains `time`."""
         q, at = divmod(time, len(self.times))
         ids = tuple(self.members.get(name, {}).get(q, name) for name in witness.buffers)
         named = witness.model_copy(update={"time": int(self.times[at]), "buffers": ids})

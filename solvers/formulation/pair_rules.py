@@ -60,7 +60,7 @@ class PairRules:
         return cls(first, other[order], clearance[order], grids[order], pool.bank_shift)
 
     def max_clearances(self) -> I64:
-        """Return, as an array (n,), the largest number of units that a pair rule may keep free below each buffer."""
+        """Return the largest number of units that a pair rule may keep free below each buffer, as an array (n,)."""
         free = np.zeros(len(self.first) - 1, dtype=np.int64)
         np.maximum.at(free, _listing_buffers(self.first), self.clearance + np.where(self.grid > 1, self.grid, 0))
         return free

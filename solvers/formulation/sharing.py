@@ -86,7 +86,7 @@ class Sharing:
         return tied
 
     def disjoint_buffers(self, members: Sequence[int]) -> list[int]:
-        """Return a subset of pairwise conflicting `members`, ascending, in which no two buffers can share a byte.
+        """Return a subset of `members` (pairwise conflicting buffers), ascending, of which no two can share a byte.
 
         Of buffers that may share bytes, only the largest is in the subset, so that the sum of sizes counts no byte
         twice.

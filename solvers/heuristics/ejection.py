@@ -97,7 +97,7 @@ class Ejector:
         self._random = np.random.default_rng(self.seed)
 
     def moved_mask(self, places: Places) -> Bool:
-        """Return a mask (n,) of the buffers that have a home but are elsewhere."""
+        """Return a mask (n,) of the buffers that have a home (an offset to keep) but are elsewhere."""
         homes = self._homes.table
         is_moved: Bool = (homes.home >= 0) & ((places.offset != homes.home) | (places.pool != homes.home_pool))
         return is_moved
@@ -107,7 +107,10 @@ class Ejector:
         return int(self.weight[self.moved_mask(places)].sum())
 
     def first_placement(self, stays: Bool, turns: int = ENDLESS) -> Places | None:
-        """Place all buffers, those of the mask `stays` at their homes first; return None if `turns` attempts fail."""
+        """Place all buffers; return None if `turns` attempts fail.
+
+        The buffers in the mask `stays` come first, at their homes (the offsets to keep).
+        """
         homes = self._homes.table
         while self.flag[0] == 0 and turns > 0:
             turns -= 1
@@ -117,15 +120,19 @@ class Ejector:
         return None
 
     def quick_placement(self, stays: Bool, rounds: int = ROUNDS_SOON) -> Places | None:
-        """Place all buffers in one short attempt, those of the mask `stays` at their homes first; None if it fails."""
+        """Place all buffers in one short attempt; return None if it fails.
+
+        The buffers in the mask `stays` come first, at their homes (the offsets to keep).
+        """
         homes = self._homes.table
         places = Places(homes.home_pool.copy(), np.where(stays | homes.is_fixed, homes.home, ABSENT))
         return places if self._run_kernel(places, np.flatnonzero(places.offset < 0), rounds) else None
 
     def improve(self, best: Places, enough: int = 0, turns: int = ENDLESS) -> Iterator[Places]:
-        """Yield placements of decreasing weight; in each turn, buffers return to their homes and eject others there.
+        """Yield placements of decreasing weight.
 
-        Ends once a placement weighs at most `enough`, after `turns` turns, or after too many turns without a gain.
+        In each turn, buffers return to their homes (offsets to keep) and eject other buffers there. Ends once a
+        placement weighs at most `enough`, after `turns` turns, or after too many turns without a gain.
         """
         fails = 0
         while self.flag[0] == 0 and turns > 0:
@@ -153,7 +160,7 @@ class Ejector:
                 yield Places(places.pool.copy(), places.offset.copy())
 
     def _send_home(self, places: Places, i: int) -> bool:
-        """Return a buffer to its home and eject the buffers there; return False if one of them is fixed."""
+        """Move a buffer to its home (offset to keep), and eject the buffers there; return False if one is fixed."""
         homes = self._homes.table
         low, high = int(homes.home[i]), int(homes.home[i] + homes.size[i])
         near = homes.near[homes.near_first[i] : homes.near_first[i + 1]]

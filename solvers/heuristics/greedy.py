@@ -62,7 +62,7 @@ def offer_first(instance: Instance, search: Search) -> None:
 
 
 def begin(instance: Instance, search: Search) -> None:
-    """Offer greedy plans before an exact search; stop early if the plans of the first orders are far from the bound."""
+    """Offer greedy plans before an exact search; stop early if the first plans greatly exceed the bound."""
     if plain.suits_instance(instance):
         limits = plain.Limits(int(search.bound[-1]), FIRST, 1 + NEAR)
         offer_order(search, plain.start_of_instance(instance, limits, search.flag))

@@ -6,9 +6,8 @@ An item is a set of buffers that must share a pool. An item's gain in a pool is 
 minus that in this pool. Multipliers give the value of an item's bytes. Items are chosen in descending order of gain per
 value, the better pool first, while the load of each live set allows. Some capacity stays free, because packings leave
 gaps. If an item gets no offset in a packing, it moves to the next pool, where it fills gaps. Then a local search
-changes the
-choice: in a range of time, items of low gain per value leave their pools, so that others can use the bytes, and all
-buffers are packed again.
+changes the choice: in a range of time, items of low gain per value leave their pools, so that others can use the bytes,
+and all buffers are packed again.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class ChoiceSearch:
     """The search that fills pools by ratio[q, j]: the gain of item `j` in pool `q` per value of its bytes."""
 
     def __init__(self, knapsack: Knapsack, search: Search, multipliers: Multipliers) -> None:
-        """Compute the ratios of all items, and whether each buffer is the only one of its item."""
+        """Compute each item's gain per value of its bytes, and which buffers are alone in their items."""
         self.knapsack, self.search = knapsack, search
         instance = self.instance = knapsack.instance
         self.pools = preference(instance)
@@ -97,7 +96,7 @@ class ChoiceSearch:
         return np.where(home == ABSENT, self.pools[-1], home)
 
     def _leaving_buffers(self, pool: I64) -> Bool:
-        """Return a random mask of buffers, of low ratio and alive in one time range, that are to leave their pools."""
+        """Return a random mask of buffers to leave their pools: alive in one time range, and mostly of low ratio."""
         rows, knapsack = self.knapsack.rows, self.knapsack
         ratio = self.ratio[pool, knapsack.item]
         key = ratio * np.exp(0.5 * self.rng.standard_normal(len(ratio)))

@@ -120,7 +120,7 @@ class SubsetPackings:
 
 
 def _pool_below(pool: CompiledPool, end: int) -> CompiledPool:
-    """Return a pool with a lower end, at which its reserved ranges are cut off."""
+    """Return a copy of a pool with a lower end; reserved ranges are cut off there."""
     reserved = pool.reserved[pool.reserved[:, 0] < end]
     return pool._replace(capacity=end, is_limited=True, reserved=column(np.minimum(reserved, end)))
 
@@ -414,7 +414,7 @@ class Decomposition:
         return proved, lowest, home
 
     def _end_bound_of_choice(self, q: int, home: I64, nogoods: list[NoGood]) -> int:
-        """Return a lower bound, in units, on the end of pool `q` in a choice of pools, from loads and no-goods."""
+        """Return a lower bound, in units, on pool `q`'s end in a choice of pools; loads and no-goods imply it."""
         needs = [nogood.need for nogood in nogoods if nogood.pool == q and all(home[j] == q for j in nogood.items)]
         return max(self.knapsack.row_capacities[q].reach(self.knapsack.loads(home)[q]), *needs, 0)
 

@@ -72,7 +72,7 @@ class RowCapacity:
 
 
 def _rounded_reserves(pool: CompiledPool, granule: int) -> list[tuple[int, int]]:
-    """Return the reserved ranges with both ends rounded up to multiples of the granule, where buffers may start."""
+    """Return the reserved ranges with both ends rounded up to the granule; buffers start at its multiples."""
     rows = pool.reserved.tolist()
     return [(-(-low // granule) * granule, -(-high // granule) * granule) for low, high in rows]
 
@@ -195,7 +195,7 @@ class Knapsack:
         return sums
 
     def loads(self, home: I64) -> I64:
-        """Return an array (p, rows) with the load of each pool in each row, if each item `j` is in pool home[j]."""
+        """Return the load of each pool in each row (live set), (p, rows), if each item `j` is in pool home[j]."""
         pools = np.arange(len(self.row_capacities))[:, None]
         return self.row_sums(np.where(home[self.item_of_lifetime] == pools, self.size_of_lifetime, 0))
 

@@ -100,7 +100,7 @@ def load_multipliers(knapsack: Knapsack, limit: I64, q: int, upper: float, itera
 def _find_multipliers(
     knapsack: Knapsack, measured: I64, limit: I64, goal: int, upper: float, iterations: int, flag: I64
 ) -> Multipliers:
-    """Return the multipliers that the kernel finds for bounding the cost (`goal` ABSENT) or the load of pool `goal`."""
+    """Return Lagrange multipliers found by the kernel; they bound the load of pool `goal` or, if ABSENT, the cost."""
     most, (n, rows) = len(limit) + core.FUNCTIONS, (knapsack.size.shape[1], knapsack.rows)
     pool, until, capacity, answer = np.zeros((4, most), dtype=np.int64)
     size, worth = np.zeros((most, n), dtype=np.int64), np.zeros((most, rows), dtype=np.int64)
@@ -155,7 +155,7 @@ def cost_bound(
 def _choice_task(
     knapsack: Knapsack, limit: I64, nogoods: Sequence[NoGood], at_most: int, effort: ChoiceEffort, flag: I64
 ) -> core.ChoiceTask:
-    """Return the input table of the kernels that search for choices of pools within `limit` and the no-goods."""
+    """Return the kernels' input table for the search for choices of pools within `limit` and the no-goods."""
     members = [sorted(nogood.items) for nogood in nogoods]
     return core.ChoiceTask(
         np.ascontiguousarray(limit),

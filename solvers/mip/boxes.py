@@ -176,7 +176,7 @@ class Boxes:
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
-        """The pairs (a, b) of boxes with a < b for which the program must decide, in some pool, which box is lower."""
+        """The pairs (a, b) of boxes, a < b, for which the integer program decides which is lower in some pool."""
         pairs = self.conflicts | self.bank_partners
         pairs |= {(i, j) for j in range(self.n, len(self.all)) for i in range(self.n)}
         return sorted(pair for pair in pairs if self.ordered_in(*pair))

@@ -121,7 +121,7 @@ def _separate_by_bank(program: Draft, boxes: Boxes, q: int, low: int, high: int,
 
 
 def _first_bank_term(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
-    """Return the term of an integer column that is at most the number of the first bank of buffer `b` in pool `q`."""
+    """Return the term of an integer column. It is at most the number of buffer `b`'s first bank in pool `q`."""
     if ("bank", q, b) not in program.at:
         box, pool = boxes.all[b], boxes.instance.pools[q]
         first = program.column(("bank", q, b), 0, (box.span[q][1] + pool.bank_shift) // pool.bank, is_whole=True)
@@ -131,7 +131,7 @@ def _first_bank_term(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
 
 
 def _bank_end_term(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
-    """Return the term of an integer column that is above the number of the last bank of buffer `b` in pool `q`."""
+    """Return the term of an integer column. It is above the number of buffer `b`'s last bank in pool `q`."""
     if ("past", q, b) not in program.at:
         box, pool = boxes.all[b], boxes.instance.pools[q]
         most = round_up(box.max_offset + box.size + pool.bank_shift, pool.bank) // pool.bank

@@ -69,7 +69,7 @@ def _insert_look_calls(lines: Iterator[str], look: Callable[[], None]) -> Iterat
 
 
 def _header_lines(problem: Problem, instance: Instance) -> list[str]:
-    """Return the lines of the comment at the top of a model file, which explains units, rows and objectives."""
+    """Return the comment at the top of a model file, as lines that explain units, rows and objectives."""
     unit = "1 byte" if instance.unit == 1 else f"{instance.unit} bytes"
     pools = [pool.name.encode("ascii", "replace").decode() for pool in problem.pools]
     lines = [
@@ -92,7 +92,7 @@ def _header_lines(problem: Problem, instance: Instance) -> list[str]:
 
 
 class _Text:
-    """An integer program under construction as the text of a file, with a name for each row and each used column."""
+    """An integer program under construction, as a file's text; each row and each used column gets a name."""
 
     def __init__(self, program: Draft, columns: ModelNames, rows: ModelNames) -> None:
         """Choose a name for each column that a row or the objective uses, and for each row."""
@@ -162,7 +162,7 @@ class _Text:
 
 
 def _row_lines(text: str) -> list[str]:
-    """Return the text of a row as lines broken between words, because readers limit the length of lines."""
+    """Return a row's text as lines, broken between words because readers limit the length of lines."""
     if len(text) < _WIDTH:
         return [f" {text}"]
     return wrap(

@@ -93,7 +93,7 @@ def _define_ends(program: Draft, boxes: Boxes) -> None:
 
 
 def _bound_ends_by_peaks(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
-    """Require the peak of a pool to be at least the end of each buffer that is in the pool."""
+    """Require each pool's peak to be at least the end of each buffer in the pool."""
     for b, box in enumerate(boxes.all[: boxes.n]):
         for q in box.span:
             sides = [(Term(program.at["peak", q]), 1), (Term(program.at["end", b]), -1)]
@@ -204,9 +204,10 @@ def _add_stacking_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> N
 
 
 def _require_support(program: Draft, boxes: Boxes, t: int, b: int, others: list[int]) -> None:
-    """Add a cut: the offset of box `b` is at least the sum of the extents of those `others` that are below it.
+    """Add a cut: box `b`'s offset is at least the sum of the extents of the boxes in `others` below it.
 
-    `others` are members of crowd `t`, a set of conflicting buffers. An extent is a size rounded up to the grid.
+    A cut is a constraint that no plan violates. `others` are members of crowd `t`, a set of conflicting buffers. An
+    extent is a size rounded up to the grid.
     """
     lowest = min(boxes.grid.shift[q] for q in boxes.all[b].span) - boxes.all[b].early
     below = [(program.order_term(a, b), -boxes.all[a].extent) for a in others]
@@ -246,9 +247,10 @@ def _add_capacity_cuts(program: Draft, boxes: Boxes, question: MipQuestion) -> N
 
 
 def _sum_excess(program: Draft, boxes: Boxes, question: MipQuestion, q: int) -> None:
-    """Add a column with the excess over the floor of pool `q` (a lower bound on its end), summed over all crowds.
+    """Add a column with the excess over the floor of pool `q`, summed over all crowds.
 
-    A crowd is a set of conflicting buffers. Its excess is that of the highest end of its members in the pool.
+    The floor is a lower bound on the pool's end. A crowd is a set of conflicting buffers. Its excess is that of the
+    highest end of its members in the pool.
     """
     most = question.limit[q] - question.floor[q]
     heights = []

@@ -13,13 +13,13 @@ from memplan.solvers.packing.sharing_decisions import SharingDecisions, is_neede
 
 
 def drop_buffers(instance: Instance, pool: I64, offset: npt.ArrayLike, flag: I64 | None = None) -> I64 | None:
-    """Return exact offsets from raw ones: buffers are moved down one by one in their pools. None if this fails.
+    """Return exact offsets that replace raw ones; None if this fails.
 
-    Raw offsets are in units and may be fractions. Pinned buffers get their pins. All other buffers, sorted by raw
-    offset and then by position, get the lowest offset at which they overlap no earlier buffer. If some pairs may share
-    an offset, or pay a price if they meet, a second attempt keeps the pairs together that share or meet in the raw
-    offsets; the better result is returned. An attempt fails if a buffer does not fit or may not use its pool, or once
-    flag[0] is 1.
+    Buffers are moved down one by one in their pools. Raw offsets are in units and may be fractions. Pinned buffers get
+    their pins. All other buffers, sorted by raw offset and then by position, get the lowest offset at which they
+    overlap no earlier buffer. If some pairs may share an offset, or pay a price if they meet, a second attempt keeps
+    the pairs together that share or meet in the raw offsets; the better result is returned. An attempt fails if a
+    buffer does not fit or may not use its pool, or once flag[0] is 1.
     """
     raw = np.asarray(offset)
     is_colocated = np.array_equal(pool[instance.colocation], pool)

@@ -81,9 +81,10 @@ _OTHER_PROFILES = {
 
 
 def profile_choice(value: object) -> ProfileChoice:
-    """Return a profile, given by name or as weights of pools (also as texts such as fast=3,slow=1), in one form.
+    """Return a profile in one form.
 
-    Raises OptionError for any other value.
+    It is given by name or as weights of pools, also in texts such as fast=3,slow=1. Raises OptionError for any other
+    value.
     """
     if isinstance(value, str) and (value in _PROFILES or re.fullmatch(_SLOWER, value)):
         return value

@@ -128,7 +128,7 @@ def _conflict_masks(instance: Instance) -> list[int]:
 
 
 def _components(near: list[int], part: int, *, opposite: bool) -> list[int]:
-    """Return, as bit masks, the connected components of a part's conflict graph, or of its complement if `opposite`."""
+    """Return the connected components, as bit masks, of a part's conflict graph or (`opposite`) its complement."""
     components, remaining = [], part
     while remaining:
         here = front = remaining & -remaining

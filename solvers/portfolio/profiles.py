@@ -160,7 +160,7 @@ def _filling_searches(problem: Problem, options: SolveOptions, start: Plan | Non
 
 
 def _search_weighted(problem: Problem, options: SolveOptions, weights: Mapping[str, float]) -> Steps:
-    """Minimize the weighted sum of the pools' ends, by searches that each cover a region of possible ends."""
+    """Minimize the weighted sum of the pools' ends. Each search covers one region of possible ends."""
     search, target = WeightedEnds.from_problem(problem, weights), options.target()
     each = options if target is not None and target.gap is None else options.model_copy(update={"accept": None})
     last: SolveResult | None = None
@@ -291,7 +291,7 @@ def _profile_result(problem: Problem, profile: Profile, found: SolveResult) -> S
 
 
 def interim_result(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
-    """Return the plan of one search as an interim result of the profile, without bounds, costs and proofs."""
+    """Return one search's plan as an interim result of the profile, without bounds, costs and proofs."""
     if not found.plan.placements:
         return _profile_result(problem, profile, found)
     pools = tuple(

@@ -82,7 +82,7 @@ class WeightedEnds:
                 yield self._capped_problem(high), low, high
 
     def take(self, plan: Plan, low: Ends, high: Ends) -> None:
-        """Record the plan that was found in a region, and queue those parts of it that may have a better plan."""
+        """Record the plan found in a region, and queue the region's parts that may have a better plan."""
         if plan.status == "infeasible":
             return
         self.n_open += plan.status != "optimal"

@@ -29,9 +29,9 @@ _writing = threading.Lock()
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Protect the writing of a file in the block from being interrupted when its work is abandoned.
+    """Let the block finish writing its file, even if the thread's work is abandoned meanwhile.
 
-    If the work was abandoned before the block, SystemExit ends its thread instead, and nothing is written.
+    If the work was abandoned before the block, raise SystemExit, so that nothing is written.
     """
     with _writing:
         if getattr(threading.current_thread(), "is_abandoned", False):

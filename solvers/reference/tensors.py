@@ -114,7 +114,7 @@ def align(value: int, alignment: int) -> int:
 
 
 def tensor_alignment(problem: Problem, tensor: Tensor, pool: int) -> int:
-    """Return the alignment of a tensor's offset in a pool, which includes the alignment of the pool itself."""
+    """Return the alignment of a tensor's offset in a pool, combined with the pool's own alignment."""
     return lcm(tensor.alignment, problem.pools[pool].alignment)
 
 

@@ -173,7 +173,7 @@ class Control:
         return replace(self, deadline=deadline, counted_s=counted_s, note=None)
 
     def child(self, share: float) -> Self:
-        """Return the control of a part of the call, which may use the given share of the remaining seconds."""
+        """Return the control of one part of the call, which may use this share of the remaining seconds."""
         return self.limit_to(share * self.remaining_s)
 
     def reserve(self, kept_s: float) -> Self:

@@ -1,4 +1,4 @@
-"""Plans made from the results of a search, with the use of pools, the gap, and a proof or an explanation."""
+"""Plans made from search results: the use of pools, the gap, and a proof or an explanation are added."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _unplaceable_explanation(problem: Problem, i: int) -> Explanation:
 
 
 def _lack_explanation(problem: Problem, instance: Instance, witness: Witness) -> Explanation:
-    """Return the explanation for a pool that is too small for a set of buffers that must not share bytes."""
+    """Return the explanation that a pool is too small for a set of buffers that must not share bytes."""
     assert witness.pool is not None
     assert witness.missing is not None
     pool = problem.pools[witness.pool]
@@ -162,7 +162,7 @@ def make_plan(
 
 
 def gap_of(goals: Iterable[tuple[float, float | None]]) -> float | None:
-    """Return the fraction of its bound by which the first goal that is not at its bound exceeds the bound.
+    """Return the relative gap (excess / bound) of the first goal that is not at its bound.
 
     `goals` are pairs (value, bound), most important first. The result is 0 if all goals equal their bounds, and None if
     that first bound is 0 or unknown.

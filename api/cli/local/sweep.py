@@ -60,7 +60,7 @@ def _chart_page(call: Call, answer: Any) -> bytes:
 
 
 def _sweep_csv(answer: Any) -> bytes:
-    """Return the points of a sweep as CSV, with each pool's used bytes and lower bound in two columns."""
+    """Return a sweep's points (planned combinations) as CSV. Each pool has two columns: used bytes and lower bound."""
     text = io.StringIO(newline="")
     names = [use.name for use in answer.points[0].pools] if answer.points else []
     pools = list(answer.points[0].sizes) if answer.points else []

@@ -108,7 +108,7 @@ def _open_keys() -> Iterator[Keys]:
 
 
 def _key_facts(key: Key) -> dict[str, object]:
-    """Return the facts about a key as JSON values, with times as text and without the key's secret."""
+    """Return a key's facts as JSON values, without its secret; times are texts."""
     return {
         "name": key.name,
         "id": key.id,
@@ -123,7 +123,7 @@ def _key_facts(key: Key) -> dict[str, object]:
 
 
 def _key_table(facts: list[dict[str, object]]) -> list[str]:
-    """Return the lines of a table of keys, whose columns are as wide as their longest cell."""
+    """Return the lines of a table of keys; each column is as wide as its longest cell."""
     rows = [[heading.replace("_", " ") for heading in facts[0]]] if facts else [["no keys"]]
     for fact in facts:
         rows.append([", ".join(v) if isinstance(v, list) else "-" if v is None else str(v) for v in fact.values()])

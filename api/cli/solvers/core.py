@@ -24,7 +24,7 @@ def amalgamate(folder: Path) -> str:
     system, own, parts = set[str](), {HEADER}, list[str]()
 
     def append_source(name: str) -> None:
-        """Append the text of a source file to `parts`, after the texts of its own headers that are not yet included."""
+        """Append a source file's text to `parts`; before it, append its headers that are not yet included."""
         text = (folder / name).read_text(encoding="utf-8")
         for kind, included in _INCLUDE.findall(text):
             if kind == "<":

@@ -105,7 +105,7 @@ async def _shape_answer(request: Request, job: Job) -> Response:
 
 
 async def _plan_response(request: Request, job: Job, content: bytes) -> Response:
-    """Return the response with a job's plan, in the format of the job's options or else of the Accept header."""
+    """Return the response with a job's plan. Its format is that of the job's options, or else of the Accept header."""
     plan_format = job.options.get("format") or format_accepted(request)
     if plan_format != "json":
         head, body = await _request_of(request, job)

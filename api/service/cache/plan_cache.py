@@ -86,7 +86,7 @@ class PlanCache:
         return await self._read_from_store(problem_hash)
 
     async def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
-        """Store the plan `found` by a search that started from the entry `before`, unless that entry has changed."""
+        """Store the plan `found`, unless the entry `before`, from which its search started, has changed."""
         await self._try_store("written", lambda store: store.plans.replace(problem_hash, before, found))
         self._held_bytes -= self._memory.pop(problem_hash, (None, 0.0, 0))[2]
 

@@ -325,7 +325,7 @@ def remove_jobs(connection: Connection, which: ColumnElement[bool]) -> int:
 
 
 def _drop_requests(connection: Connection, key_id: str | None, needed: float, before: float) -> int:
-    """Drop requests of a key's jobs that ended before a time, largest first, until `needed` bytes are free.
+    """Delete a key's requests whose jobs ended before a time, largest first, until `needed` bytes are free.
 
     Return the number of bytes freed, which may be smaller, because a call drops a limited number of requests.
     """

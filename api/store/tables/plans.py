@@ -53,7 +53,7 @@ class Plans:
                     upsert_row(connection, schema.plans, _plan_row(better))
 
     def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
-        """Store the plan `found` by a search that started from the entry `before`, unless that entry has changed."""
+        """Store the plan `found`, unless the entry `before`, from which its search started, has changed."""
         # A plan's stored name contains a part for the key, which the child process does not know, so set the name here.
         named = replace(found, hash=problem_hash)
         self.change({problem_hash: lambda now: named if now == before else None})

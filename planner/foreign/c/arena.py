@@ -61,7 +61,7 @@ _Static_assert(CHAR_BIT == 8, "bytes of 8 bits");
 
 
 def _header_text(layout: VerifiedLayout, prefix: str) -> str:
-    """Return the C macros of all used pools and of all buffers, as the text of a header."""
+    """Return the text of a C header, which defines macros for all used pools and all buffers."""
     pools = "".join(_pool_macros(pool, prefix) for pool in layout.used_pools)
     return pools + "".join(_buffer_macros(buffer, layout.pools[buffer.pool], prefix) for buffer in layout.buffers)
 

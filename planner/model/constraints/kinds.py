@@ -110,7 +110,7 @@ def kinds_of(problem: ProblemFields) -> list[ConstraintKind]:
 
 
 def offset_rules(problem: ProblemFields) -> list[list[tuple[int, OffsetRule]]]:
-    """Return, for each pool, the rules for the offsets of single buffers, as pairs (position of the buffer, rule)."""
+    """Return each pool's offset rules, as pairs (position of a buffer, rule for its offset)."""
     pool_rules: list[list[tuple[int, OffsetRule]]] = [[] for _ in problem.pools]
     for kind in kinds_of(problem):
         if kind.offsets is not None:

@@ -24,7 +24,7 @@ def colocation_groups(problem: ProblemFields) -> I64:
     leader = np.arange(len(problem.buffers))
 
     def find(i: int) -> int:
-        """Return the first buffer of buffer `i`'s group, and shorten the chain of leaders from `i` to it."""
+        """Return the first buffer of buffer `i`'s group, and shorten the links from `i` to it."""
         while leader[i] != i:
             leader[i] = leader[leader[i]]
             i = int(leader[i])

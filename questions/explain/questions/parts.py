@@ -75,7 +75,7 @@ def _pool_rules(problem: Problem) -> Iterator[ProblemRule]:
 
 
 def _entry_rules(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
-    """Yield a rule for each entry that forbids placements of kept buffers, except conflicts, which always stay."""
+    """Yield a rule for each entry that forbids placements of kept buffers. Conflicts yield none: they always apply."""
     for field in _IN_ORDER:
         for k, entry in enumerate(getattr(problem, field)):
             # An entry with weights only adds costs, so dropping the entry cannot make a problem feasible.
@@ -120,9 +120,10 @@ def body_of_each_buffer(problem: Problem) -> I64:
 
 
 def subproblem(problem: Problem, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Problem:
-    """Return the subproblem of the kept buffers (a mask (n,)) without the dropped rules; fixed distances stay intact.
+    """Return the subproblem with only the kept buffers, a mask (n,), and without the removed rules.
 
-    The subproblem serves only to decide feasibility, so weights of `bank` entries, which forbid nothing, are left out.
+    Fixed distances remain. The subproblem serves only to decide feasibility, so weights of `bank` entries, which forbid
+    nothing, are left out.
     """
     rules: defaultdict[str, list[ProblemRule]] = defaultdict(list)
     for rule in dropped:
@@ -164,7 +165,7 @@ def filter_rows(table: BufferTable, kept: Bool) -> BufferTable:
 
 
 def _remove_rules(table: BufferTable, rules: Mapping[str, list[ProblemRule]]) -> BufferTable:
-    """Return the table without the given rules; the pools of a pinned buffer stay fixed unless its pin is dropped."""
+    """Return the table without the given rules; a pinned buffer keeps its pools unless its pin is removed."""
     changed: dict[str, Any] = {}
     loose = {rule.buffer for rule in rules.get("offset", ())}
     rules = {

@@ -60,7 +60,7 @@ def overfull_set(problem: Problem, instance: Instance) -> OverfullSet | None:
 
 
 def overfull_stretches(problem: Problem, instance: Instance) -> int:
-    """Return the number of runs of consecutive live sets that exceed the total bytes of all pools."""
+    """Return the number of overfull stretches: maximal runs of live sets that exceed the bytes of all pools."""
     if instance.n_live_sets == 0:
         return 0
     capacity = sum(map(last_end, problem.pools))

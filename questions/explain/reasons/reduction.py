@@ -35,7 +35,7 @@ def shortest_stretch(count: int, fails: Callable[[int, int], bool]) -> tuple[int
 def delete_unneeded(
     items: Sequence[Item], query: Query[Item], report: Callable[[list[Item]], None]
 ) -> tuple[list[Item], int]:
-    """Return an infeasible subset of the items, and the number of items in the subset that are not proved needed.
+    """Return an infeasible subset of the items, and how many items in it are not proved needed.
 
     One pass removes chunks of items; the chunk size doubles after a success and halves after a failure. An item with an
     open answer is tried again at the end, when fewer items are left. `report` receives each smaller list.

@@ -143,7 +143,7 @@ class Candidates:
             yield Candidate(change, me, ((start + 1, end - 1),), size)
 
     def _sharing_candidates(self, plain: list[int]) -> Iterator[Candidate]:
-        """Yield the changes that write a buffer j over a buffer of at least j's size that ends in j's first step."""
+        """Yield changes that write a buffer j over one that ends in j's first step and is at least as large."""
         table = self.problem.buffers
         ends: defaultdict[int, list[int]] = defaultdict(list)
         for i in plain:
@@ -190,7 +190,7 @@ class Candidates:
         return np.array([times[k] for k in chosen], dtype=np.int64), [excess[k] for k in chosen]
 
     def _saved_bytes(self) -> I64:
-        """Return the bytes that each candidate saves at each overfull time, and drop the redundant times."""
+        """Remove redundant overfull times; return the bytes that each candidate saves at each remaining time."""
         saved = np.zeros((len(self.times), len(self.found)), dtype=np.int64)
         for c, candidate in enumerate(self.found):
             for start, end in candidate.gone:
@@ -203,7 +203,7 @@ class Candidates:
         return np.asarray(saved[keep])
 
     def _hardest_rows(self, saved: I64) -> list[int]:
-        """Return, for each set of equal rows in `saved`, the position of the row with the largest excess."""
+        """Return the positions of the hardest rows: among equal rows in `saved`, the one with the largest excess."""
         best: dict[bytes, int] = {}
         for k in range(len(saved)):
             key = saved[k].tobytes()

@@ -61,7 +61,7 @@ class ChangedProblems:
 
 
 def original_id(name: int | str, index: Any) -> int | str:
-    """Return the id of the original buffer for `name`, which may be the id of one half of a spilled buffer."""
+    """Return the original buffer's id; `name` may be the id of one half of a spilled buffer."""
     if name in index or not isinstance(name, str):
         return name
     for plain in (name.removesuffix(OUT), name.removesuffix(IN)):

@@ -191,7 +191,7 @@ class _Search:
         return True
 
     def _make_repair(self, changes: tuple[RepairChange, ...], problem: Problem, plan: Plan) -> Repair:
-        """Return the repair with these changes, the cost of the repair, and the peak of the plan that proves it."""
+        """Return the repair by these changes, with their total cost and the peak of the plan that proves it."""
         assert plan.peak is not None, "a plan with placements has a peak"
         return Repair.model_construct(
             rank=len(self.found) + 1,

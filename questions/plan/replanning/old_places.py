@@ -66,7 +66,7 @@ class OldPlaces:
         return stays, cover
 
     def concurrent_with_moved(self, stays: Bool) -> Bool:
-        """Return the mask of buffers that are alive at the same time as a buffer outside the mask `stays`."""
+        """Return the mask of buffers alive at the same time as a moved buffer (one outside the mask `stays`)."""
         table = self.problem.buffers
         is_new = (~stays) & (table.size > 0)
         is_new[list(table.aliases)] = False
@@ -145,7 +145,7 @@ def _colliding_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[
 
 
 def _wrong_distance_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of buffers whose offsets have a wrong distance, which a move of either buffer can correct."""
+    """Yield the pairs of buffers with a wrong distance, which a move of either buffer can correct."""
     for i, (name, distance) in problem.buffers.rules["relative"].items():
         if placed.required_and_actual(i, placed.row[name], distance):
             a, b = int(placed.root[i]), placed.root_of(name)

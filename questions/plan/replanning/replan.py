@@ -179,7 +179,7 @@ class _Replan:
         return 0 if self.wished is self.old else int(self.wished.moved_mask(placements).sum())
 
     def _plan_with_pins(self, stays: Bool, places: OldPlaces) -> None:
-        """Search for any plan in which the buffers `stays` have their old places, and offer its placements."""
+        """Search for any plan with the buffers in the mask `stays` at their old places, and offer its placements."""
         options = self.options.model_copy(update={"accept": "fit", "solver": "auto", "time_limit_s": _PINS_S})
         control = Control(NEVER if self.is_free else self._step_deadline(_PINS_S), self.control.cancelled)
         plan = OneSearch(pin_buffers(self.question, places, stays), options, control).finish().plan
@@ -281,7 +281,7 @@ class _Replan:
             self.bound = max(self.bound, min(self.weight, self._forced_weight + fewest.bound))
 
     def _neighbourhood(self, k: int) -> I64:
-        """Return the instance positions of all moved buffers, and of _AROUND buffers nearest in time to the k-th."""
+        """Return instance positions: all moved buffers, and the _AROUND ones nearest in time to the k-th moved one."""
         instance = self._instance
         away = np.flatnonzero(self.old.moved_mask(self.best)[instance.source])
         middle = (instance.start[instance.first[:-1].clip(max=len(instance.start) - 1)]).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Revision 3: an index of waiting jobs by key, so that jobs of other keys are found fast if one key fills the queue."""
+"""Revision 3: an index of waiting jobs by key, which finds other keys' jobs fast if one key fills the queue."""
 
 from alembic import op
 
