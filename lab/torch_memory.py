@@ -64,7 +64,7 @@ def second_count(step: StepMemory, primed: int = 0) -> int:
 
 
 def replay_counts(problem: Problem, plan: ReplayPlan, library: ReplayLibrary, folder: Path) -> str:
-    """Replay a step three times; return a text with the planned and the other allocations, and the arena's bytes."""
+    """Replay a step three times; return a text with its planned and its other allocations, and the arena's bytes."""
     plan.save(folder / "step.plan")
     library.release()
     library.load(folder / "step.plan")

@@ -95,7 +95,7 @@ class CutRows:
         gain = np.ones(len(self.rows))
         room = np.zeros(len(self.price), dtype=np.int64)
         price = self.price.astype(np.float64)
-        # The packing solver does not scale the amount above a pair's price, so scale all rows to a right side of 1.
+        # `pack_prices` expects rows of the form a * x >= 1, so divide each row by its right-hand side.
         run = Packing(
             price, gain, first, np.concatenate(pairs), np.concatenate(scaled), room, level, meets, _PIVOTS, flag
         )

@@ -64,7 +64,7 @@ def import_reader(name: str | None) -> None:
 def read_problem(
     data: bytes, name: str | None = None, options: ModelOptions | None = None, interval: Interval | None = None
 ) -> tuple[Problem, ImportedProblem | None]:
-    """Return the problem in a file's bytes, and the imported model or operations, or None; raises InputError.
+    """Return (problem, imported); `imported` is the file's model or operations, None for a plain problem.
 
     A file is a problem, a model or dump of another system, or operations in memplan's format. `options` apply to
     models, and `interval` to a problem that does not state whether its ends are inclusive.

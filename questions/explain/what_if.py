@@ -95,7 +95,7 @@ class _Study:
     """A study of single changes to a problem and its plan, until a deadline."""
 
     def __init__(self, problem: Problem, plan: Plan, options: ExplainOptions, control: Control) -> None:
-        """Start the study of a problem and its plan; no change has been left out yet."""
+        """Start the study of a problem and its plan; `left_out` counts the changes for which the time is too short."""
         self.problem, self.plan, self.options, self.control = problem, plan, options, control
         self.peak = plan.peak or 0
         self.left_out = 0

@@ -103,7 +103,7 @@ def profile_choice(value: object) -> ProfileChoice:
 
 
 def profile_or_none(value: object) -> ProfileChoice | None:
-    """Return a profile in one form, or None for None; raise PydanticCustomError otherwise, as pydantic requires."""
+    """Convert a profile to a `ProfileChoice`; None stays None. Raises PydanticCustomError for any other value."""
     try:
         return None if value is None else profile_choice(value)
     except OptionError as error:
