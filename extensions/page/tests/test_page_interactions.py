@@ -393,7 +393,7 @@ def test_the_strip_shows_addresses_at_a_time_and_the_panel_shows_idle_bytes(open
 
 
 @pytest.fixture
-def own_page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Tab]]:
+def open_plan_page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Tab]]:
     """A function that opens the page of a problem and its plan in a new tab."""
     with ExitStack() as tabs:
 
@@ -410,17 +410,19 @@ def own_page(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Tab]]:
 LABELS = "memplan.view.plan.ids.map((_, i) => memplan.view.plan.label(i))"
 
 
-def test_labels_omit_the_common_end_of_names(own_page: Callable[..., Tab]) -> None:
+def test_labels_omit_the_common_end_of_names(open_plan_page: Callable[..., Tab]) -> None:
     rows = [Buffer(id=f"layer{k}.conv{k}.output", size=1024, start=k, end=k + 2) for k in range(6)]
-    found = own_page(Problem(buffers=rows))
+    found = open_plan_page(Problem(buffers=rows))
     assert found.page.evaluate(LABELS) == [f"layer{k}.conv{k}" for k in range(6)]
     assert "names end with .output" in found.page.inner_text(".legend")
 
 
-def test_labels_omit_the_common_prefix_of_names_and_groups_use_the_next_part(own_page: Callable[..., Tab]) -> None:
+def test_labels_omit_the_common_prefix_of_names_and_groups_use_the_next_part(
+    open_plan_page: Callable[..., Tab],
+) -> None:
     names = [f"main/block{k // 2}/conv{k}" for k in range(6)]
     rows = [Buffer(id=name, size=1024, start=k, end=k + 2) for k, name in enumerate(names)]
-    found = own_page(Problem(buffers=rows))
+    found = open_plan_page(Problem(buffers=rows))
     assert found.page.evaluate(LABELS) == [name.removeprefix("main/") for name in names]
     found.page.select_option("select", "group")
     legend = found.page.inner_text(".legend")
@@ -435,13 +437,13 @@ def test_labels_omit_the_common_prefix_of_names_and_groups_use_the_next_part(own
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_problem_that_does_not_fit_is_drawn_with_its_core_and_the_excess_bytes(
-    own_page: Callable[..., Tab], scheme: str
+    open_plan_page: Callable[..., Tab], scheme: str
 ) -> None:
     rows = [Buffer(id=f"b{k}", size=1000 + k, start=k, end=k + 3) for k in range(6)]
     problem = Problem(buffers=rows, pools=[Pool(size=2500)])
     plan = solve(problem)
     assert plan.explanation is not None
-    found = own_page(problem, plan, 390 if scheme == "dark" else 1300, color_scheme=scheme)
+    found = open_plan_page(problem, plan, 390 if scheme == "dark" else 1300, color_scheme=scheme)
     core = found.page.evaluate("memplan.view.picture.demand.core.map(({i}) => memplan.view.plan.ids[i])")
     assert set(core) == set(plan.explanation.buffers)
     svg = save_bytes(found, "SVG").decode()

@@ -197,7 +197,7 @@ def is_getitem(node: Any) -> bool:
     return node.op == "call_function" and getattr(node.target, "__name__", "") == "getitem"
 
 
-def _given_arguments(node: Any) -> Iterator[tuple[Any, Any]]:
+def _schema_argument_values(node: Any) -> Iterator[tuple[Any, Any]]:
     """Yield (argument of the operation's schema, its value) for each argument for which the node has a value."""
     schema = getattr(node.target, "_schema", None)
     for k, argument in enumerate(schema.arguments if schema is not None else ()):
@@ -215,7 +215,9 @@ def shared_storage_nodes(node: Any, count: int) -> Iterator[Any]:
     schema = getattr(node.target, "_schema", None)
     returns = [returned.alias_info for returned in schema.returns] if schema is not None else []
     aliases = [
-        (argument.alias_info, value) for argument, value in _given_arguments(node) if argument.alias_info is not None
+        (argument.alias_info, value)
+        for argument, value in _schema_argument_values(node)
+        if argument.alias_info is not None
     ]
     for k in range(count):
         info = returns[0 if len(returns) == 1 else k] if k < len(returns) or len(returns) == 1 else None
@@ -238,7 +240,7 @@ def _is_certain_view(node: Any, source: Any) -> bool:
 
 def changed_nodes(node: Any) -> Iterator[Any]:
     """Yield the nodes whose tensors an operation changes in place."""
-    for argument, value in _given_arguments(node):
+    for argument, value in _schema_argument_values(node):
         if argument.alias_info is not None and argument.alias_info.is_write:
             yield from filter(_is_node, value if isinstance(value, (list, tuple)) else (value,))
 

@@ -130,7 +130,7 @@ def test_a_kernel_writes_the_tensor_of_its_last_argument() -> None:
     assert found == {"#0": (((-1, 2),), 16), "#1": (((0, 2),), 16), "#2": (((1, 3),), 16)}
 
 
-def first_function(data: bytes) -> Any:
+def main_function(data: bytes) -> Any:
     found = import_program(data)
     assert isinstance(found, ImportedProgram)
     return found.operations.functions["main"]
@@ -138,13 +138,13 @@ def first_function(data: bytes) -> Any:
 
 def test_a_kernel_writes_each_tensor_of_the_list_that_it_returns() -> None:
     values = [tensor(0), tensor(16), tensor(32), tensors(1, 2), tensors(1, 2), tensor(0)]
-    first = first_function(program(values, [0], [5], kernel(0, 3, 4), kernel(1, 2, 5, 5))).body[0]
+    first = main_function(program(values, [0], [5], kernel(0, 3, 4), kernel(1, 2, 5, 5))).body[0]
     assert (first.inputs, first.outputs) == (("#0",), ("#1", "#2"))
 
 
 def test_an_in_place_kernel_reads_the_tensor_that_it_writes() -> None:
     data = program([tensor(0), tensor(16)], [0], [1], kernel(0, 1, 1), kernel(1, 0, 1, operator=1))
-    assert first_function(data).body[1].inputs == ("#1", "#0")
+    assert main_function(data).body[1].inputs == ("#1", "#0")
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_constants_and_values_placed_at_run_time_are_not_in_the_problem() -> Non
 def test_a_delegate_writes_its_last_arguments() -> None:
     values = [tensor(0), tensor(16), tensor(32), tensor(48)]
     data = program(values, [0], [3], delegate(0, 1, 2), kernel(1, 2, 3, 3))
-    assert first_function(data).body[0].outputs == ("#1", "#2")
+    assert main_function(data).body[0].outputs == ("#1", "#2")
 
 
 def test_a_buffer_that_a_loop_fills_in_parts_is_alive_during_the_whole_loop() -> None:

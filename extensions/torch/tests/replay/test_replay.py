@@ -200,7 +200,7 @@ def test_settings_of_torch_s_allocator_are_refused_for_planned_addresses(monkeyp
 
 
 @pytest.fixture(scope="module")
-def own_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def compiled_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("own") / "own.so"
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", path, REPLAY / "replay.c", "-ldl"], check=True)
     return path
@@ -218,12 +218,12 @@ def own_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "memplan-replay 1\nscope a 1\n0 0 0 0\nend\n",
     ],
 )
-def test_malformed_plan_files_are_refused(own_library: Path, tmp_path: Path, text: str) -> None:
+def test_malformed_plan_files_are_refused(compiled_library: Path, tmp_path: Path, text: str) -> None:
     from memplan.extensions.torch.replay.library import ReplayLibrary
     from memplan.planner.errors import InputError
 
     (tmp_path / "wrong.plan").write_text(text)
-    library = ReplayLibrary(str(own_library))
+    library = ReplayLibrary(str(compiled_library))
     with pytest.raises(InputError, match="must be a plan of version 1"):
         library.load(tmp_path / "wrong.plan")
     with pytest.raises(InputError, match=r"wrong\.none: cannot be read"):
