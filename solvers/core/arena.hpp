@@ -63,6 +63,8 @@ class Arena {
     }
   }
 
+  Allocator &allocator() const { return allocator_; }
+
   bool has_failed = false;
 
  private:

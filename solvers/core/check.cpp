@@ -1,4 +1,6 @@
 // memplan_check, which shares no code with the search, and the texts of statuses and rules.
+#include "check.hpp"
+
 #include <algorithm>
 
 #include "door.hpp"
@@ -9,14 +11,20 @@ namespace {
 
 class Check {
  public:
-  Check(const memplan_problem &problem, const i64 *offsets) : problem_(problem), offsets_(offsets) {}
-
-  memplan_result result() {
+  // Without an allocator, the check takes no memory, but time that grows with the square of the buffers.
+  Check(const memplan_problem &problem, const i64 *offsets, memplan::Allocator *allocator = nullptr)
+      : problem_(problem), offsets_(offsets), allocator_(allocator) {
     found_.status = MEMPLAN_INVALID, found_.order = -1, found_.other = MEMPLAN_NONE;
     found_.peak = found_.cost = found_.moved = -1;
+  }
+
+  memplan_result result() {
     found_.rule = memplan::Door(problem_).fault(found_.buffer);
     if (found_.rule == MEMPLAN_FINE && offsets_ == nullptr && problem_.count > 0) found_.rule = MEMPLAN_NULL_POINTER;
-    if (found_.rule != MEMPLAN_FINE) return found_;
+    return found_.rule == MEMPLAN_FINE ? result_of_offsets() : found_;
+  }
+
+  memplan_result result_of_offsets() {
     for (std::size_t i = 0; i < problem_.count; ++i)
       if ((found_.rule = fault_of(i)) != MEMPLAN_FINE) return found_.buffer = i, found_;
     if ((found_.rule = fault_of_two()) != MEMPLAN_FINE) return found_;
@@ -31,7 +39,11 @@ class Check {
  private:
   const memplan_problem &problem_;
   const i64 *offsets_;
+  memplan::Allocator *allocator_;
   memplan_result found_{};
+  struct Lifetime {
+    i64 begin, end, rank;
+  };
 
   // Return the sum of the highest ends of all memories; each memory is handled at its first buffer.
   i64 peak() const {
@@ -111,18 +123,75 @@ class Check {
       found_.buffer = problem_.pairs[row].first, found_.other = problem_.pairs[row].second;
       if (overlap(found_.buffer, found_.other)) return MEMPLAN_OVERLAP;
     }
-    for (std::size_t i = 0; i < problem_.count && !problem_.only_pairs; ++i)
-      for (std::size_t j = i + 1; j < problem_.count; ++j)
-        if (overlap(i, j) && meet(i, j) && !(offsets_[i] == offsets_[j] && may_share(i, j))) {
-          found_.buffer = i, found_.other = j;
-          return MEMPLAN_OVERLAP;
-        }
+    if (!problem_.only_pairs && has_overlap()) return MEMPLAN_OVERLAP;
     for (std::size_t row = 0; row < problem_.bank_count; ++row) {
       found_.buffer = problem_.banks[row].first, found_.other = problem_.banks[row].second;
       if (are_in_one_bank(found_.buffer, found_.other)) return MEMPLAN_IN_ONE_BANK;
     }
     found_.buffer = found_.other = MEMPLAN_NONE;
     return MEMPLAN_FINE;
+  }
+
+  // Return whether two buffers that are alive together share bytes, and name them.
+  bool has_overlap() {
+    if (allocator_ != nullptr && problem_.share_count == 0) {
+      memplan::Arena arena(*allocator_);
+      const bool has_found = sweep(arena);
+      if (!arena.has_failed) return has_found;
+    }
+    for (std::size_t i = 0; i < problem_.count; ++i)
+      for (std::size_t j = i + 1; j < problem_.count; ++j)
+        if (overlap(i, j) && meet(i, j) && !(offsets_[i] == offsets_[j] && may_share(i, j)))
+          return found_.buffer = i, found_.other = j, true;
+    return false;
+  }
+
+  // Do the same in the order of time: while no buffers overlap, one that begins can only meet its two neighbours, by
+  // memory and offset, among those alive.
+  bool sweep(memplan::Arena &arena) {
+    const i64 n = static_cast<i64>(problem_.count);
+    const auto by_place = arena.uncleared<std::size_t>(n);
+    const auto lives = arena.uncleared<Lifetime>(n + static_cast<i64>(problem_.gap_count));
+    const auto ends = arena.uncleared<Lifetime>(lives.size);
+    const auto alive = arena.uncleared<i64>(n);
+    if (arena.has_failed) return false;
+    for (i64 i = 0; i < n; ++i) by_place[i] = static_cast<std::size_t>(i);
+    std::sort(by_place.begin(), by_place.end(), [this](std::size_t a, std::size_t b) {
+      const std::size_t here = problem_.memory_count > 0 ? problem_.memory_of[a] : 0;
+      const std::size_t there = problem_.memory_count > 0 ? problem_.memory_of[b] : 0;
+      return here != there ? here < there : offsets_[a] != offsets_[b] ? offsets_[a] < offsets_[b] : a < b;
+    });
+    i64 count = 0, living = 0;
+    for (i64 rank = 0; rank < n; ++rank) {
+      const std::size_t i = by_place[rank];
+      if (problem_.buffers[i].size == 0) continue;
+      i64 begin = problem_.buffers[i].begin;
+      for (std::size_t gap = first_gap(i); is_gap_of(gap, i); ++gap) {
+        if (problem_.gaps[gap].begin > begin) lives[count++] = {begin, problem_.gaps[gap].begin, rank};
+        begin = problem_.gaps[gap].end;
+      }
+      if (begin < problem_.buffers[i].end) lives[count++] = {begin, problem_.buffers[i].end, rank};
+    }
+    std::copy(lives.data, lives.data + count, ends.data);
+    std::sort(lives.data, lives.data + count, [](const Lifetime &a, const Lifetime &b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.rank < b.rank;
+    });
+    std::sort(ends.data, ends.data + count, [](const Lifetime &a, const Lifetime &b) {
+      return a.end != b.end ? a.end < b.end : a.rank > b.rank;
+    });
+    for (i64 k = 0, ended = 0; k < count; ++k) {
+      for (; ends[ended].end <= lives[k].begin; ++ended) {
+        i64 *at = std::lower_bound(alive.data, alive.data + living, ends[ended].rank);
+        std::copy(at + 1, alive.data + living--, at);
+      }
+      i64 *at = std::lower_bound(alive.data, alive.data + living, lives[k].rank);
+      found_.buffer = by_place[lives[k].rank];
+      if (at > alive.data && overlap(found_.other = by_place[at[-1]], found_.buffer)) return true;
+      if (at < alive.data + living && overlap(found_.other = by_place[*at], found_.buffer)) return true;
+      std::copy_backward(at, alive.data + living, alive.data + living + 1), ++living;
+      *at = lives[k].rank;
+    }
+    return false;
   }
 
   bool may_share(std::size_t i, std::size_t j) const {
@@ -268,6 +337,10 @@ constexpr const char *kRuleTexts[] = {
 };
 
 }  // namespace
+
+memplan_result memplan::check_offsets(const memplan_problem &problem, const i64 *offsets, Allocator &allocator) {
+  return Check(problem, offsets, &allocator).result_of_offsets();
+}
 
 extern "C" memplan_result memplan_check(const memplan_problem *problem, const int64_t *offsets) {
   if (problem != nullptr) return Check(*problem, offsets).result();

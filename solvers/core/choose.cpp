@@ -6,6 +6,7 @@
 
 #include "asked.hpp"
 #include "cheapest.hpp"
+#include "check.hpp"
 #include "keep.hpp"
 #include "memories.hpp"
 #include "no_goods.hpp"
@@ -292,11 +293,11 @@ class Choosing {
       const windows::WindowSearch run = packing.run(is_thorough);
       windows::Search search(allocator_, inner, spaces_, run, stop_);
       if (inner.has_failed || search.has_too_many()) return;
-      search.run();
+      const bool is_whole = search.run();
       take_placed(packing.pool, packing.offset);
       if (is_over()) return;
       if (!is_thorough) raise_bound(multipliers, known, kWidest[0]);
-      for (i64 work = 0; work < kWindowWork / 2 && !is_over(); work += kWindowSlice) {
+      for (i64 work = 0; is_whole && work < kWindowWork / 2 && !is_over(); work += kWindowSlice) {
         search.improve(search.work() + kWindowSlice * count());
         take_placed(packing.pool, packing.offset);
       }
@@ -487,6 +488,11 @@ class Choosing {
     i64 cost = 0, peak = 0;
     for (i64 j = 0; j < items(); ++j) cost += price(home_[j], j);
     if (result_.cost >= 0 && cost >= result_.cost) return false;
+    memplan_problem whole = problem_;
+    whole.memory_of = tried_.data;
+    for (i64 i = 0; i < count(); ++i)
+      if (problem_.buffers[i].size > 0 && !may_be_in(static_cast<i64>(tried_[i]), items_.knapsack.item[i])) return false;
+    if (check_offsets(whole, offset_.data, allocator_).rule != MEMPLAN_FINE) return false;
     for (i64 q = 0; q < memories(); ++q) {
       i64 end = 0;
       for (i64 i = 0; i < count(); ++i)

@@ -4,7 +4,10 @@
 // pinned buffers that are alive together with an unplaced buffer are freed, and pinned again by halves. If there are
 // few placements, every set of buffers to move is tried, the lightest first, which proves the minimum.
 #pragma once
+#include <cmath>
+
 #include "asked.hpp"
+#include "check.hpp"
 #include "stack.hpp"
 
 namespace memplan {
@@ -18,6 +21,7 @@ Fits fit_memories(Allocator &allocator, Stop &stop, const memplan_problem &probl
 
 // Return a number increased by a fraction of it.
 inline i64 raised_by(i64 value, double part) {
+  if (std::isinf(part)) return kMost;  // of 0 bytes, too
   const double more = part > 0 ? static_cast<double>(value) * part : 0;
   return more >= static_cast<double>(kLargest) ? kMost : value + static_cast<i64>(more);
 }
@@ -205,7 +209,13 @@ class Keeping {
   Fits try_pins(bool is_far) {
     ++tries_;
     const Fits answer = fit_(pinned_, is_far, found_memory_, found_offset_);
-    if (answer == Fits::kYes) take();
+    if (answer != Fits::kYes) return answer;
+    memplan_problem whole = problem_;
+    whole.memory_of = found_memory_.data;
+    for (i64 i = 0; i < count(); ++i)
+      if (problem_.buffers[i].size > 0 && !fit_.may_be_in(static_cast<std::size_t>(i), found_memory_[i])) return Fits::kUnknown;
+    if (check_offsets(whole, found_offset_.data, arena_.allocator()).rule != MEMPLAN_FINE) return Fits::kUnknown;
+    take();
     return answer;
   }
 

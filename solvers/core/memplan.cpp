@@ -4,6 +4,7 @@
 #include "asked.hpp"
 #include "bodies.hpp"
 #include "bounds.hpp"
+#include "check.hpp"
 #include "compile.hpp"
 #include "keep.hpp"
 #include "memories.hpp"
@@ -42,15 +43,16 @@ struct Best {
 
 class Plan {
  public:
-  // With `only_fits`, the first plan within the capacity is sufficient.
+  // With `only_fits`, the first plan within the capacity is sufficient; with `only_first`, the first quick order.
   Plan(const memplan_problem &problem, const memplan_options &options, memplan_result &result, Allocator &allocator, Stop &stop,
-       bool only_fits = false)
+       bool only_fits = false, bool only_first = false)
       : problem_(problem),
         options_(options),
         result_(result),
         allocator_(allocator),
         stop_(stop),
-        is_within_(only_fits || problem.price_count > 0) {}
+        is_within_(only_fits || problem.price_count > 0),
+        is_first_(only_first) {}
 
   void run(i64 *offsets) {
     Arena arena(allocator_);
@@ -66,6 +68,7 @@ class Plan {
   Stop &stop_;
   Best best_;
   const bool is_within_;  // true if any peak within the capacity is sufficient
+  const bool is_first_;   // true if the first quick order is sufficient
   bool is_open_ = false;  // true if the exact search may ignore the capacity
 
   void search(Arena &arena, i64 *offsets) {
@@ -126,7 +129,7 @@ class Plan {
     }
     const quick::OrderTask task{instance.size, start, end, instance.step, n_sets,
                                 is_exact_next && is_open_ ? kMost : instance.capacity, best_.goal,
-                                is_exact_next ? kFirst : kMost, kNear, best_.offset, tried};
+                                is_first_ ? 1 : is_exact_next ? kFirst : kMost, is_first_ ? 0 : kNear, best_.offset, tried};
     quick::QuickOrders orders(arena, task);
     if (arena.has_failed) return;
     const auto fit = [&](const quick::Rule &, const u32 *order, i64 limit, i64 *offset) {
@@ -270,7 +273,7 @@ class Plan {
 
 // Plan memory by memory, each with an equal share of the work that is left.
 void plan_memories(const memplan_problem &problem, const memplan_options &given, memplan_result &whole,
-                   Allocator &allocator, Stop &stop, i64 *offsets) {
+                   Allocator &allocator, Stop &stop, i64 *offsets, bool only_first) {
   Arena arena(allocator);
   const Memories memories(arena, problem);
   Array<i64> offset = arena.uncleared<i64>(static_cast<i64>(problem.count));
@@ -284,7 +287,7 @@ void plan_memories(const memplan_problem &problem, const memplan_options &given,
     options.work = std::max<i64>(0, given.work - whole.nodes) / (count - q);
     memplan_result part = begun;
     const memplan_problem own = memories.problem(q);
-    Plan(own, options, part, allocator, stop).run(offset.data + memories.first(q));
+    Plan(own, options, part, allocator, stop, false, only_first).run(offset.data + memories.first(q));
     whole.nodes += part.nodes, whole.orders += part.orders, whole.bound += part.bound, peak += part.peak;
     if (part.proof == MEMPLAN_PROOF_SEARCH || whole.proof == MEMPLAN_PROOF_NONE) whole.proof = part.proof;
     if (part.status == MEMPLAN_INFEASIBLE)
@@ -299,7 +302,7 @@ void plan_memories(const memplan_problem &problem, const memplan_options &given,
 
 // Plan memories of equal use as one memory.
 void plan_as_one(const memplan_problem &problem, const memplan_options &options, memplan_result &result,
-                 Allocator &allocator, Stop &stop, i64 *offsets) {
+                 Allocator &allocator, Stop &stop, i64 *offsets, bool only_first) {
   Arena arena(allocator);
   OneMemory one(arena, problem);
   Array<i64> offset = arena.uncleared<i64>(static_cast<i64>(problem.count));
@@ -309,12 +312,35 @@ void plan_as_one(const memplan_problem &problem, const memplan_options &options,
     result.buffer = one.first_at_odds, result.other = one.other_at_odds;
     return;
   }
-  Plan(one.problem(), options, result, allocator, stop).run(offset.data);
+  Plan(one.problem(), options, result, allocator, stop, false, only_first).run(offset.data);
   if (result.buffer != MEMPLAN_NONE)
     result.buffer = one.source(result.buffer), result.other = one.source(result.other);
   else if (result.status == MEMPLAN_INFEASIBLE && problem.memory_count > 0)
     result.other = one.smallest();
   for (std::size_t i = 0; i < problem.count && result.status <= MEMPLAN_FEASIBLE; ++i) offsets[i] = offset[one.place(i)];
+}
+
+// Plan, and return whether the answer may leave: a plan that keeps all rules, or none because none fits or memory ran out.
+bool plan_once(const memplan_problem &problem, const memplan_options &options, memplan_result &result, Allocator &allocator,
+               Stop &stop, i64 *offsets, bool only_first = false) {
+  if (problem.same_offset != nullptr)
+    plan_as_one(problem, options, result, allocator, stop, offsets, only_first);
+  else if (problem.memory_count == 0)
+    Plan(problem, options, result, allocator, stop, false, only_first).run(offsets);
+  else
+    plan_memories(problem, options, result, allocator, stop, offsets, only_first);
+  if (result.status > MEMPLAN_FEASIBLE) return result.status != MEMPLAN_UNKNOWN;
+  const memplan_result seen = check_offsets(problem, offsets, allocator);
+  if (seen.status != MEMPLAN_FEASIBLE) return false;
+  result.moved = 0, result.least = result.peak = seen.peak, result.cost = seen.cost;
+  if (problem.price_count > 0 ? seen.cost > result.cost_bound : seen.peak > result.bound) result.status = MEMPLAN_FEASIBLE;
+  return true;
+}
+
+bool is_unlimited(const memplan_problem &problem) {
+  const auto has_end = [](const memplan_memory &memory) { return memory.capacity != MEMPLAN_UNLIMITED; };
+  if (problem.memory_count == 0) return problem.capacity == MEMPLAN_UNLIMITED;
+  return std::none_of(problem.memories, problem.memories + problem.memory_count, has_end);
 }
 
 // Finds plans with pins, in which each buffer stays in its memory.
@@ -423,14 +449,20 @@ extern "C" memplan_result memplan_plan(const memplan_problem *problem, const mem
   if (problem->place_count > 0) return memplan::plan_and_keep(*problem, asked, offsets), asked.result;
   memplan::Allocator allocator = asked.allocator();
   memplan::Stop stop(asked.options);
-  if (problem->same_offset != nullptr)
-    memplan::plan_as_one(*problem, asked.options, asked.result, allocator, stop, offsets);
-  else if (problem->memory_count == 0)
-    memplan::Plan(*problem, asked.options, asked.result, allocator, stop).run(offsets);
-  else
-    memplan::plan_memories(*problem, asked.options, asked.result, allocator, stop, offsets);
+  memplan_result again = asked.result;
+  const bool is_right = memplan::plan_once(*problem, asked.options, asked.result, allocator, stop, offsets);
+  const bool is_refused = !is_right && asked.result.status <= MEMPLAN_FEASIBLE;
+  if (is_refused || (!is_right && memplan::is_unlimited(*problem))) {
+    // Without a capacity there is always a plan, which one order finds at once; that also replaces a plan that was refused.
+    memplan_options quick = asked.options;
+    quick.work = 0, quick.seconds = 0, quick.cancel = nullptr;
+    memplan::Stop never(quick);
+    again.nodes = asked.result.nodes;
+    if (!memplan::plan_once(*problem, quick, again, allocator, never, offsets, true))
+      again.status = MEMPLAN_UNKNOWN, again.peak = again.cost = -1;
+    asked.result = again;
+  }
   asked.result.memory = allocator.most, asked.result.ran_out = allocator.has_refused;
-  if (asked.result.status <= MEMPLAN_FEASIBLE) asked.result.moved = 0, asked.result.least = asked.result.peak;
   return asked.result;
 }
 

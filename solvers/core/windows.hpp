@@ -518,7 +518,7 @@ class Search {
     problem.joins = tied.data, problem.join_count = static_cast<std::size_t>(joins);
     i64 ranges = 0;
     for (i64 r = spaces_.reserved_first[q]; r < spaces_.reserved_first[q + 1]; ++r)
-      reserved[ranges++] = {spaces_.reserved[r][0], std::min(spaces_.reserved[r][1], top)};
+      if (spaces_.reserved[r][0] < top) reserved[ranges++] = {spaces_.reserved[r][0], std::min(spaces_.reserved[r][1], top)};
     problem.reserved = reserved.data, problem.reserved_count = static_cast<std::size_t>(ranges);
     memplan_options options{};
     const i64 left = (run_.is_thorough ? std::min(kNodesEach, kNodes / n()) * n() : 0) - nodes_;
@@ -541,8 +541,9 @@ class Search {
       i64 homes = 0, home = 0;
       for (i64 q = 0; q < p(); ++q)
         if (spaces_.homes[q][i]) ++homes, home = q;
-      if (homes == 1 && run_.pool[i] == kAbsent && spaces_.lowest[home][i] == spaces_.highest[home][i] && spaces_.lead[i] == i)
-        run_.pool[i] = home, run_.offset[i] = spaces_.lowest[home][i];
+      if (homes != 1 || run_.pool[i] != kAbsent || spaces_.lowest[home][i] != spaces_.highest[home][i] || spaces_.lead[i] != i) continue;
+      // What the goal has put there may be in the way; then the windows decide.
+      if (is_free(home) || lowest_free(home, i) == spaces_.lowest[home][i]) run_.pool[i] = home, run_.offset[i] = spaces_.lowest[home][i];
     }
     for (i64 next = 0; next < n();) {
       if (run_.pool[by_start_[next]] != kAbsent) {
@@ -779,15 +780,16 @@ class Search {
   void list_gaps(i64 q) {
     const Range *wall = walls_.data + wall_first_[q], *const walls_end = walls_.data + wall_first_[q + 1];
     const Range *loose = loose_walls_[q], *const loose_end = loose + loose_count_[q];
+    const i64 top = spaces_.capacity[q];
     i64 cursor = 0;
     gap_count_ = 0;
-    while (wall < walls_end || loose < loose_end) {
+    while (cursor < top && (wall < walls_end || loose < loose_end)) {
       const bool is_loose = loose < loose_end && (wall == walls_end || loose->low < wall->low);
       const Range next = is_loose ? *loose++ : *wall++;
-      if (next.low > cursor) gaps_[gap_count_++] = {cursor, next.low};
+      if (next.low > cursor) gaps_[gap_count_++] = {cursor, std::min(next.low, top)};
       cursor = std::max(cursor, next.high);
     }
-    if (spaces_.capacity[q] > cursor) gaps_[gap_count_++] = {cursor, spaces_.capacity[q]};
+    if (top > cursor) gaps_[gap_count_++] = {cursor, top};
   }
 
   // Keep the best partial placements that differ in their effect on later buffers; return their number.
