@@ -277,7 +277,8 @@ typedef struct memplan_moment {
 } memplan_moment;
 
 /* Plan a problem. `offsets` must have room for `count` numbers; they are written if the status is OPTIMAL or FEASIBLE.
- * If `options` is NULL, quick orders are tried, and then a search of 100,000 nodes. */
+ * If `options` is NULL, quick orders are tried, and then a search of 100,000 nodes. Each plan has passed the code of
+ * memplan_check. Without a capacity, the answer is a plan, however short the limits are. */
 MEMPLAN_API memplan_result memplan_plan(const memplan_problem *problem, const memplan_options *options,
                                         int64_t *offsets);
 

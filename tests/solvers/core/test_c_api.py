@@ -22,6 +22,9 @@ pytestmark = [
 ]
 PROGRAMS = Path(__file__).parent
 LIBRARY = library_of(HERE)
+GIVEN = Path(__file__).resolve().parents[4] / "shared" / "instances"
+AUDITED = ("b1_places", "b3_pins_fit", "b4_reserved", "b5_read_outside", "c1_accept")
+"""Programs of an audit: each calls memplan_choose and fails if memplan_check refuses the plan."""
 FACE = [HERE / name for name in SOURCES]
 # Unoptimised, because compiling takes longer than running.
 SANITIZED = ("-std=c++20", "-O0", "-g1", "-Wall", "-Wextra", "-Werror", "-DMEMPLAN_CHECKED", "-fno-sanitize-recover")
@@ -37,7 +40,7 @@ def run(*command: str | Path) -> str:
 def sanitized_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the test programs, compiled with the address and undefined-behaviour sanitizers."""
     folder = tmp_path_factory.mktemp("sanitized")
-    flags = [*SANITIZED, "-fsanitize=address,undefined", f"-I{HERE}"]
+    flags = [*SANITIZED, "-fsanitize=address,undefined", "-fsanitize=float-cast-overflow", f"-I{HERE}"]
     programs = [PROGRAMS / f"{name}.cpp" for name in ("drawn", "fuzz", "certificates")]
     for source in (*FACE, *programs):
         run(*ONCE, "g++", *flags, "-c", source, "-o", folder / f"{source.stem}.o")
@@ -158,6 +161,40 @@ def test_concurrent_threads_of_the_core_do_not_interfere(tmp_path: Path) -> None
     sources = [*FACE, PROGRAMS / "drawn.cpp"]
     run("g++", *SANITIZED, "-fsanitize=thread", f"-I{HERE}", *sources, "-pthread", "-o", tmp_path / "drawn")
     run(tmp_path / "drawn", str(100 * DEPTH), "100000", "8")
+
+
+@pytest.mark.skipif(not GIVEN.exists(), reason="the audit's programs lie beside the project, not in it")
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_the_c_api_returns_no_plan_that_its_check_refuses_even_if_a_search_makes_one(
+    sanitized_folder: Path, tmp_path: Path, is_broken: bool
+) -> None:
+    objects = [sanitized_folder / f"{source.stem}.o" for source in FACE]
+    if is_broken:  # pinned buffers are put where others lie, as they were before the check
+        shutil.copytree(HERE, tmp_path / "core", ignore=shutil.ignore_patterns("built"))
+        windows = tmp_path / "core" / "windows.hpp"
+        sound = windows.read_text()
+        windows.write_text(sound.replace("is_free(home) || lowest_free(home, i) == spaces_.lowest[home][i]", "true"))
+        assert windows.read_text() != sound
+        run("g++", *SANITIZED, "-c", tmp_path / "core" / "choose.cpp", "-o", tmp_path / "choose.o")
+        objects = [tmp_path / "choose.o" if each.stem == "choose" else each for each in objects]
+    flags = ["-fsanitize=address,undefined", "-fsanitize=float-cast-overflow", f"-I{HERE}"]
+    for name in AUDITED:
+        run("g++", "-x", "c++", *flags, GIVEN / "trust-3" / f"{name}.c", "-x", "none", *objects, "-o", tmp_path / name)
+        assert "memplan_check: right" in run(tmp_path / name)
+    if not is_broken:
+        assert "moved 0, at least 0" in run(tmp_path / "c1_accept")
+        run(
+            "gcc",
+            f"-I{HERE}",
+            GIVEN / "users-2" / "core_short_limit.c",
+            *objects,
+            *flags,
+            "-lstdc++",
+            "-lm",
+            "-o",
+            tmp_path / "short",
+        )
+        assert run("env", "ASAN_OPTIONS=detect_leaks=0", tmp_path / "short").count("feasible") == 5
 
 
 def test_the_check_of_the_c_api_reports_every_violated_rule_with_its_row(tmp_path: Path) -> None:
