@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
@@ -65,3 +65,24 @@ class Ids(logging.Filter):
         record.__dict__.update(ids)
         record.ids = "".join(f" {name}={value}" for name, value in ids.items())
         return True
+
+
+class _RefusalCounter(logging.Handler):
+    """A logging handler that calls `count` with the solver of each refused plan or bound that a search logs."""
+
+    count: Callable[[str], object] = staticmethod(lambda _solver: None)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Count the refusal that a record is about, if any."""
+        if (solver := getattr(record, "refused_solver", None)) is not None:
+            self.count(solver)
+
+
+REFUSALS = _RefusalCounter(logging.WARNING)
+"""The counter of this process; a server counts in its metrics, and its child processes report to the server."""
+
+
+def count_refusals(count: Callable[[str], object]) -> None:
+    """Call `count` from now on with the solver of each plan or bound that is refused in this process."""
+    REFUSALS.count = count
+    logging.getLogger("memplan").addHandler(REFUSALS)

@@ -69,6 +69,8 @@ class Metrics(Collector):
         self._refusals = counter("memplan_refusals", says, ("reason", "route", "about"))
         says = "Faults of the program: the question, and the kind under which the log has it."
         self._faults = counter("memplan_faults", says, ("question", "kind"))
+        says = "Plans and bounds of solvers that were refused, as they were wrong; the search continued without them."
+        self._refused = counter("memplan_refused_results", says, ("solver",))
         self._misses = counter("memplan_deadline_misses", "Answers later than promised.")
         self._lost = counter("memplan_workers_lost", "Workers that died or were killed in a solve.")
         self._stored: JobCounts | None = None
@@ -101,6 +103,10 @@ class Metrics(Collector):
     def count_fault(self, question: str, kind: str) -> None:
         """Count an internal fault by its question and its id."""
         self._faults.labels(question, kind).inc()
+
+    def count_refused_result(self, solver: str) -> None:
+        """Count a solver's plan or bound that was wrong, after which its search continued without it."""
+        self._refused.labels(solver).inc()
 
     def missed_deadline(self) -> None:
         """Count an answer that missed its deadline."""

@@ -18,6 +18,7 @@ from memplan.api.http.parse_queue import ParseQueue
 from memplan.api.http.receiving import BODIES_HELD, SMALL_BYTES, HeldBytes
 from memplan.api.jobs.event_feed import Following
 from memplan.api.jobs.lifecycle import open_jobs
+from memplan.api.logs import count_refusals
 from memplan.api.metrics import Metrics
 from memplan.api.readiness import Readiness, solves_a_tiny_problem
 from memplan.api.refusals import NotInTimeError
@@ -98,6 +99,7 @@ class Service:
     async def open(self, stack: AsyncExitStack) -> None:
         """Open the service's resources, and register their closing on the stack. Raises OptionError and StoreError."""
         settings = self.settings
+        count_refusals(self.metrics.count_refused_result)
         self.store = await to_thread.run_sync(Store.open, settings.database_url, settings.data_folder, PATIENCE_S)
         stack.callback(self.store.close)
         pool = ChildPool(settings, self.metrics.count_lost_worker, self.faults)

@@ -13,7 +13,7 @@ from random import uniform
 
 from memplan.api.faults import Faults
 from memplan.api.jobs.run import AGAIN_S, JobRun
-from memplan.api.logs import log_context
+from memplan.api.logs import count_refusals, log_context
 from memplan.api.metrics import Metrics
 from memplan.api.settings import Settings
 from memplan.api.store.errors import StoreError
@@ -212,6 +212,7 @@ class JobWorkers:
 def run_workers(settings: Settings) -> Iterator[JobWorkers]:
     """Open the store, and run its jobs while the block runs; raises OptionError and StoreError."""
     store, metrics = Store.open(settings.database_url, settings.data_folder, PATIENCE_S, CONNECTIONS), Metrics()
+    count_refusals(metrics.count_refused_result)
     pool = ChildPool(settings, metrics.count_lost_worker, Faults(metrics.count_fault))
     workers = JobWorkers(store, settings, pool)
     workers.start()

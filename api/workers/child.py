@@ -14,13 +14,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 
-from memplan.api.logs import log_config, log_context
+from memplan.api.logs import count_refusals, log_config, log_context
 from memplan.api.readiness import load_all
 from memplan.api.workers.task import Task, TaskControl, error_report
 from memplan.api.workers.template import Line, fork_always
@@ -113,9 +114,9 @@ class _Child:
         limit_memory(most_bytes)
         if niceness:
             os.nice(niceness)
-        reporter = _Reporter(self._send)
+        reporter = _Reporter(self.send)
         control = TaskControl(
-            due, cancelled, reporter.report, note=lambda found: self._send("noted", found), watch=reporter.watch
+            due, cancelled, reporter.report, note=lambda found: self.send("noted", found), watch=reporter.watch
         )
         try:
             with log_context(*ids):
@@ -125,9 +126,9 @@ class _Child:
             self._send_error(error)
         else:
             reporter.end()
-            self._send("answer", answer)
+            self.send("answer", answer)
 
-    def _send(self, kind: str, value: Any) -> None:
+    def send(self, kind: str, value: Any) -> None:
         """Send the parent a message of this kind with a pickled value."""
         data = np.frombuffer(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), np.uint8)
         with self._sending:
@@ -147,6 +148,7 @@ def main() -> None:
     fork_always(Line(fileno=0))
     gc.enable()
     child = _Child(Parent(is_kept=True))
+    count_refusals(partial(child.send, "refused"))
     threading.Thread(target=child.listen, daemon=True).start()
     child.work()
 

@@ -17,6 +17,7 @@ from typing import NoReturn
 from pydantic_core import from_json, to_json
 
 from memplan.api.faults import Fault, FaultError
+from memplan.api.logs import REFUSALS
 from memplan.api.refusals import NotInTimeError
 from memplan.api.store.job import WorkAnswer
 from memplan.planner.errors import FormatError, InputError, OptionError, ReaderFaultError, TimeOverError, add_way
@@ -81,7 +82,11 @@ class _SentAnswers:
         """Yield the answers that these further bytes complete; raises the errors that the fork reports."""
         self._left += part
         while (end := self._left.find(b"\n")) >= 0:
-            wrong, kind, fault, is_last, length, status, is_plan = from_json(bytes(self._left[:end]))
+            wrong, kind, fault, is_last, length, status, is_plan, refused = from_json(bytes(self._left[:end]))
+            if refused:
+                REFUSALS.count(refused)
+                del self._left[: end + 1]
+                continue
             if fault:
                 raise FaultError(Fault(*fault))
             if wrong:
@@ -103,9 +108,13 @@ def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer],
         wrong: Sequence[tuple[str, str | None]] = (),
         fault: Sequence[str] = (),
         kind: int = 0,
+        refused: str = "",
     ) -> None:
-        """Write a JSON header line to the pipe, with the error (`wrong` or `fault`), if any, and the answer's bytes."""
-        head = to_json([wrong, kind, fault, is_last, len(answer.content), answer.status, answer.is_plan])
+        """Write a JSON header line to the pipe, with the error (`wrong` or `fault`), if any, and the answer's bytes.
+
+        Without an answer, `refused` names a solver whose result was refused.
+        """
+        head = to_json([wrong, kind, fault, is_last, len(answer.content), answer.status, answer.is_plan, refused])
         unsent = memoryview(head + b"\n" + answer.content)
         while unsent:
             unsent = unsent[os.write(3, unsent) :]
@@ -116,6 +125,7 @@ def _answer_and_exit(work: Callable[[Callable[[WorkAnswer], None]], WorkAnswer],
         os.dup2(os.open(os.devnull, os.O_RDWR), 0)
         forbid_file_writing()
         faulthandler.disable()
+        REFUSALS.count = lambda solver: send(WorkAnswer(b""), refused=solver)
         try:
             send(work(send), is_last=True)
         except InputError as error:

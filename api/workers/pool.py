@@ -11,7 +11,7 @@ from itertools import starmap
 from typing import Any
 
 from memplan.api.faults import Fault, FaultError, Faults
-from memplan.api.logs import JOB, REQUEST
+from memplan.api.logs import JOB, REFUSALS, REQUEST
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.settings import Settings
 from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError
@@ -184,6 +184,9 @@ class _Call:
                     error = self._faults.note(FaultError(Fault(*value)), self._task.what)
                     return error if self._noted is None else self._noted  # The verified interim answer stays valid.
                 value = pickle.loads(value.data)
+                if kind == "refused":
+                    REFUSALS.count(value)
+                    continue
                 if kind == "answer":
                     return value
                 if kind == "noted":

@@ -170,13 +170,12 @@ class Plan:
     def reuse_prices(self):
         """Yield the price (a part of the plan's cost) of each `reuse` pair, if its buffers share bytes.
 
-        Pairs with overlapping lifetimes, and pairs tied to one another, have no price.
+        Pairs with overlapping lifetimes have no price.
         """
         p = self.problem
         for use in p.reuse:
             for i, j in ((p.root[self.index[a]], p.root[self.index[b]]) for a, b in use["pairs"]):
-                alive = any(a < d and c < b for a, b in p.lives[i] for c, d in p.lives[j])
-                if p.solid >= {i, j} and not alive and p.group[i] != p.group[j] and self.touch(i, j):
+                if p.solid >= {i, j} and not p.overlap(i, j) and self.touch(i, j):
                     yield use["cost"]
 
     def used_ends(self):

@@ -8,12 +8,12 @@ costs = import_module(f"{__package__ or ''}.costs".lstrip("."))
 
 
 def prices_of(problem):
-    """Map each pair of buffers that may share bytes, at a price, to this price."""
+    """Map each pair of buffers that may share bytes, at a price, to this price; pairs alive together pay nothing."""
     prices = {}
     for row in problem.reuse:
         for pair in row["pairs"]:
             i, j = (problem.root[problem.index[name]] for name in pair)
-            if i != j and {i, j} <= problem.solid and not problem.meets(i, j):
+            if i != j and {i, j} <= problem.solid and not (problem.meets(i, j) or problem.overlap(i, j)):
                 pair = frozenset((i, j))
                 prices[pair] = prices.get(pair, 0) + row["cost"]
     return prices

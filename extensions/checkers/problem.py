@@ -50,8 +50,12 @@ class Problem:
     @cache
     def meets(self, i, j):
         """Return True if buffers i and j conflict: they must not share bytes."""
-        pair, apart = frozenset((i, j)), not any(a < d and c < b for a, b in self.lives[i] for c, d in self.lives[j])
-        return i != j and (pair in self.named or not (apart or pair in self.sharing or self.group[i] == self.group[j]))
+        pair, is_free = frozenset((i, j)), self.group[i] == self.group[j]
+        return i != j and (pair in self.named or (self.overlap(i, j) and not (is_free or pair in self.sharing)))
+
+    def overlap(self, i, j):
+        """Return True if buffers i and j are alive at the same time."""
+        return any(a < d and c < b for a, b in self.lives[i] for c, d in self.lives[j])
 
     def fixed_ranges(self, buffers, q):
         """Return the ascending ranges of pool q that are reserved or occupied by pinned buffers among `buffers`."""

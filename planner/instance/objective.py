@@ -80,5 +80,16 @@ def reaches(instance: Instance, value: Score, bound: Score) -> bool:
 
     For the objective `cost` with `reuse` pairs and more than FEW buffers, only the costs are compared.
     """
-    is_cost_alone = instance.objective == "cost" and len(instance.reuse_pairs) > 0 and len(instance) > FEW
-    return value[0] <= bound[0] if is_cost_alone else value <= bound
+    return value[0] <= bound[0] if _is_cost_alone(instance) else value <= bound
+
+
+def exceeds(instance: Instance, bound: Score, value: Score) -> bool:
+    """Return True if a lower bound is false, as an assignment has the score `value`; costs may be rounded."""
+    if instance.objective == "cost" and (_is_cost_alone(instance) or bound[0] != value[0]):
+        return bound[0] > value[0] * (1 + 1e-9)
+    return bound > value
+
+
+def _is_cost_alone(instance: Instance) -> bool:
+    """Return True if only the costs of two scores are compared."""
+    return instance.objective == "cost" and len(instance.reuse_pairs) > 0 and len(instance) > FEW

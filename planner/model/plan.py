@@ -188,7 +188,8 @@ class KeptPlaces(PlanValue):
 class Heaps(PlanValue):
     """The heaps of a plan, which are its pools: each has at most `limit` bytes.
 
-    No plan has fewer than `least` heaps.
+    No plan has fewer than `least` heaps. The plan's `lower_bound` holds for this number of heaps; more heaps may
+    need fewer bytes.
     """
 
     limit: int

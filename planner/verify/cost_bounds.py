@@ -25,7 +25,7 @@ of the first one; and the part of a step's direction that the next step keeps.
 """
 _MOST_CHOICES, _LARGEST = 5_000, 2**60
 """The maximum number of choices kept at a birth time, and the limit on numbers whose sums must fit int64."""
-_NOWHERE = 255
+_NOWHERE = -1
 """The pool of a buffer that occupies nothing, as its pool is unknown."""
 _PARTS = 2**24
 """The parts of a cost unit in which charges are rounded."""
@@ -145,7 +145,7 @@ class CostRelaxation:
         examined so far.
         """
         begins, ends = _rows_of_buffers(self.rows, self.n_births)
-        members, homes, value = list[int](), np.zeros((1, 0), dtype=np.uint8), np.array([first])
+        members, homes, value = list[int](), np.zeros((1, 0), dtype=np.int32), np.array([first])
         for row in range(self.n_births):
             if is_over():
                 break
@@ -156,7 +156,7 @@ class CostRelaxation:
                 pools = np.flatnonzero(self.allowed[:, i])
                 homes = np.hstack((np.repeat(homes, len(pools), axis=0), np.tile(pools, len(homes))[:, None]))
                 homes, value = (
-                    homes.astype(np.uint8),
+                    homes.astype(np.int32),
                     np.repeat(value, len(pools)) + np.tile(above[pools, i], len(value)),
                 )
                 members.append(i)
@@ -224,12 +224,12 @@ def _rows_of_buffers(rows: I64, n_births: int) -> tuple[list[list[int]], dict[in
     return begins, ends
 
 
-def _cheapest_of_equals(homes: NDArray[np.uint8], value: I64) -> tuple[NDArray[np.uint8], I64]:
+def _cheapest_of_equals(homes: NDArray[np.int32], value: I64) -> tuple[NDArray[np.int32], I64]:
     """Return the distinct rows of `homes`, each with its least value. A row has the pools of all live buffers."""
     if homes.shape[1] == 0:
         return homes[:1], value.min(keepdims=True) if len(value) else value
     order = np.argsort(value, kind="stable")
-    keys = np.ascontiguousarray(homes[order]).view(np.dtype((np.void, homes.shape[1]))).ravel()
+    keys = np.ascontiguousarray(homes[order]).view(np.dtype((np.void, homes.shape[1] * homes.itemsize))).ravel()
     _, chosen = np.unique(keys, return_index=True)
     return homes[order[chosen]], value[order[chosen]]
 

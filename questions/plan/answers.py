@@ -97,6 +97,8 @@ def headline(plan: Plan) -> str:
     if plan.peak is None:
         return f"{plan.status}: {plan.explanation.message if plan.explanation else plan.stop_reason}"
     peak = f"peak {plan.peak:,} bytes" + ("" if plan.lower_bound is None else f", lower bound {plan.lower_bound:,}")
+    if plan.heaps is not None and plan.lower_bound is not None:
+        peak += f" for {count_text(len(plan.pools), 'heap')}"
     what = peak if plan.cost is None else f"{cost_text(plan)}; {peak};"
     gap = "" if plan.gap is None else f"{',' if plan.cost is None else ''} gap {gap_text(plan.gap)}"
     spent = "" if plan.wall_time_s is None else f", {plan.wall_time_s:.2f} s"

@@ -47,7 +47,7 @@ class PlanOptions(SearchOptions, SolveOptions):
     heaps: Annotated[Size, Field(ge=1)] | None = Field(
         None,
         description="Plan one pool as heaps of at most this size each: as few heaps as possible, and then as few "
-        "bytes.",
+        "bytes. The lower bound holds for this number of heaps.",
     )
     least: Literal["buffers", "bytes"] = Field(
         "buffers", description="With keep, whether few buffers move or few bytes."

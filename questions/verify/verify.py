@@ -18,7 +18,7 @@ from memplan.planner.model.plan import Plan, ProofKind
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.placed import PlacedBuffers
 from memplan.planner.verify.places import MOST_PAIRS, lowest_places
-from memplan.planner.verify.violation import Violation
+from memplan.planner.verify.violation import Violation, false_claim
 from memplan.questions.inputs import EXAMPLE, EXAMPLE_PLAN, PLAN, PROBLEM
 from memplan.questions.inputs.values import Input, InputValues
 from memplan.questions.plan.answers import problem_in_heaps
@@ -165,10 +165,14 @@ def verdict_on(
     proof = ProofText(certificate) if isinstance(certificate, str) else certificate
     if proof is not None:
         proved = verdicts.checker_verdict(problem, proof)
+        proved = proved if violations else verdicts.verdict_beside_plan(problem, plan, proved)
         violations += tuple(verdicts.contradictions(plan, proof, proved))
         if proved.kind is None:
             violations += (Violation("false-claim", f"certificate: {proved.sentence}"),)
     recounted = None if violations else verdicts.recounted_cost(problem, plan, is_over)
+    if recounted is not None and plan.cost is not None and recounted > plan.cost * (1 + 1e-9):
+        rule = f"at most {plan.cost}, the cost of this valid plan: the recount is at fault, not the plan"
+        violations, recounted = (false_claim("recounted_cost", rule, recounted),), None
     claims = {} if violations else verdicts.claim_checks(problem, plan, proof, proved, recounted)
     is_repeated = plan.proof is None or plan.proof.kind not in _BY_SEARCH or claims.get("status") == "certificate"
     pools, lowest = ((), None) if violations else _peaks_and_places(problem, plan, claims, most_pairs)

@@ -9,6 +9,7 @@ from math import isclose
 from typing import Any, Literal
 
 from memplan.extensions.checkers import check as checker
+from memplan.planner.errors import excerpt
 from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.intervals import Interval
 from memplan.planner.model.plan import CertificateFacts, Plan
@@ -78,6 +79,30 @@ def checker_verdict(problem: Problem, proof: ProofText) -> CheckerVerdict:
             used = tuple(None if word == "-" else int(word) for word in words[n_of_cost:])
             return CheckerVerdict(ending, kind, cost, used, sum(line[0] in "ls" and line[1] == " " for line in lines))
     return CheckerVerdict(ending)
+
+
+def verdict_beside_plan(problem: Problem, plan: Plan, proved: CheckerVerdict) -> CheckerVerdict:
+    """Return the checker's verdict, or a refusal if the valid plan has less than what the certificate claims of all."""
+    if proved.kind is None or not len(plan.placements):
+        return proved
+    ends = zip(used_of(problem, plan), proved.used, strict=False)
+    names = (f"bytes of {excerpt(pool.name)}" for pool in problem.pools)
+    goals = [(mine, least, name) for (mine, least), name in zip(ends, names, strict=False)][::-1]
+    if proved.cost is not None:
+        # A bound on the price bounds the cost, as other costs are at least 0. A cost depends on the profile.
+        is_of_plan = plan.cost is not None and proved.kind in (kind_of(problem, plan), "price")
+        cost = plan.cost or 0.0, float(proved.cost) if is_of_plan else None, "cost"
+        goals.insert(int(proved.kind == "balanced"), cost)
+    # A claim on a goal holds only among the plans that are equal in all earlier goals.
+    first = (row for row in goals if row[1] is None or not isclose(row[0], row[1], rel_tol=1e-9))
+    mine, least, name = next(first, (0, None, ""))
+    if proved.kind == "infeasible":
+        claim = "that no plan exists"
+    elif least is not None and mine < least:
+        claim = f"that every plan has at least {least:,.15g} ({name}), and this one has {mine:,.15g}"
+    else:
+        return proved
+    return CheckerVerdict(f"refused: it claims {claim}; as the plan is valid, the proof is at fault, not the plan")
 
 
 def contradictions(plan: Plan, proof: ProofText, proved: CheckerVerdict) -> Iterator[Violation]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from memplan.planner.errors import SolverFailedError
-from memplan.planner.instance.compile import compile_problem
+from memplan.planner.errors import InvalidPlanError, SolverFailedError
+from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.instance.instance import FEW, Instance
+from memplan.planner.model.buffer_table import I64
 from memplan.planner.model.plan import Plan, StopReason
 from memplan.planner.model.problem import Problem
 from memplan.planner.systems import ReferencePlanner
@@ -95,6 +97,7 @@ class OneSearch:
             started=self._deadline.began,
             begun=self._plain.exact if self._plain else None,
             known=self._plain.proof if self._plain else None,
+            verdict=self._verdict,
         )
         self._has_begun = False
 
@@ -117,20 +120,36 @@ class OneSearch:
 
                 placements = checked.reference_plan(self._problem, self._instance, self._planner, self._search)
                 return replace(placements, elapsed_s=self._deadline.passed_s)
-        if self._start is not None:
-            self._offer(self._start)
-        if len(self._instance) == 0 and not self._instance.unplaceable:
-            self._search.offer(self._instance.pin, self._instance.pin, "empty")
+        with suppress(InvalidPlanError):  # The search records each refused plan.
+            if self._start is not None:
+                self._offer(self._start)
+            if len(self._instance) == 0 and not self._instance.unplaceable:
+                self._search.offer(self._instance.pin, self._instance.pin, "empty")
         if self._plain is None:
             self._run_stages(self._stages[:1])
             self._offer_first()
         elif not self._control.cancelled.is_set():
-            greedy.offer_order(self._search, self._plain)
-            if self._plain.exact is not None and not self._search.is_over:
+            self._offer_plain(self._plain)
+        return self._result() if self._search.is_over else None
+
+    def _verdict(self, pool: I64, offset: I64) -> str | None:
+        """Return why the verifier refuses an assignment of the instance; None for a valid plan."""
+        from memplan.planner.verify.verifier import verify
+
+        wrong = verify(
+            self._problem, Plan.model_construct(placements=lift(self._problem, self._instance, pool, offset))
+        )
+        return wrong[0].message if wrong else None
+
+    def _offer_plain(self, start: greedy.PlainStart) -> None:
+        """Offer what the core found for a plain problem: the best greedy order, and the result of its exact search."""
+        with suppress(InvalidPlanError):
+            greedy.offer_order(self._search, start)
+        with suppress(InvalidPlanError):
+            if start.exact is not None and not self._search.is_over:
                 from memplan.solvers.exact.branch_and_bound import offer_begun
 
-                offer_begun(self._search, self._plain.exact)
-        return self._result() if self._search.is_over else None
+                offer_begun(self._search, start.exact)
 
     def _offer_first(self) -> None:
         """Offer a quick plan if the time ran out before any plan was found and the problem is not too large."""
@@ -138,7 +157,8 @@ class OneSearch:
         is_open = search.best is None and search.infeasibility_witness is None and not instance.unplaceable
         is_quick = len(instance) <= _MOST_OF_FIRST and instance.features <= registry.BY_NAME["greedy"].can
         if is_open and is_quick and search.is_over and not self._control.cancelled.is_set():
-            greedy.offer_first(instance, search)
+            with suppress(InvalidPlanError):
+                greedy.offer_first(instance, search)
 
     def finish(self) -> SolveResult:
         """Run the remaining stages, in any thread, and return the result.
@@ -152,8 +172,10 @@ class OneSearch:
         if self._search.best is before and self._search.stop_reason != "proved":
             self._raise_solver_failure()
         # A failed engine left its work undone, so report the failure, not a completed search.
-        end: StopReason = "engine-failure" if self._failures else self._end
+        end: StopReason = "engine-failure" if self._failures or self._search.refusals else self._end
         self._search.stop("time_limit" if self._search.is_out_of_time else end)
+        if self._search.refusals:
+            self._offer_first()
         return self._result()
 
     def _run_stages(self, wanted: list[list[registry.SolverRow]]) -> None:
@@ -211,13 +233,15 @@ class OneSearch:
         self._drop_false_proof()
         for failure in self._failures:
             _logger().warning("%s", failure)
-        assignment, proof = self._search.best, self._search.proof
+        assignment, proof, refusals = self._search.best, self._search.proof, self._search.refusals
         if assignment is None:
             plan = to_plan.plan_without_placements(self._problem, self._instance, proof)
         else:
             order = None if self._plain is None else self._plain.order
             plan = to_plan.plan_of_assignment(self._problem, self._instance, assignment, proof, order)
-        reason, has_failures = self._search.stop_reason, bool(self._failures)
+        for solver, why in refusals:
+            _logger().warning("%s: %s; %s", solver, why, plan.problem_hash, extra={"refused_solver": solver})
+        reason, has_failures = self._search.stop_reason, bool(self._failures or refusals)
         return SolveResult(plan, assignment, proof, reason, self._deadline.passed_s, has_failures)
 
     def interim_result(self) -> SolveResult | None:

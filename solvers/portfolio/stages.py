@@ -13,7 +13,7 @@ import warnings
 from dataclasses import replace
 from typing import NamedTuple
 
-from memplan.planner.errors import OptionError, UnbuiltError
+from memplan.planner.errors import InvalidPlanError, OptionError, UnbuiltError
 from memplan.planner.instance.instance import Instance
 from memplan.solvers.exact import MAX_LIFETIMES
 from memplan.solvers.portfolio import registry
@@ -160,6 +160,8 @@ def _run_solver(
             row.function(instance, search)
     except UnbuiltError:  # Without the built core, no solver can run, so raise the error.
         raise
+    except InvalidPlanError:  # The search has recorded why it refused the solver's result, so run the next solver.
+        return
     except MemoryError as error:  # Other solvers may need less memory, so record a failure.
         failures.append(Failure(row.name, f"out of memory: {error}"))
     except Exception as error:  # noqa: BLE001 - a fault of one solver must not end the solve

@@ -12,8 +12,9 @@ from weakref import WeakSet
 import numpy as np
 
 from memplan.planner.bounds.lower_bound import Bound, Witness, lower_bound
+from memplan.planner.errors import InvalidPlanError
 from memplan.planner.instance.instance import Instance
-from memplan.planner.instance.objective import Score, reaches, score
+from memplan.planner.instance.objective import Score, exceeds, reaches, score
 from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.plan import ProofKind, StopReason
 from memplan.solvers.search.result import Assignment, Progress
@@ -30,13 +31,16 @@ class Search:
     """The state of a search, from which solvers read the best results and to which they offer theirs; thread-safe.
 
     A solver returns when it has nothing more to offer, and soon after `is_over` becomes true. A bound or a claim of
-    infeasibility is accepted if it has a witness, comes from a `trusted` solver, or is made by two engines.
+    infeasibility is accepted if it has a witness, comes from a `trusted` solver, or is made by two engines. A solver
+    loses its turn by an InvalidPlanError if it offers a plan that `verdict` refuses, or a bound above the best plan.
 
     - `flag`: kernels poll flag[0], which changes from 0 to 1 once the search is over.
     - `deadline`: the time of `clock` at which the search ends. If `deterministic`, `work_limit` replaces it, in units
       of about a microsecond of one core.
     - `claims`: the claims of solvers that are not trusted, by solver.
     - `children`: the searches that end with this search.
+    - `verdict`: returns why the pools and offsets of all buffers are no valid plan, or None for a valid plan.
+    - `refusals`: (solver, reason) of each refused plan or bound.
     - `known`: the live-set bound, if it was computed already.
     - `begun`: an exact search to continue, which an earlier call of the core began; see core/plain.py.
     """
@@ -56,6 +60,8 @@ class Search:
     lines: list[str] = field(default_factory=list)
     is_out_of_time: bool = False
     begun: Any = None
+    verdict: Callable[[I64, I64], str | None] = lambda _pool, _offset: None
+    refusals: list[tuple[str, str]] = field(default_factory=list)
     # Tests replace time.monotonic, so look the function up whenever a search is created.
     clock: Callable[[], float] = field(default_factory=lambda: time.monotonic)
     known: InitVar[Bound | None] = None
@@ -66,7 +72,7 @@ class Search:
     def __post_init__(self, known: Bound | None) -> None:
         """Compute the live-set bound unless it is `known`, and stop at once if it proves that nothing fits."""
         self._lock = threading.RLock()
-        self.proof = lower_bound(self.instance) if known is None else known
+        self.proof = self._of_live_sets = lower_bound(self.instance) if known is None else known
         if self.proof.nothing_fits is not None:
             self.stop("proved")
 
@@ -119,6 +125,7 @@ class Search:
             deterministic=self.deterministic or work_limit is not None,
             work_limit=max(1, int(share * self.work_limit)) if work_limit is None else work_limit,
             trusted=self.trusted,
+            refusals=self.refusals,
         )
         with self._lock:
             self.children.add(inner)
@@ -127,14 +134,39 @@ class Search:
         return inner
 
     def offer(self, pool: I64, offset: I64, by: str) -> bool:
-        """Accept an assignment (offsets in units) if it is better than the best one so far, and return True if so."""
+        """Accept an assignment (offsets in units) if it is better than the best one so far, and return True if so.
+
+        Raises InvalidPlanError if the verdict on the assignment is that it is no valid plan.
+        """
         value = score(self.instance, pool, offset)
+        if not self._is_better(value):
+            return False
+        if (why := self.verdict(pool, offset)) is not None:
+            raise self._refuse(by, f"its plan was refused: {why}")
         with self._lock:
-            if self.best is not None and (self.best.score <= value or self._is_settled):
+            if not self._is_better(value):
                 return False
             self.best = Assignment(column(pool), column(offset), value, by)
+            self._drop_refuted_proof(value)
             self._report_and_stop(by)
         return True
+
+    def _is_better(self, value: Score) -> bool:
+        """Return True if an assignment of this score would become the best one."""
+        return self.best is None or (value < self.best.score and not self._is_settled)
+
+    def _refuse(self, by: str, why: str) -> InvalidPlanError:
+        """Record that a solver's result was refused, and return the error that ends its turn."""
+        self.refusals.append((by.partition(":")[0], why))
+        return InvalidPlanError(f"{by}: {why}")
+
+    def _drop_refuted_proof(self, value: Score) -> None:
+        """Return to the live-set bound if a plan of this score refutes a solver's proof, and record its refusal."""
+        of, witness = self._of_live_sets, self.proof.nothing_fits or self.proof.witness
+        if self.proof is not of and (self.proof.nothing_fits or exceeds(self.instance, self.proof.score, value)):
+            self._refuse(str(witness.by), f"its proof was refused: a valid plan has the score {value}")
+            self.proof, self.claims = of, {}
+            self.stop_reason = "engine-failure" if self.stop_reason == "proved" else self.stop_reason
 
     def offer_bound(self, bound: Score, by: str) -> None:
         """Accept a lower bound on the score of all assignments if its solver is trusted or two engines agree on it."""
@@ -183,8 +215,13 @@ class Search:
         self.lines.append(line)
 
     def _raise_bound(self, bound: Score, by: str) -> None:
-        """Record a lower bound if it is higher than the best one, together with the solvers that proved it."""
+        """Record a lower bound if it is higher than the best one, together with the solvers that proved it.
+
+        Raises InvalidPlanError for a bound above the score of the best plan.
+        """
         if bound > self.proof.score:
+            if self.best is not None and exceeds(self.instance, bound, self.best.score):
+                raise self._refuse(by, f"its bound {bound} was refused: a valid plan has the score {self.best.score}")
             kind: ProofKind = "search" if by in self.trusted else "engines"
             # Several solvers may have proved this bound, so name all solvers that claim at least this bound.
             provers = {name for name, claim in self.claims.items() if claim is not None and claim >= bound} | {by}

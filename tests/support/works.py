@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -80,6 +81,11 @@ def logging_ids(_control: TaskControl) -> tuple[str | None, str | None]:
     return REQUEST.get(), JOB.get()
 
 
+def log_refusal(_control: TaskControl) -> None:
+    """Log a refused plan as a search does."""
+    logging.getLogger("memplan").warning("liar: its plan was refused", extra={"refused_solver": "liar"})
+
+
 def exhaust_memory(_control: TaskControl) -> None:
     """Allocate memory until there is none left."""
     raise MemoryError
@@ -103,6 +109,8 @@ def read_in_fork(control: TaskControl, kind: str) -> WorkAnswer:
         if kind == "writes":
             with open("/tmp/never", "w") as file:  # noqa: PTH123
                 file.write("x")
+        if kind == "reads":
+            log_refusal(control)
         if kind == "notes":
             note(WorkAnswer(b"noted", "noted"))
         if kind in ("notes", "waits"):

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memplan import solve
-from memplan.planner.formats.memplan_json import write_problem
+from memplan.extensions.checkers import plan as untyped
+from memplan.planner.formats.memplan_json import write_plan, write_problem
 from memplan.planner.model.problem import Pool, Problem
+from memplan.questions.verify.verify import verdict_on
 from memplan.solvers.certificates.certify import certify
+from memplan.solvers.certificates.verdicts import CheckerVerdict, verdict_beside_plan
 from memplan.extensions.checkers.tests.checkers import CHECKER
 
+PLAN_CHECKER: Any = untyped
 ROWS = [{"id": k, "size": 8 + 8 * (k % 2), "start": k, "end": k + 1} for k in range(6)]
 PROBLEM = Problem.model_validate(
     {
@@ -67,6 +73,40 @@ def test_checker_refuses_a_changed_price_certificate(
     found, said = verdict(tmp_path, PROBLEM, change(text))
     assert found == status, said
     assert ("no plan pays less than 8" in said) == (status == 0)
+
+
+@pytest.mark.parametrize(
+    "tie",
+    [{"may_share": [["a", "b"]]}, {"buffers": [{"id": "b", "relative": {"to": "a", "offset": 0}}]}],
+    ids=["may_share", "relative"],
+)
+def test_pairs_that_share_although_they_are_alive_pay_nothing(tie: dict[str, Any], tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": name, "size": 4, "start": 2 * (name == "c"), "end": 2 + (name == "c")} for name in "abc"
+    ]
+    rows[1] |= tie.get("buffers", [{}])[0]
+    fields = {"pools": [{"name": "only", "size": 8}], "objective": "cost", **tie, "buffers": rows}
+    reuse = [{"pairs": [["a", "b"], ["a", "c"], ["b", "c"]], "cost": 7}]
+    problem = Problem.model_validate(fields | {"reuse": reuse})
+    proof = "memplan-lemmas/1\nsizes 8\nprice 7\nscale 1\npart\nclique 7 4 0 1 2\n"
+    status, said = verdict(tmp_path, problem, proof)
+    assert (status, "a price or conflict for each pair" in said) == (2, True), said
+    plan = solve(problem, time_limit_s=20)
+    assert plan.cost == 0
+    assert not verdict_on(problem, plan, proof).valid
+    believed = CheckerVerdict("proved: no plan pays less than 7", "price", Fraction(7))
+    assert "(cost), and this one has 0; as the plan is valid" in verdict_beside_plan(problem, plan, believed).sentence
+
+
+def test_a_tied_pair_that_is_never_alive_together_pays_its_price() -> None:
+    rows: list[dict[str, Any]] = [{"id": k, "size": 4, "start": k, "end": k + 1} for k in range(2)]
+    rows[1]["relative"] = {"to": 0, "offset": 0}
+    problem = Problem.model_validate(
+        {"buffers": rows, "reuse": [{"pairs": [[0, 1]], "cost": 7}], "pools": [{"name": "ub"}], "objective": "cost"}
+    )
+    plan = solve(problem)
+    texts = write_problem(problem).decode(), write_plan(plan, problem).decode()
+    assert (plan.cost, PLAN_CHECKER.check(*texts)[1]) == (7, 7)
 
 
 def test_checker_accepts_a_certificate_of_price_zero_without_cliques(tmp_path: Path) -> None:

@@ -28,7 +28,8 @@ class Event:
 class InsertFree:
     """The earliest point after which a program that allocates dynamically may free a buffer.
 
-    It is after the statement at `path`, or at the start of this branch or program; each control path has one.
+    It is after the statement at `path`, or at the start of this branch or program; each control path has one. Between
+    two of them, every path uses the buffer again; a path that never used the buffer has nothing to free.
     """
 
     buffer: str

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from memplan.extensions.networks.lifetimes.timeline import (
     NOWHERE,
@@ -117,6 +117,11 @@ def _first_access_of_item(item: BlockItem, writing: Set[Action]) -> tuple[bool, 
     return any(may_read for may_read, _ in accesses), all(surely for _, surely in accesses)
 
 
+def _is_surely_used(item: BlockItem) -> bool:
+    """Return True if every path through an item of a block uses the variable."""
+    return _first_access_of_item(item, frozenset(get_args(Action)))[1]
+
+
 Where = Literal["after", "start-of"]
 
 
@@ -162,14 +167,17 @@ class _Walk:
     """A walk through the parts of a timeline that use a variable.
 
     `before` is True if some path to the part has used the variable; `after` is True if some path from the part uses it.
+    `surely` is True if every path to the part has used the variable in the same iteration of the innermost loop.
     """
 
     def __init__(self, timeline: ProgramTimeline, uses: Sequence[Use], born_at: int) -> None:
         """Start a walk for a variable with the given uses; the call that owns the variable begins at step `born_at`."""
         self.timeline, self.uses, self.born_at = timeline, uses, born_at
         self.found = Lifetime()
+        self.may_die_unused = False
+        """True if some path of the current iteration comes to a death of the variable without a use of it."""
 
-    def run(self, run: StatementBlock, uses: Sequence[Use], before: bool, after: bool) -> None:
+    def run(self, run: StatementBlock, uses: Sequence[Use], before: bool, after: bool, surely: bool = False) -> None:
         """Add the lifetime of the variable within a block that uses it."""
         if before and after:
             self.found.add(run.start, run.end)
@@ -181,29 +189,30 @@ class _Walk:
         high = run.end if after else last.end
         if first is last and first.part is not None:
             self.found.add(low, first.start)
-            self._walk_part(first.part, first.uses, before, after)
+            self._walk_part(first.part, first.uses, before, after, surely)
             self.found.add(first.end, high)
             return
         if not before and first.part is not None:
-            self._walk_part(first.part, first.uses, False, True)
+            self._walk_part(first.part, first.uses, False, True, surely)
             low = first.end
         inner = not after and last.part is not None
         self.found.add(low, last.start if inner else high)
         if inner:
             assert last.part is not None
-            self._walk_part(last.part, last.uses, True, False)
+            surely = surely or any(_is_surely_used(item) for item in there if item is not last)
+            self._walk_part(last.part, last.uses, True, False, surely)
         elif not after:
             stretch = last.uses[0].stretch
-            self._add_death("after" if stretch else "start-of", self.timeline.path(stretch))
+            self._add_death("after" if stretch else "start-of", self.timeline.path(stretch), True)
 
-    def _walk_part(self, part: BlockPart, uses: Sequence[Use], before: bool, after: bool) -> None:
+    def _walk_part(self, part: BlockPart, uses: Sequence[Use], before: bool, after: bool, surely: bool) -> None:
         """Add the lifetime of the variable within a nested loop or choice."""
         if isinstance(part, Loop):
-            self._walk_loop(part, uses, before, after)
+            self._walk_loop(part, uses, before, after, surely)
         else:
-            self._walk_choice(part, uses, before, after)
+            self._walk_choice(part, uses, before, after, surely)
 
-    def _walk_choice(self, choice: BranchChoice, uses: Sequence[Use], before: bool, after: bool) -> None:
+    def _walk_choice(self, choice: BranchChoice, uses: Sequence[Use], before: bool, after: bool, surely: bool) -> None:
         """Add the variable's lifetime in each branch of a choice.
 
         If the variable is alive before the choice, it dies at the start of each branch that does not use it.
@@ -211,22 +220,30 @@ class _Walk:
         for k, branch in enumerate(choice.branches):
             inside = uses_in_run(branch, uses)
             if inside:
-                self.run(branch, inside, before, after)
+                self.run(branch, inside, before, after, surely)
             elif before:
-                self._add_death("start-of", f"{choice.path}.{k}")
+                self._add_death("start-of", f"{choice.path}.{k}", surely)
 
-    def _walk_loop(self, loop: Loop, uses: Sequence[Use], before: bool, after: bool) -> None:
+    def _walk_loop(self, loop: Loop, uses: Sequence[Use], before: bool, after: bool, surely: bool) -> None:
         """Add the variable's lifetime in a loop.
 
         It is the whole loop if a value may live into the loop, out of it, or from one iteration into the next.
-        Otherwise, it is the lifetime inside one iteration.
+        Otherwise, it is the lifetime inside one iteration. The variable then dies in each iteration or, if an iteration
+        might come to this death without a use since the death in an earlier one, after the loop.
         """
-        if not (before or after or self._crosses_iterations(loop)):
-            self.run(loop.body, uses, False, False)
+        surely = surely or _is_surely_used(BlockItem(loop.start, loop.end, loop, uses))
+        if before or after or self._crosses_iterations(loop):
+            self.found.add(loop.start, loop.end)
+            if not after:
+                self._add_death("after", loop.path, surely)
             return
-        self.found.add(loop.start, loop.end)
-        if not after:
-            self._add_death("after", loop.path)
+        might_before, deaths, self.may_die_unused = self.may_die_unused, [*self.found.deaths], False
+        self.run(loop.body, uses, False, False)
+        if self.may_die_unused:
+            self.found.deaths, self.may_die_unused = deaths, might_before
+            self._add_death("after", loop.path, surely)
+        else:
+            self.may_die_unused = might_before
 
     def _crosses_iterations(self, loop: Loop) -> bool:
         """Return True if a value of the variable may be written in one iteration of the loop and read in a later one.
@@ -238,6 +255,7 @@ class _Walk:
             return False
         return first_access(loop.body, uses_in_run(loop.body, self.uses))[0]
 
-    def _add_death(self, where: Where, path: str) -> None:
-        """Record a point from which the variable is unused."""
+    def _add_death(self, where: Where, path: str, surely: bool) -> None:
+        """Record a point from which the variable is unused; `surely` is as in the class."""
         self.found.deaths.append(Death(where, path))
+        self.may_die_unused |= not surely

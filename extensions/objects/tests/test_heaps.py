@@ -75,6 +75,15 @@ def test_a_network_in_two_heaps_needs_no_more_bytes_than_in_one_pool() -> None:
     assert "2 heaps of at most 1,204,224 bytes, no fewer are enough" in list(plan_lines(found))
 
 
+def test_the_lower_bound_is_said_to_hold_for_the_number_of_heaps() -> None:
+    rows = [{"id": "a", "size": 1, "start": 0, "end": 2}, {"id": "b", "size": 5, "start": 0, "end": 2}]
+    aligned = Problem.model_validate({"buffers": rows, "pools": [{"name": "only", "alignment": 3}]})
+    assert next(plan_lines(heap_plan(aligned, 10, 2))).startswith(
+        "optimal: peak 7 bytes, lower bound 7 for 1 heap, gap 0"
+    )
+    assert ", lower bound 6 for 2 heaps, " in next(plan_lines(heap_plan(aligned, 5, 2)))
+
+
 def test_the_fewest_heaps_are_proved_even_if_each_live_set_fits_in_fewer() -> None:
     rows = [{"id": k, "size": 3, "start": k, "end": k + 2} for k in range(4)]
     ring = Problem(buffers=[*rows, {"id": 4, "size": 3, "lifetimes": [[0, 1], [4, 5]]}])

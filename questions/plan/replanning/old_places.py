@@ -122,12 +122,21 @@ def _row_mask(n: int, rows: Mapping[int, str]) -> Bool:
 
 
 def _illegal_places(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
-    """Return, by buffer position, the violation message of each old place that breaks a rule on single buffers."""
+    """Return, by buffer position, the violation message of each old place that breaks a rule on single buffers.
+
+    A rule of an alias that its buffer's old place would break counts for the buffer as well.
+    """
     reasons: dict[int, str] = {}
     placed = PlacedBuffers(problem, pool, offset)
-    for violation in check_places(problem, placed):
-        if violation.first is not None:
-            reasons.setdefault(placed.row[violation.first], violation.message)
+    checks = [(placed, np.arange(len(pool)))]
+    if problem.buffers.aliases:
+        root, distance = placed.root_distances
+        inside = np.where(offset[root] == ABSENT, ABSENT, offset[root] + distance)
+        checks.append((PlacedBuffers(problem, pool[root], inside), root))
+    for places, owner in checks:
+        for violation in check_places(problem, places):
+            if violation.first is not None:
+                reasons.setdefault(int(owner[placed.row[violation.first]]), violation.message)
     return reasons
 
 

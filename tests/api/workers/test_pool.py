@@ -16,11 +16,11 @@ import psutil
 import pytest
 
 from memplan.api.faults import BODY, FaultError, Faults
-from memplan.api.logs import log_context
+from memplan.api.logs import count_refusals, log_context
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.settings import Settings
 from memplan.api.workers.pool import ChildPool
-from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError
+from memplan.api.workers.task import LostWorkersError, Task, TaskControl, TooMuchMemoryError
 from memplan.api.workers.template import ForkedChild
 from memplan.planner.errors import FormatError, MemplanError, OptionError, TimeOverError
 from memplan.solvers.search.control import NEVER, Deadline
@@ -98,6 +98,15 @@ def test_an_internal_error_of_a_worker_process_logs_its_stack_only_once(
     assert pool.run(task(works.noted_and_faulty)) == "noted"
     assert len(counted) == 4
     BODY.reset(token)
+
+
+def test_refused_plans_are_counted_in_each_kind_of_process(pool: ChildPool) -> None:
+    counted = list[str]()
+    count_refusals(counted.append)
+    works.log_refusal(TaskControl())
+    pool.run(task(works.log_refusal))
+    pool.run(task(works.read_in_fork, "reads"))
+    assert counted == ["liar"] * 3
 
 
 def test_log_lines_of_a_worker_process_carry_the_ids_of_its_task(pool: ChildPool) -> None:

@@ -11,6 +11,7 @@ import pytest
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.cost_bounds import cost_bound
 from memplan.questions.verify.verify import verdict_lines, verdict_on
+from memplan.solvers.certificates import verdicts
 from memplan.solvers.portfolio.solve import solve
 from tests.support.meeting_kinds import problems
 
@@ -98,6 +99,22 @@ def test_the_bound_is_valid_when_time_is_over_at_any_step() -> None:
         bounds.append(cost_bound(problem, 1e9, lambda left=left: next(left, None) is None))  # type: ignore[misc]
     assert all(0 <= bound <= whole for bound in bounds)
     assert bounds[0] < whole
+
+
+def test_the_bound_is_valid_for_257_pools() -> None:
+    pools = [{"name": f"p{k}", "size": 4, "cost": 10} for k in range(256)] + [{"name": "last", "size": 12, "cost": 1}]
+    rows = [{"id": k, "size": 4, "start": 0, "end": 2} for k in range(3)]
+    problem = Problem.model_validate({"pools": pools, "buffers": rows, "objective": "cost"})
+    assert cost_bound(problem, 48) == 12
+
+
+def test_a_recounted_bound_above_the_cost_of_a_valid_plan_is_a_fault_of_the_recount(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = two_memories(random.Random(1), 6)
+    plan = solve(problem)
+    monkeypatch.setattr(verdicts, "cost_bound", lambda *_: Fraction(10**6))
+    assert "the recount is at fault, not the plan, got 1000000.0" in next(verdict_lines(verdict_on(problem, plan)))
 
 
 def test_the_bound_of_costs_beyond_64_bits_is_valid() -> None:

@@ -135,6 +135,23 @@ def test_a_move_is_explained_by_a_conflicting_buffer_at_the_old_offset(
     assert {move.id: move.reason for move in found.moved}["moved"] == reason
 
 
+@pytest.mark.parametrize("is_placed", [True, False])
+def test_a_move_is_explained_by_the_rule_of_an_alias_that_forbids_the_old_place(is_placed: bool) -> None:
+    view = {"id": "view", "size": 4, "start": 0, "end": 4, "alias_of": "moved", "forbid_pools": ["fast"]}
+    fields = {"buffers": [{"id": "moved", "size": 8, "start": 0, "end": 4}, view]}
+    its = Problem.model_validate(fields | {"pools": [{"name": "fast", "size": 64}, {"name": "slow"}]})
+    old, new = (
+        [{"id": name, "pool": pool, "offset": at} for name in ("moved", "view")]
+        for pool, at in (("fast", 32), ("slow", 0))
+    )
+    before = Plan.model_validate({"placements": old if is_placed else old[:1]})
+    (move,) = difference_of(Baseline(before, its), Baseline(Plan.model_validate({"placements": new}), its)).moved
+    assert (move.reason, move.why) == (
+        "rule",
+        'buffer "view": must be in a pool that it does not forbid, got offset 32 of "fast"',
+    )
+
+
 def test_a_move_is_explained_by_an_alias_that_outlives_its_buffer() -> None:
     view = {"id": "view", "size": 4, "start": 2, "end": 9, "alias_of": "over"}
     rows = [{"id": "moved", "size": 8, "start": 4, "end": 6}, {"id": "over", "size": 8, "start": 0, "end": 2}, view]

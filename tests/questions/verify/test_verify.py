@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from memplan.planner.errors import InputError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.questions.verify.verify import QUESTION, Verdict, verdict_lines, verify
+from memplan.solvers.certificates import verdicts
 from memplan.solvers.certificates.certify import add_certificate, certify
 from tests.support.random_problems import random_problem
 from tests.support.tight_problems import mixed_alignments
@@ -150,6 +152,24 @@ def test_verify_reports_an_optimal_plan_whose_cost_exceeds_its_bound() -> None:
     assert plan.cost is not None
     low = plan.model_copy(update={"cost_lower_bound": plan.cost - 1})
     assert "if the status is optimal" in verify(TWO, low).violations[0].message
+
+
+def test_a_claim_above_the_value_of_a_valid_plan_is_a_fault_of_the_proof() -> None:
+    rows = [{"id": k, "size": 4, "start": 0, "end": 2} for k in range(2)]
+    fields = {"buffers": rows, "pools": [{"name": "a", "size": 8, "cost": 1}, {"name": "b", "cost": 3}]}
+    problem = Problem.model_validate(fields | {"objective": "cost"})
+    plan = solve(problem)
+    for kind, cost, used, said in (
+        ("infeasible", None, (), "that no plan exists"),
+        ("used", None, (None, 1), '1 (bytes of "b"), and this one has 0'),
+        ("used", None, (9, 0), '9 (bytes of "a"), and this one has 8'),
+        ("cost", Fraction(9), (), "9 (cost), and this one has 8"),
+        ("cost", Fraction(8), (None, 0), ""),
+        ("speed", Fraction(9), (9, 0), ""),
+        ("balanced", Fraction(9), (None, 1), '1 (bytes of "b")'),
+    ):
+        found = verdicts.verdict_beside_plan(problem, plan, verdicts.CheckerVerdict("proved", kind, cost, used))
+        assert (found.kind is None, said in found.sentence) == (bool(said), True), (kind, found)
 
 
 def test_a_certificate_of_another_problem_or_without_a_proof_is_reported() -> None:

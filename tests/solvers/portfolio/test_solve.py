@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,7 @@ from memplan.solvers.portfolio import one_search, registry
 from memplan.solvers.portfolio.one_search import OneSearch
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.registry import EVERYTHING
-from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.portfolio.solve import require_valid_plan, solve
 from memplan.solvers.search.control import Control
 from memplan.solvers.search.result import Progress, SolveResult
 from tests.support import false_claims, oracle
@@ -33,6 +35,8 @@ from tests.support.tiny import FEATURES
 RING = FEATURES["a ring of conflicts"]
 """A ring of conflicts whose optimum, 6, is above its lower bound, 4, and above bounds of greedy orders."""
 FULL_RING = FEATURES["infeasible, which no live set and no clique shows"]
+
+OVERLAPS = "tests.support.false_claims:overlaps"
 
 
 @pytest.fixture
@@ -165,12 +169,25 @@ def test_deterministic_solves_repeat_the_same_json(solver: str) -> None:
     assert plans[0].wall_time_s is None
 
 
-@pytest.mark.parametrize("problem", [RING, FULL_RING], ids=["beside a valid one", "alone"])
-def test_solve_refuses_to_return_an_overlapping_assignment(problem: Problem, liars: None) -> None:
-    with pytest.raises(InvalidPlanError, match=r"a plan of overlaps did not pass the verifier: .* share bytes"):
-        solve(problem, solver="overlaps")
-    with pytest.raises(InvalidPlanError, match=r"plan: is not valid for this problem: .* share bytes"):
-        memplan.plan(problem, solver="overlaps")
+@pytest.mark.parametrize(("problem", "status"), [(RING, "feasible"), (FULL_RING, "unknown")])
+def test_an_overlapping_assignment_costs_its_solver_the_turn_and_is_logged(
+    problem: Problem, status: str, liars: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    plan = memplan.plan(problem, solver="overlaps", time_limit_s=1)
+    assert (plan.status, plan.disturbed_by, verify(problem, plan)) == (status, "engine-failure", ())
+    assert re.search(rf"overlaps: its plan was refused: .* share bytes .*; {plan.problem_hash}", caplog.text)
+    assert solve(problem, solver="overlaps", deterministic=True, time_limit_s=1).disturbed_by == "engine-failure"
+
+
+def test_first_fit_plans_what_only_refused_solvers_tried(liars: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.BY_NAME, "greedy", replace(registry.BY_NAME["greedy"], where=OVERLAPS))
+    plan = solve(RING, time_limit_s=1, solver="overlaps")
+    assert (plan.status, plan.disturbed_by, verify(RING, plan)) == ("feasible", "engine-failure", ())
+
+
+def test_a_plan_that_does_not_pass_the_verifier_is_not_returned() -> None:
+    with pytest.raises(InvalidPlanError, match=r"a plan of greedy.* did not pass the verifier: peak: must be"):
+        require_valid_plan(RING, solve(RING, solver="greedy").model_copy(update={"peak": 1}))
 
 
 def test_claimed_infeasibility_is_ignored_if_a_plan_is_known(liars: None) -> None:
@@ -245,8 +262,12 @@ def test_deterministic_plans_do_not_depend_on_the_hash_seed() -> None:
 def test_a_proof_about_few_buffers_is_checked_by_a_second_search_before_it_is_trusted(
     liars: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(one_search, "_TRUSTED", frozenset({"exaggerates", "few"}))
+    monkeypatch.setattr(one_search, "_TRUSTED", frozenset({"denies", "exaggerates", "few"}))
     plan = solve(RING, solver="exaggerates")
     assert_is_plan(RING, plan)
+    assert (plan.peak, plan.lower_bound, plan.stop_reason) == (6, 4, "engine-failure")
+    assert "exaggerates: its bound (1000000,) was refused: a valid plan has the score (3,)" in caplog.text
+    monkeypatch.setitem(registry.BY_NAME, "greedy", replace(registry.BY_NAME["greedy"], can=frozenset()))
+    plan = solve(RING, solver="denies")
     assert (plan.peak, plan.lower_bound, plan.stop_reason) == (6, 4, None)
-    assert "exaggerates: its proof about" in caplog.text
+    assert "denies: its proof about" in caplog.text

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from memplan.planner.errors import InvalidPlanError
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import column
@@ -50,6 +51,17 @@ def test_a_search_accepts_the_lower_of_the_bounds_of_two_engines() -> None:
     search.offer_bound((3,), "highs")
     assert list(search.bound) == [3]
     assert (search.proof.witness.kind, search.proof.witness.by) == ("engines", "cp-sat and highs")
+
+
+def test_a_plan_refutes_a_false_proof_before_and_after_it() -> None:
+    for claim in (lambda search: search.offer_bound((4,), "exact"), lambda search: search.claim_infeasible("exact")):
+        search = search_for(RING)
+        claim(search)
+        assert search.offer(ONE_POOL, OPTIMUM, "greedy")
+        assert (search.bound, search.infeasibility_witness, search.stop_reason != "proved") == ((2,), None, True)
+        with pytest.raises(InvalidPlanError, match=r"exact: its bound \(4,\) was refused: a valid plan has the score"):
+            search.offer_bound((4,), "exact")
+        assert [solver for solver, _ in search.refusals] == ["exact", "exact"]
 
 
 def test_a_plan_at_a_bound_that_two_engines_agree_on_ends_the_search() -> None:

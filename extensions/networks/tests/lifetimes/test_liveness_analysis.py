@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import random
+from collections import Counter, defaultdict
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -11,6 +13,8 @@ from lab.liveness_agreement import disagreements
 from lab.support.heavy_bodies import statements
 from memplan.extensions.networks.lifetimes import Reading, analyse, problem_of
 from memplan.extensions.networks.lifetimes.expansion import expand
+from memplan.extensions.networks.lifetimes.timeline import Loop, StatementBlock
+from memplan.extensions.networks.lifetimes.uses import family_uses
 from memplan.extensions.networks.operations.operations import Operations, operations_from
 from memplan.planner.errors import OperationsError, TimeOverError
 from tests.support.depth import seeds
@@ -241,6 +245,83 @@ def test_uses_outside_of_scopes_are_refused_by_every_reading(
     with pytest.raises(OperationsError) as caught:
         problem_of(program(function(*body, a=1)), reading)
     assert caught.value.sentences == (f"main/a: {rule}",)
+
+
+class Run:
+    """A run of a program that takes random branches and trips, and frees each buffer where the analysis says.
+
+    `freed` tells of each used buffer whether it has been freed since its last use.
+    """
+
+    def __init__(self, operations: Operations, chance: random.Random) -> None:
+        self.timeline, self.chance = expand(operations), chance
+        self.freed: dict[int, bool] = {}
+        ids = {row.id: i for i, row in enumerate(self.timeline.variables)}
+        self.frees: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        for row in analyse(operations).insert_free:
+            self.frees[row.where, row.path].append(ids[row.buffer])
+        self.marks: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
+        for root in self.timeline.families:
+            for use in family_uses(self.timeline, root):
+                self.marks[use.stretch] += [(root, use.action)] * (use.action not in ("free", "end"))
+        self.begun = {
+            each.stretch: range(each.first_variable, each.after_variables) for each in self.timeline.activations[1:]
+        }
+        stretches = enumerate(self.timeline.stretches)
+        self.last = {self.timeline.path(k): k for k, row in stretches if row.label != "end"}
+
+    def block(self, block: StatementBlock) -> None:
+        parts, at = {part.first: part for part in block.parts}, block.first
+        while at < block.after:
+            if (part := parts.get(at)) is None:
+                for root in self.begun.get(at, ()):  # Each call has new temporaries.
+                    self.freed.pop(root, None)
+                for root, action in self.marks[at]:
+                    assert not self.freed.get(root) or action not in ("read", "update", "hold"), "used after its free"
+                    self.freed[root] = False
+                if self.last.get(path := self.timeline.path(at)) == at:
+                    self.free("after", path)
+                at += 1
+                continue
+            if isinstance(part, Loop):
+                for _ in range(self.chance.randint(int(part.surely_runs), 3)):
+                    self.block(part.body)
+                self.free("after", part.path)
+            else:
+                k = self.chance.randrange(len(part.branches))
+                self.free("start-of", f"{part.path}.{k}")
+                self.block(part.branches[k])
+            at = part.after
+
+    def free(self, where: str, path: str) -> None:
+        for root in self.frees[where, path]:
+            assert not self.freed.get(root), f"{self.timeline.variables[root].id} is freed twice, {where} {path}"
+            self.freed |= {root: True} if root in self.freed else {}
+
+
+FREES = {
+    "two choices in a loop": function(loop(choice([op("-> a")], []), choice([op("-> a")], [])), a=1),
+    "f1_frees of the sixth audit": function(
+        loop(choice([], [], [op("a b -> c a")]), choice([choice([], [op("-> c")])], [])), a=4, b=4, c=4
+    ),
+    "a loop in a loop": function(loop(choice([], [loop(op("-> a"))]), choice([op("a ->")], [])), a=1),
+    "a loop that may not run": function(loop(loop(op("-> a"), op("a ->"), choice([op("a ->")], []))), a=1),
+    "a call in a loop": function(loop(call("g"))),
+    **{name: main for name, (main, _) in CASES.items()},
+}
+CHOOSES = function(choice([op("-> t")], []), choice([op("t ->")], []), t=1)
+
+
+@pytest.mark.drawn
+def test_no_run_frees_a_buffer_twice_or_uses_it_after_its_free() -> None:
+    given = [program(main, f=F, g=CHOOSES, keeps=KEEPS) for main in FREES.values()]
+    given += [operations_from(random_program(seed)) for seed in seeds(200)]
+    for number, operations in enumerate(given):
+        with suppress(OperationsError):
+            run = Run(operations, random.Random(number))
+            for _ in range(25):
+                run.freed = {}
+                run.block(run.timeline.whole)
 
 
 @pytest.mark.drawn
