@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from tomllib import loads
 
 TABLE = Path(__file__).parents[1] / "extensions" / "models" / "tflite" / "tflm_sizes.csv"
 _FLAGS = [
@@ -50,80 +51,19 @@ _HEADERS = [
     f'"{_MICRO}/micro_resource_variable.h"',
     *(f'"{_MICRO}/kernels/{name}.h"' for name in _KERNELS),
 ]
-_RUNTIME = {
-    "Arena": "SingleArenaBufferAllocator",
-    "RecordingArena": "RecordingSingleArenaBufferAllocator",
-    "Allocator": "MicroAllocator",
-    "RecordingAllocator": "RecordingMicroAllocator",
-    "GreedyPlanner": "GreedyMemoryPlanner",
-    "LinearPlanner": "LinearMemoryPlanner",
-    "Subgraph": "SubgraphAllocations",
-    "Node": "NodeAndRegistration",
-    "EvalTensor": "TfLiteEvalTensor",
-    "Tensor": "TfLiteTensor",
-    "Quantization": "TfLiteAffineQuantization",
-    "IntArray": "TfLiteIntArray",
-    "Info": "AllocationInfo",
-    "Request": "internal::ScratchBufferRequest",
-    "Handle": "ScratchBufferHandle",
-    "Variables": "MicroResourceVariables",
-    "Pointer": "void*",
-    "Size": "size_t",
-}
-_DATA = {
-    "ADD": "OpDataAdd", "AVERAGE_POOL_2D": "OpDataPooling", "BATCH_MATMUL": "OpDataBatchMatmul",
-    "BATCH_MATMUL quantized": "QuantizationOpDataBatchMatmul", "CIRCULAR_BUFFER": "OpDataCircularBuffer",
-    "CONV_2D": "OpDataConv", "DEQUANTIZE": "DequantizeOpData", "FULLY_CONNECTED": "OpDataFullyConnected",
-    "HARD_SWISH": "HardSwishParams", "L2_NORMALIZATION": "L2NormalizationParams", "LEAKY_RELU": "LeakyReluOpData",
-    "LOGISTIC": "OpDataLogistic", "MEAN": "OpDataReduce", "MUL": "OpDataMul", "PAD": "OpData", "PRELU": "PreluParams",
-    "QUANTIZE": "OpDataQuantizeReference", "RELU": "ReluOpData", "RELU6": "Relu6OpData", "SOFTMAX": "SoftmaxParams",
-    "SPACE_TO_BATCH_ND": "SpaceToBatchParams", "STRIDED_SLICE": "StridedSliceParams", "SUB": "OpDataSub",
-    "SVDF": "OpDataSvdf", "UNIDIRECTIONAL_SEQUENCE_LSTM": "OpDataLSTM",
-}  # fmt: skip
-"""Maps kernels to their data structures that headers declare; one kernel stands for all that share a structure."""
-_HIDDEN = {
-    "ADD_N": "add_n", "ASSIGN_VARIABLE": "assign_variable", "CALL_ONCE": "call_once", "CONCATENATION": "concatenation",
-    "CUMSUM": "cumsum", "EQUAL": "comparisons", "ELU": "elu", "EMBEDDING_LOOKUP": "embedding_lookup", "IF": "if",
-    "SELECT_V2": "select", "SQUARED_DIFFERENCE": "squared_difference", "TANH": "tanh",
-    "TRANSPOSE_CONV": "transpose_conv", "VAR_HANDLE": "var_handle", "WHILE": "while", "DIV": "div",
-    "ABS": "elementwise",
-    "LOG_SOFTMAX": "log_softmax", "MIRROR_PAD": "mirror_pad", "TFLite_Detection_PostProcess": "detection_postprocess",
-}  # fmt: skip
-"""Maps kernels to the source file that declares their data structure, which is not in a header."""
-_VENDORS = {
-    "cmsis": {
-        "AVERAGE_POOL_2D": "pooling", "BATCH_MATMUL": "batch_matmul", "CONV_2D": "conv",
-        "FULLY_CONNECTED": "fully_connected", "SOFTMAX": "softmax", "SVDF": "svdf",
-        "TRANSPOSE_CONV": "transpose_conv", "UNIDIRECTIONAL_SEQUENCE_LSTM": "unidirectional_sequence_lstm",
-        "ETHOS_U": "../ethos_u/ethosu",
-    },
-    "esp": {"CONV_2D": "conv", "SOFTMAX": "softmax"},
-}  # fmt: skip
-"""For each set of kernels, the operators with other data than the reference kernel's, and the source files."""
+_STRUCTURES: Mapping[str, Mapping[str, str]] = loads(Path(__file__).with_suffix(".toml").read_text())
+"""The structures to measure, and the source files of those that no header declares."""
 _OF_COMPRESSION = ("data_ASSIGN_VARIABLE",)
 """Structures that a kernel allocates only if it is compiled with support for compressed weights, as on the host."""
-_OPTIONS = {
-    "ADD": "Add", "ARG_MAX": "ArgMax", "BATCH_MATMUL": "BatchMatMul", "CALL_ONCE": "CallOnce", "CAST": "Cast",
-    "CONCATENATION": "Concatenation", "CONV_2D": "Conv", "CUMSUM": "Cumsum", "DEPTH_TO_SPACE": "DepthToSpace",
-    "DEPTHWISE_CONV_2D": "DepthwiseConv", "DIV": "Div", "FULLY_CONNECTED": "FullyConnected", "GATHER": "Gather",
-    "IF": "If", "L2_NORMALIZATION": "L2Norm", "LEAKY_RELU": "LeakyRelu", "MIRROR_PAD": "MirrorPadding", "MUL": "Mul",
-    "PACK": "Pack", "AVERAGE_POOL_2D": "Pool", "MEAN": "Reducer", "RESHAPE": "Reshape",
-    "RESIZE_BILINEAR": "ResizeBilinear", "RESIZE_NEAREST_NEIGHBOR": "ResizeNearestNeighbor", "SHAPE": "Shape",
-    "SOFTMAX": "Softmax", "SPACE_TO_DEPTH": "SpaceToDepth", "SPLIT": "Split", "SPLIT_V": "SplitV",
-    "SQUEEZE": "Squeeze", "STRIDED_SLICE": "StridedSlice", "SUB": "Sub", "SVDF": "SVDF",
-    "TRANSPOSE_CONV": "TransposeConv", "UNIDIRECTIONAL_SEQUENCE_LSTM": "UnidirectionalSequenceLSTM",
-    "UNPACK": "Unpack", "VAR_HANDLE": "VarHandle", "WHILE": "While",
-}  # fmt: skip
-"""Maps each operator to the structure of its options, which the runtime parses into the arena."""
 _STRUCTURE = re.compile(r"^struct (OpData\w*|\w*OpData) \{.*?^\};", re.MULTILINE | re.DOTALL)
 _OF_VENDOR = re.compile(r"^struct (\w+) \{.*?^\};", re.MULTILINE | re.DOTALL)
 
 
 def probe(tflm: Path, vendors: Mapping[str, Path]) -> str:
     """Return the C++ source of the probe for all structures; `vendors` has the folder of each set of kernels."""
-    kinds = {f"runtime {name}": of for name, of in _RUNTIME.items()}
-    kinds |= {f"data {name}": of for name, of in _DATA.items()}
-    kinds |= {f"options {name}": f"TfLite{of}Params" for name, of in _OPTIONS.items()}
+    kinds = {f"runtime {name}": of for name, of in _STRUCTURES["runtime"].items()}
+    kinds |= {f"data {name}": of for name, of in _STRUCTURES["data"].items()}
+    kinds |= {f"options {name}": f"TfLite{of}Params" for name, of in _STRUCTURES["options"].items()}
     lines = ["#define ESP_NN 1", *(f"#include {header}" for header in _HEADERS)]
     # TFLite Micro declares these structures privately, so the program declares copies to measure their sizes.
     lines.append(
@@ -132,18 +72,18 @@ def probe(tflm: Path, vendors: Mapping[str, Path]) -> str:
     lines.append("struct Variable { const char *container, *name; void* buffer; size_t bytes; int8_t initial; };")
     lines.append("struct Builtin { virtual void f(); void* allocator; };")
     kinds |= {"runtime Planned": "Rows", "runtime Variable": "Variable", "runtime Builtin": "Builtin"}
-    for name, file in _HIDDEN.items():
+    for name, file in _STRUCTURES["hidden"].items():
         found = _STRUCTURE.search((tflm / _MICRO / "kernels" / f"{file}.cc").read_text())
         if found is None:
             sys.exit(f"{file}.cc: must define a structure named OpData... or ...OpData")
         needed = "constexpr int kMaxInputNum = 10; struct CenterSizeEncoding { float y, x, h, w; };"
         lines.append(f"namespace in_{file} {{ {needed}\n{found[0]}\n}}")
         kinds[f"data {name}"] = f"in_{file}::{found[1]}"
-    for vendor, files in _VENDORS.items():
-        for name, file in files.items():
-            found = _OF_VENDOR.search((vendors[vendor] / f"{file}.cc").read_text())
+    for vendor, folder in vendors.items():
+        for name, file in _STRUCTURES[vendor].items():
+            found = _OF_VENDOR.search((folder / f"{file}.cc").read_text())
             if found is None:
-                sys.exit(f"{vendors[vendor] / file}.cc: must define a structure")
+                sys.exit(f"{folder / file}.cc: must define a structure")
             lines.append(f"namespace {vendor}_{name} {{\n{found[0]}\n}}")
             kinds[f"{vendor} {name}"] = f"{vendor}_{name}::{found[1]}"
     for name, of in kinds.items():

@@ -95,5 +95,6 @@ def rules_of(data: bytes) -> ArenaRules | None:
 
 
 def scratch_flags(operators: Iterable[str], size: str) -> str:
-    """Return a flag `--scratch OPERATOR=SIZE` per operator, as shell text; names with a space are skipped."""
-    return " ".join(f"--scratch {shlex.quote(f'{name}={size}')}" for name in operators if " " not in name)
+    """Return a flag `--scratch OPERATOR=SIZE` per operator, as shell text; the remark after a name is left out."""
+    names = dict.fromkeys(name.partition(" (")[0] for name in operators)
+    return " ".join(f"--scratch {shlex.quote(f'{name}={size}')}" for name in names if " " not in name)

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 MAX_LISTED = 20
 """The maximum number of findings listed for one rule."""
+REFUSED = "unknown-kernel"
+"""The rule of a finding about operators that a model's runtime refuses in an arena of any size."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,10 @@ def failure_of_kernels(arena: RuntimeArena) -> list[Failure]:
 def _unknown_sentence(arena: RuntimeArena) -> str:
     """Return a sentence about the operators whose memory is unknown, with the flags that state this memory."""
     way = scratch_flags(arena.unknown, "SIZE")
-    return f"the memory of the kernels of {', '.join(arena.unknown)} is unknown{way and f': state it with {way}'}"
+    what = f"the memory of the kernels of {', '.join(arena.unknown)} is unknown"
+    if " refuses" in what:
+        return f"{what}: convert the model without these, or, for kernels of your own, state it with {way}"
+    return f"{what}: state it with {way}" if way else what
 
 
 def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failure]:

@@ -17,7 +17,7 @@ from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.reading import import_reader as import_reader
 from memplan.planner.formats import memplan_json
 from memplan.planner.instance.canonical import problem_hash
-from memplan.planner.model.finding import Finding
+from memplan.planner.model.finding import REFUSED, Finding
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import UNITS
@@ -250,6 +250,8 @@ def add_reading_facts(answer: A, reader: Reader) -> A:
     """Return an answer with the facts that its reader could not determine; a plan also records reading options."""
     changes: dict[str, Any] = {}
     if reader.options.target is not None and not hasattr(answer, "arena"):
+        if refused := next((warning for warning in reader.warnings if warning.rule == REFUSED), None):
+            raise FormatError(f"model: {refused.message}")
         reader.warnings.append(Finding("no-effect", TARGET_NOTE, ()))
     # Dumping options needs the complete model, which is slow to build, so skip dumping if no option is set.
     fields = reader.options.model_dump(mode="json", exclude_defaults=True) if reader.options.model_fields_set else {}

@@ -16,13 +16,8 @@ _FIXED |= {"L2_NORMALIZATION": (1 / 128, 0)}
 _OPTIONS = {
     "CONV_2D": "Conv2DOptions",
     "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions",
-    "AVERAGE_POOL_2D": "Pool2DOptions",
-    "MAX_POOL_2D": "Pool2DOptions",
-    "L2_POOL_2D": "Pool2DOptions",
-    "MEAN": "ReducerOptions",
-    "SUM": "ReducerOptions",
-    "REDUCE_MAX": "ReducerOptions",
-    "REDUCE_MIN": "ReducerOptions",
+    **dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"), "Pool2DOptions"),
+    **dict.fromkeys(("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"), "ReducerOptions"),
     "L2_NORMALIZATION": "L2NormOptions",
     "PADV2": "PadV2Options",
     "SVDF": "SVDFOptions",
@@ -32,31 +27,11 @@ _OPTIONS = {
 }
 _SETTINGS: dict[str, dict[str, float]] = {"LEAKY_RELU": {"alpha": 0.1}, "SOFTMAX": {"beta": 1.0}}
 _WITHOUT = {
-    "PRELU",
-    "RELU",
-    "RELU6",
-    "LOGISTIC",
-    "TANH",
-    "ELU",
-    "SIN",
-    "LOG",
-    "SQRT",
-    "RSQRT",
-    "ROUND",
-    "FLOOR",
-    "CEIL",
+    *("PRELU", "RELU", "RELU6", "LOGISTIC", "TANH", "ELU", "SIN", "LOG", "SQRT", "RSQRT", "ROUND", "FLOOR", "CEIL"),
 }
 _SAME_FLOAT = ("ABS", "CEIL", "COS", "ELU", "EXP", "FLOOR", "LOG", "NEG", "ROUND", "RSQRT", "SIN", "SQRT", "SQUARE")
 _SAME = (
-    "HARD_SWISH",
-    "LEAKY_RELU",
-    "LOGISTIC",
-    "RELU",
-    "RELU6",
-    "TANH",
-    "SOFTMAX",
-    "ZEROS_LIKE",
-    "LOG_SOFTMAX",
+    *("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "RELU", "RELU6", "TANH", "SOFTMAX", "ZEROS_LIKE", "LOG_SOFTMAX"),
     "L2_NORMALIZATION",
 )
 _BOTH_FLOAT = ("DIV", "FLOOR_DIV", "FLOOR_MOD", "SQUARED_DIFFERENCE")

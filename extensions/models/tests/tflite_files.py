@@ -9,38 +9,15 @@ from typing import Any, TypeAlias
 
 Fields: TypeAlias = Mapping[int, Any]
 """From a field's number to (format, number), a text or bytes, fields (a table), a list of fields, or of numbers."""
-FLOAT32, INT8, STRING, INT4, RESOURCE, INT32, FLOAT16, UINT8 = 0, 9, 5, 17, 13, 2, 1, 3
+FLOAT32, INT8, STRING, INT4, RESOURCE, INT32, FLOAT16, UINT8, INT16 = 0, 9, 5, 17, 13, 2, 1, 3, 7
 CODES = {
-    "ADD": 0,
-    "RESHAPE": 22,
-    "RELU": 19,
-    "CUSTOM": 32,
-    "MEAN": 40,
-    "IF": 118,
-    "WHILE": 119,
-    "CALL_ONCE": 129,
-    "CASE": 209,
-    "VAR_HANDLE": 142,
-    "READ_VARIABLE": 143,
-    "ASSIGN_VARIABLE": 144,
-    "PAD": 34,
-    "DEQUANTIZE": 6,
-    "CONV_2D": 3,
-    "ethos-u": 32,
-    "my_op": 32,
-    "NEG": 59,
-    "CONCATENATION": 2,
-    "FULLY_CONNECTED": 9,
-    "STRIDED_SLICE": 45,
-    "SHAPE": 77,
-    "TILE": 69,
-    "SOFTMAX": 25,
-    "PACK": 83,
-    "STABLEHLO_COMPOSITE": 206,
-    "TRANSPOSE_CONV": 67,
-    "SPLIT": 49,
-    "EMBEDDING_LOOKUP": 7,
-}
+    "ADD": 0, "RESHAPE": 22, "RELU": 19, "CUSTOM": 32, "MEAN": 40, "IF": 118, "WHILE": 119, "CALL_ONCE": 129,
+    "CASE": 209, "VAR_HANDLE": 142, "READ_VARIABLE": 143, "ASSIGN_VARIABLE": 144, "PAD": 34, "DEQUANTIZE": 6,
+    "CONV_2D": 3, "ethos-u": 32, "my_op": 32, "NEG": 59, "CONCATENATION": 2, "FULLY_CONNECTED": 9,
+    "STRIDED_SLICE": 45, "SHAPE": 77, "TILE": 69, "SOFTMAX": 25, "PACK": 83, "STABLEHLO_COMPOSITE": 206,
+    "TRANSPOSE_CONV": 67, "SPLIT": 49, "EMBEDDING_LOOKUP": 7, "EXP": 47, "FILL": 94, "MIRROR_PAD": 100,
+    "QUANTIZE": 114, "BROADCAST_TO": 130,
+}  # fmt: skip
 """Operators by number; those of 32 but the first are custom ones of that name."""
 
 

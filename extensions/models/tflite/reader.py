@@ -27,9 +27,10 @@ from memplan.extensions.networks.operations.graph_facts import OperationFacts
 from memplan.extensions.readers.draft import Kind, OperationsDraft
 from memplan.extensions.shapes.symbols.space import SymbolRange
 from memplan.planner.errors import FormatError, OptionError, excerpt
+from memplan.planner.foreign.arena import scratch_flags
 from memplan.planner.foreign.imported import ImportedProblem, constants_finding, element_count, packed_bytes
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.model.finding import MAX_LISTED, Finding
+from memplan.planner.model.finding import MAX_LISTED, REFUSED, Finding
 
 _VIEWS = {"RESHAPE", "SQUEEZE", "EXPAND_DIMS"}
 _UNKNOWN = {"STABLEHLO_CASE", "DELEGATE"}
@@ -71,13 +72,18 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
 
 
 def _unknown_scratch(model: Model) -> Iterator[Finding]:
-    """Yield a finding if operators of the model need an unknown amount of scratch in TFLite Micro."""
-    if unknown := scratch_of_model(model)[1]:
-        what = f"the scratch of the kernels of {', '.join(unknown[:MAX_LISTED])} is not known"
+    """Yield a finding about operators of unknown scratch, and for a named target one about those that it refuses."""
+    unknown = scratch_of_model(model)[1]
+    refused = [name for name in unknown if " refuses" in name]
+    if scratch := [name for name in unknown if name not in refused]:
+        what = f"the scratch of the kernels of {', '.join(scratch[:MAX_LISTED])} is not known"
         yield Finding(
             "unknown-scratch",
             f"{what}: the arena may become larger than planned here; --scratch states the missing scratch",
         )
+    if refused and model.target.is_named:
+        way = f"convert the model without these, or, for kernels of your own, give {scratch_flags(refused, 'SIZE')}"
+        yield Finding(REFUSED, f"must have operators that TFLite Micro runs, got {', '.join(refused)}: {way}")
 
 
 def _runtime_peak(model: Model) -> int:

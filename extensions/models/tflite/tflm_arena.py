@@ -13,9 +13,9 @@ from bisect import insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from memplan.extensions.models.tflite.model import BITS, DTYPES, Model, Operator, Subgraph, TfliteTensor
-from memplan.extensions.models.tflite.tflm_kernels import is_known, tensor_bytes
-from memplan.extensions.models.tflite.tflm_targets import target_of
+from memplan.extensions.models.tflite.model import BITS, Model, TfliteTensor
+from memplan.extensions.models.tflite.tflm_kernels import is_known, refusal, tensor_bytes
+from memplan.extensions.models.tflite.tflm_targets import operators_with, target_of
 from memplan.extensions.models.tflite.tflm_vendors import has_vendor_kernel, vendor_scratch
 from memplan.planner.foreign.imported import element_count
 from memplan.planner.foreign.model_options import ModelOptions
@@ -24,17 +24,7 @@ from memplan.planner.foreign.model_options import ModelOptions
 ALIGNMENT = 16
 KERNELS = "the reference kernels of TFLite Micro 90b983c2b"
 # Numbers of element types in TensorType of TFLite's schema
-_FLOAT32, _UINT8, _INT16, _INT8, _INT4 = 0, 3, 7, 9, 17
-_WEIGHED = {"CONV_2D": (0, 1), "DEPTHWISE_CONV_2D": (0, 1), "FULLY_CONNECTED": (0, 1), "TRANSPOSE_CONV": (2, 1)}
-"""The operators with weights: the positions of their data input and of their weights."""
-_BIAS, _MOST_DIFFERENT = 2, 0.02
-"""The position of a layer's bias, and the maximum error of its scale, as a fraction of the output's scale."""
-_SIGNALS = frozenset((
-    "SignalDelay", "SignalEnergy", "SignalFftAutoScale", "SignalFilterBank", "SignalFilterBankLog",
-    "SignalFilterBankSpectralSubtraction", "SignalFilterBankSquareRoot", "SignalFramer", "SignalIrfft",
-    "SignalOverlapAdd", "SignalPCAN", "SignalStacker", "SignalWindow",
-))  # fmt: skip
-"""The operators on signals whose kernels request no scratch."""
+_FLOAT32, _INT16, _INT8, _INT4 = 0, 7, 9, 17
 _COMPRESSED = "compressed weights"
 
 
@@ -112,44 +102,16 @@ def scratch_of_model(model: Model) -> tuple[tuple[Scratch, ...], tuple[str, ...]
     for i, graph in enumerate(model.subgraphs):
         for k, operator in enumerate(graph.operators):
             buffers = scratch_of(model, i, k)
-            is_missing = not (
-                operator.is_custom or is_known(operator, model.target) or model.stated_scratch(i, k) is not None
-            )
-            if is_missing:
+            is_stated = model.stated_scratch(i, k) is not None
+            if not (operator.is_custom or is_known(operator, model.target) or is_stated):
                 unknown.append(f"{operator.name} (for which TFLite Micro has no kernel)")
             elif buffers is None:
                 unknown.append(operator.name)
-            if types := _refused_types(graph, operator):
-                unknown.append(f"{operator.name} (of {types}, which TFLite Micro refuses)")
+            # A kernel whose scratch is stated is the user's own, so its limits are unknown.
+            if not is_stated and (refused := refusal(graph, operator)):
+                unknown.append(f"{operator.name} (of {refused})")
             scratch += buffers or ()
     return tuple(scratch), tuple(dict.fromkeys(unknown))
-
-
-def _refused_types(graph: Subgraph, operator: Operator) -> str | None:
-    """Return text that describes why the runtime refuses the types of an operator; None if it accepts them.
-
-    The runtime refuses uint8, float data with integer weights, and a bias whose scale is not that of its products.
-    """
-    places = _WEIGHED.get(operator.name, (0, 0))
-    if operator.name not in _WEIGHED or len(operator.inputs) <= max(places) or -1 in operator.inputs[:2]:
-        return None
-    types = tuple(graph.tensors[operator.inputs[place]].type for place in places)
-    if _UINT8 not in types and not (types[0] == _FLOAT32 and types[1] in (_INT8, _INT4)):
-        return None if _is_bias_right(graph, operator) else "a bias of another scale"
-    return " with ".join(DTYPES[kind] or "unknown" for kind in types)
-
-
-def _is_bias_right(graph: Subgraph, operator: Operator) -> bool:
-    """Return False if a fully connected layer's bias has another scale than the products it is added to, else True."""
-    if operator.name != "FULLY_CONNECTED" or len(operator.inputs) <= _BIAS or operator.inputs[_BIAS] < 0:
-        return True
-    indices = (*operator.inputs[: _BIAS + 1], operator.outputs[0])
-    tables = [row and row.table(4, "quantization") for row in (graph.tensors[k].table for k in indices)]
-    scales = [(row.floats(2, "scale") if row else ()) or (0.0,) for row in tables]
-    if graph.tensors[indices[0]].type == _FLOAT32 or len(scales[1]) > 1:
-        return True
-    given, weights, bias, made = (each[0] for each in scales)
-    return abs(given * weights - bias) <= _MOST_DIFFERENT * made
 
 
 @dataclass
@@ -269,7 +231,7 @@ def _scratch_sizes(model: Model, subgraph: int, index: int) -> tuple[int, ...] |
         return (model.target.pointer * len(operator.inputs),)
     rule = _RULES.get(operator.name)
     if rule is None:
-        return () if operator.name in _SIGNALS or is_known(operator, model.target) else None
+        return () if operator.name in operators_with("scratch", "none") or is_known(operator, model.target) else None
     inputs = [graph.tensors[index] if index >= 0 else None for index in operator.inputs]
     outputs = [graph.tensors[index] for index in operator.outputs]
     try:

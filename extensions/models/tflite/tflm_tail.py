@@ -25,6 +25,7 @@ from memplan.extensions.models.tflite.tflm_arena import (
 )
 from memplan.extensions.models.tflite.tflm_cmsis import scales_of
 from memplan.extensions.models.tflite.tflm_kernels import (
+    allocates_last,
     construction_bytes,
     is_known,
     options_of,
@@ -158,11 +159,15 @@ def _count_preparation(model: Model, space: Space) -> None:
         space.allocate_in_tail(construction_bytes(operator, target))
     n_requests, assigned = 0, set[str]()
     for i, k, operator in operators:
+        unread = 0
         for tensor in temporaries(graphs[i], operator, target):
             space.allocate_temporarily("Tensor")
             if scales := scales_of(tensor):
                 space.allocate_temporarily("Quantization")
                 space.allocate_temporarily("IntArray", more=4 * scales)
+            unread = target.pointer + 4 + 4 * scales if scales else 0
+        # No kernel reads the channel axis and the zero points of the last tensor, so its data may overlap them.
+        space.top -= unread if allocates_last(operator, target) else 0
         for size in preparation_sizes(graphs[i], operator, target):
             space.allocate_in_tail(size)
         variable = _assigned_variable(graphs[i], operator)

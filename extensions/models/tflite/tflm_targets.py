@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from csv import reader
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
-from typing import NamedTuple
+from tomllib import loads
+from typing import Any, NamedTuple
 
 from memplan.planner.errors import Option, OptionError, excerpt
 from memplan.planner.errors.did_you_mean import closest_word, did_you_mean
@@ -124,6 +125,26 @@ def _structure_sizes() -> Mapping[str, Mapping[str, Size]]:
         name: {abi: Size(int(cells[2 * k]), int(cells[2 * k + 1])) for k, abi in enumerate(_CORES)}
         for name, *cells in rows
     }
+
+
+@cache
+def kernel_facts(*path: str) -> Mapping[str, Any]:
+    """Return the table at a path in `tflm_kernels.toml`, which has the facts of kernels; all tables without a path."""
+    if path:
+        return reduce(lambda table, name: table[name], path, kernel_facts())
+    return loads((Path(__file__).parent / "tflm_kernels.toml").read_text())
+
+
+@cache
+def facts_by_operator(*path: str) -> Mapping[str, str]:
+    """Return the facts in a table of the file by the operator's name."""
+    return {name: fact for fact, names in kernel_facts(*path).items() for name in names.split()}
+
+
+@cache
+def operators_with(table: str, fact: str) -> frozenset[str]:
+    """Return the names of the operators for which a table of the file lists a fact."""
+    return frozenset(kernel_facts(table).get(fact, "").split())
 
 
 HOST = Target()

@@ -15,15 +15,10 @@ from memplan.extensions.models.tflite.tflm_cmsis import (
     round_up,
     window_of,
 )
-from memplan.extensions.models.tflite.tflm_targets import Target
+from memplan.extensions.models.tflite.tflm_targets import Target, operators_with
 from memplan.planner.foreign.imported import element_count
 
 _INT16, _INT8, _INT4 = 7, 9, 17
-_ESP = frozenset(("CONV_2D", "DEPTHWISE_CONV_2D", "SOFTMAX"))
-_XTENSA = {
-    *CMSIS_NAMES,
-    *["SVDF", "SOFTMAX", "PAD", "STRIDED_SLICE", "REDUCE_MAX", "MEAN", "LEAKY_RELU", "LOGISTIC", "TANH"],
-}
 _MOST_MADE, _MOST_TILED, _MOST_CACHED = 40 * 1024, 48 * 1024, 32 * 1024
 """The bytes above which ESP-NN cuts an input into strips: padded, widened to 16 bits, and in the cache of esp32p4."""
 
@@ -32,7 +27,7 @@ def has_vendor_kernel(graph: Subgraph, operator: Operator, target: Target) -> bo
     """Return True if an operator runs on a vendor's kernel, whose scratch differs from that of the reference kernel."""
     if is_on_npu(operator, target):
         return True
-    names = CMSIS_NAMES if target.has_cmsis else {"esp-nn": _ESP, "xtensa": _XTENSA}.get(target.kernels, ())
+    names = CMSIS_NAMES if target.has_cmsis else operators_with("scratch", target.kernels)
     kind = data_type_of(graph, operator)
     if operator.name not in names or not operator.outputs:
         return False

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memplan.extensions.files.compare.compare import CompareOptions, compare, lines
-from memplan.extensions.models.tests.tflite_files import INT8, model, operator, subgraph, tensor
+from memplan.extensions.models.tests.tflite_files import INT8, INT32, model, operator, subgraph, tensor
 from memplan.extensions.models.tflite.model import read_model as read_tensors
 from memplan.extensions.models.tflite.tflm_arena import arena_head, scratch_of_model
 from memplan.planner.errors import FormatError, OptionError
@@ -29,7 +29,7 @@ AVERAGES = model(
     subgraph(
         [
             tensor("x", (1, 6, 6, 8), INT8),
-            tensor("axes", (2,), constant=True),
+            tensor("axes", (2,), INT32, constant=True),
             tensor("wide", (1, 6, 6, 8), INT8),
             tensor("y", (1, 8), INT8),
         ],
