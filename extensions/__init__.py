@@ -5,13 +5,7 @@ A row of `clusters`, `searches` or `views` names a function as `module:function`
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import click
-
-    from memplan.questions.question import Question
+from typing import Any
 
 
 def _questions() -> Mapping[str, Any]:
@@ -20,28 +14,28 @@ def _questions() -> Mapping[str, Any]:
 
     return {
         "order": Row(
-            partial(_load_question, "order"),
+            "memplan.extensions.networks.order.order:QUESTION",
             panel="Networks",
             document="order.md",
             former={"recompute": "order --recompute", "reorder": "order"},
             help="Order operations so that as few bytes as possible are alive at once, and plan them in that order.",
         ),
         "schedule": Row(
-            partial(_load_question, "schedule"),
+            "memplan.extensions.schedule.schedule:QUESTION",
             panel="Networks",
             document="schedule.md",
             help="Schedule operations through a fast memory: choose which run together, in which tiles, and what"
             " stays in it.",
         ),
         "cascade": Row(
-            partial(_load_question, "cascade"),
+            "memplan.extensions.cascade.cascade:QUESTION",
             panel="Networks",
             document="cascades.md",
             help="Run the operations of a network in stripes, which needs less memory, and show what each saving"
             " costs.",
         ),
         "liveness": Row(
-            partial(_load_question, "liveness"),
+            "memplan.extensions.networks.liveness.liveness:QUESTION",
             panel="Networks",
             document="liveness.md",
             former={"shadow": "liveness --plan"},
@@ -49,21 +43,21 @@ def _questions() -> Mapping[str, Any]:
             " that can be planned.",
         ),
         "shapes": Row(
-            partial(_load_question, "shapes"),
+            "memplan.extensions.shapes.shapes:QUESTION",
             panel="Networks",
             document="shapes.md",
             former={"limits": "shapes --limits", "verify-shapes": "shapes --verify"},
             help="Plan a problem whose sizes are expressions, such as `48*b*n**2`, once for all values of its symbols.",
         ),
         "compare": Row(
-            partial(_load_question, "compare"),
+            "memplan.extensions.files.compare.compare:QUESTION",
             panel="Files",
             document="systems.md",
             help="Compare the memory planner of a model's own runtime with memplan: the bytes used, the bound, the"
             " bytes saved.",
         ),
         "convert": Row(
-            partial(_load_question, "convert"),
+            "memplan.extensions.files.convert.convert:QUESTION",
             panel="Files",
             document="systems.md",
             former={**dict.fromkeys(("export", "deploy", "import"), "convert"), "model": "convert --to lp"},
@@ -71,28 +65,6 @@ def _questions() -> Mapping[str, Any]:
             " runtime.",
         ),
     }
-
-
-def _load_question(name: str) -> "Question[Any]":
-    """Import and return a question of an extension, such as `order`; raises LookupError for an unknown name."""
-    found: Question[Any]
-    if name == "order":
-        from memplan.extensions.networks.order.order import QUESTION as found
-    elif name == "schedule":
-        from memplan.extensions.schedule.schedule import QUESTION as found
-    elif name == "cascade":
-        from memplan.extensions.cascade.cascade import QUESTION as found
-    elif name == "liveness":
-        from memplan.extensions.networks.liveness.liveness import QUESTION as found
-    elif name == "shapes":
-        from memplan.extensions.shapes.shapes import QUESTION as found
-    elif name == "compare":
-        from memplan.extensions.files.compare.compare import QUESTION as found
-    elif name == "convert":
-        from memplan.extensions.files.convert.convert import QUESTION as found
-    else:
-        raise LookupError(name)
-    return found
 
 
 def _commands() -> Mapping[str, Any]:
@@ -104,42 +76,18 @@ def _commands() -> Mapping[str, Any]:
     library = "Work with the library of problems: list, get and check them, submit plans, and run planners on them."
     mcp = "Serve an assistant on standard input and output, by the Model Context Protocol."
     return {
-        **dict.fromkeys(_questions(), Command(_load_command)),
-        "bench": Command(_load_command, bench, "Solvers"),
-        "fits": Command(_load_command, fits, "Networks"),
-        "library": Command(_load_command, library, "Solvers"),
-        "mcp": Command(_load_command, mcp, "Service"),
+        "order": Command("memplan.extensions.networks.commands.order:order"),
+        "schedule": Command("memplan.extensions.schedule.command:schedule"),
+        "cascade": Command("memplan.extensions.cascade.command:cascade"),
+        "liveness": Command("memplan.extensions.networks.commands.liveness:liveness"),
+        "shapes": Command("memplan.extensions.shapes.command:shapes"),
+        "compare": Command("memplan.extensions.files.compare_command:compare"),
+        "convert": Command("memplan.extensions.files.convert_command:convert"),
+        "bench": Command("memplan.extensions.bench.command:bench", bench, "Solvers"),
+        "fits": Command("memplan.extensions.torch.command:fits", fits, "Networks"),
+        "library": Command("memplan.extensions.library.command:library", library, "Solvers"),
+        "mcp": Command("memplan.extensions.mcp.server:mcp", mcp, "Service"),
     }
-
-
-def _load_command(name: str) -> "click.Command":
-    """Import and return a command of an extension, such as `order` or `bench`; raises LookupError for other names."""
-    found: click.Command
-    if name == "order":
-        from memplan.extensions.networks.commands.order import order as found
-    elif name == "schedule":
-        from memplan.extensions.schedule.command import schedule as found
-    elif name == "cascade":
-        from memplan.extensions.cascade.command import cascade as found
-    elif name == "liveness":
-        from memplan.extensions.networks.commands.liveness import liveness as found
-    elif name == "shapes":
-        from memplan.extensions.shapes.command import shapes as found
-    elif name == "compare":
-        from memplan.extensions.files.compare_command import compare as found
-    elif name == "convert":
-        from memplan.extensions.files.convert_command import convert as found
-    elif name == "bench":
-        from memplan.extensions.bench.command import bench as found
-    elif name == "fits":
-        from memplan.extensions.torch.command import fits as found
-    elif name == "library":
-        from memplan.extensions.library.command import library as found
-    elif name == "mcp":
-        from memplan.extensions.mcp.server import mcp as found
-    else:
-        raise LookupError(name)
-    return found
 
 
 def _clusters() -> Mapping[str, Any]:

@@ -1,9 +1,10 @@
-"""Write docs/reference.md: all questions and commands with their inputs, options and exit statuses."""
+"""Write docs/reference.md (all questions and commands) and the tables of fields in docs/formats.md."""
 
 from __future__ import annotations
 
 import inspect
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +15,11 @@ from click import Choice, Command, Group, Option
 
 from memplan.api.cli.commands import command_names, make_command
 from memplan.api.cli.flag_names import flags_of
+from memplan.planner.model.field_docs import field_docs
+from memplan.planner.model.plan import Plan, PoolUse
+from memplan.planner.model.problem import Problem
+from memplan.planner.model.problem_fields import Pool
+from memplan.planner.model.rows import Buffer, Value
 from memplan.planner.systems import System, systems
 from memplan.questions import QUESTIONS, question_rows
 from memplan.questions.inputs.values import Input
@@ -22,6 +28,9 @@ from memplan.questions.reading import ReadOptions
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference.md"
 _MADE = "<!-- What follows is made from the definitions, by `python -m lab.manual`. -->\n"
+FORMATS = PAGE.with_name("formats.md")
+_FIELDS = re.compile(r"(<!-- fields of (\w+), by `python -m lab.manual` -->\n).*?(?=\n\n)", re.DOTALL)
+_MODELS: dict[str, type[Value]] = {"Buffer": Buffer, "Pool": Pool, "Problem": Problem, "Plan": Plan, "PoolUse": PoolUse}
 _SHARED_BY = 2
 """An option that at least this many commands describe in the same words is described only once, for all of them."""
 _SECONDS = " Write 10, 10s, 500ms or 2min."
@@ -131,9 +140,30 @@ def _system_row(system: System) -> str:
     return f"| {system.title} | {system.files} | {', '.join(planners)} | {', '.join(again)} |"
 
 
+def formats() -> str:
+    """Return the text of docs/formats.md, in which the tables of fields are derived from the models."""
+    return _FIELDS.sub(lambda match: match[1] + "\n".join(_field_rows(match[2])), FORMATS.read_text(encoding="utf-8"))
+
+
+def _field_rows(model: str) -> Iterator[str]:
+    docs = field_docs(_MODELS[model])
+    yield "| field | meaning | default |"
+    yield "|---|---|---|"
+    for name, field in _MODELS[model].model_fields.items():
+        default = (
+            "required"
+            if field.is_required()
+            else f"`{json.dumps(field.default)}`"
+            if isinstance(field.default, str | int)
+            else ""
+        )
+        yield f"| `{name}` | {docs[name]} | {default} |"
+
+
 def main() -> int:
-    """Write docs/reference.md, and return the exit status."""
+    """Write docs/reference.md and the tables of docs/formats.md, and return the exit status."""
     PAGE.write_text(manual())
+    FORMATS.write_text(formats())
     return 0
 
 

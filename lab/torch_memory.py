@@ -1,19 +1,15 @@
-"""Advice and replay on recorded steps and snapshots of torch: `python -m lab.torch_memory FILE... [--seconds 600]`.
+"""Advice on recorded steps and snapshots of torch: `python -m lab.torch_memory FILE... [--seconds 600]`.
 
 A CSV file of buffers is a step that runs twice. Its row has the bytes that torch's allocator reserves by default, with
 expandable segments and with the least priming block, as multiples of the live peak; `=` marks numbers that the second
-simulator of the tests confirms. Then replay.c serves the step three times on a fake driver: the row has the allocations
-at their planned addresses, the bytes of the arena, and those with whole pages of 2 MiB. A snapshot's row compares
+simulator of the tests confirms. A snapshot's row compares
 simulated segments and blocks with the recorded ones, and has the notes on what the snapshot does not show.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -22,15 +18,11 @@ from memplan.extensions.torch.files.storages import StepMemory, Storage
 from memplan.extensions.torch.inside.advice import advice_of
 from memplan.extensions.torch.inside.demand import simulate
 from memplan.extensions.torch.inside.device import FitsOptions
-from memplan.extensions.torch.replay.library import ReplayLibrary
-from memplan.extensions.torch.replay.plan import PlannedAllocation, ReplayPlan, plan_of
 from memplan.extensions.torch.tests.plain_allocator import PlainAllocator
 from memplan.files import read_problem
 from memplan.planner.errors import MemplanError
 from memplan.planner.model.problem import Problem
 from memplan.questions.reading import validate_options
-
-FAKE = Path(__file__).parents[1] / "extensions" / "torch" / "tests" / "replay" / "fake_cuda.c"
 
 
 def events_of(problem: Problem) -> list[int]:
@@ -63,41 +55,15 @@ def second_count(step: StepMemory, primed: int = 0) -> int:
     return allocator.most
 
 
-def replay_counts(problem: Problem, plan: ReplayPlan, library: ReplayLibrary, folder: Path) -> str:
-    """Replay a step three times; return a text with its planned and its other allocations, and the arena's bytes."""
-    plan.save(folder / "step.plan")
-    library.release()
-    library.load(folder / "step.plan")
-    before, sizes, at = library.stats(), problem.buffers.size.tolist(), dict[int, int]()
-    for _ in range(3):
-        library.begin("step")
-        for event in events_of(problem):
-            if event < 0:
-                library.free(at.pop(~event))
-            else:
-                at[event] = library.allocate(sizes[event])
-        library.end()
-    after = library.stats()
-    counts = [int(after[name]) - int(before[name]) for name in ("planned", "unmatched", "busy")]
-    bytes_ = f"{plan.arena / plan.live:.6f}, with pages {int(after['arena']) / plan.live:.4f}"
-    return f"{counts[0]}/{3 * len(sizes)}, {counts[1] + counts[2]} elsewhere, {bytes_}"
-
-
-def step_row(path: str, seconds: float, library: ReplayLibrary, folder: Path) -> str:
+def step_row(path: str, seconds: float) -> str:
     """Return the row of a recorded step, which the file at `path` describes as a problem."""
     began = time.process_time()
     problem = read_problem(path)
     step = repeated_step(problem)
     device = validate_options(FitsOptions, {"cublas_workspace": 0, "time_limit_s": seconds / 2})
-    advice = advice_of(step, device, None)
+    advice = advice_of(step, device)
     spent = time.process_time() - began
     rows = {row.change: row for row in advice.rows}
-    events = {event: k for k, event in enumerate(events_of(problem))}
-    allocations = [
-        PlannedAllocation(int(size), 0, 0, events[n], events[~n]) for n, size in enumerate(problem.buffers.size)
-    ]
-    order = sorted(range(len(allocations)), key=lambda n: allocations[n].start)
-    plan = plan_of([allocations[n] for n in order], time_limit_s=60)
     cells = [f"{advice.reserved / advice.blocks:.3f}{'=' if second_count(step) == advice.reserved else '!'}"]
     cells.append(f"{rows['expandable segments'].reserved / advice.blocks:.3f}")
     if (primed := rows.get("priming block")) is None:
@@ -107,8 +73,8 @@ def step_row(path: str, seconds: float, library: ReplayLibrary, folder: Path) ->
         mark = "=" if second_count(step, size) == primed.reserved else "!"
         least = "least" if primed.is_least else "so far"
         cells.append(f"{primed.reserved / advice.blocks:.3f}{mark} by {size:,}, {least} of {primed.tried}")
-    cells += [replay_counts(problem, plan, library, folder), f"{spent:.0f} s"]
-    return f"| {Path(path).stem} ({len(allocations):,}) | {advice.blocks:,} | {' | '.join(cells)} |"
+    cells.append(f"{spent:.0f} s")
+    return f"| {Path(path).stem} ({len(problem.buffers):,}) | {advice.blocks:,} | {' | '.join(cells)} |"
 
 
 def snapshot_row(path: str) -> str:
@@ -134,15 +100,9 @@ def main() -> int:
     parser.add_argument("files", nargs="+", metavar="FILE")
     parser.add_argument("--seconds", type=float, default=600.0, help="Seconds for the priming block of a step.")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        fake = folder / "libfake.so"
-        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", str(fake), str(FAKE), "-lpthread"], check=True)
-        os.environ["MEMPLAN_LIBCUDA"] = str(fake)
-        library = ReplayLibrary()
-        for path in given.files:
-            is_step = path.endswith((".csv", ".json"))
-            print(step_row(path, given.seconds, library, folder) if is_step else snapshot_row(path), flush=True)
+    for path in given.files:
+        is_step = path.endswith((".csv", ".json"))
+        print(step_row(path, given.seconds) if is_step else snapshot_row(path), flush=True)
     return 0
 
 

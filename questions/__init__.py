@@ -1,7 +1,7 @@
 """The questions of memplan: each is defined once and serves Python, the command, HTTP, jobs and clients."""
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from collections.abc import Iterator, Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Row(NamedTuple):
     """A row of the table of questions: the facts about a question that are known without importing it.
 
-    load: the function that imports the question.
+    question: where the question is, as `module:QUESTION`.
     panel: the heading under which the list of commands shows the question.
     document: the page in `docs` that describes the question.
     former: maps the question's former names, and names from other tools, to the commands that replace them.
@@ -22,7 +22,7 @@ class Row(NamedTuple):
     deprecated: the version that deprecated it, and its replacement: "since 1.2, write `memplan plan --heaps`".
     """
 
-    load: Callable[[], "Question[Any]"]
+    question: str
     panel: str = "Plan"
     document: str = "plan.md"
     former: Mapping[str, str] = MappingProxyType({})
@@ -33,38 +33,18 @@ class Row(NamedTuple):
 class Command(NamedTuple):
     """A command that an extension adds.
 
-    load: the function that imports the `click.Command` of a name; it may be a group of commands.
+    command: where the `click.Command` is, as `module:NAME`; it may be a group of commands.
     help, panel: the command's sentence in the list of commands, and its heading; empty if a question's row has them.
     """
 
-    load: Callable[[str], Any]
+    command: str
     help: str = ""
     panel: str = ""
 
 
-def _load_own(name: str) -> "Question[Any]":
-    """Import and return a question about buffers and pools; raises LookupError for an unknown name."""
-    found: Question[Any]
-    if name == "plan":
-        from memplan.questions.plan.plan import QUESTION as found
-    elif name == "explain":
-        from memplan.questions.explain.explain import QUESTION as found
-    elif name == "verify":
-        from memplan.questions.verify.verify import QUESTION as found
-    elif name == "check":
-        from memplan.questions.check.check import QUESTION as found
-    elif name == "sweep":
-        from memplan.questions.sweep.combinations import QUESTION as found
-    elif name == "certify":
-        from memplan.questions.certify.certify import QUESTION as found
-    else:
-        raise LookupError(name)
-    return found
-
-
 OWN_ROWS: Mapping[str, Row] = {
     "plan": Row(
-        partial(_load_own, "plan"),
+        "memplan.questions.plan.plan:QUESTION",
         former={
             **dict.fromkeys(("allocate", "optimize", "objects"), "plan"),
             "solve": "plan",
@@ -76,7 +56,7 @@ OWN_ROWS: Mapping[str, Row] = {
         " the gap.",
     ),
     "explain": Row(
-        partial(_load_own, "explain"),
+        "memplan.questions.explain.explain:QUESTION",
         document="explanations.md",
         former={
             **dict.fromkeys(("repair", "repairs"), "explain --repairs"),
@@ -86,7 +66,7 @@ OWN_ROWS: Mapping[str, Row] = {
         " is needed.",
     ),
     "verify": Row(
-        partial(_load_own, "verify"),
+        "memplan.questions.verify.verify:QUESTION",
         document="verify.md",
         former={
             "validate": "verify",
@@ -98,18 +78,18 @@ OWN_ROWS: Mapping[str, Row] = {
         " is wrong.",
     ),
     "check": Row(
-        partial(_load_own, "check"),
+        "memplan.questions.check.check:QUESTION",
         document="builds.md",
         former={"diff": "check --differences"},
         help="Check what a plan uses against budgets and a baseline, and name the buffers that made a peak grow.",
     ),
     "sweep": Row(
-        partial(_load_own, "sweep"),
+        "memplan.questions.sweep.combinations:QUESTION",
         former={"scenarios": "sweep --changes"},
         help="Plan a problem for many sizes of its pools, alignments and changes, and show what each of them is worth.",
     ),
     "certify": Row(
-        partial(_load_own, "certify"),
+        "memplan.questions.certify.certify:QUESTION",
         document="certificates.md",
         former={"certificate": "certify"},
         help="Write a certificate that a plan is the best, or that nothing fits, which can be checked without memplan.",
@@ -140,7 +120,8 @@ class _Questions(Mapping[str, "Question[Any]"]):
 
     def __getitem__(self, name: str) -> "Question[Any]":
         """Import and return the question of this name."""
-        return question_rows()[name].load()
+        found: Question[Any] = import_object(question_rows()[name].question)
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(question_rows())

@@ -9,75 +9,62 @@ import click
 
 from memplan.api.cli.help import SectionedCommand, SectionedGroup
 from memplan.planner import __version__
-from memplan.planner.extensions import extensions
+from memplan.planner.extensions import extensions, import_object
 from memplan.questions import OWN_ROWS, QUESTIONS, Command, Row, question_rows
+
+_OWN = "plan", "explain", "verify", "check", "sweep", "certify"
+"""The questions of the base whose commands are in `api/cli/local`."""
 
 
 def make_command(name: str) -> click.Command:
-    """Return the command of this name, imported here; it may be a group of subcommands."""
-    found: click.Command
-    if name == "plan":
-        from memplan.api.cli.local.plan import plan as found
-    elif name == "explain":
-        from memplan.api.cli.local.explain import explain as found
-    elif name == "verify":
-        from memplan.api.cli.local.verify import verify as found
-    elif name == "check":
-        from memplan.api.cli.local.check import check as found
-    elif name == "sweep":
-        from memplan.api.cli.local.sweep import sweep as found
-    elif name == "certify":
-        from memplan.api.cli.local.certify import certify as found
-    elif name == "examples":
-        from memplan.api.cli.local.examples import examples as found
-    elif name == "solvers":
-        from memplan.api.cli.solvers.doctor import solvers as found
-    elif name == "schema":
-        from memplan.api.cli.solvers.schema import schema as found
-    elif name == "serve":
-        from memplan.api.cli.service.serving import serve as found
-    elif name == "worker":
-        from memplan.api.cli.service.serving import worker as found
-    elif name == "keys":
-        from memplan.api.cli.service.keys import keys as found
-    elif name == "database":
-        from memplan.api.cli.service.database import database as found
-    elif name == "core":
-        from memplan.api.cli.solvers.core import core as found
-    elif name == "doctor":
-        from memplan.api.cli.solvers.doctor import doctor as found
-    elif (row := extensions("commands").get(name)) is not None:
-        found = row.load(name)
-    else:
-        from memplan.api.cli.question_command import answer_plainly, command_of
+    """Import and return the command of this name; it may be a group of subcommands."""
+    row = COMMANDS.get(name) or extensions("commands").get(name)
+    where = f"memplan.api.cli.local.{name}:{name}" if name in _OWN else row.command if row is not None else None
+    if where is not None:
+        found: click.Command = import_object(where)
+        return found
+    from memplan.api.cli.question_command import answer_plainly, command_of
 
-        found = command_of(QUESTIONS[name])(answer_plainly)
-    return found
+    return command_of(QUESTIONS[name])(answer_plainly)
 
 
 COMMANDS = {
-    "examples": Command(make_command, "Write the examples that the documents name into a folder.", "Files"),
-    "solvers": Command(make_command, "List the solvers: whether each is installed, and its features.", "Solvers"),
+    "examples": Command(
+        "memplan.api.cli.local.examples:examples", "Write the examples that the documents name into a folder.", "Files"
+    ),
+    "solvers": Command(
+        "memplan.api.cli.solvers.doctor:solvers",
+        "List the solvers: whether each is installed, and its features.",
+        "Solvers",
+    ),
     "schema": Command(
-        make_command,
+        "memplan.api.cli.solvers.schema:schema",
         "Write the JSON Schema of problems, plans, operations and graphs, with the version of memplan.",
         "Files",
     ),
-    "serve": Command(make_command, "Serve over HTTP until a signal stops the process.", "Service"),
+    "serve": Command(
+        "memplan.api.cli.service.serving:serve", "Serve over HTTP until a signal stops the process.", "Service"
+    ),
     "worker": Command(
-        make_command, "Run the jobs that servers put into the database, until a signal stops the process.", "Service"
+        "memplan.api.cli.service.serving:worker",
+        "Run the jobs that servers put into the database, until a signal stops the process.",
+        "Service",
     ),
     "keys": Command(
-        make_command, "Make, list and revoke the keys by which callers of the service are known.", "Service"
+        "memplan.api.cli.service.keys:keys",
+        "Make, list and revoke the keys by which callers of the service are known.",
+        "Service",
     ),
-    "database": Command(make_command, "Bring the database of the service to this version.", "Service"),
+    "database": Command(
+        "memplan.api.cli.service.database:database", "Bring the database of the service to this version.", "Service"
+    ),
     "core": Command(
-        make_command,
+        "memplan.api.cli.solvers.core:core",
         "Get the planner for a program in C, C++, Rust or Zig that links it: the folder of its sources, or two files.",
         "Solvers",
     ),
     "doctor": Command(
-        make_command,
+        "memplan.api.cli.solvers.doctor:doctor",
         "Report which code runs and why, which extras are installed, and how to install the missing extras.",
         "Solvers",
     ),

@@ -66,46 +66,57 @@ Placements = Annotated[
 
 
 class PoolUse(PlanValue):
-    """The use of a pool: its largest end offset, the lower bound on that, and its capacity, in bytes."""
+    """The use of a pool by a plan."""
 
     name: Name
+    """The name of the pool."""
     used: int | None = None
+    """The largest end offset of a buffer in the pool, in bytes."""
     lower_bound: int | None = None
+    """The lower bound on `used`; with several pools, for plans that are best in the cost and in all later pools."""
     size: int | None = None
+    """The capacity of the pool in bytes; null if it has none."""
 
 
 class CertificateFacts(PlanValue):
-    """The certificate of a plan: its size and file, or the reason why there is none.
-
-    `left_open` names the plan's claims that the certificate does not prove, and the reason.
-    """
+    """The certificate of a plan, or the reason why there is none."""
 
     format: str | None = None
+    """The format of the certificate."""
     lemmas: int | None = None
+    """The number of its lemmas."""
     bytes: int | None = None
+    """The size of its file in bytes."""
     sha256: str | None = None
+    """The SHA-256 hash of its bytes."""
     file: str | None = None
+    """The name of the file that was written."""
     reason: str | None = None
+    """Why there is no certificate; null if there is one."""
     left_open: str | None = None
+    """The plan's claims that the certificate does not prove, and the reason; null if it proves all."""
 
 
 class Certified(PlanValue):
     """A part of a plan that may have a certificate; without one, JSON omits the field `certificate`."""
 
     certificate: CertificateFacts | None = Field(None, exclude_if=lambda facts: facts is None)
+    """The certificate that was written beside it, if one was asked for."""
 
 
 class Proof(Certified):
-    """The witness of a bound: for `live-set`, buffers alive together at `time`; for `clique`, in mutual conflict.
-
-    `by` names the solvers that proved the bound, and those whose claim they confirmed. The solver that found the plan
-    is the plan's `solver`.
-    """
+    """The witness of a lower bound."""
 
     kind: ProofKind
+    """What proves the bound: `live-set` (buffers alive together), `clique` (buffers in mutual conflict), `search` (of
+    all plans), `engines`, or a single fact."""
     time: int | None = None
+    """The time step at which the buffers of a live set are alive."""
     buffers: Ids = ()
+    """The buffers that prove the bound, such as those of the live set."""
     by: str | None = None
+    """The solvers that proved the bound, and those whose claim they confirmed, such as `cbc and exact`; null if no
+    search was needed."""
 
     @property
     def prover(self) -> str:
@@ -114,52 +125,67 @@ class Proof(Certified):
 
 
 class RuleMember(PlanValue):
-    """A rule that a reason needs: its word, its subject, and its value in the problem."""
+    """A rule that a reason needs."""
 
     rule: str
+    """The field of the problem that states the rule, such as `alignment`."""
     buffer: Id | None = None
+    """The buffer that the rule concerns, if it is one."""
     pool: str | None = None
+    """The pool that the rule concerns, if it is one."""
     buffers: Ids = ()
+    """The buffers that the rule concerns, if they are several."""
     value: int | _Names | _Numbers | None = None
+    """The rule's value in the problem, such as 64 for an alignment."""
 
 
 class Enough(PlanValue):
-    """A size of one pool with which everything fits while the other pools stay unchanged.
-
-    `proved`: no smaller size is enough.
-    """
+    """A size of one pool with which everything fits while the other pools stay unchanged."""
 
     pool: str
+    """The name of the pool."""
     size: int
+    """Its size in bytes with which everything fits."""
     proved: bool
+    """True if no smaller size is enough."""
 
 
 class Explanation(Certified):
-    """The reason that nothing fits: the pool that lacks bytes, the time, and the buffers that are alive then.
-
-    If `kind` is given, the listed `buffers` and `rules` alone cannot all be satisfied. `irreducible`: each of them is
-    proved to be needed, because without it, the others were placed; `open_questions` counts those for which this is not
-    known. `needed` is the least size of `pool`, in bytes, that is not ruled out. `stretch` is the half-open range of
-    time whose live buffers include the `core`. `other_bottlenecks` counts the other ranges of time in which more is
-    alive than the pools hold.
-    """
+    """The reason that nothing fits."""
 
     message: str
+    """The reason in one sentence."""
     pool: str | None = None
+    """The pool that lacks bytes; null if it is not one pool."""
     missing_bytes: int | None = None
+    """The bytes that it lacks at `time`."""
     time: int | None = None
+    """The time step at which too many bytes are alive."""
     buffers: Ids = ()
+    """The buffers that cannot all be placed: those alive at `time`, or the core of the contradiction."""
     kind: ReasonKind | None = None
+    """The kind of the reason: `live-set` (at one time), `stretch` (a range of time), or `core` (buffers and rules). If
+    given, the listed buffers and rules alone cannot all be satisfied."""
     irreducible: bool | None = None
+    """True if each of the buffers and rules is needed: without it, the others were placed."""
     open_questions: int | None = None
+    """The number of buffers and rules for which it is not known whether they are needed."""
     calls: int | None = None
+    """The number of plans that were made to find the reason."""
     wall_time_s: float | None = None
+    """The time that finding it took, in seconds."""
     capacity: int | None = None
+    """The capacity of `pool` in bytes."""
     needed: int | None = None
+    """The least size of `pool` in bytes that is not ruled out."""
     would_do: Enough | None = None
+    """A size of one pool that is known to be enough."""
     stretch: Annotated[tuple[int, int], BeforeValidator(tuple_from_list)] | None = None
+    """The half-open range of time whose live buffers include those of the core."""
     rules: Annotated[tuple[RuleMember, ...], WrapValidator(validate_in_parts)] = ()
+    """The rules that the reason needs beside the sizes and lifetimes of its buffers."""
     other_bottlenecks: int | None = None
+    """The number of other ranges of time in which more is alive than the pools hold."""
 
 
 class KeptPlaces(PlanValue):
@@ -167,120 +193,142 @@ class KeptPlaces(PlanValue):
 
     The old place of a buffer is its place in the old plan or, if it has none there, its hint. Zero-size buffers and
     aliases are not counted, and the buffers of one `same_offset` set count as one.
-
-    `least` states what was minimised: the number of moved `buffers`, or their `bytes`. No plan whose peak is at most 1
-    + `eps` times the best peak moves less than `least_moves`. `proved`: this plan moves no more than that, and
-    `peak_without_keeping` is proved to be the best peak. `not_tried` is the reason why the fewest moves were not
-    searched for, such as a package that is not installed.
     """
 
     eps: float
+    """The allowed excess over the best peak, such as 0.02 for 2 %."""
     least: Literal["buffers", "bytes"]
+    """What was minimised: the number of moved `buffers`, or their `bytes`."""
     stayed: int
+    """The number of buffers at their old places."""
     moved: int
+    """The number of buffers that moved."""
     moved_bytes: int
+    """The bytes of the buffers that moved."""
     least_moves: int
+    """No plan within `eps` moves less than this, in the unit of `least`."""
     proved: bool
+    """True if this plan moves no more than `least_moves`, and `peak_without_keeping` is proved to be the best peak."""
     peak_without_keeping: int | None = None
+    """The peak in bytes of the best plan found without regard to old places."""
     not_tried: str | None = Field(None, exclude_if=lambda reason: reason is None)
+    """Why the fewest moves were not searched for, such as a package that is not installed; left out if they were."""
 
 
 class Heaps(PlanValue):
-    """The heaps of a plan, which are its pools: each has at most `limit` bytes.
-
-    No plan has fewer than `least` heaps. The plan's `lower_bound` holds for this number of heaps; more heaps may
-    need fewer bytes.
-    """
+    """The heaps of a plan, which are its pools."""
 
     limit: int
+    """The most bytes of each heap."""
     least: int
+    """No plan has fewer heaps than this. The plan's `lower_bound` holds for this number of heaps; more heaps may need fewer
+    bytes."""
 
 
 class WeightedUse(PlanValue):
-    """The sum of the bytes used in each pool times the pool's weight; no plan has a sum below `lower_bound`."""
+    """The weighted use of several pools, which a plan minimises."""
 
     weights: dict[Name, float]
+    """The weight of each pool, by its name."""
     sum: float
+    """The sum of each pool's used bytes times its weight."""
     lower_bound: float | None = None
+    """No plan has a smaller sum than this; null if no bound is known."""
 
 
 class Reused(PlanValue):
-    """A pair of `reuse` that shares bytes in a plan: its cost, and the order in which the program must use the buffers.
-
-    The last use of `first` must end before the first use of `then`. Both are None if each buffer is alive both before
-    and after the other, because one such order then does not express the requirement.
-    """
+    """A pair of `reuse` that shares bytes in a plan."""
 
     buffers: Annotated[tuple[Id, Id], BeforeValidator(tuple_from_list)]
+    """The two buffers, in the problem's order."""
     cost: int
+    """What the plan pays for the pair."""
     first: Id | None = None
+    """The buffer whose last use must end before the first use of `then`; null if no one order of the two states this.
+    """
     then: Id | None = None
+    """The other buffer; null if `first` is."""
 
 
 class Others(PlanValue):
-    """The plans after the first one: each is the cheapest, within its bound, that differs from all earlier plans.
-
-    Two plans differ if at least `distance` pairs are in `reused` or `bank_clashes` of only one of them. `complete`: no
-    further plan differs in this way from all plans found.
-    """
+    """The plans after the first one: each is the cheapest, within its bound, that differs from all earlier plans."""
 
     distance: int
+    """Two plans differ if at least this many pairs are in `reused` or `bank_clashes` of only one of them."""
     complete: bool
+    """True if no further plan within the bounds differs from all that were found."""
     plans: Annotated[tuple["Plan", ...], BeforeValidator(tuple_from_list)] = ()
+    """The further plans, the cheapest first."""
 
 
 class Plan(PlanValue):
-    """A plan, or the answer that there is none. `peak` is the sum of `used` over the pools; unknown facts are None.
-
-    `gap` is the relative distance from its bound of the first minimised value that exceeds its bound. `profile` sets
-    the goals for several pools; the cost and its bound are those of the profile. `weighted` is the minimised sum if
-    pools have weights. With a limit on slowdown, `cost_limit` is the largest allowed cost, and bounds hold for plans
-    within this limit.
-
-    `shared` are the `may_share` pairs that start at one offset while both are alive, and `bank_clashes` the weighted
-    `bank` pairs that touch a common bank, both in the problem's order. `reused` are the `reuse` pairs that share bytes.
-
-    `reproducible` is None unless a deterministic search made the plan. If it is false, `disturbed_by` names the event,
-    other than counted work, that decided the search; after any other search, `disturbed_by` states only that an engine
-    failed. `options` are those of a deterministic search.
-
-    `read_with` are the options that changed the problem while it was read; questions about the plan read it with them,
-    too. `unknown` lists facts that the file's reader does not know, and `findings` are lint findings about the problem.
-    In a plan with `heaps`, the pools are the heaps, the fullest first.
-    """
+    """A plan, or the answer that there is none. Unknown facts are None."""
 
     status: Status = "feasible"
+    """`optimal` (no plan is better, and `proof` says why), `feasible` (valid; a better plan may exist), `infeasible`
+    (proved that no plan fits, and `explanation` says why), or `unknown` (none was found in time)."""
     stop_reason: StopReason | None = None
+    """Why the search stopped: `proved`, `accepted` (good enough for `accept_gap`), `time_limit`, `work_limit`,
+    `cancelled`, or `engine-failure`."""
     peak: int | None = None
+    """The sum of `used` over all pools, in bytes; null without a plan."""
     lower_bound: int | None = None
+    """No plan has a smaller peak than this, in bytes."""
     gap: float | None = None
+    """How far the plan is above its bound, as a fraction: `peak` / `lower_bound` - 1, or the same of the first
+    minimised value that exceeds its bound."""
     cost: float | None = None
+    """The cost of the plan, for the objective `cost` and for profiles; else null."""
     cost_lower_bound: float | None = None
+    """No plan costs less than this."""
     pools: Annotated[tuple[PoolUse, ...], WrapValidator(validate_in_parts)] = ()
+    """The use of each pool; with `heaps`, the pools are the heaps, the fullest first."""
     placements: Placements = NO_PLACEMENTS
+    """The place of each buffer."""
     shared: Pairs = ()
+    """The pairs of `may_share` that start at one offset while both are alive, in the problem's order."""
     bank_clashes: Pairs = ()
+    """The weighted pairs of `bank` that touch a common bank, in the problem's order."""
     reused: Annotated[tuple[Reused, ...], WrapValidator(validate_in_parts)] = Field(
         (), exclude_if=lambda rows: not rows
     )
+    """The pairs of `reuse` that share bytes, and whose price the plan pays."""
     profile: Profile | None = None
+    """The goal for several pools that the plan was made for; null if none was chosen."""
     weighted: WeightedUse | None = None
+    """The minimised sum, if pools have weights."""
     cost_limit: float | None = None
+    """The largest allowed cost, with a limit on slowdown; bounds then hold for plans within it."""
     solver: str | None = None
+    """The solver that found the plan, such as `exact`."""
     proof: Proof | None = None
+    """What proves the lower bound."""
     explanation: Explanation | None = None
+    """Why nothing fits, if that is proved."""
     kept: KeptPlaces | None = None
+    """How many buffers kept their old place, after a re-plan."""
     heaps: Heaps | None = None
+    """The limit and the least number of heaps, if the plan is one of heaps."""
     others: Others | None = Field(None, exclude_if=lambda others: others is None)
+    """The further plans, if several that differ were asked for."""
     reproducible: bool | None = None
+    """True if the same options make the same plan again byte by byte; null unless the search was deterministic."""
     disturbed_by: Disturbance | None = None
+    """The event other than counted work that decided the search: `time_limit`, `cancelled`, or `engine-failure`."""
     options: dict[str, Any] | None = None
+    """The options of a deterministic search, with which `verify --again` repeats it."""
     read_with: dict[str, Any] | None = None
+    """The options that changed the problem while it was read; questions about the plan read the problem with them."""
     unknown: Annotated[tuple[str, ...], BeforeValidator(tuple_from_list)] = Field((), exclude_if=lambda rows: not rows)
+    """Facts that the file's reader does not know, one sentence each."""
     findings: Findings = ()
+    """Probable mistakes in the problem."""
     wall_time_s: float | None = None
+    """The time that planning took, in seconds."""
     problem_hash: str | None = None
+    """The hash of the problem, which does not depend on names and order, such as `sha256:...`."""
     version: str | None = None
+    """The version of memplan that made the plan."""
 
     def placement(self, buffer: int | str) -> Placement:
         """Return the placement of the buffer with this id; raises PlanError if the plan does not place it.

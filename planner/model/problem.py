@@ -27,11 +27,7 @@ register_fields("", ProblemFields)
 
 
 class Problem(ProblemFields):
-    """Buffers to place in pools, which are listed in order of preference. A problem is valid once it exists.
-
-    `conflicts` are pairs of buffers that must not share bytes, and `may_share` pairs that may start at one offset
-    although both are alive. The buffers of each entry of `together` must be in one pool.
-    """
+    """Buffers to place in pools. A problem is valid once it exists."""
 
     if TYPE_CHECKING:  # show type checkers that callers pass rows, because pydantic's signature requires a table
 

@@ -121,21 +121,24 @@ Buffers = Annotated[
 
 
 class Pool(Value):
-    """A memory of the machine: `size` bytes (None: as many as needed), whose first byte has the address `base_address`.
-
-    `reserved` lists the (offset, size) ranges that other programs use, and `cost` is the cost of moving one byte. A new
-    bank begins at each address that is a multiple of `bank_size`. `device` is the pool's device, by the number or name
-    that a compiler uses; no plan depends on it.
-    """
+    """A memory of the machine, in which buffers are placed."""
 
     name: Name = "default"
+    """The name, unique among the pools."""
     size: Annotated[int, Field(ge=0, lt=ADDRESS_SPACE)] | None = None
+    """The capacity in bytes; with null, the pool is as large as the plan needs."""
     alignment: Alignment = 1
+    """Addresses of buffers in this pool are multiples of this number of bytes."""
     base_address: Bytes = 0
+    """The address of offset 0, such as 536870912 for a memory at 0x20000000."""
     cost: Cost = 0
+    """The cost of moving one byte to or from this pool, for the objective `cost`."""
     reserved: Annotated[tuple[Range, ...], WrapValidator(validate_in_parts)] = ()
+    """The ranges that no buffer may use, as [offset, size] in bytes, such as [[0, 1024]]."""
     bank_size: Alignment | None = None
+    """A bank begins at each address that is a multiple of this number of bytes; by default, there are no banks."""
     device: Id | None = None
+    """The number or name of the device. It does not affect plans, but C code is written only for `cpu`."""
 
 
 register_fields("pools", Pool)
@@ -145,22 +148,23 @@ class BufferUse(Value):
     """The base class of the entries of a problem that name several buffers; subclasses state the requirement."""
 
     buffers: Ids
+    """The names of the buffers."""
 
 
 class BankUse(BufferUse):
-    """Buffers that are used at the same step: no two of them may touch a common bank of a pool.
-
-    With a `weight`, they may, but each pair that touches a common bank costs that much.
-    """
+    """Buffers that are used at the same step: no two of them may touch a common bank of a pool."""
 
     weight: Cost | None = None
+    """With a weight, buffers may touch a common bank, but each such pair costs this much; without, none may."""
 
 
 class ReuseCost(Value):
     """Pairs of buffers, each with a cost for sharing bytes: one after the other in one pool."""
 
     pairs: Annotated[tuple[Pair, ...], Field(min_length=1), WrapValidator(validate_in_parts)]
+    """The pairs of names, such as [["a", "b"]]; the two buffers of a pair are never alive together."""
     cost: Annotated[int, Field(ge=1, le=MAX_REUSE_COST)]
+    """What each pair costs whose buffers use the same bytes of a pool, one after the other."""
 
     @property
     def buffers(self) -> tuple[Id, ...]:
@@ -180,18 +184,33 @@ class ProblemFields(Value):
     """
 
     format: Literal["memplan/1"] | None = None
+    """The name and version of the format, which may be left out."""
     name: str | None = None
+    """A free text, which titles show."""
     interval: Interval = "half-open"
+    """With `closed`, the end of a lifetime still belongs to it."""
     buffers: Buffers
+    """The buffers to place."""
     conflicts: Annotated[tuple[Pair, ...], WrapValidator(validate_in_parts)] = ()
+    """Pairs of buffers that must not share bytes although their lifetimes do not overlap."""
     may_share: Annotated[tuple[Pair, ...], WrapValidator(validate_in_parts)] = ()
+    """Pairs of buffers that may start at the same offset although both are alive, such as the input and the output of
+    an in-place operation."""
     bank: Annotated[tuple[BankUse, ...], WrapValidator(validate_in_parts)] = ()
+    """Sets of buffers that must not touch a common bank, or pay for it."""
     reuse: Annotated[tuple[ReuseCost, ...], WrapValidator(validate_in_parts)] = ()
+    """Pairs of buffers that pay for using the same bytes one after the other."""
     together: Annotated[tuple[Ids, ...], WrapValidator(validate_in_parts)] = ()
+    """Lists of buffers that must lie in one pool."""
     same_offset: Annotated[tuple[Ids, ...], WrapValidator(validate_in_parts)] = ()
+    """Lists of buffers in different pools that must have the same offset."""
     equal_use: bool = False
+    """Every pool counts as if it used as many bytes as the fullest pool, as on cores that run the same program."""
     pools: Annotated[tuple[Pool, ...], WrapValidator(validate_in_parts)] = (Pool.model_construct(),)
+    """The pools, in order of preference; by default, one pool named `default`, as large as the plan needs."""
     objective: Objective = "peak"
+    """What is minimised: `peak` (bytes), `cost` (of moved bytes), `fit` (nothing: any plan that fits), or ["peak",
+    "cost"] (the cheapest of the plans of the lowest peak)."""
 
     @cached_property
     def index(self) -> Mapping[int | str, int]:

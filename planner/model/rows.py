@@ -35,6 +35,7 @@ from memplan.planner.errors import (
 )
 from memplan.planner.errors.did_you_mean import did_you_mean, register_fields, word_table
 from memplan.planner.extensions import extensions
+from memplan.planner.model.field_docs import Described
 from memplan.planner.model.parts import drop_unknown_fields, validate_in_parts
 
 MAX_BYTES = 2**62
@@ -80,7 +81,7 @@ PoolNames = Annotated[tuple[Name, ...], Field(min_length=1), WrapValidator(valid
 Shift = Annotated[int, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
 
 
-class WireValue(BaseModel):
+class WireValue(Described, BaseModel):
     """The base class of all values in the wire format: frozen, exact types, no unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
@@ -196,14 +197,18 @@ class Relative(Value):
     """The rule that a buffer starts `offset` bytes above the start of `to` (below if negative), in the same pool."""
 
     to: Id
+    """The buffer from whose start the distance counts."""
     offset: Shift
+    """The bytes from the start of `to` to the start of this buffer, such as 4096; negative if it starts below."""
 
 
 class OffsetMod(Value):
     """The rule that an offset, divided by `modulus`, leaves `remainder`."""
 
     modulus: Alignment
+    """The divisor, in bytes."""
     remainder: Bytes
+    """What remains when the offset is divided by `modulus`; less than `modulus`."""
 
     @model_validator(mode="after")
     def _check_remainder(self) -> "OffsetMod":
@@ -214,31 +219,45 @@ class OffsetMod(Value):
 
 
 class Buffer(Value):
-    """A buffer: its size, the times at which it is alive, and the places where it may be.
-
-    `start`/`end` and `lifetimes` are half-open, in time steps. Without any, only the problem's `conflicts` state what
-    the buffer must not overlap. `offset` pins the buffer, and `hint` is the offset that a re-plan tries first. An alias
-    is inside another buffer; a buffer that is `relative` to another one has bytes of its own. Of the addresses of its
-    bytes, only the first may be a multiple of `no_cross`. Its last byte is below the offset `end_at_most`.
-    """
+    """A buffer: its size, the times at which it is alive, and the places where it may be."""
 
     id: Id
+    """The unique name, a non-empty text or an integer; 1 and "1" are different names."""
     size: Bytes
+    """The size in bytes. A buffer of size 0 conflicts with no other buffer."""
     start: Time | None = None
+    """The first time step at which the buffer is alive, such as the number of the operation that writes it."""
     end: Time | None = None
+    """The first time step after its lifetime: a buffer that starts at this step may use its bytes."""
     lifetimes: Lifetimes | None = None
+    """Several lifetimes instead of `start` and `end`, such as [[0, 3], [7, 9]]; between them, other buffers may use the
+    bytes. A buffer without lifetimes conflicts only with the buffers that `conflicts` names with it."""
     alignment: Alignment = 1
+    """The address of the buffer is a multiple of this number of bytes."""
     pools: PoolNames | None = None
+    """The names of the pools in which the buffer may be placed; by default, all pools."""
     offset: Bytes | None = None
+    """A pin: the buffer is placed at this offset in bytes, and `pools` allows exactly one pool. By default, it may
+    move."""
     traffic: Bytes | None = None
+    """The bytes that operations read from and write to the buffer, for the objective `cost`; by default, `size`."""
     hint: Bytes | None = None
+    """The offset in bytes that `plan --keep` prefers for a buffer that the old plan does not have."""
     alias_of: Id | None = None
+    """The buffer inside which this one lies, as a view does; it then has no bytes of its own."""
     alias_offset: Bytes | None = None
+    """The bytes from the start of `alias_of` to the start of this buffer; 0 by default."""
     relative: Relative | None = None
+    """A fixed distance to another buffer in the same pool; unlike an alias, this buffer has bytes of its own."""
     no_cross: Alignment | None = None
+    """The buffer crosses no multiple of this number of bytes, such as a page of 4096; it may begin at one."""
     offset_mod: OffsetMod | None = None
+    """A rule for the offset modulo a number of bytes."""
     end_at_most: Bytes | None = None
+    """The buffer ends at this offset of its pool or below it, such as the first 4 KiB that a DMA engine reaches; at
+    least `size`."""
     forbid_pools: Annotated[tuple[Name, ...], WrapValidator(validate_in_parts)] = ()
+    """The names of the pools in which the buffer must not be placed."""
 
     @model_validator(mode="after")
     def _check_buffer_alone(self) -> "Buffer":
@@ -304,8 +323,11 @@ class Placement(PlanValue):
     """The placement of a buffer: `offset` bytes from the start of `pool`."""
 
     id: Id
+    """The name of the buffer."""
     pool: Name
+    """The name of the pool that holds it."""
     offset: Annotated[int, Field(ge=0, le=2**63 - 1)]
+    """The bytes from the start of the pool to the start of the buffer."""
 
 
 register_fields("placements", Placement)

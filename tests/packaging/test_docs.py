@@ -237,8 +237,9 @@ def test_the_commands_of_a_documentation_page_print_the_shown_output(
         assert (line, [part for part in parts if part not in printed]) == (line, [])
 
 
-def test_the_reference_page_equals_the_generated_manual() -> None:
+def test_the_reference_page_and_the_tables_of_fields_equal_the_generated_ones() -> None:
     assert manual.PAGE.read_text(encoding="utf-8") == manual.manual()
+    assert manual.FORMATS.read_text(encoding="utf-8") == manual.formats()
 
 
 def test_documentation_pages_show_more_than_twenty_outputs_to_compare() -> None:

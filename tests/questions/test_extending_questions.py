@@ -146,17 +146,13 @@ def test_a_toy_question_is_answered_on_every_entrance(tmp_path: Path) -> None:
     copy_packages(tmp_path)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     rows = "OWN_ROWS: Mapping[str, Row] = {\n"
-    row = '    "count": Row(partial(_load_own, "count")),\n'
-    load = '    elif name == "count":\n        from memplan.questions.count.count import QUESTION as found\n'
+    row = '    "count": Row("memplan.questions.count.count:QUESTION"),\n'
     extend(
         tmp_path,
         {
             "questions/count/__init__.py": [("", '"""The question `count`."""\n')],
             "questions/count/count.py": [("", COUNT)],
-            "questions/__init__.py": [
-                insertion_before("    else:\n        raise LookupError(name)\n", load),
-                (rows, rows + row),
-            ],
+            "questions/__init__.py": [(rows, rows + row)],
         },
     )
     done = run_beside(tmp_path, CALLS, str(tmp_path))

@@ -8,7 +8,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-VERIFIED = Path(__file__).parents[1] / "verified"
+VERIFIED = Path(__file__).resolve().parents[3] / "proofs"
 
 
 @cache

@@ -70,7 +70,7 @@ def test_coq_accepts_the_proof_and_extracts_the_committed_program(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if shutil.which("coqc") is None:
-        pytest.skip("Coq must be installed to check the proofs in checkers/verified")
+        pytest.skip("Coq must be installed to check the proofs in proofs")
     for path in [*VERIFIED.glob("*.v"), VERIFIED / "Makefile"]:
         shutil.copy(path, tmp_path)
     said = subprocess.run(["make", "proof"], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -77,8 +77,8 @@ class _AboveError(Exception):
     """Raised to end a simulation that already reserves at least as many bytes as the best simulation so far."""
 
 
-def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_least: bool = True) -> Advice:
-    """Return advice for a step with a plan of `planned` bytes; raises OptionError if its allocator is not simulated."""
+def advice_of(step: StepMemory, device: FitsOptions) -> Advice:
+    """Return advice for a step; raises OptionError if its allocator is not simulated."""
     if not device.is_simulated:
         raise OptionError(f"advise: must be used with a simulated allocator, got {device.allocator}")
     whole, settings = _steady_step(step), device.settings(step)
@@ -95,9 +95,6 @@ def advice_of(step: StepMemory, device: FitsOptions, planned: int | None, *, is_
         *_priming_rows(whole, device, settings, reserved),
         *_graph_rows(whole, device, settings, found),
     ]
-    if planned is not None:
-        line = "plan = memplan.torch.record(step); with memplan.torch.use_plan(plan): step()"
-        rows.append(AdviceRow(change="planned addresses", reserved=planned, line=line, is_least=is_least))
     return Advice(
         reserved=now,
         blocks=_allocated_peak(whole, device, settings),

@@ -247,9 +247,8 @@ def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
     for tensor in alive:
         roles[tensor.role] += tensor.size
     workspace = device.cublas_workspace if device.is_simulated and has_products(step) else 0
-    least = plan.status == "optimal"
     return FitsAnswer(
-        advice=advice_of(step, device, plan.peak, is_least=least) if device.advise else None,
+        advice=advice_of(step, device) if device.advise else None,
         fits=decided,
         proof=proof,
         capacity=device.capacity,

@@ -183,3 +183,10 @@ def test_lists_in_the_schema_are_limited_by_items_not_by_length() -> None:
             yield from wrong_lists(each)
 
     assert list(wrong_lists(SCHEMA)) == []
+
+
+def test_each_field_of_the_service_s_description_has_a_text() -> None:
+    models = SCHEMA["components"]["schemas"].items()
+    fields = [(name, field, shown) for name, model in models for field, shown in model.get("properties", {}).items()]
+    assert [f"{name}.{field}" for name, field, shown in fields if not shown.get("description")] == []
+    assert len(fields) > 1000

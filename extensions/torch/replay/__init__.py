@@ -1,1 +1,0 @@
-"""Planned addresses for a step on CUDA: recorded once, planned by memplan, and replayed by an allocator in C."""
