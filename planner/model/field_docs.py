@@ -42,7 +42,8 @@ class Described:
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Return the JSON Schema of the class, with the docstrings of its fields as their descriptions."""
         schema, fields = handler(core_schema), getattr(cls, "model_fields", {})
-        docs = {getattr(fields.get(name), "alias", None) or name: doc for name, doc in field_docs(cls).items()}
+        own: Any = cls  # for mypy, only some classes can be keys of a cache
+        docs = {getattr(fields.get(name), "alias", None) or name: doc for name, doc in field_docs(own).items()}
         for name, field in handler.resolve_ref_schema(schema).get("properties", {}).items():
             if name in docs:
                 field.setdefault("description", docs[name])
