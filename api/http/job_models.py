@@ -17,6 +17,7 @@ from memplan.api.store.job import MEANINGS, Job, State
 from memplan.api.store.tables.events import StoredEvent
 from memplan.api.store.tables.jobs import NAME_CHARACTERS, JobQuery, matching
 from memplan.planner.errors import InputError
+from memplan.planner.model.field_docs import Described
 from memplan.planner.model.rows import Value, WireValue
 from memplan.questions.question import Answer, Seconds
 
@@ -36,10 +37,12 @@ Forget = Annotated[bool, Query(description="Remove a job that has ended, with al
 
 
 class Terms(WireValue):
-    """The terms of a job: jobs of higher priority run first, then older jobs; the deadline counts from submission."""
+    """The terms of a job."""
 
     priority: Annotated[int, Field(ge=-100, le=100)] = 0
+    """Jobs of higher priority run first, then older jobs."""
     deadline_s: Seconds | None = None
+    """The seconds from the submission until the answer is due; by default, there is no deadline."""
 
 
 class JobChange(Value):
@@ -48,6 +51,7 @@ class JobChange(Value):
     error = InputError
 
     name: Annotated[str, Field(min_length=1, max_length=NAME_CHARACTERS)]
+    """The new name of the job, which lists of jobs show."""
 
 
 def _time_text(seconds: object) -> object:
@@ -61,48 +65,67 @@ Moment = Annotated[str, BeforeValidator(_time_text), WithJsonSchema({"type": "st
 
 
 class JobAnswer(Answer):
-    """A job: its state, its progress, and the paths of its answer; `late_s` is by how much it missed its deadline.
-
-    `problem_hash`, `name` and `buffers` describe the job's problem or, without a problem, its other subject. `options`
-    and `progress` are those of the job's question (`kind`), and `plan_status` is the status of its plan or other
-    answer. `plan_hash` is the hash of the plan's JSON, which the option `keep` of `POST /v1/plan` accepts. `links` has
-    the paths of the job (`self`), of its `events`, and of its `result` so far; for a job of kind `plan`, also of the
-    `plan`.
-    """
+    """A job: its state, its progress, and the paths of its answer."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
+    """The id, a UUID; ids sort by the time of submission."""
     kind: str
+    """The question that the job answers, such as `plan`."""
     state: State
+    """`queued`, `running`, or how the job ended: `succeeded`, `cancelled`, `failed` or `expired`."""
     meaning: str
+    """What `state` means, as a sentence."""
     name: str | None
+    """The name that the job was given, or else that of its problem; null if neither has one."""
     problem_hash: str
+    """The hash of the problem or, without a problem, of the job's other subject, such as `sha256:...`."""
     buffers: int
+    """The number of buffers of this subject; 0 for a file of another system."""
     priority: int
+    """From -100 to 100: jobs of higher priority run first, then older jobs."""
     created_at: Moment
+    """The time of submission, in UTC, such as `2026-01-31T12:00:00.000Z`."""
     started_at: Moment | None
+    """The time of the last start; null before the first one."""
     finished_at: Moment | None
+    """The time at which the job ended; null until then."""
     deadline_at: Moment | None
+    """The time at which the answer is due; null without a deadline."""
     options: dict[str, Any]
+    """The options of the question, with defaults for all others."""
     progress: dict[str, Any] | None
+    """What the search reported last, or the quality of the final answer; the fields depend on `kind`. Null before the
+    first report."""
     plan_status: str | None
+    """The status of the best plan or other answer so far, such as `optimal`; null without one."""
     plan_hash: str | None
+    """The hash of the plan's JSON, which the field `keep` of `POST /v1/plan` accepts; null without a plan."""
     attempts: int
+    """The number of starts, without the starts given back by a stopping worker."""
     lapses: int
+    """The number of times that the job's worker ended while the job ran."""
     failures: int
+    """The number of times that the process that computes the answer ended or was late."""
     late_s: float | None
+    """The seconds by which the job missed its deadline; null if it did not."""
     error: str | None
+    """Why the job failed; null if it did not."""
     links: dict[str, str | None]
+    """The paths of the job (`self`), of its `events`, and of its `result` so far; for the kind `plan`, also of its
+    `plan`, which is null for other kinds."""
 
 
-class JobList(BaseModel):
-    """A page of jobs, newest first; `next` is the path of the next page, or None on the last page."""
+class JobList(Described, BaseModel):
+    """A page of jobs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     jobs: list[JobAnswer]
+    """The jobs, newest first."""
     next: str | None
+    """The path of the next page; null if this page is not full."""
 
 
 def job_answer(job: Job) -> JobAnswer:

@@ -23,10 +23,11 @@ from memplan.planner.model.problem import Problem
 from memplan.questions import QUESTIONS
 from memplan.questions.question import Question
 from memplan.questions.question.selection import FIELDS, HELP
-from memplan.questions.question.wire import request_model
+from memplan.questions.question.wire import options_field, request_model
 
 NDJSON = "application/x-ndjson"
 _REF = "#/components/schemas/{model}"
+_FRAMEWORK_ERRORS = "HTTPValidationError", "ValidationError"
 PROBLEM_EXAMPLE: dict[str, Any] = QUESTIONS[PLAN].example["problem"]
 _PLAN_EXAMPLE = {"status": "optimal", "peak": 602112, "placements": [{"id": "conv1", "pool": "default", "offset": 0}]}
 
@@ -36,7 +37,7 @@ def _body_model(question: Question[Any]) -> type[BaseModel]:
     model, shape = request_model(question), body_shape(question.name)
     if shape.options is question.options:
         return model
-    options: Any = (shape.options, shape.unsaid)
+    options: Any = options_field(shape.options, shape.unsaid)
     return create_model(model.__name__, __base__=model, options=options)
 
 
@@ -109,7 +110,7 @@ def _job_description() -> dict[str, Any]:
     described["parameters"] = [
         *(each for each in described["parameters"] if each["name"] not in (FIELDS, FAIL, "name")),
         _parameter_description("kind", says, kind),
-        *_model_parameters(Terms, "Where the body does not say it."),
+        *_model_parameters(Terms),
         _parameter_description("name", "The job's name, that of its problem by default.", {"type": "string"}),
     ]
     described["requestBody"]["content"][JSON] = {"schema": bodies}
@@ -174,8 +175,14 @@ def describe(app: FastAPI) -> None:
                 models += [_body_model(question), *question.answers]
             wanted: list[tuple[type[BaseModel], Literal["validation"]]] = [(one, "validation") for one in models]
             _, schemas = models_json_schema(wanted, ref_template=_REF, schema_generator=_QuietJsonSchema)
-            schema.setdefault("components", {}).setdefault("schemas", {}).update(schemas["$defs"])
+            described_models = schema.setdefault("components", {}).setdefault("schemas", {})
+            described_models.update(schemas["$defs"])
+            # The service answers ProblemDetails instead of these models of FastAPI.
+            for name in _FRAMEWORK_ERRORS:
+                described_models.pop(name, None)
             for call in (call for calls in schema["paths"].values() for call in calls.values()):
+                if _FRAMEWORK_ERRORS[0] in str(call["responses"].get("422")):
+                    del call["responses"]["422"]
                 if "security" in call:
                     more = error_answers(401, 403, 429, 503, *((408,) if "requestBody" in call else ()))
                     call["responses"] = {str(status): answer for status, answer in more.items()} | call["responses"]

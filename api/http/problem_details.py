@@ -34,6 +34,7 @@ from memplan.planner.errors import (
     sentences_of_options,
 )
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, OtherWords, closest_word
+from memplan.planner.model.field_docs import Described
 from memplan.questions import QUESTIONS, former_names
 from memplan.questions.reading import ReadOptions
 
@@ -64,20 +65,23 @@ _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
 """Status phrases of RFC 9110 for which older versions of Python have other texts."""
 
 
-class ProblemDetails(BaseModel):
-    """The body of an error response: `errors` has one sentence per broken rule, and `detail` is the first of them.
-
-    `hints` has the remedies that the sentences themselves do not contain.
-    """
+class ProblemDetails(Described, BaseModel):
+    """The body of an error response."""
 
     model_config = ConfigDict(extra="forbid")
 
     type: str = Field(default="about:blank")
+    """Always `about:blank`, because `status` says what kind of error it is."""
     title: str
+    """The phrase of the HTTP status, such as `Unprocessable Content`."""
     status: int
+    """The HTTP status, such as 422."""
     detail: str
+    """The first of `errors`."""
     errors: list[str]
+    """One sentence for each broken rule, such as `buffers[3].end: must be greater than start (7), got 5`."""
     hints: list[str] = Field(default=[])
+    """The remedies that the sentences themselves do not contain; left out if there are none."""
 
 
 def problem_details(

@@ -14,22 +14,26 @@ OF_OTHERS = PREFIX
 
 
 class SolverFacts(Answer):
-    """A solver: the features that it supports, and whether it can prove a plan optimal.
-
-    `at_most` is the largest number of buffers for which `auto` tries it; `source` names the origin of a reference
-    planner.
-    """
+    """A solver: the features that it supports, and whether it can prove a plan optimal."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
+    """The name, which the option `solver` accepts; those of reference planners begin with `reference:`."""
     summary: str
+    """How it works, in a few words."""
     installed: bool
+    """True if all packages in `needs` are installed."""
     can: list[str]
+    """The features of problems, beyond sizes and lifetimes, that it supports, such as `alignment`; sorted."""
     needs: list[str]
+    """The Python packages that it imports, such as `ortools`."""
     proves: bool
+    """True if it can prove a plan optimal, or that nothing fits."""
     at_most: int | None
+    """The largest number of buffers for which `auto` tries it; null if `auto` has no such limit, or never tries it."""
     source: str | None
+    """The repository, version, file and function that a reference planner reproduces; null for other solvers."""
 
     @property
     def lacks(self) -> list[str]:

@@ -87,6 +87,7 @@ GRAPH = Input(
     "A model, a graph of operations or a program of tentative order, or - for standard input.",
     from_file=lambda reader, data, name, _: read_graph(reader, data, name),
     subject=graph_subject,
+    about="The graph of operations.",
     metavar="MODEL",
     reading=ModelOptions,
 )
@@ -100,6 +101,7 @@ OPERATIONS = Input(
     "A file, JSON, or - for standard input.",
     from_file=lambda _reader, data, name, _: _read_operations(data, name),
     subject=operations_subject,
+    about="The operations.",
 )
 
 

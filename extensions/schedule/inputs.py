@@ -50,4 +50,5 @@ PROBLEM = Input[OperationGraph](
     from_file=_graph_of_file,
     subject=graph_subject,
     reading=ModelOptions,
+    about="The network, as a graph of operations.",
 )

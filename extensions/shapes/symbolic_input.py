@@ -122,6 +122,7 @@ SYMBOLIC = Input(
     "A file whose sizes are expressions over symbols, a model whose dimensions have names, plain problems, or -.",
     from_file=_read_file,
     subject=symbolic_subject,
+    about="The problem, whose sizes are expressions over symbols, or the bytes of a file in base64.",
     is_foreign=True,
 )
 EXAMPLE: dict[str, Any] = {

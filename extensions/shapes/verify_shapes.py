@@ -154,6 +154,7 @@ OFFSETS = Input(
     lambda plan: plan.model_dump(mode="json", exclude_none=True),
     "Check these offsets instead of planning: a JSON file with the offset of each buffer as an expression.",
     from_file=lambda _reader, data, _name, _question: _parsed_offsets(memplan_json.parse(data)),
+    about="Check these offsets instead of planning.",
     required=False,
     named_by_flag=True,
 )

@@ -27,6 +27,7 @@ from memplan.planner.errors import (
 from memplan.planner.foreign.model_options import ModelOptions, Size, size_text
 from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
 from memplan.planner.model.buffer_table import BufferTable, column
+from memplan.planner.model.field_docs import Described
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
@@ -124,13 +125,17 @@ _NOTABLE_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class ViewFacts:
-    """The number and bytes of a model's views: of aliases, and of views that are separate buffers."""
+class ViewFacts(Described):
+    """The views of a model: aliases of other buffers, and separate buffers."""
 
     aliases: int = 0
+    """The number of views that are aliases."""
     alias_bytes: int = 0
+    """The sum of their sizes, in bytes."""
     apart: int = 0
+    """The number of views that are separate buffers."""
     apart_bytes: int = 0
+    """The sum of their sizes, in bytes."""
 
 
 _NO_VIEWS = ViewFacts()

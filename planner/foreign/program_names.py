@@ -6,41 +6,49 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memplan.planner.model.application import Application, times_of_models
+from memplan.planner.model.field_docs import Described
 
 
 @dataclass(frozen=True)
-class NamedTime:
+class NamedTime(Described):
     """The name of the operations that run from a time step until the next named time."""
 
     time: int
+    """The first time step that has the name."""
     name: str
+    """The name of the operations."""
 
 
 @dataclass(frozen=True)
-class Span:
-    """A named, half-open range of time steps: a loop, a region computed in stripes, or one of several models."""
+class Span(Described):
+    """A named, half-open range of time steps."""
 
     kind: str
+    """What the range is: a `loop`, or a `model` of an application."""
     name: str
+    """The model's name, or the place of the loop in the program, such as `at main/3`."""
     start: int
+    """The first time step of the range."""
     end: int
+    """The first time step after the range."""
 
 
 @dataclass(frozen=True)
-class ProgramNames:
-    """The names that a program gives to a problem: over time, and for each buffer.
-
-    `steps` and `spans` name times. Every other field is empty or has one entry per buffer. `roles`: `input`, `output`,
-    `state`, `temporary` or `ring`. `operations`: the operation that writes the buffer. `types`: its shape and element
-    type. `models`: its model within an application.
-    """
+class ProgramNames(Described):
+    """The names that a program gives to a problem: over time, and for each buffer."""
 
     steps: tuple[NamedTime, ...] = ()
+    """The names of the time steps, in order of time; empty if there are none, or too many."""
     spans: tuple[Span, ...] = ()
+    """The named ranges of time steps."""
     roles: Sequence[str] = ()
+    """The role of each buffer: `input`, `output`, `state`, `temporary` or `ring`; empty if roles are unknown."""
     operations: Sequence[str] = ()
+    """The operation that writes each buffer; empty if it is unknown."""
     types: Sequence[str] = ()
+    """The element type and shape of each buffer, such as `int8 1x49x10x1`; empty if no buffer has one."""
     models: Sequence[str] = ()
+    """The model of each buffer within an application; empty for a single model."""
 
 
 NO_NAMES = ProgramNames()

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from memplan.planner.model.field_docs import Described
+
 MAX_LISTED = 20
 """The maximum number of findings listed for one rule."""
 REFUSED = "unknown-kernel"
@@ -9,12 +11,15 @@ REFUSED = "unknown-kernel"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A legal part of a problem that is probably unintended; `buffers` are the ids concerned, if any."""
+class Finding(Described):
+    """A legal part of a problem that is probably unintended."""
 
     rule: str
+    """The kind of the finding, such as `never-alive`."""
     message: str
+    """The finding as a sentence."""
     buffers: tuple[int | str, ...] = ()
+    """The names of the buffers concerned, if any."""
 
     @property
     def is_unknown(self) -> bool:

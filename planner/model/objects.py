@@ -19,19 +19,23 @@ Side = Annotated[int, Field(ge=1, le=MOST_SIDE)]
 
 
 class ObjectBuffer(Value):
-    """A buffer that needs a whole object while alive, in `[start, end)`: a size in bytes, or two sides of a texture.
-
-    Buffers of different kinds, such as formats of texels, never share an object, nor do a texture and a buffer of
-    bytes.
-    """
+    """A buffer that needs a whole object while alive: a texture never shares one with a buffer of bytes."""
 
     id: Id
+    """The unique name, a non-empty text or an integer."""
     size: Bytes | None = None
+    """The size in bytes; null for a texture."""
     width: Side | None = None
+    """The width of a texture, in texels; null for a buffer of bytes."""
     height: Side | None = None
+    """The height of a texture, in texels; null for a buffer of bytes."""
     kind: Name | None = None
+    """The kind of object that it needs, such as a format of texels; buffers of different kinds never share an
+    object."""
     start: Time
+    """The first time step at which the buffer is alive."""
     end: Time
+    """The first time step after its lifetime; with `interval` `closed`, the last time step of its lifetime."""
 
     @model_validator(mode="after")
     def _check_size_or_sides(self) -> "ObjectBuffer":
@@ -58,19 +62,22 @@ def _require_kind(schema: dict[str, Any]) -> None:
 
 
 class ObjectsProblem(Value):
-    """Buffers that share whole objects, each as large as its largest buffer; the objects' sum is minimised.
-
-    Sizes are rounded up to `alignment`. No side of an object is more than `ratio` times that of a buffer in it.
-    """
+    """Buffers that share whole objects, each as large as its largest buffer; the objects' sum is minimised."""
 
     model_config = ConfigDict(json_schema_extra=_require_kind)
 
     kind: Literal["objects"] = "objects"
+    """Always `objects`; a problem without this field has pools."""
     name: str | None = None
+    """A free text, which lists of jobs show."""
     interval: Interval = "half-open"
+    """With `closed`, the end of a lifetime still belongs to it."""
     alignment: Alignment = 1
+    """Sizes in bytes are rounded up to a multiple of this number; textures are not."""
     ratio: Annotated[int, Field(ge=1, le=MOST_SIDE)] | None = None
+    """No side of an object is more than this many times that of a buffer in it; by default, there is no limit."""
     buffers: Annotated[tuple[ObjectBuffer, ...], BeforeValidator(tuple_from_list)]
+    """The buffers that share objects."""
 
     @model_validator(mode="before")
     @classmethod
@@ -129,13 +136,18 @@ def objects_from_problem(problem: Problem) -> ObjectsProblem:
 
 
 class SharedObject(Value):
-    """An object: its bytes or sides, and the buffers that use it one after another."""
+    """An object: its bytes or sides, and its buffers."""
 
     size: int | None = None
+    """The size in bytes; null for a texture."""
     width: int | None = None
+    """The width of a texture, in texels; null for an object of bytes."""
     height: int | None = None
+    """The height of a texture, in texels; null for an object of bytes."""
     kind: Name | None = None
+    """The kind of its buffers; null if they have none."""
     buffers: Annotated[tuple[Id, ...], BeforeValidator(tuple_from_list)]
+    """The names of the buffers that use the object one after another, in order of time."""
 
     @property
     def amount(self) -> int:

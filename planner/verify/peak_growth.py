@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Literal
 
+from memplan.planner.model.field_docs import Described
 from memplan.planner.model.intervals import merge_spans
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -25,26 +26,32 @@ _ALL_TIMES = ((-(2**63), 2**63),)
 
 
 @dataclass(frozen=True)
-class Cause:
-    """A buffer's contribution to the growth, in `bytes`; negative if it contributes less than before.
-
-    `before` and `after` are its sizes in the old and new problem; None if that problem lacks the buffer.
-    """
+class Cause(Described):
+    """A buffer's contribution to the growth of a pool's peak."""
 
     buffer: Id
+    """The name of the buffer."""
     kind: Kind
+    """What changed: the buffer is `new`, `grown`, `shrunk`, `longer-lived`, alive `at-another-time`,
+    `from-another-pool`, or `gone`."""
     bytes: int
+    """Its contribution to the growth of the live bytes at the peak; negative if it is less than before."""
     before: int | None
+    """Its size in the old problem, in bytes; null if it is new."""
     after: int | None
+    """Its size in the new problem, in bytes; null if the pool no longer has it."""
 
 
 @dataclass(frozen=True)
-class LiveSet:
-    """The buffers of a pool that are alive when its live bytes peak; `time` is None without lifetimes."""
+class LiveSet(Described):
+    """The buffers of a pool that are alive when its live bytes peak."""
 
     time: int | None
+    """The first time step of this peak; null without lifetimes."""
     bytes: int
+    """The sum of their sizes, in bytes."""
     buffers: tuple[Id, ...]
+    """The names of these buffers, largest first."""
 
 
 @dataclass(frozen=True)

@@ -34,20 +34,25 @@ class CertifyOptions(SearchOptions):
 
 
 class CertificateAnswer(AnswerOfFile):
-    """The certificate of a plan, and the plan.
-
-    `text` is the input of `checkers/check.py`; it is empty if nothing is proved, and `reason` says why. `left_open`
-    names the claims of the plan that the certificate does not prove, and why.
-    """
+    """The certificate of a plan, and the plan."""
 
     kind: Literal["live-set", "lemmas", "multipliers", "none"]
+    """What the proof consists of: `live-set` (sets of conflicting buffers alone), `lemmas`, `multipliers` (Lagrange
+    multipliers, for a cost), or `none` if nothing is proved."""
     text: str
+    """The certificate, which is the input of `checkers/check.py`; empty if nothing is proved."""
     lemmas: int
+    """The number of lemmas in it."""
     buffers: tuple[Id, ...]
+    """The names of the buffers that the proof needs; the claims hold even without the others."""
     reason: str | None
+    """Why nothing is proved; null if there is a certificate."""
     left_open: str | None
+    """The claims of the plan that the certificate does not prove, and why; null if it proves all."""
     sha256: str | None
+    """The SHA-256 hash of the text's bytes, as hexadecimal digits; null without a certificate."""
     plan: Plan
+    """The plan that was given or, without one, made first."""
 
 
 def certify(

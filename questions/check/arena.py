@@ -22,28 +22,32 @@ _ALIGNMENT = 16
 
 
 class RuntimeArena(Answer):
-    """The size in bytes of a runtime's whole arena: its head, its tail, and the least size with which the model starts.
-
-    The head has tensors and scratch memory, the tail has persistent data. `unknown` are operators whose kernels memplan
-    does not know and which may need more. For ExecuTorch, the head is the planned memory, and the tail the memory of a
-    delegate. On a named processor, the tail is what the runtime keeps for the method, and `temporary` what kernels and
-    delegates need for a short time. For TFLite Micro, `temporary` is the peak memory that uses the head before tensors
-    do. `target` is the processor with the kernels, if given; otherwise, the numbers hold for the host. `said` are
-    operators whose scratch sizes the user stated, so that the totals are minima. `flash` is the size of the model
-    itself, and `scratch` the maximum of the head's bytes that a kernel uses as scratch.
-    """
+    """A runtime's whole arena: its memory for a model, in bytes."""
 
     runtime: str = Field(_TFLM, exclude_if=lambda name: name == _TFLM)
+    """The runtime; left out for TFLite Micro."""
     head: int
+    """The bytes of tensors and of scratch memory; for ExecuTorch, of the planned memory."""
     tail: int
+    """The bytes of persistent data; for ExecuTorch, what the runtime keeps for the method on a named processor, or else
+    the memory of a delegate."""
     used: int
+    """The bytes in use once the model has started: `head` and `tail`."""
     least: int
+    """The size of the smallest arena with which the model starts; it may exceed `used`."""
     unknown: tuple[str, ...] = Field((), exclude_if=lambda names: not names)
+    """The operators whose kernels memplan does not know, and which may need more bytes."""
     temporary: int = Field(0, exclude_if=lambda size: not size)
+    """For TFLite Micro, the most bytes that use the head before tensors do; for ExecuTorch, the most that
+    kernels and delegates need for a short time."""
     target: str = Field("", exclude_if=lambda text: not text)
+    """The processor with the kernels for which the numbers hold; left out for the host."""
     said: tuple[str, ...] = Field((), exclude_if=lambda names: not names)
+    """The operators whose scratch sizes the user stated, so that the totals are minima."""
     flash: int = Field(0, exclude_if=lambda size: not size)
+    """The size of the model itself, in bytes."""
     scratch: int = Field(0, exclude_if=lambda size: not size)
+    """The most bytes of the head that one kernel uses as scratch."""
 
     @property
     def text(self) -> str:

@@ -62,31 +62,49 @@ class CheckOptions(SearchOptions):
 
 
 class PlacementChanges(Answer):
-    """The numbers of buffers that stayed, moved, appeared and disappeared since the baseline."""
+    """How many buffers stayed, moved, appeared and disappeared since the baseline."""
 
     same: int
+    """The number of buffers with the same pool and offset."""
     moved: int
+    """The number of buffers with another pool or offset."""
     new: int
+    """The number of buffers that the baseline does not place."""
     gone: int
+    """The number of buffers that only the baseline places."""
 
 
 class Check(AnswerOfFile):
     """The result of checking a plan against budgets and a baseline: the use of each pool, and the broken rules."""
 
     passed: bool
+    """True if `failures` is empty."""
     subject: str
+    """The name that reports show: the option `subject`, else the name of the problem, else `problem`."""
     status: Status
+    """The status of the plan, such as `optimal`."""
     solver: str | None
+    """The solver that found the plan; null if the plan does not say it."""
     reproducible: bool | None
+    """True if the same options make the same plan again; null unless the search was deterministic."""
     disturbed_by: Disturbance | None
+    """The event other than counted work that decided the search, as in the plan."""
     findings: Findings
+    """Probable mistakes in the problem."""
     failures: tuple[Failure, ...]
+    """The broken rules."""
     pools: tuple[CheckedPool, ...]
+    """The use of each pool; empty without a problem, and if no plan was found."""
     placements: PlacementChanges | None
+    """How many buffers moved since the baseline; null without a baseline, and if no plan was found."""
     arena: RuntimeArena | None = Field(None, exclude_if=lambda arena: arena is None)
+    """The whole arena of the runtime; left out if budgets are for the plan alone."""
     difference: Difference | None = Field(None, exclude_if=lambda found: found is None)
+    """What changed since the baseline; left out unless the option `differences` is given."""
     wall_time_s: float | None = None
+    """The time that planning took, in seconds; null if the plan does not say it."""
     plan: Plan | None = None
+    """The plan; null unless the option `with_plan` is given."""
 
 
 def check(
@@ -260,6 +278,7 @@ _BASELINE = Input(
     Baseline.to_json,
     "Compare with this baseline: a plan, or a file that --save-baseline wrote.",
     from_file=lambda _, data, name, values: read_baseline_parts(data, name, values.get("baseline_problem")),
+    about="Compare with this baseline: a plan, alone or with its problem.",
     required=False,
     named_by_flag=True,
     reads_last=True,

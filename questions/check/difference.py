@@ -32,79 +32,120 @@ class _Row(Answer):
 
 
 class Resized(_Row):
-    """A buffer whose size changed, in bytes."""
+    """A buffer whose size changed."""
 
     id: Id
+    """The name of the buffer."""
     before: int = Field(alias="from")
+    """The old size, in bytes."""
     after: int = Field(alias="to")
+    """The new size, in bytes."""
 
 
 class OtherLifetime(_Row):
-    """A buffer whose lifetimes changed, half-open."""
+    """A buffer whose lifetimes changed."""
 
     id: Id
+    """The name of the buffer."""
     before: tuple[tuple[int, int], ...] = Field(alias="from")
+    """The old lifetimes, as half-open ranges of time steps, such as [[0, 3]]."""
     after: tuple[tuple[int, int], ...] = Field(alias="to")
+    """The new lifetimes, in the same form."""
 
 
 class Moved(_Row):
-    """A buffer that moved, with both offsets and, if they differ, pools; `why` is a sentence about its old place."""
+    """A buffer that moved."""
 
     id: Id
+    """The name of the buffer."""
     before: int = Field(alias="from")
+    """The old offset, in bytes."""
     after: int = Field(alias="to")
+    """The new offset, in bytes."""
     bytes: int | None
+    """The size of the buffer; null if the problem of the new plan is unknown."""
     from_pool: str | None = None
+    """The old pool; null if the pool is the same."""
     to_pool: str | None = None
+    """The new pool; null if the pool is the same."""
     reason: Reason
+    """Why it does not keep its old place: `pool` (the new plan chose another pool), `rule` (the old place breaks a rule
+    of the new problem), `taken` (another buffer occupies it), `above` (it ends above the bytes that the new plan uses),
+    `free` (it is free), or `unknown` (the problem is unknown, or the time was over)."""
     why: str | None
+    """A sentence about the old place; null if the problem is unknown."""
 
 
 class PoolChange(_Row):
-    """The bytes that each of the two plans uses in a pool; None if unknown."""
+    """The use of a pool by two plans."""
 
     name: str
+    """The name of the pool."""
     before: int | None = Field(alias="from")
+    """The bytes that the old plan uses; null if that is unknown."""
     after: int | None = Field(alias="to")
+    """The bytes that the new plan uses; null if that is unknown."""
 
 
 class PoolGrowth(Answer):
-    """The growth of a pool's peak: bytes used and live, peak times, causes, and in `rest` the bytes of other causes."""
+    """The growth of a pool's peak."""
 
     used_before: int | None
+    """The bytes that the old plan uses; null if its problem lacks the pool."""
     used: int
+    """The bytes that the new plan uses."""
     live_before: int
+    """The bytes that are alive in the old problem at `time_before`."""
     live: int
+    """The most bytes that are alive at once in the new problem."""
     time_before: int | None
+    """The old time step at which most of the buffers of the new peak are alive; null if there are no times."""
     time: int | None
+    """The first time step at which `live` bytes are alive; null without lifetimes."""
     causes: tuple[Cause, ...]
+    """The buffers that explain `live` - `live_before`, by decreasing bytes; at most 1,000."""
     rest: int
+    """The bytes of all further causes."""
 
 
 class Difference(Answer):
-    """The difference between two plans, in bytes; a value is None if it is unknown.
-
-    Sizes and lifetimes are unknown if the problem of a plan is. `least_moves`, `least`, `proved`,
-    `peak_without_keeping` and `eps` are the new plan's claims about kept placements. `growth` has the causes of growth
-    for each pool, if both plans are valid and their problems are known.
-    """
+    """The difference between two plans. Sizes and lifetimes are unknown if the problem of a plan is."""
 
     added: tuple[Id, ...]
+    """The buffers that only the new plan places."""
     removed: tuple[Id, ...]
+    """The buffers that only the old plan places."""
     resized: tuple[Resized, ...] | None
+    """The buffers whose size changed; null if that is unknown."""
     lifetime: tuple[OtherLifetime, ...] | None
+    """The buffers whose lifetimes changed; null if that is unknown."""
     moved: tuple[Moved, ...]
+    """The buffers whose pool or offset changed, without aliases and buffers of size 0."""
     stayed: int
+    """The number of buffers that kept their pool and offset, counted like `moved`."""
     moved_bytes: int | None
+    """The sum of the sizes of the moved buffers, in bytes; null if the problem of the new plan is unknown."""
     least_moves: int | None = None
+    """The new plan's claim how much moves at least, in the unit of `least`; null if it did not keep places."""
     least: Literal["buffers", "bytes"] | None = None
+    """What the new plan minimised: the number of moved `buffers`, or their `bytes`; null if it did not keep places."""
     proved: bool | None = None
+    """True if the new plan is proved to move the least; null if it did not keep places."""
     peak_before: int | None
+    """The peak of the old plan, in bytes; null if it is unknown."""
     peak: int | None
+    """The peak of the new plan, in bytes; null if it is unknown."""
     peak_without_keeping: int | None = None
+    """The peak in bytes of the best plan found without regard to old places; null if the new plan did not keep
+    places."""
     eps: float | None = None
+    """How far the new plan's peak was allowed to exceed this best peak, such as 0.02 for 2 %; null if it did not keep
+    places."""
     pools: tuple[PoolChange, ...]
+    """The use of each pool by both plans."""
     growth: dict[str, PoolGrowth] | None = None
+    """The growth of each pool's peak, by the pool's name; null unless both plans are valid and their problems are
+    known."""
 
 
 _OF_KEPT = ("least_moves", "least", "proved", "peak_without_keeping", "eps")

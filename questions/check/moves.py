@@ -17,9 +17,7 @@ from memplan.planner.verify.tie_rules import PAIR_RULES
 from memplan.questions.plan.replanning.old_places import OldPlaces, old_places
 
 Reason = Literal["pool", "rule", "taken", "above", "free", "unknown"]
-"""The reasons of a move: `pool`, the new plan chose another pool; `rule`, the old place breaks a rule of the new
-problem; `taken`, another buffer occupies the old place; `above`, the old place ends above the bytes that the new plan
-uses; `free`, the old place is free; `unknown`, the problem is unknown."""
+"""The reasons of a move, which `Moved.reason` explains."""
 
 
 def _time_envelopes(problem: Problem) -> tuple[I64, I64]:

@@ -27,32 +27,44 @@ _NAMED = 5
 
 
 class Failure(Answer):
-    """A broken rule, the pool concerned or None, and a sentence with the numbers."""
+    """A broken rule of a check."""
 
     rule: Rule
+    """`unread` (the model cannot be read), `no-plan` (none was found that fits), `over-budget`, `unknown-arena` (what
+    kernels take of a budget is unknown), `grown` (beyond the tolerance), or `moved` (although nothing may move)."""
     pool: str | None
+    """The pool concerned; null if it is not one pool."""
     message: str
+    """The broken rule as a sentence, with the numbers."""
 
 
 class CheckedPool(Answer):
-    """The bytes that a plan uses in a pool, its budget, and its use in the baseline (`before`); None if unknown.
-
-    `growth` is `used` minus `before`. `live_set` is the live set at the pool's peak, and `causes` are the buffers that
-    made it grow.
-    """
+    """The use of a pool by a plan, compared with its budget and with the baseline."""
 
     name: str
+    """The name of the pool."""
     used: int
+    """The bytes that the plan uses."""
     lower_bound: int | None
+    """The plan's lower bound on `used`, in bytes; null if it states none."""
     size: int | None
+    """The capacity of the pool, in bytes; null if it has none."""
     budget: int | None
+    """The bytes that it may use; null without a budget."""
     over_budget: int | None
+    """The bytes of `used` above the budget; null without a budget."""
     before: int | None
+    """The bytes that the baseline uses; null if that is unknown."""
     growth: int | None
+    """`used` - `before`; null if `before` is."""
     allowed_growth: int | None
+    """The bytes by which `used` may exceed `before`, by the option `tolerance`; null if `before` is."""
     live_set: LiveSet
+    """The buffers that are alive at the peak of the live bytes."""
     live_bytes_before: int | None
+    """The bytes that are alive in the baseline when most of these buffers are; null if its problem is unknown."""
     causes: tuple[Cause, ...] | None
+    """The buffers that made the live bytes change, by decreasing bytes; null if the baseline's problem is unknown."""
 
     @property
     def growth_bytes(self) -> int:

@@ -36,21 +36,22 @@ _NO_SIZE = "no pool has a size, so all fits: --capacity SIZE"
 
 
 class ExplainAnswer(AnswerOfFile):
-    """The reason why a problem does not fit or, if it fits, the reason for the peak of each pool in its best plan.
-
-    `repairs` and `what_if` are None unless requested. `repairs` has the smallest sets of changes with which the problem
-    fits. `what_if` has the bytes that single changes save at the peak, as intervals; an exact value is an interval of
-    one point. `stop_reason` says why the search for the best plan ended. `note` says that every problem fits a pool
-    without a size.
-    """
+    """The reason why a problem does not fit or, if it fits, the reason for the peak of each pool in its best plan."""
 
     status: Literal["fits", "infeasible", "unknown"]
+    """`fits`, `infeasible` (proved that nothing fits), or `unknown` (not known in time)."""
     stop_reason: StopReason | None = None
+    """Why the search for the best plan ended, as in a plan."""
     explanation: Explanation | None
+    """Why the problem does not fit; null if it fits, or if no reason is known."""
     pools: tuple[PoolPeak, ...] = ()
+    """The peak of each pool in the best plan; empty unless the problem fits."""
     note: str | None = Field(None, exclude_if=lambda found: found is None)
+    """A hint that every problem fits, because no pool has a size; left out if one has."""
     repairs: Repairs | None = Field(None, exclude_if=lambda found: found is None)
+    """The smallest sets of changes with which the problem fits; left out unless the option `repairs` is given."""
     what_if: WhatIf | None = Field(None, exclude_if=lambda found: found is None)
+    """The bytes that single changes save at the peak; left out unless the option `what_if` is given."""
 
 
 def explain(
@@ -199,7 +200,14 @@ QUESTION = Question(
     inputs=(
         _INPUTS["problem-or-graph"],
         _INPUTS["graph-inside"],
-        Input("capacity", int, lambda value: value, lambda value: value, "The bytes of a graph.", required=False),
+        Input(
+            "capacity",
+            int,
+            lambda value: value,
+            lambda value: value,
+            "The capacity of a graph's only pool, in bytes.",
+            required=False,
+        ),
     ),
     any_of=("problem", "graph"),
     lines=explanation_lines,

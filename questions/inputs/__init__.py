@@ -35,7 +35,9 @@ class PlanAndProblem(WireValue):
     """A plan, together with the problem that it solves."""
 
     problem: Problem
+    """The problem that the plan solves."""
     plan: Plan
+    """The plan."""
 
 
 def require_object(value: object, name: str, error: type[InputError] = InputError) -> dict[str, Any]:
@@ -92,6 +94,7 @@ PROBLEM = Input(
     from_file=lambda reader, data, name, _: reader.problem(data, name),
     subject=problem_subject,
     reading=ReadOptions,
+    about="The problem.",
 )
 PLAN = Input(
     "plan",
@@ -131,6 +134,7 @@ FILE = Input(
     metavar="MODEL",
     takes_bytes=True,
     is_foreign=True,
+    about="The file: its bytes in base64, or a JSON object.",
 )
 
 

@@ -38,7 +38,8 @@ class Input(Generic[T]):
     after all others. `subject` returns the input's entry in lists of jobs. `extent` counts the rows of the JSON before
     it is read, and raises InputError for counts that are too large. `reading` is the class of options for reading the
     file, and `refuse` raises OptionError for options that do not fit the value. An input that `is_foreign` is another
-    system's file. The question itself parses this file, and a service does so in a child process.
+    system's file. The question itself parses this file, and a service does so in a child process. `about` describes the
+    field of a body if `help` describes files.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Input(Generic[T]):
     named_by_flag: bool = False
     reads_last: bool = False
     is_foreign: bool = False
+    about: str = ""
 
 
 def read_inputs(

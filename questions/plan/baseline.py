@@ -113,6 +113,7 @@ def baseline_problem(name: str, plan: str) -> Input[Problem]:
         PROBLEM,
         name=name,
         help=f"The problem of {plan} that is only a plan.",
+        about="",
         from_file=lambda reader, data, file, _: Reader(ReadOptions(inclusive=reader.options.inclusive)).problem(
             data, file
         ),

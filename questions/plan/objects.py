@@ -29,19 +29,23 @@ _MOST_BUFFERS = 10_000
 
 
 class ObjectsAnswer(AnswerOfFile):
-    """Shared objects and their total size, in bytes or in texels; `optimal` means that no objects have a smaller total.
-
-    `ways` has the totals of other systems' strategies that apply (`by-size`, `in-order`, `flow`, `relay` and more);
-    `by` is the strategy that found the objects.
-    """
+    """Shared objects and their total size."""
 
     status: Literal["optimal", "feasible"]
+    """`optimal` (no objects have a smaller total) or `feasible`."""
     total: int
+    """The sum of the sizes of all objects, in bytes, or in texels for textures."""
     lower_bound: int
+    """No objects have a smaller total than this."""
     gap: float | None
+    """`total` / `lower_bound` - 1, as a fraction; null if the bound is 0 and the total is not."""
     objects: tuple[SharedObject, ...]
+    """The objects, largest first, with their buffers."""
     by: str
+    """The strategy that found the objects, such as `flow`."""
     ways: dict[str, int]
+    """The total of each strategy of other systems that applies, by its name, such as `by-size`, `in-order`, `flow` or
+    `relay`."""
 
 
 def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
@@ -159,4 +163,5 @@ PROBLEM_OR_OBJECTS: Input[ObjectsProblem | Problem] = Input(
     from_file=_read_problem_file,
     subject=_job_subject,
     reading=ReadOptions,
+    about="The problem to plan, with pools or with shared objects.",
 )

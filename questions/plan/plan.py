@@ -193,6 +193,7 @@ KEEP = replace(
     name="keep",
     help="Move as few buffers as possible away from this old plan. The peak may exceed the best one by "
     "--accept, 2% by default. The plan may have any form that `verify` takes.",
+    about="Move as few buffers as possible away from this old plan.",
     from_json=lambda value: read_plan_field(value, "keep"),
     required=False,
     metavar="PLAN",

@@ -218,9 +218,10 @@ class Answer(Described, BaseModel):
 
 
 class AnswerOfFile(Answer):
-    """The base class of answers about a file; `unknown` has a sentence for each fact that the file's reader lacks."""
+    """The base class of answers about a file."""
 
     unknown: tuple[str, ...] = Field((), exclude_if=lambda sentences: not sentences)
+    """One sentence for each fact that the file's reader lacks; left out if it lacks none."""
 
 
 class ForeignOptions(ModelOptions, QuestionOptions):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import to_json
 
 from memplan.planner.errors import FormatError, OptionError, excerpt, sentences_of_options
@@ -51,12 +51,21 @@ def write_body(question: Question[Any], values: InputValues, options: QuestionOp
     return to_json(inputs | {"options": options.model_dump(mode="json", exclude_defaults=True)})
 
 
+def options_field(model: type[QuestionOptions], default: QuestionOptions) -> tuple[type[QuestionOptions], Any]:
+    """Return the type of the field `options`, with its default and its description."""
+    return model, Field(default, description="The options, which the query may give instead.")
+
+
 @cache
 def request_model(question: Question[Any]) -> type[BaseModel]:
     """Return the pydantic model that describes a question's request bodies."""
     fields: dict[str, Any] = {
-        each.name: each.wire if each.required else (each.wire | None, None) for each in question.inputs
+        each.name: (
+            each.wire if each.required else each.wire | None,
+            Field(... if each.required else None, description=each.about or each.help),
+        )
+        for each in question.inputs
     }
     name = "".join(word.capitalize() for word in question.name.split("-")) + "Request"
     lazy = ConfigDict(defer_build=True)  # Building a model is slow, and only the service's schema needs it.
-    return create_model(name, __config__=lazy, **fields, options=(question.options, question.options()))
+    return create_model(name, __config__=lazy, **fields, options=options_field(question.options, question.options()))

@@ -55,11 +55,14 @@ _FORM = "[NAME=]FROM:TO:STEP, as in sram=128KiB:1MiB:64KiB"
 
 
 class SizeRange(WireValue):
-    """The sizes from `first` in equal steps up to `last`, in bytes; `last` is included if a step reaches it."""
+    """Sizes of a pool in equal steps."""
 
     first: Bytes
+    """The first size, in bytes."""
     last: Bytes
+    """The largest allowed size, in bytes, which is included if a step reaches it."""
     step: Annotated[int, Field(gt=0, le=MAX_BYTES)]
+    """The distance between two sizes, in bytes."""
 
 
 SizeList = Annotated[tuple[Bytes, ...], Field(min_length=1, max_length=MOST_SIZES), BeforeValidator(tuple_from_list)]
@@ -112,24 +115,34 @@ class SweepOptions(SearchOptions, SolveOptions):
 
 
 class SweepRow(Answer):
-    """One combination of a sweep: its plan's quality and use in bytes; `size` is set if a single pool is swept.
-
-    `alignment` and `changes` are set if the sweep varies them.
-    """
+    """One combination of a sweep: its plan's quality and use."""
 
     size: int | None = None
+    """The size of the swept pool, in bytes; null unless a single pool is swept."""
     sizes: dict[str, int]
+    """The size of each swept pool, in bytes, by the pool's name."""
     alignment: int | None = Field(None, exclude_if=lambda alignment: alignment is None)
+    """The alignment of all buffers, in bytes; left out unless the sweep varies it."""
     changes: tuple[Change, ...] = Field((), exclude_if=lambda changes: not changes)
+    """The changes of the problem; left out unless the sweep varies them."""
     status: Status
+    """The status of the plan."""
     stop_reason: StopReason | None
+    """Why the search for the plan stopped, as in a plan."""
     cost: float | None
+    """The cost of the plan; null if there is none."""
     cost_lower_bound: float | None
+    """No plan of this combination costs less; null if that is not known."""
     peak: int | None
+    """The peak of the plan, in bytes; null without a plan."""
     lower_bound: int | None
+    """No plan of this combination has a smaller peak, in bytes; null if that is not known."""
     pools: tuple[PoolUse, ...]
+    """The use of each pool."""
     solver: str | None
+    """The solver that found the plan."""
     reproducible: bool | None
+    """True if the same options make the same plan again; null unless the search was deterministic."""
 
     def problem_of(self, problem: Problem) -> Problem:
         """Return the problem of this row: the swept problem with the row's sizes, alignment and changes."""
@@ -138,13 +151,12 @@ class SweepRow(Answer):
 
 
 class Sweep(AnswerOfFile):
-    """The points planned in time, out of `combinations`; sizes vary fastest, then changes, then alignments.
-
-    `plans` are the plans of the points; None if the answer came from a service.
-    """
+    """The combinations of a sweep, with their plans (None if the answer came from a service)."""
 
     combinations: int
+    """The number of combinations that were asked for."""
     points: tuple[SweepRow, ...]
+    """The combinations that were planned in time; sizes vary fastest, then changes, then alignments."""
     plans: SkipJsonSchema[tuple[Plan, ...] | None] = Field(None, exclude=True)
 
 
@@ -408,6 +420,7 @@ SIZES = Input[SizesOf](
     refuse=_refuse_capacity,
     required=False,
     metavar="[NAME=]FROM:TO:STEP",
+    about="The sizes of each swept pool, by its name: a list of bytes, or a range.",
 )
 START = replace(
     PLAN,

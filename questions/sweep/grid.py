@@ -119,11 +119,14 @@ MOST_COMBINATIONS = 10_000
 
 
 class Change(WireValue):
-    """A change of a sweep: new values for `fields` of a buffer or pool; without `fields`, the buffer is dropped."""
+    """A change of a sweep to a buffer or a pool."""
 
     buffer: Id | None = Field(None, exclude_if=lambda name: name is None)
+    """The name of the changed buffer; left out if a pool changes."""
     pool: Name | None = Field(None, exclude_if=lambda name: name is None)
+    """The name of the changed pool; left out if a buffer changes."""
     fields: dict[str, Any] | None = Field(None, exclude_if=lambda fields: fields is None)
+    """The new values by field, such as {"size": 32}; without it, the buffer is dropped."""
 
     @property
     def text(self) -> str:
@@ -198,6 +201,7 @@ CHANGES = Input(
     "A JSON file with lists of changes. Each combination makes one change of every list.",
     from_file=lambda _reader, data, _name, _question: _changes_field(memplan_json.parse(data)),
     extent=_changes_extent,
+    about="Lists of changes. Each combination makes one change of every list.",
     required=False,
     named_by_flag=True,
 )

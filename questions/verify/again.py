@@ -19,27 +19,32 @@ from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.control import Deadline
 
 Same = Literal["bytes", "peak", "nothing"]
-"""How far two answers agree: in all bytes; in peak, status and cost; or in nothing."""
 _WORDS = {"bytes": "the same bytes", "peak": "another plan of the same peak", "nothing": "another peak"}
 
 
 class Again(Answer):
-    """A second answer compared with the first: what agrees, and the `peak` and `status` of both.
-
-    `version_before` is the first answer's version of memplan, if it differs. `disturbed_by` says why the first answer
-    is not `reproducible`; None if its search was not deterministic.
-    """
+    """A second answer compared with the first."""
 
     same: Same
+    """How far the two answers agree: in all `bytes`; in `peak`, status and cost; or in `nothing`."""
     reproducible: bool
+    """True if the first answer claims that it can be made again."""
     disturbed_by: str | None
+    """The event other than counted work that decided the first search, as in its plan; null if there was none."""
     peak_before: int | None
+    """The peak of the first answer, in bytes; null if it has no plan."""
     peak: int | None
+    """The peak of the second answer, in bytes; null if it has no plan."""
     status_before: str
+    """The status of the first answer, such as `optimal`."""
     status: str
+    """The status of the second answer."""
     stop_reason: str | None
+    """Why the second search stopped, as in a plan."""
     version_before: str | None = Field(None, exclude_if=lambda version: version is None)
+    """The version of memplan that made the first answer; left out if it is this one."""
     plan: Plan | None = Field(None, exclude_if=lambda plan: plan is None)
+    """The second answer; left out unless the option `with_plans` is given."""
 
 
 def solve_again(problem: Problem, plan: Plan, running: Control) -> Again | None:

@@ -23,43 +23,55 @@ MOST_NAMED = 10
 
 
 class PoolBeside(Answer):
-    """A pool in a plan compared with the best: both uses in bytes, and the buffers above the best use."""
+    """The use of a pool, compared with the best plan."""
 
     name: str
+    """The name of the pool."""
     used: int
+    """The bytes that the plan uses."""
     best: int | None
+    """The bytes that the best plan uses; null if none was found."""
     above_line: Ids
+    """The names of the buffers that end above `best`, highest first."""
 
 
 class FewestMoves(Answer):
-    """The buffers that must move to reach the best peak; `proved` means that no fewer moves are enough.
-
-    Buffers of one `same_offset` group count as one. `not_tried` says why no search for the fewest moves was made.
-    """
+    """The buffers that must move to reach the best peak."""
 
     count: int
+    """Their number; those of one `same_offset` group count as one."""
     moved: Ids
+    """Their names."""
     at_least: int
+    """The best peak takes at least this many moves."""
     proved: bool
+    """True if no fewer moves are enough."""
     not_tried: str | None = Field(None, exclude_if=lambda reason: reason is None)
+    """Why the fewest moves were not searched for, such as a package that is not installed; left out if they were."""
 
 
 class BesideBest(Answer):
-    """A plan compared with the best one, in bytes; `gap` is the relative distance of its peak from the lower bound.
-
-    `gap` and `too_much_bytes` are None for an invalid plan, whose peak is not comparable. `best` is the least peak
-    found, and `status` that of its plan. `peak` is None if buffers are not placed, and `best` and the moves if no plan
-    was found. `plan` has the best peak and keeps most places."""
+    """A plan compared with the best one."""
 
     peak: int | None
+    """The peak of the plan, in bytes; null if buffers are not placed."""
     best: int | None
+    """The least peak found, in bytes; null if no plan was found."""
     lower_bound: int | None
+    """No plan has a smaller peak than this, in bytes; null if no bound is known."""
     gap: float | None
+    """How far the peak is above the lower bound, as a fraction; null for an invalid plan, and if no bound above
+    0 is known."""
     too_much_bytes: int | None
+    """`peak` - `best`; null for an invalid plan, and if one of both is unknown."""
     status: str
+    """The status of the best plan, such as `optimal`."""
     pools: tuple[PoolBeside, ...]
+    """The use of each pool by both plans."""
     fewest_moves: FewestMoves | None
+    """The buffers that must move to reach the best peak; null if no plan was found."""
     plan: Plan | None = Field(None, exclude_if=lambda plan: plan is None)
+    """A plan with the best peak that keeps most places; left out unless the option `with_plans` is given."""
 
 
 def compare_with_best(

@@ -32,42 +32,48 @@ Bounds = Mapping[str, tuple[int | None, str | None]]
 
 
 class PoolPeak(Answer):
-    """The peak of a pool in a plan, in bytes, with the buffers that decide it.
-
-    `lower_bound` is a bound on the use by any plan, as claimed or counted here, and `proved_by` is the check that
-    confirmed it: `placements`, `witness`, `live-set`, or null for an unrepeated search or solver. `gap` is the relative
-    distance of `used` from it. If another goal is minimised first, the bound only holds `among` plans that are no worse
-    in that goal. The `highest` buffers end at `used`.
-
-    `decides` are the buffers that make the peak, and `decided_by` is the kind of reason. `live-set`: they are alive
-    together at `time`. `tower`: the highest buffer and the stack under it, down to a pinned buffer or the bottom;
-    `idle` bytes are between them, of which alignment causes `padding`. `pinned`: the highest buffer is pinned.
-    `highest`: these are all buffers with the highest end.
-
-    `live` is the most bytes alive at once, `alive` are the buffers alive then, and `without` has that number for each
-    of these left out. `live_bounds`: no plan with the same buffers in the pool uses less than `live`. `reserved` are
-    the bytes of reserved ranges below `used`. `sentence` summarizes the above. At most MOST_NAMED buffers of each kind
-    are named.
-    """
+    """The peak of a pool in a plan, with the buffers that decide it. At most MOST_NAMED buffers of each kind are
+    named."""
 
     name: str
+    """The name of the pool."""
     used: int
+    """The peak: the largest end offset of a buffer, in bytes."""
     lower_bound: int | None
+    """A bound on the use by any plan, in bytes, as claimed or counted here; null if none is known."""
     proved_by: str | None
+    """The check that confirmed the bound, such as `placements`, `witness`, `certificate` or `live-set`; null for an
+    unrepeated search or solver."""
     gap: float | None
+    """How far `used` is above the bound, as a fraction; null without a bound."""
     among: str = ""
+    """If another goal is minimised first, the plans for which the bound holds, as a phrase; else empty."""
     highest: Ids
+    """The names of the buffers that end at `used`."""
     decided_by: Literal["live-set", "tower", "pinned", "highest"]
+    """Why `decides` make the peak. `live-set`: they are alive together at `time`. `tower`: they are the highest buffer
+    and the stack under it, down to a pinned buffer or the bottom. `pinned`: the highest buffer is pinned. `highest`:
+    they are all buffers with the highest end."""
     decides: Ids
+    """The names of the buffers that make the peak."""
     idle: int
+    """The bytes between the buffers of a tower."""
     padding: int = 0
+    """The bytes of `idle` that alignment causes."""
     live: int
+    """The most bytes that are alive at once."""
     time: int | None
+    """The first time step at which they are; null without lifetimes."""
     alive: Ids
+    """The names of the buffers that are alive then, largest first."""
     live_bounds: bool
+    """True if no plan with the same buffers in the pool uses less than `live`."""
     without: tuple[tuple[Id, int], ...]
+    """For some of these buffers, the name and `live` without this buffer, smallest first."""
     reserved: int
+    """The bytes of reserved ranges below `used`."""
     sentence: str = ""
+    """A summary of the above."""
 
 
 def pool_peaks(

@@ -36,24 +36,26 @@ _BY_SEARCH = ("search", "engines")
 
 
 class ClaimCheck(Answer):
-    """A claim of a plan, named by its field, and the check that confirmed it; None if there was no check."""
+    """A claim of a plan, and the check that confirmed it."""
 
     claim: str
+    """The field of the plan that states the claim, such as `peak` or `pools[0].lower_bound`."""
     by: By | None
+    """What confirmed it: `placements`, a `witness` (named in the plan), or a `certificate`; null if it was not
+    checked."""
 
 
 class BufferPlaces(Answer):
-    """The lowest possible place of each buffer, in the problem's order, while all other buffers stay.
-
-    `lowest`: the lowest offset that keeps every rule, or -1 if it was not found. `under`: the position of the buffer
-    below (-1: the bottom of the pool, -2: a reserved range). `idle`: the bytes between. `over`: the position of the
-    next buffer above (-1: none).
-    """
+    """The lowest possible place of each buffer, in the problem's order, while all other buffers stay."""
 
     lowest: tuple[int, ...]
+    """The lowest offset that keeps every rule, in bytes, or -1 if it was not found."""
     under: tuple[int, ...]
+    """The position of the buffer below (-1: the bottom of the pool, -2: a reserved range)."""
     idle: tuple[int, ...]
+    """The bytes between the buffer and its support below."""
     over: tuple[int, ...]
+    """The position of the next buffer above (-1: none)."""
 
 
 class VerifyOptions(QuestionOptions):
@@ -83,28 +85,36 @@ class VerifyOptions(QuestionOptions):
 
 
 class Verdict(AnswerOfFile):
-    """The verdict on a plan: valid or not, with all violations; for a valid plan, also the peak of each pool.
-
-    `claims` are the claims of a valid plan with their checks. `proved` is the result of checking a certificate, and
-    `unrepeated` the kind of a proof that is not repeated. `recounted_cost` is the verifier's own lower bound on the
-    cost of every plan, at most about the claimed one. `places`, `better` and `again` are None unless requested;
-    `places` also if too many pairs of buffers would have to be compared. `not_done` names the requested parts for which
-    the time was too short. `unmendable` says why no valid plan can keep places of an invalid plan.
-    """
+    """The verdict on a plan."""
 
     valid: bool
+    """True if the plan breaks no rule."""
     violations: tuple[Violation, ...]
+    """The broken rules; at most 1,000 of each kind."""
     placements: int = 0
+    """The number of placements in the plan."""
     unrepeated: ProofKind | None = None
+    """The kind of the plan's proof, such as `search`, if it is not repeated; else null."""
     claims: tuple[ClaimCheck, ...] = ()
+    """The claims of a valid plan, with their checks."""
     unmendable: str | None = Field(None, exclude_if=lambda reason: reason is None)
+    """Why no valid plan can keep places of this invalid plan; left out if no reason is known."""
     proved: str | None = None
+    """What the given certificate proves, or why it was refused; null without a certificate."""
     recounted_cost: float | None = Field(None, exclude_if=lambda bound: bound is None)
+    """The verifier's own lower bound on the cost of every plan, at most about the claimed one; left out if there is
+    none."""
     pools: tuple[PoolPeak, ...] = ()
+    """For a valid plan, the peak of each pool."""
     places: BufferPlaces | None = Field(None, exclude_if=lambda found: found is None)
+    """The lowest place of each buffer; left out unless the option `places` is given, and if too many pairs of buffers
+    would have to be compared."""
     better: BesideBest | None = Field(None, exclude_if=lambda found: found is None)
+    """The comparison with the best plan; left out unless the option `better` is given."""
     again: Again | None = Field(None, exclude_if=lambda found: found is None)
+    """The comparison with a second answer; left out unless the option `again` is given."""
     not_done: tuple[Literal["better", "again"], ...] = Field((), exclude_if=lambda names: not names)
+    """The requested parts for which the time was too short; left out if there are none."""
 
 
 def verify(
@@ -322,7 +332,7 @@ QUESTION = Question(
     verify,
     inputs=(
         replace(PROBLEM, help="A problem; a model, dump or table with a plan inside; or -.", metavar="PROBLEM|MODEL"),
-        replace(PLAN, absent=lambda reader, values: reader.plan_inside(values["problem"])),
+        replace(PLAN, absent=lambda reader, values: reader.plan_inside(values["problem"]), about="The plan to verify."),
         CERTIFICATE,
     ),
     lines=verdict_lines,

@@ -13,31 +13,37 @@ from memplan.api.http.auth import may
 from memplan.api.http.problem_details import NO_ROOM, ROOM, error_answers, problem_details
 from memplan.api.reports.solver_facts import SolverFacts, solver_facts
 from memplan.planner import __version__
+from memplan.planner.model.field_docs import Described
 
 router = APIRouter()
 
 
-class Health(BaseModel):
+class Health(Described, BaseModel):
     """The status and version of a running server."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     status: Literal["ok"] = "ok"
+    """Always `ok`."""
     version: str = __version__
+    """The version of memplan that runs."""
 
 
 class Ability(Health):
-    """The state of a ready server: `limits` has a sentence for each thing that it cannot do at present."""
+    """The state of a ready server."""
 
     limits: list[str] | None = None
+    """One sentence for each thing that the server cannot do at present; left out if it can do all."""
 
 
-class SolverList(BaseModel):
-    """All solvers; `auto` is the portfolio of those that suit a problem, without reference planners."""
+class SolverList(Described, BaseModel):
+    """All solvers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     solvers: list[SolverFacts]
+    """The solvers, with reference planners last. `auto`, which is not listed, is the portfolio of solvers for a
+    problem, without reference planners."""
 
 
 @router.get("/healthz", operation_id="check_health", summary="Check that the server is alive")

@@ -148,7 +148,7 @@ QUESTION = Question(
             help="A problem, operations, a model or a dump of another system, or - for standard input.",
             metavar="FILE",
         ),
-        replace(PLAN, from_file=_read_plan, required=False),
+        replace(PLAN, from_file=_read_plan, required=False, about="The plan that the written file has."),
     ),
     lines=lines,
     exit_status=lambda answer: 0 if answer.fits else 1,
