@@ -41,8 +41,9 @@ class Described:
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Return the JSON Schema of the class, with the docstrings of its fields as their descriptions."""
-        schema = handler(core_schema)
-        docs = field_docs(cls)
+        schema, fields = handler(core_schema), getattr(cls, "model_fields", {})
+        own: Any = cls  # for mypy, only some classes can be keys of a cache
+        docs = {getattr(fields.get(name), "alias", None) or name: doc for name, doc in field_docs(own).items()}
         for name, field in handler.resolve_ref_schema(schema).get("properties", {}).items():
             if name in docs:
                 field.setdefault("description", docs[name])
