@@ -73,7 +73,7 @@ class ProgramsProof(Answer):
     ratio: float | None
     """The peak is at most 1 + ratio times the bound; null if nothing is proved."""
     by: str
-    """What proves it: `sizes` (lifetimes alone), `forms` (each form of the peak) or `boxes` (of values)."""
+    """What proves it: `sizes` (lifetimes alone), `forms` (each form of the peak) or `boxes` (of values); else empty."""
     for_any_sizes: bool
     """True if the order is optimal for any sizes of the buffers."""
     worst: dict[str, int] | None

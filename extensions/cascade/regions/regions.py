@@ -172,7 +172,7 @@ class CascadeRegion(Answer):
     alternative: int = Field(0, exclude_if=lambda way: way == 0)
     """For a single operation, 0 for the operation itself, k for its k-th alternative."""
     slide: SkipJsonSchema[Slide | None] = Field(None, exclude=True)
-    """How the output grows into a dying input; the point has it in `slides` if it is needed."""
+    """How the output grows into an input; the point has it in `slides` if it is needed."""
 
     @classmethod
     def whole_region(cls, number: int, operation: int, alternative: int = 0) -> CascadeRegion:

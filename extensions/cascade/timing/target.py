@@ -24,8 +24,7 @@ class Memory(Value):
     capacity: Bytes | None = None
     """The size in bytes; required for all memories but the last one, which is unlimited."""
     alignment: Alignment = 1
-    """The sizes of slots in the memory are rounded up to a multiple of this number of bytes, and so are their
-    offsets."""
+    """The sizes and offsets of slots in the memory are multiples of this number of bytes."""
 
 
 class Link(Value):

@@ -58,7 +58,7 @@ class OwnPlan(Answer):
     peak: int | None
     """Its peak in bytes; null without a valid plan."""
     message: str | None = None
-    """The reason why there is no plan."""
+    """The reason why `peak` is null; null if there is none."""
 
 
 class OwnAudit(BesideBest):
