@@ -20,76 +20,109 @@ SlotKind = Literal["input", "output", "retained", "workspace", "constants", "rin
 
 
 class ScheduleSlot(Answer):
-    """A range of the fast memory in the steps `start` (inclusive) to `end`: its purpose and its tensor.
-
-    For a network, slots of `constants` and `workspace` have the first output of their operation as tensor. Slots of the
-    second of three memories have tensors, constants, or pieces that are `staged` during their transfer.
-    """
+    """A range of a memory that some steps use."""
 
     kind: SlotKind
+    """What the slot holds: in the fast memory, a piece of an `input` or `output`, a tensor `retained` for later steps,
+    `constants`, `workspace`, a tensor inside a region (`ring`), or accumulated `sums`; in the second of three memories,
+    a whole `tensor`, `constants`, or pieces that are `staged` during their transfer."""
     tensor: int
+    """The tensor; for `constants` and `workspace`, the first output of their operation."""
     size: int
+    """The size in bytes, rounded up to the alignment of the memory."""
     start: int
+    """The first step that uses the slot."""
     end: int
+    """The step after the last one that uses it."""
     offset: int
+    """The bytes from the start of the memory to the start of the slot."""
 
 
 class ScheduleTransfer(Answer):
-    """The transfers of a tensor between two memories in a step: their bytes, and their number."""
+    """The transfers of a tensor between two memories in a step."""
 
     step: int
+    """The number of the step."""
     kind: Literal["input", "output", "constants"]
+    """The kind of data that is moved: an input, an output or constants of the step."""
     tensor: int
+    """The tensor; for constants, the first output of their operation."""
     source: str
+    """The name of the memory that is read."""
     target: str
+    """The name of the memory that is written."""
     bytes: int
+    """The bytes of all these transfers together."""
     count: int
+    """The number of transfers."""
 
 
 class SchedulePoint(Answer):
-    """A schedule on a frontier, simulated and placed within its peak: its figures and its number of steps."""
+    """A schedule on a frontier, simulated and placed within its peak."""
 
     peak: int
+    """The bytes of the fast memory that it needs."""
     latency: float
+    """Its time, in the target's unit of time."""
     traffic: int
+    """The bytes that it moves over all links."""
     steps: int
+    """The number of its steps."""
 
 
 class ScheduleAnswer(AnswerOfFile):
-    """A schedule: for each step its operations, the tile's width, height and depth, and the retained tensors.
-
-    Times are computed by the simulator; `link_busy` is the fraction of a step's time in which the link transfers bytes.
-    A schedule is `optimal` if its value equals the lower bound; `proof` is then `bound`. `alternatives` has, if
-    operations have any, the chosen alternative of each operation of a step, 0 for the operation itself. For a network,
-    `regions` has the ranges of each operation in each step, `channels_outermost` lists the steps whose outermost loop
-    is over channels, and `transfers` has the transfers between memories. For three memories, `far` has the tensors in
-    the last one, and -1 - v for the constants of operation v; `second_slots` has the slots of the second one.
-    """
+    """A schedule, whose times are computed by the simulator."""
 
     status: Literal["optimal", "feasible"]
+    """`optimal` if the schedule's value equals the lower bound."""
     objective: Objective
+    """The figure that is minimised."""
     latency: float
+    """The time of all steps, in the target's unit of time."""
     traffic: int
+    """The bytes that all steps move over all links."""
     peak: int
+    """The most bytes that a step needs in the fast memory."""
     lower_bound: float
+    """The lower bound on the objective, in its unit; 0 for the peak, which has none."""
     gap: float | None
+    """The distance of the schedule's value from the bound, relative to the bound, such as 0.02; null if unknown."""
     proof: Proof | None
+    """`bound` if the schedule meets the lower bound; else null."""
     capacity: int
+    """The size of the fast memory in bytes."""
     subgraphs: tuple[tuple[int, ...], ...]
+    """The operations of each step."""
     granularities: tuple[tuple[int, int, int], ...]
+    """The width, height and depth of each step's tiles, in columns, rows and channels."""
     tensors_to_retain: tuple[tuple[int, ...], ...]
+    """The tensors that each step keeps in the fast memory without writing them to the slow one."""
     traversal_orders: tuple[tuple[int, ...] | None, ...]
+    """Null for each step, because tiles are processed row by row."""
     subgraph_latencies: tuple[float, ...]
+    """The time of each step, in the target's unit of time."""
     subgraph_traffic: tuple[int, ...]
+    """The bytes that each step moves over all links."""
     link_busy: tuple[float, ...]
+    """The fraction of each step's time in which the link of the fast memory transfers bytes, from 0 to 1."""
     slots: tuple[ScheduleSlot, ...]
+    """The slots in the fast memory."""
     frontier: tuple[SchedulePoint, ...] = ()
+    """Schedules by falling peak, each better than any other in peak, time or traffic; empty without the option
+    `frontier`."""
     alternatives: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda rows: not rows)
+    """The chosen alternative of each operation of a step, 0 for the operation itself; omitted if no operation has
+    any."""
     regions: tuple[CascadeRegion, ...] = Field((), exclude_if=lambda found: not found)
+    """The ranges of each operation in each step."""
     channels_outermost: tuple[int, ...] = Field((), exclude_if=lambda steps: not steps)
+    """The steps whose outermost loop is over channels."""
     transfers: tuple[ScheduleTransfer, ...] = Field((), exclude_if=lambda rows: not rows)
+    """The transfers between memories, step by step."""
     second_slots: tuple[ScheduleSlot, ...] = Field((), exclude_if=lambda rows: not rows)
+    """The slots in the second of three memories."""
     far: tuple[int, ...] = Field((), exclude_if=lambda items: not items)
+    """The tensors in the last of three memories, and -1 - v for the constants of operation v."""
 
     @classmethod
     def from_run(

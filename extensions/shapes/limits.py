@@ -23,25 +23,29 @@ Peak = Callable[[Values], int]
 
 
 class Limit(Answer):
-    """The largest value of a symbol at which this plan fits, and one that no plan can exceed; null if no value fits."""
+    """How far a symbol may grow within a capacity."""
 
     symbol: str
+    """The name of the symbol."""
     by_plan: int | None
+    """The largest value at which this plan fits; null if no value fits."""
     by_any_plan: int | None
+    """A value that no plan can exceed; null if no value fits."""
 
 
 class ShapesLimits(Answer):
-    """The values up to which one or two symbols may grow within the capacity; all other symbols have values in `at`.
-
-    For one symbol, `limits` has its limit. For two symbols, `stairs` has the pairs of values at which this plan fits
-    and neither value can grow alone; `stairs_of_any_plan` has the pairs that no plan can exceed.
-    """
+    """The values up to which one or two symbols may grow within a capacity."""
 
     capacity: int
+    """The bytes that a plan may take."""
     at: dict[str, int]
+    """The values of all other symbols."""
     limits: tuple[Limit, ...]
+    """The limit of the symbol, if only one may grow."""
     stairs: tuple[dict[str, int], ...]
+    """For two symbols, the pairs of values at which this plan fits and neither value can grow alone."""
     stairs_of_any_plan: tuple[dict[str, int], ...]
+    """For two symbols, the pairs of values that no plan can exceed."""
 
     @property
     def has_fitting_value(self) -> bool:

@@ -22,19 +22,20 @@ Terms = tuple[tuple[Index, Index], ...]
 
 
 class OffsetProgram(Value):
-    """Offsets as maxima of sums: value `i` is the maximum of the sums `values[i]`, or 0 without sums.
-
-    Buffer `b` is at value `which[b]`, and the peak is the maximum of `last`. `order` is the stacking order from which
-    the program was derived, as positions of buffers. `peak` has expressions whose maximum is the peak, None if there
-    are too many; `forms` has them as polynomials, but only in the process that derived them.
-    """
+    """Offsets as maxima of sums, from an order of stacking."""
 
     values: tuple[Terms, ...]
+    """The pairs (i, s) of each value, which is the largest sum of value i and size s, or 0 without pairs."""
     which: tuple[Index, ...]
+    """For each buffer, the number of the value that is its offset."""
     last: Terms
+    """The pairs (i, s) whose largest sum is the peak."""
     order: tuple[Index, ...]
+    """The stacking order from which the program was derived, as positions of buffers."""
     peak: tuple[str, ...] | None = None
+    """Expressions whose maximum is the peak; null if there are too many."""
     forms: SkipJsonSchema[Any] = Field(None, exclude=True, repr=False)
+    """The expressions of `peak` as polynomials; None in any process that did not derive them."""
 
     def counts(self) -> list[int]:
         """Return how many sums each value's expanded expression has; the last entry is the number for the peak."""
@@ -67,17 +68,18 @@ class OffsetPrograms(Value):
 
 
 class ProgramsProof(Answer):
-    """The proof, for all symbol values, that the peak is at most `1 + ratio` times the bound; null: nothing is proved.
-
-    `by` is the kind of proof. `for_any_sizes` is True if the order is optimal for any sizes of the buffers. `worst` is
-    the tried value with the largest ratio of peak to bound, `worst_ratio`.
-    """
+    """The proof, for all values of the symbols, of how far the peak is above the bound."""
 
     ratio: float | None
+    """The peak is at most 1 + ratio times the bound; null if nothing is proved."""
     by: str
+    """What proves it: `sizes` (lifetimes alone), `forms` (each form of the peak) or `boxes` (of values); else empty."""
     for_any_sizes: bool
+    """True if the order is optimal for any sizes of the buffers."""
     worst: dict[str, int] | None
+    """The tried values of the symbols with the largest ratio of peak to bound; null if no peak exceeds its bound."""
     worst_ratio: float
+    """The ratio of peak to bound at `worst`, such as 1.1."""
 
 
 UNPROVED = ProgramsProof(ratio=None, by="", for_any_sizes=False, worst=None, worst_ratio=1.0)

@@ -34,16 +34,18 @@ CURVE_POINTS = 64
 
 
 class Curve(Answer):
-    """The peak and the bound over the values of one symbol, with the other symbols at their largest values `at`.
-
-    The curve of a symbol without a maximum ends at 64 times its minimum.
-    """
+    """The peak and the bound over the values of one symbol."""
 
     symbol: str
+    """The name of the symbol."""
     at: dict[str, int]
+    """The values of the other symbols: their largest ones, or 64 times the minimum without a maximum."""
     values: tuple[int, ...]
+    """The values of the symbol, at most 64."""
     peak: tuple[int, ...]
+    """The peak in bytes at each value."""
     bound: tuple[int, ...]
+    """The lower bound in bytes at each value."""
 
 
 def curves(problem: SymbolicProblem, found: ProvedPrograms, is_over: Callable[[], bool]) -> Iterator[Curve]:
@@ -99,37 +101,52 @@ class ShapesOptions(SymbolicOptions):
 
 
 class ShapesAnswer(Answer):
-    """Offset programs; `optimal` means that no plan needs fewer bytes at any value of the symbols.
+    """Offset programs, or the verdict on offsets of another system.
 
-    `bound` has expressions whose maximum is the lower bound. `curves` has peak and bound as numbers, over each symbol.
-    `verified_at` is the number of values at which all offsets were verified; after the time is over, few values are
-    verified and curves are omitted. `unchecked` names the claims that `checkers/all_values.py` did not decide in time.
-    `apart` has sets of buffers that explicit conflicts separate, `pins` pairs of a buffer and the size that is its
-    offset, `views` triples of an alias, its buffer, and the size that is its distance. `tensors` are the tensors of a
-    model, including views, each with its buffer, one of `ids`, or null for a weight. `limits` is present if requested.
-    If offsets of another system were checked, the answer has only `verified`, its status and the symbols.
+    If offsets of another system were checked, the answer has only `verified`, its status, and facts about the problem.
     """
 
     status: Literal["optimal", "feasible", "valid", "invalid", "unknown"]
+    """`optimal`: no plan needs fewer bytes at any value of the symbols; `feasible`: a plan; `valid`, `invalid`,
+    `unknown`: the verdict on offsets of another system."""
     symbols: dict[str, SymbolRange]
+    """The range of each symbol, by its name."""
     alignment: int
+    """The offsets of all buffers are multiples of this number of bytes."""
     ids: tuple[Id, ...] = ()
+    """The names of the buffers; other fields have the positions of buffers in this list."""
     lifetimes: tuple[tuple[int, int], ...] = ()
+    """The first time step of each buffer, and the step after its last one."""
     sizes: tuple[str, ...] = ()
+    """The distinct sizes, padded to the alignment, as expressions over the symbols."""
     size_of: tuple[int, ...] = ()
+    """For each buffer, the position of its size in `sizes`."""
     programs: tuple[OffsetProgram, ...] = ()
+    """The offset programs; the one with the least peak gives the offsets."""
     apart: tuple[tuple[Index, ...], ...] = Field((), exclude_if=lambda apart: not apart)
+    """The sets of buffers that explicit conflicts separate."""
     pins: tuple[tuple[Index, Index], ...] = Field((), exclude_if=lambda pins: not pins)
+    """Pairs of a buffer and the position in `sizes` of its offset."""
     views: tuple[tuple[Index, Index, Index], ...] = Field((), exclude_if=lambda views: not views)
+    """Triples of an alias, its buffer, and the position in `sizes` of the distance from its buffer's start."""
     bound: tuple[str, ...] = ()
+    """Expressions whose maximum is the lower bound."""
     proof: ProgramsProof = UNPROVED
+    """The proof of how far the peak is above the bound for all values."""
     verified_at: int = 0
+    """The number of values of the symbols at which all offsets were verified; few after the time is over."""
     unchecked: str | None = None
+    """The claims that `checkers/all_values.py` did not decide in time; null if it proved all."""
     curves: tuple[Curve, ...] = ()
+    """The peak and the bound as numbers, over each symbol; empty after the time is over."""
     source: str | None = None
+    """The source code that computes the offsets; null without the option `to`."""
     tensors: tuple[SymbolicTensor, ...] = Field((), exclude_if=lambda tensors: not tensors)
+    """The tensors of a model, including views."""
     limits: ShapesLimits | None = Field(None, exclude_if=lambda limits: limits is None)
+    """How far symbols may grow; present with the option `limits`."""
     verified: VerifiedShapes | None = Field(None, exclude_if=lambda verified: verified is None)
+    """The verdict on the offsets of another system, if they were given."""
 
 
 def shapes(

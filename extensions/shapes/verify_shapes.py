@@ -29,27 +29,34 @@ _Expression = Bytes | Annotated[str, Field(min_length=1, max_length=MOST_CHARACT
 
 
 class SymbolicOffsets(Value):
-    """The offset of each buffer (bytes or an expression over the symbols), and the size of the arena, if any."""
+    """The offsets of another system."""
 
     error = PlanError
 
     offsets: dict[Name, _Expression]
+    """The offset of each buffer in bytes, or an expression over the symbols, by the name of the buffer."""
     arena: _Expression | None = None
+    """The bytes that the plan may take, or an expression for them; by default, they are not checked."""
 
 
 class ShapesFault(Answer):
-    """A rule that one or two buffers violate, with a value of the symbols at which they do; null if unknown."""
+    """A rule that one or two buffers violate, or may violate."""
 
     rule: str
+    """What the buffers do, such as `share bytes`."""
     buffers: tuple[str | int, ...]
+    """The names of the buffers."""
     at: dict[str, int] | None
+    """Values of the symbols at which they violate it; null if none were found, and none are excluded."""
 
 
 class VerifiedShapes(Answer):
-    """The verdict: `valid` for all values, `invalid` at the values in `faults` (at most 20), or `unknown`."""
+    """The verdict on the offsets of another system."""
 
     status: Literal["valid", "invalid", "unknown"]
+    """`valid` for all values, `invalid` at the values in `faults`, or `unknown`."""
     faults: tuple[ShapesFault, ...]
+    """The violated rules; at most 20."""
 
 
 def verify_shapes(problem: SymbolicProblem, plan: SymbolicOffsets, deadline: float) -> VerifiedShapes:

@@ -10,6 +10,7 @@ from math import prod
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 
 from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.questions.question import Answer, remove_default
@@ -85,34 +86,42 @@ Spans = Annotated[
 
 
 class Stripes(Answer):
-    """The row ranges, column ranges and channel ranges computed by the steps along each axis."""
+    """The ranges that the steps compute along each axis; (0, 0) if empty."""
 
     rows: Spans
+    """The range of rows of each row step, without its end."""
     columns: Spans
+    """The range of columns of each column step, without its end."""
     channels: Spans = Field((), exclude_if=lambda spans: not spans, json_schema_extra=remove_default)
+    """The range of channels of each channel step, without its end; omitted if every step computes all channels."""
 
 
 class Slide(Answer):
-    """An output that begins `down` bytes below a dying tensor, and grows into it as the tensor is read."""
+    """An output that grows into the bytes of a tensor while that tensor is read for the last time."""
 
     tensor: int
+    """The tensor that is read."""
     output: int
+    """The output, which begins below the tensor that is read."""
     down: int
+    """The bytes from the start of the output up to the start of the tensor that is read."""
 
 
 class RegionBuffer(Answer):
-    """The buffer in which a region keeps a tensor; element r of an axis is at r modulo the capacity.
-
-    mode: each row is computed once (`roll`), or every step recomputes all rows that it reads (`recompute`), or the
-    tensor is whole. capacity: in rows, columns, and bytes of a pixel. kept: True if content is kept from one step to
-    the next.
-    """
+    """The buffer in which a region keeps a tensor; element r of an axis is at r modulo the capacity."""
 
     tensor: int
+    """The tensor."""
     mode: Mode
+    """`roll`: each row is computed once; `recompute`: every step recomputes all rows that it reads; `whole`: the whole
+    tensor is kept."""
     capacity: tuple[int, int, int]
+    """The rows and columns that the buffer holds, and the bytes of a pixel in it: fewer than the tensor's if it keeps
+    only some channels."""
     kept: bool
+    """True if content is kept from one step to the next."""
     bytes: int
+    """The size of the buffer, rounded up to the alignment."""
 
     @property
     def rows(self) -> int:
@@ -131,32 +140,39 @@ class RegionBuffer(Answer):
 
 
 class CascadeRegion(Answer):
-    """Operations that run together: in every step, each of them in order computes its ranges.
-
-    id: its name, the prefix of the names of its steps. ops: the consecutive positions of its operations. kind: `whole`
-    is one operation that runs as a whole; in `channels`, each step computes all rows and columns of some channels.
-    stride: the rows and columns of a step; -n is an n-th of one row or column. steps: along rows and columns; (1, 1)
-    along channels, which have `channel_steps`. ragged: the number of steps that compute less of the last operation than
-    the others. waste: the fraction of the output beyond the border if ragged steps are padded. buffers: of tensors that
-    exist only in the region, and of tensors that are computed there as a whole. ranges: of each operation; for a sum,
-    or an operation accumulated over channels, the ranges of its input. alternative: of a single operation, 0 for the
-    operation itself, k for its k-th alternative. pieces: the ranges of inputs that are delivered in pieces, by tensor,
-    before each step's operations.
-    """
+    """Operations that run together: in every step, each of them in order computes its ranges."""
 
     id: str
+    """The name of the region, such as `r0`, with which the names of its steps begin."""
     ops: tuple[int, ...]
+    """The consecutive positions of its operations."""
     kind: RegionKind
+    """`whole`: one operation that runs as a whole; `rows`, `tiles`, `panels`: steps along rows and columns; `channels`:
+    each step computes all rows and columns of some channels."""
     stride: tuple[int, int] | None
+    """The rows and columns of a step, where -n is an n-th of one row or column; for `channels`, the channels of a step,
+    and 0; null for `whole`."""
     steps: tuple[int, int]
+    """The numbers of steps along rows and along columns; (1, 1) for `whole` and `channels`."""
     channel_steps: int | None = Field(None, exclude_if=is_none)
+    """The number of steps along channels; only for `channels`."""
     ragged: int | None = Field(None, exclude_if=is_none)
+    """The number of steps that compute less of the last operation than the others; omitted for `whole`."""
     waste: float | None = Field(None, exclude_if=is_none)
+    """The fraction of the output that is beyond the border if ragged steps are padded, such as 0.05; omitted for
+    `whole`."""
     buffers: tuple[RegionBuffer, ...] | None = Field(None, exclude_if=is_none)
+    """The buffers of tensors that exist only in the region, and of tensors that are computed there as a whole; omitted
+    for `whole`."""
     ranges: dict[int, Stripes] = Field({}, exclude_if=lambda ranges: not ranges)
+    """The ranges of each operation, by its position; for a sum, or an operation accumulated over channels, the ranges
+    of its input."""
     pieces: dict[int, Stripes] = Field({}, exclude_if=lambda ranges: not ranges)
+    """The ranges of inputs that are delivered in pieces before each step's operations, by tensor."""
     alternative: int = Field(0, exclude_if=lambda way: way == 0)
-    slide: Slide | None = Field(None, exclude=True)
+    """For a single operation, 0 for the operation itself, k for its k-th alternative."""
+    slide: SkipJsonSchema[Slide | None] = Field(None, exclude=True)
+    """How the output grows into an input; the point has it in `slides` if it is needed."""
 
     @classmethod
     def whole_region(cls, number: int, operation: int, alternative: int = 0) -> CascadeRegion:

@@ -17,22 +17,25 @@ Time = Annotated[float, Field(ge=0, le=float(MAX_BYTES), allow_inf_nan=False, st
 
 
 class Memory(Value):
-    """A memory: its size (unlimited if absent), and the multiple of bytes to which slots in it are rounded up."""
+    """A memory of a machine."""
 
     name: Name
+    """The name of the memory, such as `L1`."""
     capacity: Bytes | None = None
+    """The size in bytes; required for all memories but the last one, which is unlimited."""
     alignment: Alignment = 1
+    """The sizes and offsets of slots in the memory are multiples of this number of bytes."""
 
 
 class Link(Value):
-    """A link between two memories: bytes per unit of time, and the latency of a transfer.
-
-    A transfer consists of whole bursts of `burst` bytes.
-    """
+    """A link between two memories."""
 
     bandwidth: Rate
+    """The bytes that it moves per unit of time, such as 16."""
     latency: Time = 0.0
+    """The time of a transfer before its first byte, in units of time."""
     burst: Annotated[int, Field(ge=1, le=MAX_BYTES)] = 1
+    """The bytes of a transfer are rounded up to a multiple of this number."""
 
     def time(self, size: Any) -> Any:
         """Return the time to transfer `size` bytes (a number or an array of numbers); 0 for 0 bytes."""
@@ -40,16 +43,17 @@ class Link(Value):
 
 
 class Engine(Value):
-    """An engine: the width and height of its native tile, and the number of copies of a streamed slot that it uses.
-
-    With two copies, the next piece is loaded while the engine works on the present one. `rate` is the number of
-    multiplications per unit of time, for networks, whose operations have no times; `rates` has other rates by kind.
-    """
+    """The unit of a machine that computes."""
 
     native: Annotated[tuple[Side, Side], BeforeValidator(tuple_from_list)]
+    """The width and height of its native tile, in columns and rows, such as [16, 16]."""
     copies: Annotated[int, Field(ge=1, le=2)] = 1
+    """The number of copies of each slot that is filled repeatedly; with 2, the next piece is loaded while the engine
+    works on the present one."""
     rate: Rate | None = None
+    """The number of multiplications per unit of time, such as 256; cascades and schedules require it."""
     rates: dict[Name, Rate] = Field({}, exclude_if=lambda rates: not rates)
+    """Other rates by the kind of operation, such as {"depthwise_conv2d": 64}."""
 
     def rate_of(self, kind: str) -> float:
         """Return the engine's multiplications per unit of time for operations of a kind."""
@@ -67,17 +71,19 @@ class Engine(Value):
 
 
 class Target(Value):
-    """A machine: a fast memory, then slower ones, the links between neighbours, and an engine.
-
-    Networks may have three memories: tensors in the last one pass through the second one. Tensors that a step retains
-    stay for the next step only, or until their last reader if `residency` is several steps.
-    """
+    """A machine: its memories, the links between them, and an engine."""
 
     name: Name | None = None
+    """The name of the machine."""
     memories: Annotated[tuple[Memory, ...], BeforeValidator(tuple_from_list)]
+    """Two or three memories, the fastest first; tensors in the third one pass through the second one."""
     links: Annotated[tuple[Link, ...], BeforeValidator(tuple_from_list)]
+    """The link between each memory and the next one."""
     engine: Engine
+    """The unit that computes."""
     residency: Literal["one step", "several steps"] = "one step"
+    """How long a tensor that a step retains stays in the fast memory: for the next step only, or until its last
+    reader."""
 
     @model_validator(mode="after")
     def _require_memories_and_links(self) -> Target:

@@ -51,51 +51,69 @@ class CompareOptions(ForeignOptions):
 
 
 class OwnPlan(Answer):
-    """The peak of the model's own planner; None without a valid plan, in which case `message` has the reason."""
+    """The plan of the model's own planner."""
 
     name: str
+    """The planner, such as `reference:tflite-micro-greedy`, or `the plan in the file`."""
     peak: int | None
+    """Its peak in bytes; null without a valid plan."""
     message: str | None = None
+    """The reason why `peak` is null; null if there is none."""
 
 
 class OwnAudit(BesideBest):
-    """The audit of the model's own plan, if its offsets are known: its validity, and the best plan for comparison."""
+    """The comparison of the model's own plan with the best plan."""
 
     valid: bool
+    """True if the model's own plan breaks no rule."""
 
 
 class OurPlan(Answer):
-    """The peak of memplan for the model's buffers, and its lower bound."""
+    """A plan of memplan for the model's buffers."""
 
     peak: int | None
+    """The peak in bytes; null if no plan was found."""
     lower_bound: int | None
+    """The lower bound on the peak in bytes; null if unknown."""
     status: str
+    """The status of the plan, such as `optimal`."""
     solver: str | None
+    """The solver that found the plan; null if none did."""
     buffers: int
+    """The number of buffers in the problem, including aliases."""
 
 
 class ModelComparison(Answer):
-    """The comparison for one model. In `own` and `memplan`, each view is a buffer; `memplan_with_views` shares bytes.
-
-    `saved` is relative to the model's own plan or, if that is unknown, to `nothing_shared`. `memplan_reordered` is a
-    plan of a better order of operations, and `saved_by_order` the bytes that it saves compared with memplan's best plan
-    of the given order; both are None for a file without operations. In `memplan_in_place`, if requested, results may
-    overwrite inputs.
-    """
+    """The comparison for one model."""
 
     format: str
+    """The format of the file, such as `tflite`."""
     nothing_shared: int
+    """The bytes of all buffers if no two of them share bytes."""
     own: OwnPlan | None
+    """The plan of the model's own planner, in which each view is a buffer; null if no such planner is known."""
     memplan: OurPlan
+    """The plan of memplan in which each view is a buffer."""
     memplan_with_views: OurPlan | None
+    """The plan of memplan in which views share bytes with their buffers; null without views, or if it was not made in
+    time."""
     memplan_reordered: OurPlan | None
+    """The plan for a better order of operations; null for a file without operations, or if it was not made."""
     saved_by_order: int | None
+    """The bytes that this order saves compared with memplan's best plan of the given order; null without both plans."""
     views: ViewFacts
+    """The views of the model, and their bytes."""
     saved: int | None
+    """The bytes that memplan saves compared with the model's own plan or, if that is unknown, with `nothing_shared`;
+    null if a part of the comparison is missing."""
     saved_percent: float | None
+    """The same saving in percent, such as 12.5; null if it is unknown."""
     warnings: tuple[str, ...]
+    """The warnings of the file's reader, and a sentence for each option without effect."""
     own_audit: OwnAudit | None = None
+    """The comparison of the model's own plan with the best plan; null if its offsets are unknown."""
     memplan_in_place: OurPlan | None = Field(None, exclude_if=lambda found: found is None)
+    """The plan in which results may overwrite inputs; present with the option `in_place`."""
 
 
 def compare(file: bytes, options: CompareOptions = CompareOptions(), control: Control = Control()) -> ModelComparison:

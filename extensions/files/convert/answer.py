@@ -28,11 +28,14 @@ _WORD, _IN_PROGRAMS = 4, ("c", "malloc-c", "ld", "armlink")
 
 
 class WrittenFile(Answer):
-    """A file: its suffix ("" if the name is complete), and its content, in base64 if that is not text."""
+    """A file that was written."""
 
     suffix: str
+    """The end of its name, such as `.h`; empty if the name is complete."""
     text: str | None = Field(None, exclude_if=lambda text: text is None)
+    """The content, if it is text."""
     base64: str | None = Field(None, exclude_if=lambda text: text is None)
+    """The content in base64, if it is not text."""
 
     @classmethod
     def from_data(cls, suffix: str, data: bytes) -> Self:
@@ -49,69 +52,70 @@ class WrittenFile(Answer):
 
 
 class Deployment(Answer):
-    """The form of a model that was chosen for a runtime.
-
-    fits: True if the form's arena has at most the requested bytes; None if no size was requested.
-    fit: the requested bytes.
-    form: the changes to the model: another order of its operators, or operators that run in parts.
-    planned: True if the file contains an offline plan.
-    macs_ratio: the multiplications of the form, divided by those of the given model.
-    notes: the reasons why other forms were impossible.
-    runs: True if the runtime ran the form with the outputs of the given model; None if nothing was run.
-    measured: the arena that the runtime reported, or the reason why it reported none, as a part of a sentence.
-    refused: the reason why no arena size is written, if the installed runtime refuses the computed size.
-    """
+    """The form of a model that was chosen for a runtime."""
 
     fits: bool | None
+    """True if the form's arena has at most the requested bytes; null if no size was requested."""
     fit: int | None
+    """The requested bytes; null if no size was requested."""
     form: Literal["given", "ordered", "cascade"]
+    """The changes to the model: none, another order of its operators, or operators that run in parts."""
     planned: bool
+    """True if the file contains an offline plan."""
     macs_ratio: float
+    """The multiplications of the form, divided by those of the given model, such as 1.05."""
     notes: tuple[str, ...]
+    """The reasons why other forms were impossible."""
     runs: bool | None
+    """True if the runtime ran the form with the outputs of the given model; null if nothing was run."""
     measured: str
+    """The arena that the runtime reported, or the reason why it reported none, as a part of a sentence."""
     refused: str | None = Field(None, exclude_if=lambda reason: reason is None)
+    """The reason why no arena size is written, if the installed runtime refuses the computed size."""
 
 
 class ReaderWarning(Answer):
-    """A warning of the reader, by the name of its rule."""
+    """A warning of the file's reader."""
 
     rule: str
+    """The name of the warning's rule, such as `views-apart`."""
     message: str
+    """The warning as a sentence."""
 
 
 class Converted(Answer):
-    """The facts read from a file, and the results of its conversion.
-
-    to: the requested target.
-    format: the format of the file; None if it was a problem of memplan.
-    own_peak: the peak of the file's own planner, if the file states it.
-    violations: the faults of the plan inside the file, in at most ten sentences.
-    warnings: the warnings of the reader.
-    plan: the plan inside the file, or the plan made for the written files; None if there is neither.
-    problem: the problem in the file, if no other target was requested.
-    graph, operations, names: the graph, operations and names of the program in the file, if requested.
-    files: the written files, except JSON.
-    deployment: the form of the model that was chosen for a runtime.
-    arena, given: the runtime's whole arena for the chosen form, and for the given model.
-    """
+    """The facts read from a file, and the results of its conversion."""
 
     to: str
+    """The requested target, such as `c`."""
     format: str | None
+    """The format of the file, such as `tflite`; null if it was a problem of memplan."""
     own_peak: int | None = None
+    """The peak in bytes of the file's own planner; null if unknown."""
     violations: tuple[str, ...] = ()
+    """The faults of the plan inside the file, in at most ten sentences."""
     warnings: tuple[ReaderWarning, ...] = ()
+    """The warnings of the reader."""
     plan: Plan | None = None
+    """The plan inside the file, or the plan made for the written files; null if there is neither."""
     problem: Problem | None = Field(None, exclude_if=lambda problem: problem is None)
+    """The problem in the file, if no other target was requested."""
     graph: OperationGraph | None = Field(None, exclude_if=lambda graph: graph is None)
+    """The graph of operations in the file, if requested."""
     operations: Operations | None = Field(None, exclude_if=lambda program: program is None)
+    """The program in the file, if requested."""
     names: ProgramNames | None = Field(
         NO_NAMES, exclude_if=lambda names: names == NO_NAMES, json_schema_extra=remove_default
     )
+    """The names in the program of the file, if requested."""
     files: tuple[WrittenFile, ...] = ()
+    """The written files, except JSON."""
     deployment: Deployment | None = Field(None, exclude_if=lambda form: form is None)
+    """The form of the model that was chosen for a runtime."""
     arena: RuntimeArena | None = Field(None, exclude_if=lambda arena: arena is None)
+    """The runtime's whole arena for the chosen form."""
     given: RuntimeArena | None = Field(None, exclude_if=lambda arena: arena is None)
+    """The runtime's whole arena for the given model."""
 
     @property
     def fits(self) -> bool:

@@ -27,6 +27,7 @@ from memplan.extensions.networks.lifetimes.timeline import (
 from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.errors import MAX_SHOWN, PlanError, Sentence, excerpt, prefix_sentence, unique_rule
 from memplan.planner.model.columns import repeated_positions
+from memplan.planner.model.field_docs import Described
 from memplan.planner.model.plan import Plan
 
 _READS: frozenset[Action] = frozenset(("read", "update", "hold"))
@@ -35,18 +36,21 @@ _FORGETS: frozenset[Action] = frozenset(("alloc", "free", "end"))
 
 
 @dataclass(frozen=True)
-class Clobber:
-    """A buffer that the statement at `path` needs after its content is overwritten on some path.
-
-    The statement at `overwritten_at` wrote the buffer `by`. `bytes` is the half-open range in both buffers.
-    """
+class Clobber(Described):
+    """A buffer that a statement needs after its content is overwritten on some path."""
 
     buffer: str
+    """The id of the buffer."""
     path: str
+    """The statement that needs it, such as `main/3:f/0`."""
     by: str
+    """The id of the buffer that was written over it."""
     overwritten_at: str
+    """The statement that wrote `by`."""
     pool: str
+    """The pool of both buffers."""
     bytes: tuple[int, int]
+    """The half-open range of bytes in the pool that both buffers take."""
 
 
 @dataclass

@@ -16,6 +16,7 @@ from memplan.extensions.networks.lifetimes.lifetimes import Liveness, Temporarie
 from memplan.extensions.networks.lifetimes.shadow import Clobber, shadow
 from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.errors import count_text
+from memplan.planner.model.field_docs import Described
 from memplan.planner.model.plan import Plan, Status
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import PoolNames
@@ -29,41 +30,53 @@ Planning = Literal["global", "local"]
 
 
 @dataclass(frozen=True)
-class StorageToken:
-    """A storage of TVM's Relay: its final bytes, or the sides of a texture. Without `realloc`, it is never reused."""
+class StorageToken(Described):
+    """A storage of TVM's Relay."""
 
     storage_id: int
+    """The number of the storage, from 0."""
     max_bytes: int
+    """Its final size in bytes; 0 for a texture."""
     realloc: bool
+    """False if it is never reused."""
     pools: PoolNames | None
+    """The pools in which it may be; null for all pools."""
     texture: tuple[int, int] | None
+    """The width and height of a texture, in texels; null for any other storage."""
 
 
 @dataclass(frozen=True)
-class StoragePlan:
-    """The storages that Relay assigns to each buffer and tuple, and their numbers of uses before the assignment."""
+class StoragePlan(Described):
+    """The storages that Relay assigns."""
 
     storage_ids: Mapping[str, tuple[int, ...]]
+    """The storages of each buffer, and of each tuple, by its name."""
     expected_uses: Mapping[str, tuple[int, ...]]
+    """The numbers of uses of each buffer, and of each tuple's buffers, before the assignment."""
     storages: tuple[StorageToken, ...]
+    """The storages, by their numbers."""
 
 
 @dataclass(frozen=True)
-class PlannedPeak:
-    """The planned peak of one variant of lifetimes and planning; `peak` is null if no plan was found.
-
-    `lost_bytes` is the excess over the peak of the variant by usage with nested temporaries and global planning, null
-    without one of these peaks. Planning is `local` if the temporaries of each function are planned separately, and each
-    call gets a single workspace of that size.
-    """
+class PlannedPeak(Described):
+    """The planned peak of one variant of lifetimes and planning."""
 
     liveness: Liveness
+    """The rule for lifetimes, `usage` or `scope`, as in `reading`."""
     temporaries: Temporaries
+    """The rule for temporaries, `nested` or `lifted`, as in `reading`."""
     planning: Planning
+    """`global`: all buffers are planned together; `local`: the temporaries of each function are planned separately, and
+    each call gets a single workspace of that size."""
     status: Status
+    """The status of the plan."""
     peak: int | None
+    """The peak in bytes; null if no plan was found."""
     lower_bound: int | None
+    """The lower bound on the peak in bytes; null if unknown."""
     lost_bytes: int | None = None
+    """The excess in bytes over the peak by usage with nested temporaries and global planning; null without one of these
+    peaks."""
 
 
 def compare_readings(operations: Operations, reading: Reading, control: Control) -> tuple[PlannedPeak, ...]:
@@ -183,21 +196,23 @@ class LivenessOptions(Reading, QuestionOptions):
 
 
 class Shadow(Answer):
-    """The result of a shadow execution: the buffers that are overwritten before they are read."""
+    """The result of a shadow execution, which runs the operations on the addresses of a plan."""
 
     intact: bool
+    """True if no buffer is overwritten before it is read."""
     clobbered: tuple[Clobber, ...]
+    """The buffers that are overwritten before they are read."""
 
 
 class LivenessAnswer(Analysis):
-    """The analysis of operations, with `peaks` if variants were compared, and `shadow` if a plan was given.
-
-    `storages` are the storages that Relay's planner assigns, if the option `match_range` is set.
-    """
+    """The analysis of operations, and the results of further options."""
 
     peaks: tuple[PlannedPeak, ...] | None = None
+    """The planned peaks of all variants of lifetimes and planning; null without the option `compare`."""
     shadow: Shadow | None = Field(None, exclude_if=lambda shadow: shadow is None)
+    """The result of running the operations on the given plan; omitted without a plan."""
     storages: StoragePlan | None = Field(None, exclude_if=lambda storages: storages is None)
+    """The storages that Relay's planner assigns; omitted without the option `match_range`."""
 
 
 def liveness(

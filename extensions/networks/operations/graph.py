@@ -42,64 +42,73 @@ Shapes = Annotated[tuple[Shape | None, ...], WrapValidator(validate_in_parts)]
 
 
 class Region(Value):
-    """A graph that runs inside an operation: one of several branches, the body of a loop, or a called function.
+    """A graph that runs inside an operation.
 
-    `outer` pairs tensors of the region with the same tensors outside, as [inside, outside]. Tensors that are resident
-    inside are counted outside, for the whole operation. The others are created by the operation, or read by it alone,
-    and are counted by the region. The operation's `work` is the region's peak minus their bytes, which is below 0 if
-    they are not all alive at once.
+    Tensors that are resident inside are counted outside, for the whole operation. The others are created by the
+    operation, or read by it alone, and are counted by the region. The operation's `work` is the region's peak minus
+    their bytes, which is below 0 if they are not all alive at once.
     """
 
     error: ClassVar[type[InputError]] = OperationsError
 
     kind: RegionKind
+    """`branch`: one of several branches; `loop`: the body of a loop; `call`: a called function."""
     graph: OperationGraph
+    """The tensors and operations of the region."""
     outer: Pairs = ()
+    """Pairs [inside, outside] of a tensor of the region and the same tensor outside."""
 
 
 class Alternative(Value):
-    """Another way to compute an operation, with its own `work` in bytes and its own `cost`.
-
-    Without a `cost`, the operation's cost applies.
-    """
+    """Another way to compute an operation."""
 
     error: ClassVar[type[InputError]] = OperationsError
 
     name: Name | None = None
+    """The name of the alternative."""
     work: Bytes = 0
+    """The bytes that it needs besides its tensors while it runs."""
     cost: Bytes | None = None
+    """The cost of running it once, in the unit of the operation's cost, which is the default; in cascades and
+    schedules, its multiplications."""
 
 
 class GraphOperation(Value):
-    """An operation: it reads tensors, writes tensors, and needs `work` further bytes while it runs.
-
-    `after` lists operations that must run earlier although no tensor connects them. `may_overwrite` has pairs [k, j]:
-    output k may be written over input j if no other operation needs that input any more. `regions` are graphs that run
-    inside the operation, each in a fixed order; `work` suffices for each of them. All further fields are optional:
-    `kind` is the canonical name of the computation, `attributes` are its parameters, and `in_shapes` and `out_shapes`
-    are the shapes in which it interprets its tensors, if these differ from the tensors' own shapes. `cost` is the cost
-    of running it again, in any unit. `once` forbids a second run, for example of an operation that draws random
-    numbers. `alternatives` are other ways to compute it.
-    """
+    """An operation: it reads tensors, writes tensors, and needs further bytes while it runs."""
 
     model_config = ConfigDict(populate_by_name=True)
     error: ClassVar[type[InputError]] = OperationsError
 
     inputs: Positions = Field(default=(), alias="in")
+    """The tensors that it reads, as positions in `size`."""
     outputs: Positions = Field(default=(), alias="out")
+    """The tensors that it writes, as positions in `size`."""
     work: Work = 0
+    """The bytes that it needs besides its tensors while it runs; below 0 only for an operation with regions."""
     after: Positions = ()
+    """Operations that must run earlier although no tensor connects them, as positions in `ops`."""
     may_overwrite: Pairs = ()
+    """Pairs [k, j]: output k may be written over input j if no other operation needs that input any more."""
     regions: Annotated[tuple[Region, ...], WrapValidator(validate_in_parts)] = ()
+    """Graphs that run inside the operation, each in a fixed order; `work` suffices for each of them."""
     name: Name | None = None
+    """The name of the operation in its file."""
     kind: Name | None = None
+    """The canonical name of the computation, such as `conv2d`."""
     attributes: Attributes = Field(default_factory=dict)
+    """The parameters of the computation, such as {"strides": [2, 2]}."""
     in_shapes: Shapes = ()
+    """The shapes in which it interprets its inputs, where these differ from the tensors' own shapes."""
     out_shapes: Shapes = ()
+    """The shapes in which it interprets its outputs, where these differ from the tensors' own shapes."""
     source: Positions = ()
+    """The place of the operation in the model's file, as positions in nested lists."""
     cost: Bytes | None = None
+    """The cost of running it once, in any unit; by default its multiplications, or else the elements that it writes."""
     once: bool = False
+    """True if it must not run again, for example because it draws random numbers."""
     alternatives: Annotated[tuple[Alternative, ...], Field(max_length=15), BeforeValidator(tuple_from_list)] = ()
+    """Other ways to compute it."""
 
     @property
     def max_work(self) -> int:
@@ -115,22 +124,28 @@ class OperationGraph(Value):
     """Tensors by their sizes in bytes, and operations in the given order.
 
     A tensor that no operation creates, or that `given` lists, is alive from the start until its last reader has run. A
-    kept tensor is alive to the end. A given tensor that is neither read nor kept takes no bytes at any time. An
-    operation that writes an existing tensor changes it in place: its bytes count once, from the first operation that
-    writes it. Resident tensors, such as weights, are in another memory: they are given, and no order counts them.
-    `tensors` has facts about each tensor, or is empty.
+    given tensor that is neither read nor kept takes no bytes at any time. An operation that writes an existing tensor
+    changes it in place: its bytes count once, from the first operation that writes it.
     """
 
     error: ClassVar[type[InputError]] = OperationsError
 
     format: Literal["operations-by-bytes/1"] = FORMAT
+    """The name of this format."""
     name: Name | None = None
+    """The name of the program."""
     size: Annotated[tuple[Bytes, ...], WrapValidator(validate_in_parts)] = ()
+    """The size of each tensor in bytes; other fields have the positions of tensors in this list."""
     kept: Positions = ()
+    """The tensors that are alive to the end."""
     given: Positions = ()
+    """The tensors that exist from the start although operations write them."""
     resident: Positions = ()
+    """The tensors in another memory, such as weights; they exist from the start, and no order counts them."""
     tensors: Annotated[tuple[TensorFacts, ...], WrapValidator(validate_in_parts)] = ()
+    """Facts about each tensor, or an empty list."""
     ops: Annotated[tuple[GraphOperation, ...], WrapValidator(validate_in_parts)] = ()
+    """The operations in the given order, which must be valid."""
 
     @model_validator(mode="after")
     def _require_valid_graph(self) -> OperationGraph:

@@ -65,31 +65,35 @@ def bits_of(dtype: str) -> int | None:
 
 
 class Quantization(Value):
-    """The real numbers represented by stored integers: scale * (stored - zero point).
-
-    A tensor has one scale and zero point or, with `axis`, one for each index of that axis.
-    """
+    """The real numbers represented by stored integers: scale * (stored - zero point)."""
 
     error: ClassVar[type[InputError]] = OperationsError
 
     scales: Floats
+    """The scale of the tensor or, with `axis`, one for each index of that axis."""
     zero_points: Integers = ()
+    """The zero point of each scale."""
     axis: Annotated[int, Field(ge=0)] | None = None
+    """The axis along which scales differ; null if the whole tensor has one."""
 
 
 class TensorFacts(Value):
-    """The facts about a tensor: `name`, `shape`, `dtype`, `quantization` and `role`, each None if unknown.
-
-    A tensor's size may exceed the bytes of its shape and type, since importers round it up to an alignment.
-    """
+    """The facts about a tensor, each null if unknown."""
 
     error: ClassVar[type[InputError]] = OperationsError
 
     name: Name | None = None
+    """The name of the tensor."""
     shape: Shape | None = None
+    """The size of each axis, such as [1, 96, 96, 3]. The tensor's bytes may exceed those of its shape and type, since
+    importers round them up to an alignment."""
     dtype: Name | None = None
+    """The type of an element, such as `int8` or `float32`."""
     quantization: Quantization | None = None
+    """The real numbers that its integers represent."""
     role: TensorRole | None = None
+    """Whether it is an input or output of the program, a weight, a state that is kept between runs, or an
+    activation."""
 
     @model_validator(mode="after")
     def _require_type(self) -> TensorFacts:

@@ -46,20 +46,26 @@ _MOST_NAMES, _MOST_FIELDS = 1_000_000, 1_000
 
 
 class DeclaredBuffer(WireValue):
-    """A buffer of a function: its bytes, as `size` or as `dtype` and `shape`, and its permitted pools.
-
-    An alias is a view of another buffer. A persistent buffer keeps its content for as long as the program runs.
-    """
+    """A buffer of a function; its bytes are given as `size`, or as `dtype` and `shape`."""
 
     id: Name
+    """The name of the buffer, unique in its function."""
     size: Bytes | None = None
+    """The size in bytes."""
     dtype: Name | None = None
+    """The type of an element, such as `int8`; elements smaller than a byte are packed, but a bool takes a byte."""
     shape: Shape | None = None
+    """The size of each axis, such as [1, 96, 96, 3]."""
     alignment: Alignment = 1
+    """The address of the buffer is a multiple of this number of bytes."""
     pools: PoolNames | None = None
+    """The names of the pools in which the buffer may be placed; by default, all pools."""
     alias_of: Name | None = None
+    """The buffer of which this one is a view."""
     alias_offset: Bytes = 0
+    """The bytes from the start of `alias_of` to the start of this buffer."""
     persistent: bool = False
+    """True if the buffer keeps its content for as long as the program runs."""
 
     @model_validator(mode="after")
     def _require_size(self) -> DeclaredBuffer:
@@ -90,18 +96,22 @@ class DeclaredBuffer(WireValue):
 
 
 class Function(WireValue):
-    """A function: its buffers, and its statements in order. Params and results belong to the caller.
-
-    A tuple is a name for several buffers or earlier tuples. Among inputs, outputs and results it denotes all its
-    buffers, and it takes no bytes itself. `name[k]` denotes its buffer k.
-    """
+    """A function: its buffers, and its statements in order."""
 
     params: Names = ()
+    """The buffers that a caller passes; for the entry, the inputs of the program."""
     results: Names = ()
+    """The buffers that a caller passes for the results; one that is a param as well is changed in place. For the entry,
+    the outputs of the program."""
     constants: Names = ()
+    """The buffers that are never written, such as weights; they are counted, but not planned."""
     buffers: Annotated[tuple[DeclaredBuffer, ...], WrapValidator(validate_in_parts)] = ()
+    """All buffers of the function."""
     body: Body = ()
+    """The statements, in order."""
     tuples: Annotated[dict[Name, SomeNames], WrapValidator(entries_in_parts)] = Field(default_factory=dict)
+    """Names for several buffers or earlier tuples, such as {"both": ["a", "b"]}. Among inputs, outputs and results,
+    `both` denotes all its buffers, and `both[1]` is b; it takes no bytes itself."""
 
     @model_validator(mode="after")
     def _expand_and_check_names(self) -> Function:
@@ -206,15 +216,22 @@ class Function(WireValue):
 
 
 class Operations(WireValue):
-    """A program: its functions, of which `entry` runs first, and the pools for its buffers."""
+    """A program, from whose operations the lifetimes of its buffers are derived."""
 
     format: Literal["memplan-operations/1"] | None = None
+    """The name of this format."""
     name: str | None = None
+    """The name of the program."""
     entry: Name = "main"
+    """The name of the function that runs first."""
     order: OrderStatus = "final"
+    """`tentative` if the order of operations may change, else `final`."""
     functions: Annotated[dict[Name, Function], WrapValidator(entries_in_parts)]
+    """The functions, by name."""
     pools: Annotated[tuple[Pool, ...], Field(min_length=1), WrapValidator(validate_in_parts)] = (Pool(),)
+    """The pools for the buffers, as in a problem."""
     objective: Objective = "peak"
+    """What plans minimise, as in a problem."""
 
     @model_validator(mode="after")
     def _require_existing_functions(self) -> Operations:

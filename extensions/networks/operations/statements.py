@@ -22,54 +22,68 @@ SomeNames = Annotated[tuple[Name, ...], Field(min_length=1), WrapValidator(valid
 
 
 class Operation(WireValue):
-    """An operation: it reads its inputs and writes its outputs; both, and its temporaries, are in use until it ends.
+    """An operation: it reads its inputs and writes its outputs.
 
-    An output is overwritten completely. A buffer that is changed in place, or written in part, must be an input as
-    well. A `body` lists the statements that run inside the operation, one after another; buffers named only there are
-    alive only between their uses. An operation that `has_effects` stays in order with all others that have effects: it
-    prints, draws random numbers, or accesses state that is not in a buffer.
+    All buffers that it names are in use until it ends.
     """
 
     op: Name
+    """The name of the operation, such as `conv`."""
     inputs: Names = ()
+    """The buffers that it reads, changes in place, or writes in part."""
     outputs: Names = ()
+    """The buffers that it writes; one that is not an input as well is overwritten completely."""
     temporaries: Names = ()
+    """The buffers that it needs only while it runs."""
     body: Body = ()
+    """The statements that run inside the operation, one after another; buffers named only there are alive only between
+    their uses."""
     has_effects: bool = False
+    """True if it stays in order with all others that have effects: it prints, draws random numbers, or accesses state
+    that is not in a buffer."""
 
 
 class Call(WireValue):
-    """A call of a function: the inputs are bound to its params, and the outputs to its results, in order."""
+    """A call of a function."""
 
     call: Name
+    """The name of the function."""
     inputs: Names = ()
+    """The buffers that are bound to its params, in order."""
     outputs: Names = ()
+    """The buffers that are bound to its results, in order."""
 
 
 class Branches(WireValue):
-    """A choice: exactly one of the branches runs, after the inputs that determine the choice were read."""
+    """A choice: exactly one of the branches runs."""
 
     branches: Annotated[tuple[Body, ...], Field(min_length=1), WrapValidator(validate_in_parts)]
+    """The statements of each branch; a branch may be empty."""
     inputs: Names = ()
+    """The buffers that determine the choice, which are read before it."""
 
 
 class Repetition(WireValue):
-    """A loop whose body runs `trips` times; without `trips`, it runs any number of times, including zero."""
+    """A loop."""
 
     loop: Body
+    """The statements of its body."""
     trips: Annotated[int, Field(ge=1, le=2**63 - 1)] | None = None
+    """The number of times that the body runs; by default, any number of times, including zero."""
 
 
 class Alloc(WireValue):
     """A statement at which the scope of the named buffers begins."""
 
     alloc: SomeNames
+    """The ids of the buffers."""
 
 
 class Free(WireValue):
     """A statement at which the scope of the named buffers ends."""
 
     free: SomeNames
+    """The ids of the buffers."""
 
 
 _KINDS: Mapping[str, type[WireValue]] = {

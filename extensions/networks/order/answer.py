@@ -13,6 +13,7 @@ from memplan.extensions.networks.operations.costs import costs_of
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.in_place import input_of_output_in_order
 from memplan.extensions.networks.operations.order_check import move_count
+from memplan.planner.model.field_docs import Described
 from memplan.questions.explain.values import RegionOrder as RegionOrder
 from memplan.questions.inputs import PlanAndProblem
 from memplan.questions.question import Answer, AnswerOfFile
@@ -28,102 +29,130 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True)
-class StateWitness:
-    """A witness of the lower bound: the live bytes after exactly the operations in `done`, as in every order."""
+class StateWitness(Described):
+    """A witness of the lower bound: the live bytes after operations that run first in every order."""
 
     done: tuple[int, ...]
+    """The operations that have run."""
     kind: Literal["state"] = "state"
+    """Always `state`, the kind of this witness."""
 
 
 @dataclass(frozen=True)
-class CutWitness:
-    """A witness of the lower bound: the fewest live bytes while `operation` runs, after exactly those in `done`."""
+class CutWitness(Described):
+    """A witness of the lower bound: the fewest live bytes while an operation runs."""
 
     operation: int
+    """The operation that runs."""
     done: tuple[int, ...]
+    """The operations that have run before it when the fewest bytes are alive."""
     kind: Literal["cut"] = "cut"
+    """Always `cut`, the kind of this witness."""
 
 
 @dataclass(frozen=True)
-class NeedWitness:
-    """A witness of the lower bound: the bytes that `operation` reads, writes and works on, all alive while it runs."""
+class NeedWitness(Described):
+    """A witness of the lower bound: the bytes that an operation reads, writes and works on."""
 
     operation: int
+    """The operation, all of whose bytes are alive while it runs."""
     kind: Literal["need"] = "need"
+    """Always `need`, the kind of this witness."""
 
 
 @dataclass(frozen=True)
-class ExhaustionWitness:
-    """A witness of the lower bound, `budget` + 1: a complete search found no order with a peak within `budget`."""
+class ExhaustionWitness(Described):
+    """A witness of the lower bound: a complete search found no order with a lower peak."""
 
     budget: int
+    """The lower bound minus 1: no order has a peak of at most this number of bytes."""
     direction: Literal["forward", "backward"]
+    """Whether the search began with the first operations or with the last ones."""
     operations: tuple[int, ...]
+    """The operations whose orders were searched."""
     kind: Literal["exhaustion"] = "exhaustion"
+    """Always `exhaustion`, the kind of this witness."""
 
 
 Witness = StateWitness | NeedWitness | CutWitness | ExhaustionWitness
 
 
 class BoundCertificate(Answer):
-    """The certificate of a bound, checkable without memplan, its length and hash; or the reason why it is absent."""
+    """The certificate of a bound, checkable without memplan."""
 
     format: str | None = None
+    """The name of its format."""
     bytes: int | None = None
+    """The length of its text in bytes."""
     sha256: str | None = None
+    """The SHA-256 hash of its text."""
     text: str | None = None
+    """The certificate."""
     reason: str | None = None
+    """Why there is no certificate; null if there is one."""
 
 
 class TimedStep(Answer):
-    """A step in time: operation `what` runs, or tensor `what` is sent or fetched, from `start` on, in units of cost."""
+    """A step of a program with a link."""
 
     kind: Literal["run", "send", "fetch"]
+    """`run`: an operation runs; `send`, `fetch`: a tensor moves to the other memory, or back."""
     what: int
+    """The position of the operation or of the tensor."""
     start: int
+    """The time at which the step starts, in units of cost."""
 
 
 class RecomputedPoint(Answer):
-    """A program in which the operations in `clones` run more than once; `order` lists all runs.
-
-    `peak` is the peak of the plan, `live_peak` the maximum of the live bytes. `lower_bound` holds for these clones in
-    any order. Every such peak costs at least `extra_cost_lower_bound` more than one run of each operation. If a single
-    operation proves this by the tensors that must be absent while it runs, it is `bound_operation`. Each reader uses
-    the value that was computed last. With a link, `steps` has the times of all runs and transfers, the extra cost is
-    the waiting time, and the bound holds for all programs. `placed` has the plan, `planned` if requested.
-    """
+    """A program in which operations may run more than once; each reader uses the value that was computed last."""
 
     peak: int
+    """The peak of its plan in bytes."""
     live_peak: int
+    """The maximum of its live bytes."""
     lower_bound: int
+    """A lower bound in bytes on the peak of these clones in any order; with a link, of all programs."""
     status: Status
+    """`optimal` if the peak equals the lower bound."""
     extra_cost: int
+    """The cost beyond one run of each operation; with a link, the time beyond it."""
     extra_cost_lower_bound: int = 0
+    """Every program with at most this peak has at least this extra cost."""
     bound_operation: int | None = None
+    """The operation that alone proves this bound, by the tensors that must be absent while it runs; null if no
+    operation does."""
     clones: tuple[int, ...]
+    """The operations that run again, once for each further run."""
     order: tuple[int, ...]
+    """All runs in order, as positions of operations."""
     steps: tuple[TimedStep, ...] = Field((), exclude_if=lambda steps: not steps)
+    """The times of all runs and transfers; omitted without transfers."""
     planned: PlanAndProblem | None = Field(None, exclude_if=lambda planned: planned is None)
+    """The plan and its problem, if requested."""
     placed: SkipJsonSchema[PlanAndProblem | None] = Field(None, exclude=True, repr=False)
+    """The plan and its problem; None in answers from other machines."""
 
 
 class Recomputed(Answer):
-    """Programs with falling peaks and rising costs; the last point is the answer. Sizes are in bytes.
-
-    The first point has no clones, and no point is dominated in peak and cost. If the time was too short for any plan,
-    there are no points, and the answer has only an order. `cost` is the cost of running every operation once.
-    `is_within` is True if the last point meets the limit. Every program within the limit has an extra cost of at least
-    `extra_cost_lower_bound`; `has_none` means that no such program exists, which is proved. If a single operation
-    proves either by the tensors that must be absent while it runs, it is `bound_operation`.
-    """
+    """Programs with falling peaks and rising costs."""
 
     extra_cost: int
+    """The extra cost of the last point."""
     extra_cost_lower_bound: int = 0
+    """Every program within the limit has at least this extra cost; without a limit, every program with at most the last
+    point's peak."""
     bound_operation: int | None = None
+    """The operation that alone proves this bound or `has_none`, by the tensors that must be absent while it runs; null
+    if no operation does."""
     cost: int
+    """The cost of running every operation once."""
     is_within: bool
+    """True if the last point is within the limit of the peak, or if there is no limit."""
     has_none: bool = False
+    """True if it is proved that no program is within the limit."""
     points: tuple[RecomputedPoint, ...]
+    """The programs, none dominated in peak and cost. The first one has no clones, and the last one is the answer. If
+    the time was too short for any plan, there are none."""
 
     def lines(self) -> Iterator[str]:
         """Yield the points as rows of a printed table."""
@@ -151,39 +180,58 @@ class Recomputed(Answer):
 
 
 class OrderAnswer(AnswerOfFile):
-    """An order of operations, by position in the graph; sizes are in bytes, and `witness` proves the bound.
+    """An order of operations, by positions in the graph.
 
-    `regions` has the changed orders inside operations, `sources` the positions of operations in a model's file, and
-    `written_over` pairs of an output and the input that it overwrites. `alternatives` has the chosen alternative of
-    each operation: 0 for the operation itself, k for its k-th alternative. If operations run again, `recomputed` has
-    the points, and the other fields describe the last one, without witness and moves. `graph` is the given graph,
-    `ordered` the graph with these region orders and alternatives, and `placed` the plan of `ordered`, whose buffers are
-    named as in `problem_of_order`. Answers from other machines lack these three.
+    If operations run again, the fields describe the last point of `recomputed`, without witness and moves.
     """
 
     name: str | None = None
+    """The name of the graph; null if it has none."""
     status: Status
+    """`optimal` if `peak` equals `lower_bound`."""
     peak: int
+    """The largest number of live bytes in this order."""
     lower_bound: int
+    """A lower bound in bytes on the peak of every order."""
     gap: float | None
+    """The distance of the peak from the bound, relative to the bound, such as 0.02; null if the bound is 0 and the peak
+    is not."""
     given_peak: int
+    """The largest number of live bytes in the given order."""
     saved_bytes: int
+    """The bytes by which `peak` is lower than `given_peak`."""
     moves: int | None = None
+    """The number of operations that move; null if operations run again."""
     wall_time_s: float | None
+    """The time that the answer took, in seconds; null for the given order, which needs no search."""
     order: tuple[int, ...]
+    """The given positions of the operations, in the new order."""
     witness: Annotated[Witness, Field(discriminator="kind")] | None = None
+    """The proof of the lower bound; null if the bound has none."""
     placed_peak: int | None = None
+    """The peak in bytes of a verified plan for this order; null if there is none."""
     placed_status: Status = "feasible"
+    """`optimal` if `placed_peak` equals `lower_bound`."""
     written_over: tuple[tuple[int, int], ...] = ()
+    """Pairs of an output and the input that it overwrites, as tensors."""
     sources: tuple[tuple[int, ...], ...] = Field((), exclude_if=lambda found: not any(found))
+    """The place of each operation in the model's file, in the new order."""
     regions: tuple[RegionOrder, ...] = Field((), exclude_if=lambda found: not found)
+    """The changed orders inside operations."""
     alternatives: tuple[int, ...] = Field((), exclude_if=lambda found: not found)
+    """The chosen alternative of each operation: 0 for the operation itself, k for its k-th alternative."""
     certificate: BoundCertificate | None = Field(None, exclude_if=lambda found: found is None)
+    """The certificate of the lower bound, if requested."""
     planned: PlanAndProblem | None = Field(None, exclude_if=lambda found: found is None)
+    """The plan for this order and its problem, if requested."""
     recomputed: Recomputed | None = Field(None, exclude_if=lambda found: found is None)
+    """The programs in which operations run again, if requested."""
     graph: Graph = Field(None, exclude=True, repr=False)
+    """The given graph; None in answers from other machines."""
     ordered: Graph = Field(None, exclude=True, repr=False)
+    """The graph with the new orders of regions and the chosen alternatives; None as `graph` is."""
     placed: SkipJsonSchema[PlanAndProblem | None] = Field(None, exclude=True, repr=False)
+    """The plan of `ordered`, whose buffers are named as in `problem_of_order`; None as `graph` is."""
 
     @classmethod
     def from_order(

@@ -23,45 +23,56 @@ Size = Bytes | Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
 
 
 class SymbolicBuffer(Value):
-    """A buffer whose size is bytes, or an expression over the symbols: `"48*b*n**2"`. It is alive in `[start, end)`.
-
-    `offset` pins it. An alias is inside another buffer for all values, `alias_offset` bytes from its start.
-    """
+    """A buffer whose size may depend on symbols."""
 
     id: Id
+    """The unique name, a non-empty text or an integer."""
     size: Size
+    """The size in bytes, or an expression over the symbols, such as `48*b*n**2`."""
     start: Time
+    """The first time step at which the buffer is alive."""
     end: Time
+    """The first time step after its lifetime."""
     offset: Size | None = None
+    """A pin: the offset in bytes, or an expression for it. By default, the buffer may move."""
     alias_of: Id | None = None
+    """The buffer inside which this one is for all values."""
     alias_offset: Size | None = None
+    """The bytes from the start of `alias_of` to the start of this buffer, or an expression for them."""
 
 
 class SymbolicTensor(Value):
-    """A tensor of a model: it is at the start of a buffer, possibly another tensor's; a weight has no buffer."""
+    """A tensor of a model."""
 
     name: Name
+    """The name of the tensor."""
     buffer: Id | None = None
+    """The buffer at whose start it is, possibly another tensor's; null for a weight."""
     role: TensorRole = "activation"
+    """Whether it is an input or output of the model, a weight, a state that is kept between runs, or an activation."""
 
 
 class SymbolicProblem(Value):
-    """Buffers of one memory, whose sizes are expressions over symbols with ranges; validated on construction.
-
-    `capacity` is the size of the memory in bytes. `conflicts` are pairs that must not share bytes although not alive
-    together. `tensors` are those of a model by name, empty if only buffers are known. `name`, `source` and `format` are
-    remarks.
-    """
+    """Buffers of one memory, whose sizes are expressions over symbols; validated on construction."""
 
     symbols: dict[Name, SymbolRange]
+    """The range of each symbol, by its name."""
     buffers: Annotated[tuple[SymbolicBuffer, ...], BeforeValidator(tuple_from_list)]
+    """The buffers to place."""
     alignment: Alignment = 1
+    """The offsets of all buffers are multiples of this number of bytes."""
     capacity: Bytes | None = None
+    """The size of the memory in bytes; by default, it is not limited."""
     conflicts: Annotated[tuple[Pair, ...], BeforeValidator(tuple_from_list)] = ()
+    """Pairs of buffers that must not share bytes although they are not alive together."""
     tensors: Annotated[tuple[SymbolicTensor, ...], BeforeValidator(tuple_from_list)] = ()
+    """The tensors of a model; empty if only buffers are known."""
     name: str | None = None
+    """A remark: the name of the problem."""
     source: str | None = None
+    """A remark: where the problem comes from."""
     format: str | None = None
+    """A remark: the format of the file."""
 
     @model_validator(mode="after")
     def _require_valid_names(self) -> SymbolicProblem:

@@ -33,11 +33,14 @@ _BITS = 63
 
 
 class SymbolRange(Value):
-    """The values of a symbol: multiples of `multiple_of` from `min` to `max`, inclusive; unbounded without `max`."""
+    """The values of a symbol."""
 
     min: Annotated[int, Field(ge=0, le=MAX_BYTES)] = 1
+    """The least value."""
     max: Annotated[int, Field(ge=0, le=MAX_BYTES)] | None = None
+    """The largest value; by default, there is none."""
     multiple_of: Annotated[int, Field(ge=1, le=MAX_BYTES)] = 1
+    """All values are multiples of this number."""
 
     @property
     def steps(self) -> tuple[int, int | None]:
