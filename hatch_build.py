@@ -44,7 +44,6 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         return [] if self._compiling()["installed_compiler"]() else [_COMPILER]
 
     def _compiling(self) -> dict[str, Any]:
-        """Return the names defined by the core's build.py, which is run from its file because nothing is installed."""
         _make_links(ROOT / "memplan")
         return run_path(str(_CORE / "build.py"))
 
@@ -105,7 +104,6 @@ def _make_links(package: Path) -> None:
 
 
 def _platform() -> str:
-    """Return the wheel's platform tag; the core links only to old functions of libc, so any glibc since 2.17 suits."""
     if target := os.environ.get("MEMPLAN_TARGET"):
         if target not in TARGETS:
             raise ValueError(f"MEMPLAN_TARGET: must be one of {', '.join(TARGETS)}, got {target}")

@@ -77,6 +77,5 @@ class Faults:
 
 
 def _describe_fault(error: BaseException) -> tuple[str, str, str]:
-    """Return an exception's type name, the file and line where it was raised, and its last stack frames."""
     stack = "".join(traceback.format_tb(error.__traceback__)[-_FRAMES_LOGGED:])
     return type(error).__name__, place_of(error), stack

@@ -69,7 +69,6 @@ async def solves_a_tiny_problem() -> bool:
 
 
 def _solve_a_tiny_problem() -> bool:
-    """Return True if the search proves a plan of the tiny problem optimal within two seconds."""
     return solve(_TINY, time_limit_s=2.0).status == "optimal"
 
 

@@ -171,7 +171,6 @@ def split_body(shape: BodyShape, media: str, body: bytes, terms: Collection[str]
 
 
 def _is_foreign(body: bytes) -> bool:
-    """Return True if a body is a file in the format of another system."""
     with prefix_file_name("body"):
         return detect(body) is not None
 
@@ -241,7 +240,6 @@ def _split_form(shape: BodyShape, media: str, body: bytes) -> BodyParts:
 
 
 def _form_parts(body: bytes, border: bytes) -> Iterator[bytes]:
-    """Yield the parts of a form's body, which are separated by `border`, in order; a border may begin the body."""
     begin = 0 if body.startswith(border[2:]) else body.find(border) + 2
     while begin != 1 and (end := body.find(border, begin := begin + len(border) - 2)) >= 0:
         yield body[begin:end]

@@ -154,7 +154,6 @@ class ParsedRequest:
         return read_inputs(self.question.inputs, {**self.fields, **self.files}, read, reader or self.reader())
 
     def _read_field(self, each: Input[Any], sent: Any, values: InputValues, reader: Reader) -> Any:
-        """Return an input's value from a JSON field; with reading options, the field is read like a JSON file."""
         is_plain = self.reading is None and reader.plain is None
         if is_plain or each.reading is None or each.from_file is None or not isinstance(sent, dict):
             return each.from_json(sent)
@@ -171,14 +170,12 @@ class ParsedRequest:
         values = self.input_values(reader)
 
         def write_answer(answer: Any) -> tuple[bytes, str | None]:
-            """Return an answer's bytes and its status; the answer gets the facts about how its files were read."""
             return self._written_answer(values, add_reading_facts(answer, reader)), question.status(answer)
 
         noting = None if note is None else lambda found: note(write_answer(found))
         return write_answer(question.answer_verified(values, self.options, replace(control, note=noting)))
 
     def _written_answer(self, values: InputValues, answer: Any) -> bytes:
-        """Return an answer as bytes: a plan in the requested format, any other answer as JSON."""
         if isinstance(self.options, Options) and self.options.format is not None and isinstance(answer, Plan):
             return write_in(self.options.format, answer, problem_in_heaps(values["problem"], answer))
         return self.question.write(answer)
@@ -252,7 +249,6 @@ def submissions_of(body: bytes) -> bytes:
 
 
 def _is_json(data: bytes) -> bool:
-    """Return True if the bytes are valid JSON."""
     try:
         from_json(data)
     except ValueError:
@@ -354,7 +350,6 @@ def merged_options(model: type[M], inside: Mapping[str, Any], asked: Mapping[str
 
 
 def _is_default(models: Iterable[type[WireValue]], name: str, said: Sequence[str]) -> bool:
-    """Return True if the texts `said`, which a query gives for an option, are the option's default value."""
     for model in models:
         if name in model.model_fields:
             try:

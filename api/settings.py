@@ -51,7 +51,6 @@ def _check_admin_key(text: str) -> str:
 
 
 def _users_data_folder() -> Path:
-    """Return memplan's folder within the user's application data."""
     return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share") / "memplan"
 
 

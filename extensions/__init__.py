@@ -149,7 +149,6 @@ def _systems() -> Mapping[str, Any]:
 
 
 def _inputs() -> Mapping[str, Any]:
-    """Return the kinds of input files by name."""
     from memplan.extensions.networks import inputs
 
     return {
@@ -161,7 +160,6 @@ def _inputs() -> Mapping[str, Any]:
 
 
 def _solvers() -> Mapping[str, Any]:
-    """Return the rows of the solvers for priced pairs by name."""
     from memplan.extensions.prices.rows import PRICE_BOUNDS, PRICES
 
     return {row.name: row for row in (PRICES, PRICE_BOUNDS)}

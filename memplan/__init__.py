@@ -106,7 +106,6 @@ if TYPE_CHECKING:
     def _typed_question(
         question: Callable[..., _Answer], options: Callable[_Options, object]
     ) -> _TypedQuestion[_Options, _Answer]:
-        """Give a question's function, for type checkers, the signature of its options model as keywords."""
         raise NotImplementedError
 
     cascade = _typed_question(_cascade, CascadeOptions)
@@ -207,7 +206,6 @@ _OTHER_WORDS = {
 
 @cache
 def _extension_names() -> dict[str, str]:
-    """Map each public name that an extension adds, a function or its options class, to the name of its question."""
     from memplan.questions import question_rows
 
     others = [name for name in question_rows() if name not in _MODULES]

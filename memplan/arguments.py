@@ -117,7 +117,6 @@ def _run_interruptibly(work: Callable[[], Any], cancelled: threading.Event) -> A
 
 
 def _local_control(control: Any) -> Any:
-    """Return the control, marked as local: only a local call may use the caller's own function as its solver."""
     from memplan.solvers.search.control import Control
 
     return replace(control or Control(), is_local=True)
@@ -150,7 +149,6 @@ def _read_inputs(name: str, arguments: Mapping[str, Any], wrong: Mapping[str, An
     from memplan.questions.inputs.values import read_inputs
 
     def read(each: Any, value: Any, values: Mapping[str, Any], reader: Any) -> Any:
-        """Return an input as a value: unchanged, read from a file, or made from a JSON object."""
         if each.name in wrong and isinstance(value, Mapping):
             return each.from_json(value)
         if each.name not in wrong or not isinstance(value, str | PathLike) or each.from_file is None:
@@ -195,7 +193,6 @@ def _allowed_classes(function: Callable[..., Any]) -> Mapping[str, tuple[type, .
 
 
 def _mismatched_parameters(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, tuple[type, ...]]:
-    """Return the parameters whose argument has the wrong class, each mapped to its allowed classes."""
     return {
         name: classes
         for name, classes in _allowed_classes(function).items()
@@ -231,12 +228,10 @@ def _argument_error_text(function: Callable[..., Any], name: str, value: object,
 
 
 def _article_phrase(name: str) -> str:
-    """Return a name with its indefinite article, as in `a string` or `an integer`."""
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _argument_hint(name: str, signature: inspect.Signature, fields: Mapping[str, Any]) -> str:
-    """Return a hint for an unknown argument: a parameter with a similar name, or the Problem field of that name."""
     from memplan.planner.model.problem import Problem
 
     if "problem" in signature.parameters and name in (*Problem.model_fields, "capacity"):
@@ -247,7 +242,6 @@ def _argument_hint(name: str, signature: inspect.Signature, fields: Mapping[str,
 
 
 def _example_call(function: Callable[..., Any]) -> str:
-    """Return an example call of a function, written with the names of its required arguments."""
     parameters = inspect.signature(function).parameters.values()
     needed = [each.name for each in parameters if each.default is each.empty and each.kind not in _MANY]
     return f"{function.__name__}({', '.join(needed)})"

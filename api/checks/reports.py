@@ -34,12 +34,10 @@ def markdown_report(*checks: Check) -> bytes:
 
 
 def _target_of(check: Check) -> str:
-    """Return the processor or board that a check is for; empty if it is for the host."""
     return "" if check.arena is None else check.arena.target
 
 
 def _title(check: Check) -> str:
-    """Return a check's title: the subject, followed by the name of any target (processor or board)."""
     return f"{check.subject} on {target}" if (target := _target_of(check)) else check.subject
 
 
@@ -95,7 +93,6 @@ def _cause_table(pool: CheckedPool) -> str:
 
 
 def _markdown_table(rows: list[list[str]]) -> str:
-    """Return rows of texts as a Markdown table; the first row is the heading."""
     rule = ["---", *["---:"] * (len(rows[0]) - 1)]
     return "".join(f"| {' | '.join(row)} |\n" for row in (rows[0], rule, *rows[1:]))
 
@@ -108,7 +105,6 @@ def _bytes_text(count: int | None) -> str:
 
 
 def _escape_markdown(text: str) -> str:
-    """Return a text on one line, escaped so that Markdown shows it unchanged."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))
 
 
@@ -169,7 +165,6 @@ def _sarif_result(check: Check, failure: Failure, pool: CheckedPool | None) -> d
 
 
 def _subject_uri(subject: str) -> str:
-    """Return the URI of the checked file: relative for a relative path, and a `file://` URI for an absolute path."""
     path = Path(subject)
     return path.as_uri() if path.is_absolute() else quote(path.as_posix())
 
@@ -217,7 +212,6 @@ def _test_cases(check: Check) -> Iterator[tuple[str, Rule, Failure | None]]:
 
 
 def _xml_text(text: str) -> str:
-    """Return a text with U+FFFD in place of each character that XML cannot represent."""
     return _NOT_XML.sub("\ufffd", text)
 
 

@@ -118,7 +118,6 @@ class CommandLine(NamedTuple):
         return f"`memplan {shlex.join([name, *words, *more])}`"
 
     def _command_words(self, parameters: Sequence[click.Parameter], given: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the command-line words of each parameter whose given value differs from its default."""
         for each in parameters:
             value = given.get(each.name)
             if value is not None and value != each.default:
@@ -126,7 +125,6 @@ class CommandLine(NamedTuple):
 
 
 def _parameter_words(parameter: click.Parameter, value: Any) -> Iterator[str]:
-    """Yield the command-line words that set a parameter to a value: the flag, if it has one, and the value."""
     for one in value if isinstance(value, list) else [value]:
         if isinstance(parameter, click.Option):
             yield parameter.secondary_opts[0] if one is False else parameter.opts[0]

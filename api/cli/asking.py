@@ -178,7 +178,6 @@ def call_control(call: Call, *, draws: bool = False) -> Iterator[Control]:
     call.drawn = ProgressLine(sys.stderr) if draws and not is_quiet and is_terminal(sys.stderr) else None
 
     def report(event: Mapping[str, Any]) -> None:
-        """Print the progress text of an event, or draw it in the progress line."""
         if (text := call.line.question.progress(event)) is not None:
             print_message(f"memplan: {text}") if call.drawn is None else call.drawn.take(text)
 
@@ -200,7 +199,6 @@ def answer_call(call: Call, control: Control) -> Any:
     question, server = call.line.question, call.flags["server"]
 
     def work() -> Any:
-        """Return the answer of the service if `--server` names one, else the answer computed in this process."""
         if server is not None:
             from memplan.api.cli.remote import ask_service
 
@@ -246,7 +244,6 @@ def write_beside(call: Call, writers: Writers) -> None:
     paths = [path for path in call.outputs if suffix_of(path) in writers]
 
     def work() -> None:
-        """Write each extra output file with the content that its writer returns."""
         for path in paths:
             if (data := writers[suffix_of(path)](path)) is not None:
                 write_output(path, data)

@@ -119,7 +119,6 @@ def command_group(names: Sequence[str], make: Callable[[str], click.Command]) ->
 
 
 def _command_row(name: str) -> Row | Command:
-    """Return the table row of a command, which has the command's help and panel."""
     return COMMANDS.get(name) or question_rows().get(name) or extension_commands()[name]
 
 

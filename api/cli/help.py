@@ -79,7 +79,6 @@ class SectionedGroup(click.Group):
 def _write_parameters(
     command: click.Command, ctx: click.Context, formatter: click.HelpFormatter, panels: Mapping[str, str]
 ) -> None:
-    """Write a command's arguments and options to its help text, with a section for each panel."""
     sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
     for parameter in command.get_params(ctx):
         is_argument = isinstance(parameter, click.Argument)
@@ -90,7 +89,6 @@ def _write_parameters(
 
 
 def _write_sections(sections: dict[str, list[tuple[str, str]]], formatter: click.HelpFormatter) -> None:
-    """Write each section that has rows to the help text, under its title."""
     for title, rows in sections.items():
         if rows:
             with formatter.section(title):

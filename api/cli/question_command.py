@@ -25,7 +25,6 @@ _FORMAT = (
 
 
 def _run_line(command: QuestionCommand, given: Mapping[str, Any]) -> int:
-    """Run a question's command for the parameter values in `given`, as click parsed them; return its exit status."""
     # click passes a repeatable flag as a tuple, so convert a tuple to a list, or to None if the flag is absent.
     values = {name: list(value) or None if isinstance(value, tuple) else value for name, value in given.items()}
     line = CommandLine(command, values)
@@ -79,7 +78,6 @@ def command_of(
     statuses = ", ".join(f"{status} {meaning}" for status, meaning in exits)
 
     def decorate(answer: Callable[[CommandLine], int]) -> QuestionCommand:
-        """Return the question's command, which calls the function `answer`."""
         command: QuestionCommand = QuestionCommand(
             *(question, answer, formats, forms, beside, needs_plans),
             callback=lambda **given: _run_line(command, given),

@@ -57,14 +57,12 @@ def read_files(line: CommandLine, reader: Reader) -> InputValues:
 
 
 def _swap_files(question: Question[Any], given: Mapping[str, Any]) -> dict[str, str]:
-    """Return the paths of the first two input files, swapped; empty for fewer files or standard input."""
     names = [each.name for each in question.inputs if each.from_file is not None and given.get(each.name)][:2]
     paths = [given[name] for name in names]
     return {} if len(names) < 2 or STANDARD in paths else dict(zip(names, reversed(paths), strict=True))
 
 
 def _can_read(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> bool:
-    """Return True if the inputs can be read from these files and texts."""
     with contextlib.suppress(InputError):
         _read_in_turn(line, reader, given)
         return True

@@ -79,7 +79,6 @@ async def _ask_server(
 
 
 async def _fetch_best_plan(client: AsyncClient, problem: Problem) -> Plan:
-    """Return a service's best plan so far, after an interrupt; with status `unknown` if the service has none."""
     for _ in range(_TRIES):
         if (plan := await client.known_plan(problem)) is not None:
             return plan

@@ -51,7 +51,6 @@ def peak_lines(problem: Problem, plan: Plan) -> Iterator[str]:
 
 
 def _live_set_text(live: LiveSet, sizes: Mapping[Id, int], used: int) -> str:
-    """Return a pool's fullest time, the buffers alive then, and the difference between the peak and their bytes."""
     when = "" if live.time is None else f", time {live.time}"
     text = ", ".join(f"{display_name(name)} ({sizes[name]:,})" for name in live.buffers[:_MEMBERS_TOLD])
     others = live.buffers[_MEMBERS_TOLD:]
@@ -134,5 +133,4 @@ def display_name(name: Id) -> str:
 
 
 def _yes_or_no(is_so: bool) -> str:
-    """Return the table cell `yes` for True, and `no` for False."""
     return "yes" if is_so else "no"

@@ -36,7 +36,6 @@ def graceful_interrupts() -> Iterator[threading.Event]:
     cancelled = threading.Event()
 
     def cancel(_number: int, _frame: FrameType | None) -> None:
-        """Set the event on the first signal, and end the process on the second one."""
         if cancelled.is_set():
             os._exit(INTERRUPTED)
         cancelled.set()

@@ -54,12 +54,10 @@ def _command_parameters(error: click.UsageError) -> Sequence[Any]:
 
 
 def _option_help(option: Any) -> str:
-    """Return an option's metavar and help text, as a hint about the missing value."""
     return f"{option.opts[0]} {option.metavar or 'VALUE'}: {option.help}"
 
 
 def _command_hint(error: click.NoSuchCommand, words: Sequence[str]) -> str:
-    """Return a hint on an unknown command: the command that was probably intended, or how to list all commands."""
     name, group = error.command_name, "memplan" if error.ctx is None else error.ctx.command_path
     if Path(words[0]).exists() or "." in words[0]:
         return f"did you mean `memplan {shlex.join(['plan', *words])}`?"
@@ -87,7 +85,6 @@ def _option_hints(error: click.NoSuchOption) -> Iterator[str]:
 
 
 def _missing_value_hints(parameter: Any, words: Sequence[str]) -> Iterator[str]:
-    """Yield hints on a parameter without a value: its description, and for a plan, the command that writes one."""
     if isinstance(parameter, click.Option):
         yield _option_help(parameter)
         return

@@ -41,7 +41,6 @@ class Client(AbstractContextManager["Client"]):
 
         @wraps(method)
         def call(*given: Any, **named: Any) -> Any:
-            """Call the method of the AsyncClient, and block until its result."""
             if inspect.isasyncgenfunction(method):
                 return self._iterate_blocking(method(*given, **named))
             return self._portal.call(partial(method, *given, **named))
@@ -53,7 +52,6 @@ class Client(AbstractContextManager["Client"]):
         return dir(self._client)
 
     def _iterate_blocking(self, found: AsyncIterator[Any]) -> Iterator[Any]:
-        """Yield the values of an asynchronous iterator, waiting for each in the event loop's thread."""
         end = object()
         while (value := self._portal.call(anext, found, end)) is not end:
             yield value

@@ -117,7 +117,6 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         compiled = CompiledProblem.from_problem(problem)
 
         def read(data: bytes) -> Plan:
-            """Return the plan in a response's bytes, translated to the problem and verified."""
             return check_plan(problem, translate_plan(compiled, read_plan(data, problem)))
 
         return await self._fetch_if_found(read, f"/v1/plans/{compiled.hash}")
@@ -152,7 +151,6 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         return check_certificate(problem, plan, found.text)
 
     def _plan_reader(self, problem: Problem, is_plain: bool = True) -> Callable[[bytes], Plan]:
-        """Return a function that parses the bytes of a plan and verifies the plan for the problem."""
         return lambda data: check_plan(problem, read_plan(data, problem), is_plain)
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
@@ -165,7 +163,6 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         names = [each.name for each in question.inputs]
 
         async def call(*inputs: Any, options: QuestionOptions | None = None, **given: Any) -> Any:
-            """Return the answer to the question; inputs are given by position or name, options by name or `options`."""
             named = {name: given.pop(name) for name in names if name in given}
             values = _convert_inputs(question, dict(zip(names, inputs, strict=False)) | named)
             return await self.answer(question, values, options or validate_options(question.options, given))
@@ -257,7 +254,6 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
                 yield _batch_result(escape_answer(line.encode(), b"[%b]" % content.replace(b"\n", b",")), problems)
 
     async def _send_for_job(self, method: str, path: str, **sent: Any) -> RemoteJob:
-        """Send a request whose answer is a job, and return the job."""
         return await self._send(RemoteJob.model_validate_json, method, path, **sent)
 
     async def _fetch_if_found(self, read: Callable[[bytes], T], path: str) -> T | None:

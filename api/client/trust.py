@@ -27,7 +27,6 @@ def escape_answer(data: bytes, asked: bytes) -> bytes:
 
 
 def _escape_strings(value: Any, asked: bytes) -> Any:
-    """Return a JSON value with all strings escaped that are neither printable nor in the request's body `asked`."""
     if isinstance(value, str):
         return value if value.isprintable() or to_json(value) in asked else escape_controls(value)
     if isinstance(value, dict):

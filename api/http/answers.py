@@ -69,7 +69,6 @@ class AnswerWishes:
         return response
 
     def _shaped_content(self, question: Question[Any], content: bytes) -> tuple[bytes, bool]:
-        """Return (the answer's selected fields as JSON, True if the answer is a bad result that must fail)."""
         is_bad = self.fails and question.exit_status(TypeAdapter(question.answer).validate_json(content)) != 0
         return content if self.selection is None else self.selection.write(content), is_bad
 
@@ -97,6 +96,5 @@ def plan_response(content: bytes, status: str | None, plan_format: str) -> Respo
 
 @cache
 def _link_header(status: str | None) -> str:
-    """Return the Link header for a plan's status, which names the calls that can prove or explain the plan."""
     rows = ((each.path, each.link) for each in QUESTIONS.values())
     return ", ".join(f'<{path}>; rel="{link.rel}"' for path, link in rows if link and status in link.statuses)

@@ -59,7 +59,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Service]]:
-    """Open the service's resources and warm it up before the first request; close them after the last one."""
     service: Service = app.state.service
     async with AsyncExitStack() as stack:
         await service.open(stack)

@@ -134,7 +134,6 @@ class Service:
         }
 
     async def _has_workers(self) -> bool:
-        """Return True if a worker process is ready or could be started."""
         return await to_thread.run_sync(self.workers.pool.warm_up, abandon_on_cancel=True)
 
     async def _can_store(self) -> bool:
@@ -206,7 +205,6 @@ class Service:
 
 
 async def _watch_client(request: Request, cancelled: asyncio.Event) -> None:
-    """Wait for a client's disconnect, the only message that can follow a completely read body, and set the event."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     cancelled.set()

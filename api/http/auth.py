@@ -137,7 +137,6 @@ class KeyGate:
 
 
 def _put_bounded(table: OrderedDict[str, Any], name: str, value: Any) -> None:
-    """Put a value into a table of bounded size, and drop the table's oldest entries beyond that size."""
     table[name] = value
     while len(table) > _MOST_KEPT:
         table.popitem(last=False)

@@ -55,7 +55,6 @@ class JobChange(Value):
 
 
 def _time_text(seconds: object) -> object:
-    """Convert a Unix time in seconds to ISO 8601 text; return a value that is not a number unchanged."""
     if not isinstance(seconds, float | int):
         return seconds
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -33,7 +33,6 @@ _PLAN_EXAMPLE = {"status": "optimal", "peak": 602112, "placements": [{"id": "con
 
 
 def _body_model(question: Question[Any]) -> type[BaseModel]:
-    """Return the model of a question's request body; for `plan`, with the options that exist only over HTTP."""
     model, shape = request_model(question), body_shape(question.name)
     if shape.options is question.options:
         return model
@@ -52,7 +51,6 @@ def _parameter_description(name: str, description: str, schema: dict[str, Any]) 
 
 
 def _model_parameters(model: type[BaseModel], description: str = "") -> list[dict[str, Any]]:
-    """Return the descriptions of a model's fields as query parameters."""
     return [
         _parameter_description(
             name,
@@ -64,7 +62,6 @@ def _model_parameters(model: type[BaseModel], description: str = "") -> list[dic
 
 
 def _query_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a field's schema in a query, where objects and arrays are texts such as batch=1,length=128."""
     forms = schema.get("anyOf", [schema])
     scalars = [form for form in forms if form.get("type") not in ("array", "object")]
     return schema if len(scalars) == len(forms) else {"anyOf": [*scalars, {"type": "string"}], "title": schema["title"]}
@@ -150,7 +147,6 @@ def _call_descriptions() -> dict[str, dict[str, Any]]:
 
 
 def _question_description(question: Question[Any]) -> dict[str, Any]:
-    """Return the OpenAPI description of a question's call: its request, and its answer with status 200."""
     answer = _PLAN_ANSWER
     if question.name != PLAN:
         answer = {"description": "The answer.", "content": {JSON: {"schema": _schema_reference(question.answer)}}}
@@ -195,7 +191,6 @@ def describe(app: FastAPI) -> None:
     written: list[bytes] = []
 
     async def answer_schema(_: Request) -> Response:
-        """Answer with the OpenAPI description, which is written once."""
         if not written:
             written.append(bytes(JSONResponse(openapi()).body))
         return Response(written[0], media_type=JSON)

@@ -151,7 +151,6 @@ def refusal_response(request: Request, error: Exception) -> Response:
 
 @cache
 def _field_names() -> frozenset[str]:
-    """Return the names of all fields and options. The metrics label `about` has only these values."""
     own = (each.options.model_fields for each in QUESTIONS.values())
     return frozenset(chain(ReadOptions.model_fields, *own, *KNOWN_FIELDS.values(), ("body", "file", "content-type")))
 

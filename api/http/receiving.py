@@ -95,7 +95,6 @@ class JsonGrowth:
 
 
 def _character_counts(text: bytes) -> list[int]:
-    """Return, for each character in `_BYTES_OF`, how often a text contains it."""
     codes = np.frombuffer(text, np.uint8)
     return [int(np.count_nonzero(codes == character[0])) for character, _ in _BYTES_OF]
 
@@ -156,7 +155,6 @@ async def read_body(request: Request, limit: int, media: str = "") -> bytes:
 
 
 async def _discard_rest(stream: AsyncIterator[bytes]) -> None:
-    """Read and discard the rest of a body for a short time, because a client that still sends may miss the answer."""
     with anyio.move_on_after(_DRAIN_S):
         async for _ in stream:
             pass

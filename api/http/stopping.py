@@ -18,7 +18,6 @@ def handle_stop(stop_work: Callable[[], None]) -> Iterator[None]:
     before: dict[int, Any] = {}
 
     def stop(number: int, frame: FrameType | None) -> None:
-        """Call `stop_work` on the event loop, and then the signal's previous handler."""
         loop.call_soon_threadsafe(stop_work)
         if callable(then := before[number]):
             then(number, frame)

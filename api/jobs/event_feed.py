@@ -81,7 +81,6 @@ class Following:
             await asyncio.gather(self._looking, return_exceptions=True)
 
     async def _poll_always(self) -> None:
-        """Poll the store for new events until the task is cancelled; a failed poll is logged and repeated."""
         while True:
             await asyncio.sleep(_LOOK_S)
             try:

@@ -117,7 +117,6 @@ class JobRun:
             self.end_without_writing()
 
     def _retry_write(self, write: Callable[[], T]) -> T:
-        """Repeat a write until the store accepts it, because the store may be unavailable for a while."""
         while True:
             try:
                 return write()

@@ -92,7 +92,6 @@ class JobWorkers:
             thread.join(max(0.0, give_up - time.monotonic()))
 
     def _handle_notification(self) -> None:
-        """Record a notification and wake the claiming thread."""
         self._is_told = True
         self._wake.set()
 
@@ -116,7 +115,6 @@ class JobWorkers:
 
     @property
     def _pause_s(self) -> float:
-        """The seconds until the next poll for jobs; a notification from the database ends this pause early."""
         if self._listening is None or not self._listening.hears:
             return self._poll_s
         if not self._runs and not self._is_unsure:
@@ -170,7 +168,6 @@ class JobWorkers:
             self._late_s = 0.0
 
     def _run_job(self, run: JobRun) -> None:
-        """Run a claimed job and log its end; then free its slot and wake the claiming thread."""
         try:
             with log_context(None, run.job.id):
                 if (state := run.run_job()) is not None:
@@ -194,12 +191,10 @@ class JobWorkers:
         return True
 
     def _record_sign_of_life(self) -> bool:
-        """Record in the store that this worker is alive; return True, which means that the step succeeded."""
         self._store.leases.record_sign_of_life(self.holder)
         return True
 
     def _cancel(self) -> bool:
-        """End the running jobs whose cancellation was requested; return True, which means that the step succeeded."""
         if self._runs:
             asked = self._store.leases.cancelled_jobs(self.holder)
             for run in list(self._runs):

@@ -57,7 +57,6 @@ def _draw_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = (), num
     widths = [max(narrowest, *map(len, cells)) for narrowest, cells in zip(least, zip(*rows, strict=True), strict=True)]
 
     def line(cells: Sequence[str]) -> str:
-        """Return one row of the table, with each cell padded to the width of its column."""
         aligned = (
             cell.rjust(width) if k in numbers else cell.ljust(width)
             for k, (cell, width) in enumerate(zip(cells, widths, strict=True))
@@ -65,7 +64,6 @@ def _draw_table(rows: Sequence[Sequence[str]], headings: Sequence[str] = (), num
         return f"| {' | '.join(aligned)} |"
 
     def rule(mark: str) -> str:
-        """Return a horizontal line of the table, drawn with the character `mark`."""
         return f"+{'+'.join(mark * (width + 2) for width in widths)}+"
 
     head = [line(headings), rule("=")] if headings else []

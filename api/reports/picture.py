@@ -141,18 +141,15 @@ class _Panel:
         yield from self._mark_elements()
 
     def _colour_name(self, box: _Box, alive: set[int]) -> str:
-        """Return the name of a box's colour, which says how its buffer relates to the peak."""
         if self.bound is not None and box.high > self.bound:
             return "above the bound"
         return "at the fullest time" if box.row in alive else "at other times"
 
     def _rectangle_element(self, start: int, low: int, end: int, high: int, style: str) -> str:
-        """Return the SVG rectangle from the times `start` to `end` and from the offsets `low` to `high`."""
         x, y = self.x(start), self.y(high)
         return f'<rect x="{x}" y="{y}" width="{self.x(end) - x:.2f}" height="{self.y(low) - y:.2f}" {style}/>'
 
     def _tooltip_text(self, box: _Box) -> str:
-        """Return the text that a browser shows for a box: name, size, lifetime and offset of its buffer."""
         name, size = str(self.problem.buffers.ids[box.row]), int(self.problem.buffers.size[box.row])
         return _escape(f"{name}: {size:,} bytes, alive [{box.start}, {box.end}), offset {box.low:,}")
 
@@ -256,7 +253,6 @@ class _Panel:
 
 
 def _legend_places(texts: Sequence[str]) -> list[tuple[float, int]]:
-    """Return the x coordinate and the row of each text of a legend; a text beyond the edge begins a new row."""
     places, x, row = list[tuple[float, int]](), _LEFT, 0
     for text in texts:
         width = _KEY + _CHARACTER * len(text)
@@ -279,5 +275,4 @@ def shorten(text: str, most: int) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return a text escaped for XML, with U+FFFD in place of each unprintable character."""
     return escape("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text))

@@ -28,14 +28,12 @@ def write_plan(plan: Plan, problem: Problem, plan_format: str) -> bytes:
 
 
 def _tables_report(plan: Plan, problem: Problem) -> bytes:
-    """Return the two tables of Cadence's memory planning for a plan."""
     from memplan.api.reports.memory_tables import memory_tables
 
     return memory_tables(problem, plan).encode()
 
 
 def _triples_report(plan: Plan, problem: Problem) -> bytes:
-    """Return the triple (id, pool, offset) of every buffer, as a JSON list of lists."""
     return to_json([[row["id"], row["pool"], row["offset"]] for row in plan.placements.rows()]) + b"\n"
 
 

@@ -199,7 +199,6 @@ class AdmissionQueue:
         self._schedule_attempt(wish)
 
     def _schedule_attempt(self, wish: Seat) -> None:
-        """Schedule the next attempt to make room for a waiting request."""
         part_s, least_s = (wish.due - wish.arrived) / _PARTS, wish.least_s
         last_s = wish.due + _LATE_S - least_s - time.monotonic()
         delay_s = min(part_s, max(last_s - _SHARE_S - _END_S, last_s / 2, _SOON_S))
@@ -213,12 +212,10 @@ class AdmissionQueue:
         self._refuse(wish, NoTurnError(f"memplan: {rule}", free_s))
 
     def _refuse(self, wish: Seat, refusal: FullError) -> None:
-        """Set the refusal of a request, and tell the request that it is decided."""
         wish.refusal = refusal
         wish.is_decided.set()
 
     def _is_free_for(self, wish: Seat) -> bool:
-        """Return True if an ordinary or light slot is free that the request's key may take."""
         lane = [place for place in self._held if place.is_light == wish.is_light]
         if len(lane) >= self.places or _caller_slot_count(lane, wish.caller) >= self._of_key:
             return False
@@ -226,15 +223,12 @@ class AdmissionQueue:
         return not wish.is_light or self._is_below(MOST - 1, wish, [each for each in self._held if not each.is_beyond])
 
     def _is_below(self, times: int, wish: Seat, held: list[Seat]) -> bool:
-        """Return True if fewer slots are held than `times` the maximum, both in total and by the request's key."""
         return len(held) < times * self.places and _caller_slot_count(held, wish.caller) < times * self._of_key
 
     def _is_over(self, wish: Seat) -> bool:
-        """Return True if a request has less time left than requests of its sort (question and size) need."""
         return time.monotonic() + wish.least_s > wish.due + _LATE_S
 
     def _grant_slot(self, wish: Seat) -> None:
-        """Grant a slot to a request, so that it starts; a light (short) request later counts as an ordinary one."""
         wish.began = time.monotonic()
         self._held.append(wish)
         if wish.is_light:
@@ -242,7 +236,6 @@ class AdmissionQueue:
         wish.is_decided.set()
 
     def _make_ordinary(self, place: Seat) -> None:
-        """Count a light (short) request that still runs as an ordinary one, and grant its light slot to the next."""
         if place in self._held:
             place.is_light = False
             self._fill_slots()
@@ -271,12 +264,10 @@ class AdmissionQueue:
         return max(0.0, its - now), True in late, False in late
 
     def _free_times(self, held: list[Seat], places: int, now: float) -> list[float]:
-        """Return the ascending times at which slots are expected to be free; overbooked requests free no slot."""
         ends = [self._expected_end(place, now) for place in held] + [now] * (places - len(held))
         return sorted(ends)[len(ends) - places :]
 
     def _expected_end(self, place: Seat, now: float) -> float:
-        """Return the time at which a slot is expected to be free if other requests wait for it."""
         began = place.began or now
         if not place.can_end:
             return max(now, min(place.due, now + 2 * (now - began) + 1.0))
@@ -297,7 +288,6 @@ class AdmissionQueue:
         return first_s * faded, whole_s * faded
 
     def _record_times(self, place: Seat) -> None:
-        """Update the expected seconds of the request's sort (question and size), after the request has ended."""
         now = time.monotonic()
         if place.sort is not None and place.began is not None:
             before = self._recent_times(place.sort) if place.sort in self._measured else (0.0, inf)
@@ -308,10 +298,8 @@ class AdmissionQueue:
 
 
 def _weighted_mean(old: float, new: float) -> float:
-    """Return the weighted mean of an old and a new measurement; an increase weighs more than a decrease."""
     return new if old in (0.0, inf) else old + (new - old) * (0.5 if new > old else 0.25)
 
 
 def _caller_slot_count(places: Sequence[Seat], caller: str | None) -> int:
-    """Return the number of slots that a caller's key holds."""
     return sum(place.caller == caller for place in places)

@@ -196,7 +196,6 @@ def answer_request(
         return answered_apart(request, control, len(body))
 
     def write_result(plan: Plan, _problem: Problem) -> WorkAnswer:
-        """Return a plan as the answer to a request: JSON and status, with peak and lower bound as facts."""
         facts = None
         if plan.lower_bound is not None:
             facts = Progress(0.0, plan.peak, plan.lower_bound, plan.solver or "").facts()
@@ -215,7 +214,6 @@ def plan_apart(
     request = parse_request(kind, head, body, terms=OF_A_LINE)
 
     def work_answer(plan: Plan, problem: Problem) -> WorkAnswer:
-        """Return a plan as the answer, in the requested format; facts from reading its problem are added."""
         plan = plan if request.reading is None else add_reading_facts(plan, request.reader())
         return WorkAnswer(write_in(plan_format, plan, problem), plan.status, is_plan=True)
 
@@ -238,7 +236,6 @@ def _plan_answer(
     assert isinstance(options, Options)
 
     def work_answer(plan: Plan) -> WorkAnswer:
-        """Return a plan of this problem as an answer."""
         return write(plan, compiled.problem)
 
     def answer(result: SolveResult) -> WorkAnswer:
@@ -271,11 +268,9 @@ def _reporting_control(control: TaskControl, written_answer: Callable[[Plan], Wo
     """Return the task's control, changed to report progress as event data, and best plans as answers."""
 
     def report(said: Any) -> None:
-        """Report the progress of a search or question as the facts of an event."""
         control.report(said.facts() | {"elapsed_s": said.elapsed_s} if isinstance(said, Progress) else said)
 
     def watch(best: Callable[[], SolveResult | None]) -> None:
-        """Let the task's control watch a search's best result, converted to an answer."""
         control.watch(lambda: None if (best_now := best()) is None else written_answer(best_now.plan))
 
     return replace(control, report=report, watch=watch)

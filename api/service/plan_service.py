@@ -257,12 +257,10 @@ class PlanService:
         return cached, result
 
     async def _run_brief(self, problem: CompiledProblem, work: Callable[[], T]) -> T:
-        """Return the result of the short function `work`, which runs in a thread unless the problem is small."""
         return work() if problem.is_small else await to_thread.run_sync(work)
 
 
 def _min_child_s(problem: CompiledProblem) -> float:
-    """Return the minimum seconds that a child process needs for a problem."""
     n_buffers = len(problem.problem.buffers)
     return _LEAST_S + (_CARRIED_S * n_buffers if n_buffers > _QUICK_BUFFERS else 0.0)
 
@@ -322,7 +320,6 @@ def reason_to_answer(
 
 
 def _is_accepted(plan: Plan, options: SolveOptions, problem: Problem) -> bool:
-    """Return True if the plan's gap is small enough for the option `accept`, or if any plan that fits is enough."""
     target = options.target()
     if target is None and problem.objective == "fit":
         target = Accept()

@@ -172,7 +172,6 @@ def _sqlite_engine(url: URL) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: object) -> None:
-        """Set up a new SQLite connection: explicit transactions, a durable write-ahead log, and foreign keys."""
         connection.isolation_level = None  # `_begin` starts transactions, so the driver must not start any.
         for pragma in (
             *("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", f"cache_size = -{_CACHE_KIB}"),
@@ -182,7 +181,6 @@ def _sqlite_engine(url: URL) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        """Begin a transaction of SQLite; a transaction that may write locks the database at once."""
         # A transaction that reads first cannot write after another's write, so a writer begins with BEGIN IMMEDIATE.
         only_reads = connection.get_execution_options().get("memplan_only_reads", False)
         connection.exec_driver_sql("BEGIN" if only_reads else "BEGIN IMMEDIATE")

@@ -54,12 +54,10 @@ class Disk:
 
     @property
     def _free_bytes(self) -> int:
-        """The free bytes of the disk, less LEAST_ROOM and the bytes by which the reserve is below its full size."""
         free = shutil.disk_usage(self._file.parent).free
         return max(0, free - LEAST_ROOM - max(0, RESERVE - _file_size(self._reserve)))
 
     def _free_pages(self, connection: Connection) -> int:
-        """Return the bytes of the database file's pages that contain no data."""
         pages, size = (
             connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("freelist_count", "page_size")
         )
@@ -67,7 +65,6 @@ class Disk:
 
 
 def _file_size(path: Path) -> int:
-    """Return the size of a file in bytes; 0 if there is no such file."""
     try:
         return path.stat().st_size
     except OSError:

@@ -51,7 +51,6 @@ def upsert_row(
 
 
 def _dialect_insert(connection: Connection) -> Any:
-    """Return the INSERT construct of the database's SQL dialect."""
     if connection.dialect.name == "sqlite":
         return sqlite.insert
     from sqlalchemy.dialects import postgresql

@@ -62,7 +62,6 @@ class _Reporter:
             self._send("progress", (reports, None))
 
     def _send_periodically(self) -> None:
-        """Send new reports, and less often the best result so far, until the task is done."""
         sent_at, has_better = time.monotonic(), False
         while not self._is_done.wait(_REPORT_EVERY_S):
             reports, result = self._take_reports(), None
@@ -73,7 +72,6 @@ class _Reporter:
                 self._send("progress", (reports, result))
 
     def _take_reports(self) -> list[Any]:
-        """Return the reports not yet sent, and forget them."""
         taken, self._reports = self._reports, []
         return taken
 

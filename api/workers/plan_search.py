@@ -43,8 +43,6 @@ def search(
     else:
 
         def watch(best: Callable[[], SolveResult | None]) -> None:
-            """Let the task's control watch the best result so far, in the form that the profile's answer has."""
-
             def profile_result() -> SolveResult | None:
                 """Return the best result so far in the form of the profile's answer; None before the first result."""
                 return None if (best_now := best()) is None else interim_result(problem, profile, best_now)
@@ -70,6 +68,5 @@ def best_known(asked: PlanSearch) -> SolveResult:
 
 
 def _search_equal_pools(problem: Problem, options: SolveOptions, control: Control, start: Plan | None) -> SolveResult:
-    """Return the result of a search for a plan whose pools have equal use."""
     plan = search_plan(problem, options, start=start, control=control)
     return SolveResult(plan, stop_reason=plan.stop_reason, elapsed_s=plan.wall_time_s or 0.0)

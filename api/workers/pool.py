@@ -135,7 +135,6 @@ class ChildPool:
         raise UnavailableError(f"{what}: the request was cancelled before there was an answer")
 
     def _return_child(self, child: ForkedChild, is_well: bool) -> None:
-        """Make a child idle if it can be reused; close it otherwise."""
         with self._changing:
             is_kept = is_well and not self._is_closed
             if is_kept:

@@ -78,14 +78,12 @@ class Template:
             raise EOFError
 
     def _start_process(self) -> socket.socket:
-        """Start the template process, and return this process's end of the socket to it."""
         ours, its = socket.socketpair()
         with its:
             self._process = start_module(_MODULE, None, _STDERR, its.fileno())
         return ours
 
     def _end_process(self) -> None:
-        """Close the socket to the template process, kill the process, and wait for its end."""
         if self._line is not None:
             self._line.close()
             self._line = None
@@ -136,7 +134,6 @@ def fork_always(line: socket.socket) -> None:
 
 
 def _ended_status(pid: int) -> int:
-    """Return the exit status of a child process; _LIVES while it runs."""
     try:
         ended, status = os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:

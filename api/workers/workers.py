@@ -43,7 +43,6 @@ class Workers:
         deadline, start = asked.deadline.bring_forward(carry_s), asked.start
 
         def hear(_reports: list[Any], best: SolveResult | None) -> None:
-            """Store the best plan so far, as the start of another search if this child dies."""
             nonlocal start
             start = start if best is None else best.plan
 
@@ -91,19 +90,16 @@ class Workers:
         loop, over = asyncio.get_running_loop(), threading.Event()
 
         def report(reports: list[Any], best: Any) -> None:
-            """Pass a task's reports on to `hear` in the event loop."""
             with suppress(RuntimeError):  # The event loop may have been closed already, so ignore the error.
                 if hear is not None:
                     loop.call_soon_threadsafe(hear, reports, best)
 
         def note() -> None:
-            """Call `noted` in the event loop."""
             with suppress(RuntimeError):
                 if noted is not None:
                     loop.call_soon_threadsafe(noted)
 
         async def forward() -> None:
-            """Wait for the event loop's event `cancelled`, then set the event `over`, which threads can read."""
             await cancelled.wait()
             over.set()
 

@@ -49,7 +49,6 @@ def row_of(executor: ClusterExecutor, task: BenchTask, future: Future[Result]) -
 
 
 def _measure_with_files(task: BenchTask, files: dict[str, bytes]) -> Result:
-    """Return the result of a task on this machine; `files` (contents by name) go to a temporary folder."""
     with TemporaryDirectory(prefix="memplan-") as folder:
         for name, data in files.items():
             Path(folder, name).write_bytes(data)

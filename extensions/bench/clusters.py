@@ -64,7 +64,6 @@ class ClusterExecutor(Executor):
         return future
 
     def _start_task(self, future: Future[T], name: str, work: Callable[[], T]) -> None:
-        """Start a task on the cluster; `future` gets its result, and its starts are counted under `name`."""
         raise NotImplementedError
 
     def _settle(self, future: Future[T], there: Future[T]) -> None:
@@ -98,7 +97,6 @@ class ClusterExecutor(Executor):
 
 
 def _missing_text(version: str, further: Callable[[], str]) -> str:
-    """Return a complaint if this machine's version of memplan is not `version`, else the result of `further`."""
     return further() if version == __version__ else f"has memplan {__version__}, and this one is {version}"
 
 
@@ -180,7 +178,6 @@ class _DaskExecutor(ClusterExecutor):
         from distributed import KilledWorker
 
         def settle(there: Future[T]) -> None:
-            """Copy the outcome of the task to `future`, unless the task was given up because machines were lost."""
             if not there.cancelled() and isinstance(error := there.exception(), KilledWorker):
                 self._begun[name] = error.allowed_failures + 1
                 there = _failed_future(self._begun[name])
@@ -192,7 +189,6 @@ class _DaskExecutor(ClusterExecutor):
 
 
 def _announce_and_run(topic: str, name: str, work: Callable[[], T]) -> T:
-    """Run a task on a Dask worker after logging an event that announces its start."""
     from distributed import get_worker
 
     get_worker().log_event(topic, name)
@@ -256,7 +252,6 @@ class _RayExecutor(ClusterExecutor):
         asked = self._ray_executor.remote(num_cpus=1, max_retries=0)(_run_work).remote(work)
 
         def settle(there: Future[T]) -> None:
-            """Copy the outcome of the task to `future`, or start the task again if its machine was lost."""
             is_lost = not there.cancelled() and isinstance(there.exception(), self._ray_executor.exceptions.RayError)
             if future.cancelled() or not is_lost or isinstance(there.exception(), RayTaskError):
                 self._settle(future, there)

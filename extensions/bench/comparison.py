@@ -94,12 +94,10 @@ def _time_factor(before: Cell, after: Cell) -> float | None:
 
 
 def _proved_share(cell: Cell) -> float:
-    """Return the fraction of runs that proved their plan optimal or the problem infeasible."""
     return sum(run.status in ("optimal", "infeasible") for run in cell.runs if run.is_valid) / len(cell.runs)
 
 
 def _cells_by_key(results: Iterable[Result]) -> dict[tuple[str, str, float], Cell]:
-    """Return the latest results, without skipped ones, grouped into cells by (instance, solver, time limit)."""
     grouped: dict[tuple[str, str, float], list[Result]] = defaultdict(list)
     for row in latest_rows(results):
         if row.outcome != "skipped":
@@ -108,6 +106,5 @@ def _cells_by_key(results: Iterable[Result]) -> dict[tuple[str, str, float], Cel
 
 
 def _run_name(key: tuple[str, str, float]) -> str:
-    """Return the text for a run's key, such as `cp-sat on FILE (10 s)`."""
     instance, solver, limit = key
     return f"{solver} on {instance} ({limit:g} s)"

@@ -88,7 +88,6 @@ def _run_job(child: ChildProcess, job: BenchTask, clock: _Clock) -> dict[str, An
 
 
 def _time_run(child: ChildProcess) -> dict[str, Any]:
-    """Start a run that is ready; return its wall time in seconds, its progress curve, and its last message's fields."""
     curve: list[Moment] = []
     begin = time.monotonic()
     child.start()
@@ -99,7 +98,6 @@ def _time_run(child: ChildProcess) -> dict[str, Any]:
 
 
 def _next_message(child: ChildProcess) -> dict[str, Any]:
-    """Return the next message of a process, or {} if the process has ended."""
     try:
         message: dict[str, Any] = child.answer()
     except EOFError:

@@ -21,7 +21,6 @@ def load() -> None:
 
 
 def _memplan_order_facts(graph: OperationGraph, time_limit_s: float) -> dict[str, Any]:
-    """Return the fields of a Result for memplan's order of operations, found within the time limit."""
     result = order_operations(graph, time_limit_s=time_limit_s)
     facts = judge_order(result.ordered or graph, result.order)
     return {**facts, "lower_bound": result.lower_bound, "status": result.status}

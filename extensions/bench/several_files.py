@@ -54,7 +54,6 @@ def run_away(lines: Sequence[CommandLine], on: str, keep: Keep | None = None) ->
 
 
 def _write_result(line: CommandLine, done: LineResult, keep: Keep | None) -> LineOutcome:
-    """Print a command line's messages from another machine, write its output files, and return its outcome."""
     if done.said:
         print_message(done.said.rstrip("\n"))
     for path, data in done.files.items():
@@ -66,7 +65,6 @@ def _write_result(line: CommandLine, done: LineResult, keep: Keep | None) -> Lin
 
 
 def _share_of(lines: Sequence[CommandLine], wants_answers: bool) -> Share:
-    """Return the share that consists of these command lines, with their input files and this process's thread limit."""
     return Share(lines[0].question.name, [*map(_line_with_files, lines)], os.environ.get(SETTING), wants_answers)
 
 

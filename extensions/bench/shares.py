@@ -97,7 +97,6 @@ class _IdleProcesses:
 
     @classmethod
     def _end_if_idle(cls, child: ChildProcess) -> None:
-        """End a child process unless a later share uses it."""
         with cls._lock:
             left = [each for each in cls._waiting if each[1] is not child]
             is_idle, cls._waiting[:] = len(left) < len(cls._waiting), left

@@ -45,7 +45,6 @@ def run_all(wanted: Sequence[BenchTask], at_once: int, output: Path | None, on: 
 
 
 def _run_locally(stack: ExitStack, waiting: Sequence[BenchTask], at_once: int) -> Iterator[Result]:
-    """Run jobs on this machine, `at_once` at a time, and return an iterator over their results."""
     executor, cancelled = stack.enter_context(ThreadPoolExecutor(at_once)), threading.Event()
     stack.callback(cancelled.set)  # Closing the executor waits for running jobs, so cancel the jobs before.
     runs = run(waiting, lambda task: executor.submit(measure, task, cancelled.is_set), lambda: at_once)
@@ -64,7 +63,6 @@ def _run_on_cluster(stack: ExitStack, waiting: Sequence[BenchTask], on: str) -> 
 
 
 def _result_text(result: Result) -> str:
-    """Return one line of text on a result: solver, instance, seed, outcome, peak and seconds."""
     what = result.status if result.outcome == "plan" else result.outcome
     peak = "" if result.peak is None else f", {result.counts or 'peak'} {result.peak}"
     time = "" if result.wall_time_s is None else f", {result.wall_time_s:.3f} s"

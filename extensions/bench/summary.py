@@ -212,7 +212,6 @@ class Summary:
 
 
 def _proved_peaks(cell: Cell) -> list[float]:
-    """Return the peaks, in bytes, of known plans for a cell's instance."""
     return [run.known_peak for run in cell.runs if run.known_peak is not None]
 
 
@@ -277,7 +276,6 @@ def _run_table(summary: Summary) -> str:
 
 
 def _run_row(cell: Cell) -> tuple[str, ...]:
-    """Return the table row of a solver on an instance: medians over the seeds."""
     solved, peak = f"{cell.n_solved}/{len(cell.runs)}", (_format_value(cell.peak), _format_value(cell.ratio, ".5f"))
     times = _format_value(cell.wall_time_s, ".4f"), _format_value(cell.cpu_time_s, ".4f")
     memory = _format_value(cell.peak_rss_bytes and cell.peak_rss_bytes / 1e6, ".0f")
@@ -285,14 +283,12 @@ def _run_row(cell: Cell) -> tuple[str, ...]:
 
 
 def _finder_and_prover(runs: Iterable[Result]) -> str:
-    """Return the most frequent (finder, prover) of the plan as "FINDER, PROVER", or as one name if they are equal."""
     makers = Counter((str(run.found_by).partition(":")[0], run.proved_by) for run in runs if run.found_by is not None)
     finder, proved = max(makers, key=lambda pair: makers[pair], default=("-", None))
     return finder if proved in (None, finder) else f"{finder}, {proved}"
 
 
 def _solver_rows(summary: Summary) -> list[tuple[str, ...]]:
-    """Return the rows of the table of solvers, in ascending order of their PAR2 time."""
     rows = []
     for line in summary.lines():
         counts = map(str, (line.runs, line.plans, line.own, line.solved))

@@ -107,7 +107,6 @@ def _run_task(job: BenchTask, parent: Parent) -> None:
 
 
 def _run_order(job: BenchTask, parent: Parent) -> None:
-    """Run a job that orders the operations of a graph, after loading the library of memplan's order search."""
     graph = read_graph(job.instance)
     orders.load()
     with _measure_resources(job, parent):
@@ -252,7 +251,6 @@ def judge_plan(problem: Problem, plan: Plan) -> dict[str, Any]:
 
 
 def _total_peak(problem: Problem, plan: Plan) -> int:
-    """Return the sum over all pools of the largest end offset, in bytes."""
     ends = plan.placements.offset + problem.buffers.size
     return sum(int(ends[plan.placements.pool == q].max(initial=0)) for q in range(len(plan.placements.pool_names)))
 

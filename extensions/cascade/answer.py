@@ -306,5 +306,4 @@ class CascadeAnswer(AnswerOfFile):
 
 
 def _add_plan(point: CascadePoint) -> CascadePoint:
-    """Return a copy of the point whose field `planned` has its problem and its plan."""
     return point.model_copy(update={"planned": PlanAndProblem(problem=point.problem, plan=point.plan)})

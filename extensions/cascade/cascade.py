@@ -112,7 +112,6 @@ def _search_combinations(
 
 
 def _lowest_peak_key(found: CascadeAnswer) -> tuple[float, int]:
-    """Return the peak and the multiplications of the last point; an infinite peak without points."""
     return (found.points[-1].peak, found.points[-1].macs) if found.points else (inf, 0)
 
 
@@ -156,7 +155,6 @@ def lines(found: CascadeAnswer) -> Iterator[str]:
 
 
 def _summary(found: CascadeAnswer, point: CascadePoint | SweptPoint, layers_peak: int) -> str:
-    """Return a text for printed lines, with a point's peak, multiplications, traffic and latency."""
     share, pools = layers_peak / point.peak if point.peak else 1.0, found.conventions.pools
     slow = f", {point.slow_traffic:,} of it in {pools[1].name}" if pools else ""
     checked = "  checked by value" if point.checked_by_value else ""
@@ -181,7 +179,6 @@ def _lines_of_point(found: CascadeAnswer, k: int, point: CascadePoint) -> Iterat
 
 
 def _operation_text(found: CascadeAnswer, position: int, origins: tuple[int, ...] | None = None) -> str:
-    """Return an operation's position, kind and output as text; `origins` maps positions to the original graph."""
     row = found.operations[origins[position] if origins else position]
     name = next((found.tensors[tensor].name for tensor in row.outputs), "") or row.name
     name = name if len(name) <= _MOST_NAME else f"...{name[3 - _MOST_NAME :]}"
@@ -190,13 +187,11 @@ def _operation_text(found: CascadeAnswer, position: int, origins: tuple[int, ...
 
 
 def _barrier_text(barrier: Barrier) -> str:
-    """Return, as text, the kind of a barrier and the reason why the barrier runs as a whole."""
     kind = barrier.kind or "an unknown kind"
     return f"{kind}: {barrier.reason}{'; the least peak is this' if barrier.binds else ''}"
 
 
 def _example_body() -> dict[str, Any]:
-    """Return an example request: two convolutions of a small image, with a streamed input."""
     image, features, scores = {"shape": [1, 26, 26, 3]}, {"shape": [1, 24, 24, 32]}, {"shape": [1, 24, 24, 8]}
     first = {"in": [0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [3, 3]}}
     second = {"in": [1], "out": [2], "kind": "conv2d", "attributes": {"kernel": [1, 1]}}

@@ -54,14 +54,12 @@ def cascade(line: CommandLine) -> int:
 
 
 def _page_of_answer(call: Call, answer: Any) -> bytes:
-    """Return the HTML page that shows an answer."""
     from memplan.api.reports.views import view
 
     return view("cascade")(call.title(answer.name), answer)
 
 
 def _picture_of_answer(answer: Any) -> bytes:
-    """Return the picture that shows an answer."""
     from memplan.api.reports.views import view
 
     return view("cascade-picture")(answer)

@@ -85,7 +85,6 @@ def rules_of_tensors(graph: OperationGraph, asked: Problem) -> dict[str, Row]:
 def _repairs_answer(
     repairs: Sequence[OrderRepair], least: int, *, proved: bool, with_plans: bool, left_out: tuple[str, ...] = ()
 ) -> OrderRepairs:
-    """Return the answer with all repairs, which include their problems and plans only if `with_plans`."""
     status: Outcome = "repaired" if repairs else "none" if proved else "unknown"
     rows = repairs if with_plans else [each.model_copy(update={"problem": None, "plan": None}) for each in repairs]
     return OrderRepairs.model_construct(
@@ -167,7 +166,6 @@ class _OrderPlanner:
                 return
 
     def _bytes_of(self, operation: int) -> int:
-        """Return the bytes that an operation reads and writes when it runs once."""
         row = self.graph.ops[operation]
         return sum(self.graph.size[tensor] for tensor in (*row.inputs, *row.outputs))
 
@@ -177,7 +175,6 @@ class _OrderPlanner:
             raise OptionError(f"not tried, as {excerpt(next(iter(self.rules)))} has its own pool or offset")
 
     def _limit_pool(self, problem: Problem) -> Problem:
-        """Return a copy of `problem` with the pools of `asked`, and with its rules for single tensors."""
         rows = (problem.buffers.fields(i) for i in range(len(problem.buffers)))
         ruled = [row | self.rules.get(str(row["id"]), {}) for row in rows] if self.rules else problem.buffers
         return replace_fields(problem, pools=self.asked.pools, buffers=ruled)

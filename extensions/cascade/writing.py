@@ -124,7 +124,6 @@ def write_in_parts(
     own_arena = rules.arena_of(data, options)
 
     def arena_of_form(form: bytes) -> ModelArena:
-        """Return the arena that the runtime needs for a written form (rewritten model)."""
         return rules.arena_of(form, rules.form_options(data, form, options))
 
     forms = model.forms(result.points, own_arena, arena_of_form, _MOST_WRITTEN)

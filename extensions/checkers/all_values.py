@@ -102,7 +102,6 @@ class Plan:
         return peaks
 
     def _ends(self, values, terms):
-        """Return the end offsets of buffers as forms (polynomials): for each term (value, size), their total."""
         if any(min(pair) < 0 for pair in terms):
             raise ValueError("values: indexes must be at least 0")
         rows = [add(each, self.sizes[size]) for value, size in terms for each in values[value]]

@@ -45,7 +45,6 @@ def prove(symbols, peaks, loads, over):
             raise Refused(f"the peak must be within the claimed ratio, got more at {where}")
 
     def is_within(form, load, box):
-        """Return True if `form` is proved to be at most (1 + over) * `load` in the whole box."""
         symbols.stop_if_over()  # Many forms in a box may take seconds, so check the time limit for each form.
         pair = (form_key(form), form_key(load))
         if pair not in room:
@@ -57,7 +56,6 @@ def prove(symbols, peaks, loads, over):
     free = symbols.free_symbols([form for forms in (*peaks, loads) for form in forms])
 
     def undecided_forms(box, left):
-        """Return, for each peak in `left`, its forms (polynomials) not yet proved to be within the ratio in the box."""
         return [[form for form in forms if not any(is_within(form, load, box) for load in loads)] for forms in left]
 
     whole = {name: symbols.box[name] for name in sorted(free)}
@@ -81,7 +79,6 @@ def prove(symbols, peaks, loads, over):
 
 
 def _halves(box, name):
-    """Return two halves of a box; the range of symbol `name` is split near the geometric mean of its ends."""
     low, high = box[name]
     middle = min(high - 1, max(low, math.isqrt(max(1, low) * high)))
     return [{**box, name: ends} for ends in ((low, middle), (middle + 1, high))]
@@ -92,5 +89,4 @@ def _ratio(low, high):
 
 
 def _count(box):
-    """Return the number of points (combinations of symbol values) in a box."""
     return math.prod(high - low + 1 for low, high in box.values())

@@ -49,7 +49,6 @@ def cost_test(claim, words):
     step = gcd(*(price[i][q] - price[i][may[i][0]] for i in price for q in may[i]))
 
     def is_too_dear(low):
-        """Return True if every plan in the state `low` costs at least the claimed cost."""
         total = -capacity
         for i, charges in charged.items():
             homes = [q for q, at in enumerate(low(i) or claim.least_offsets(i)) if at < 2**80]

@@ -100,7 +100,6 @@ class Runs:
         rows = sorted(numbers_of_bits(tensors), key=lambda t: -self.size[t])
 
         def choose(k, over, least):
-            """Yield the minimal sets of at least `over` bytes, as bit masks, among the tensors from position `k` on."""
             if over <= 0:
                 if least > -over:
                     yield 0
@@ -149,7 +148,6 @@ def costs_at_least(rows, over, cost, nodes=10_000):
     rows = sorted(rows, key=lambda row: Fraction(row[1], row[0]))
 
     def fractional_cost(k, over):
-        """Return the least cost of `over` bytes from the rows at position `k` on, if rows may be split."""
         spent = 0
         for size, price in rows[k:]:
             if over <= 0:

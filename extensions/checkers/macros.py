@@ -53,7 +53,6 @@ class Macros:
         holds, total = {}, 0
 
         def finds(row, tried):
-            """Return True if the output `row` can overwrite an input; outputs matched earlier may change inputs."""
             for t in row[2]:
                 if t not in tried and not self.users[t] & ~done & ~(1 << k):
                     tried.add(t)

@@ -42,7 +42,6 @@ class Formula:
         return "\n".join([head, *self.lines]) + "\n"
 
     def _add_order(self, i, j):
-        """Add the constraint that buffer i is below buffer j if variable `s{i}_{j}` is 1, and return its number."""
         (step, rest, _, bits), (above, start, _, more) = self.grid[i], self.grid[j]
         least = self.size[i] + rest - start
         slack = max(0, least + step * ((1 << bits) - 1))
@@ -50,7 +49,6 @@ class Formula:
         return self._add_constraint([*terms, (-slack, f"s{i}_{j}")], least - slack)
 
     def _add_constraint(self, terms, least):
-        """Add the constraint that a sum of (factor, variable) is at least `least`, and return its number."""
         terms = list(terms)
         self.names.update(name for _, name in terms)
         self.lines.append(" ".join([*(f"{factor:+d} {name}" for factor, name in terms), f">= {least} ;"]))

@@ -117,7 +117,6 @@ class Symbols:
         return self._atom_form(form, 0)
 
     def _atom_form(self, form, divisor):
-        """Return the form of a new atom (name): floor(form / divisor), or max(form, 0) if the divisor is 0."""
         name = self.known.setdefault((form_key(form), divisor), f"@{len(self.known)}")
         self.atoms[name] = (form, divisor)
         return {(name,): 1}
@@ -238,7 +237,6 @@ class Symbols:
 
 
 def _sample_values(ends):
-    """Return up to three values of a symbol's range (low, high): both ends and their geometric mean."""
     low, high = ends
     high = 64 * max(low, 1) if high is None else high
     return sorted({low, math.isqrt(max(low, 1) * high), high} & set(range(low, high + 1)) | {low})

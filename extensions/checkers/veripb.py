@@ -168,7 +168,6 @@ class Translation(checker.Claim):
         self._add_step(f"pol {formula.below[i, j]} {scaled} s {excess} d")
 
     def _clause_forbidding(self, least):
-        """Return the literals of a clause: at least one buffer's y (offset number) is below its value in `least`."""
         return [f"~{self._lower_bound_literal(i, y)}" for i, y in least.items()]
 
     def _lower_bound_literal(self, i, y):
@@ -194,11 +193,9 @@ class Translation(checker.Claim):
         return name
 
     def _add_clause(self, clause):
-        """Add a clause, which the proof checker derives by unit propagation."""
         self._add_step(" ".join(["rup", *(f"1 {literal}" for literal in clause), ">= 1 ;"]))
 
     def _add_step(self, step):
-        """Add a proof step, and return the number of its constraint."""
         self.steps.append(step)
         return len(self.formula.lines) + len(self.steps)
 

@@ -87,7 +87,6 @@ def _add_other_plans(problem: Problem, first: Plan, count: int, distance: int, c
 
 
 def _placement_fields(problem: Problem, instance: Instance, offset: I64) -> dict[str, Any]:
-    """Return the fields of a plan for its placements, and for the pairs that share a bank or bytes at a cost."""
     placements = lift(problem, instance, instance.allowed.argmax(axis=0), offset)
     return {
         "placements": placements,

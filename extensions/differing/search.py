@@ -112,7 +112,6 @@ class FurtherPlans:
         self.first = self._further_plan(offset, [part.at for part in self.parts])
 
     def _further_plan(self, offset: I64, starts: list[I64]) -> FurtherPlan:
-        """Return the plan that has these starts in each part, and elsewhere the offsets in `offset`."""
         offset, steps = offset.copy(), 0
         for part, at in zip(self.parts, starts, strict=True):
             whole_offsets(part.piece, at, offset)
@@ -176,7 +175,6 @@ class FurtherPlans:
 
 
 def _sort_twins(at: I64, twin: I64) -> I64:
-    """Return the starts of all buffers, sorted within each group of interchangeable buffers."""
     root, at = np.arange(len(at)), at.copy()
     for v in np.flatnonzero(twin >= 0).tolist():
         root[v] = root[twin[v]]

@@ -72,7 +72,6 @@ def _write_files(output: str, answer: Converted) -> None:
 
 
 def _conversion_lines(output: str, answer: Converted, options: ModelOptions) -> list[str]:
-    """Return the printed lines: facts about the input, then why no file was written or what arena the model needs."""
     lines = list(facts(answer))
     if answer.not_written is not None:
         lines.append(f"{output}: not written, as {answer.not_written}")
@@ -84,7 +83,6 @@ def _conversion_lines(output: str, answer: Converted, options: ModelOptions) -> 
 
 
 def _runtime_measurement(model: bytes, options: ModelOptions) -> str:
-    """Return the arena that the runtime itself measures for a written model, as part of a sentence."""
     from memplan.planner.foreign.arena import rules_of
 
     rules = rules_of(model)

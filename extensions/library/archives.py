@@ -80,12 +80,10 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def _is_inside(name: str) -> bool:
-    """Return True for the name of a file directly in one of the folders of a kind."""
     folder, _, file = name.partition("/")
     return folder in FOLDERS and bool(file) and "/" not in file and "\\" not in file
 
 
 def _write_note(kind: Path, data: bytes, names: list[str]) -> None:
-    """Write the note that records the hash of the unpacked archive and the names of its files."""
     note = "".join(f"{line}\n" for line in (sha256(data).hexdigest(), *names))
     write_file_atomically(str(kind / _UNPACKED), note.encode())

@@ -140,7 +140,6 @@ class ProblemLibrary:
             return path.read_text(encoding="utf-8").split()
 
     def _names_by_part(self, entries: Sequence[Entry]) -> dict[str, set[str]]:
-        """Map `easy`, `hard` and `open` to names of problems; each problem is in exactly one of these groups."""
         open_names = {entry.name for entry in entries if entry.status == "open"}
         easy = {entry.name for entry in entries if entry.status == "proved"}.intersection(self.names(EASY))
         return dict(zip(PARTS, (easy, {row.name for row in entries} - easy - open_names, open_names), strict=True))
@@ -168,7 +167,6 @@ class ProblemLibrary:
         return self._path_of(entry, "proofs", "proof")
 
     def _path_of(self, entry: Entry, folder: str, ending: str) -> Path:
-        """Return the path of an entry's file in one of the folders of its kind, after unpacking the kind's archive."""
         _unpack_once(self.folder / entry.kind)
         return self.folder / entry.kind / folder / f"{entry.name}.{ending}"
 

@@ -48,7 +48,6 @@ class _Graph:
 
 
 def _hash(value: Any) -> str:
-    """Return the SHA-256 of a value's JSON with sorted keys, in hexadecimal digits."""
     return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
@@ -81,7 +80,6 @@ def _graph_fingerprint(problem: dict[str, Any], graph: _Graph, given: Any) -> st
 
 
 def _lifetime_fingerprint(problem: dict[str, Any], graph: _Graph) -> str:
-    """Return the fingerprint of buffers with symbolic or two-dimensional sizes; only the order of times matters."""
     rows = problem["buffers"]
     rank = {time: k for k, time in enumerate(sorted({row[key] for row in rows for key in ("start", "end")}))}
     for row in rows:

@@ -49,19 +49,16 @@ class Kind:
 
 
 def _int_or_float(value: Any) -> float:
-    """Convert a fraction, or its text, to an int if it is whole, else to a float."""
     number = Fraction(value)
     return int(number) if number.denominator == 1 else float(number)
 
 
 def _judge_peak(problem: str, text: str, limit: int | None) -> Worth:
-    """Return (sum of the pools' largest ends, peak of live bytes) of a valid plan."""
     used, _, alive = _PLAN.check(problem, text)
     return sum(used), alive
 
 
 def _judge_fit(problem: str, text: str, limit: int | None) -> Worth:
-    """Return (0, 0) for a valid plan within the limit, because all such plans are equally good."""
     _PLAN.check(problem, text, [(limit, None)] if limit is not None else None)
     return 0, 0
 
@@ -73,13 +70,11 @@ def _judge_cost(problem: str, text: str, limit: int | None) -> Worth:
 
 
 def _judge_heaps(problem: str, text: str, limit: int | None) -> Worth:
-    """Return (number of heaps that a valid plan uses, lower bound on it from the live bytes)."""
     used, _, alive = _PLAN.check(problem, text, heap=limit)
     return sum(end > 0 for end in used), -(-alive // (limit or 1))
 
 
 def _judge_order(problem: str, text: str, limit: int | None) -> Worth:
-    """Return (peak of live bytes of a valid order, lower bound for all orders)."""
     most, _ = _SEQUENCE.check(problem, text)
     return most, _SEQUENCE.lower_bound(problem)
 
@@ -93,13 +88,11 @@ def _judge_recomputation(problem: str, text: str, limit: int | None) -> Worth:
 
 
 def _judge_objects(problem: str, text: str, limit: int | None) -> Worth:
-    """Return (total size of the shared objects of a valid answer, lower bound on it)."""
     total, least = _OBJECTS.check(problem, text)
     return total, least
 
 
 def _judge_symbolic(problem: str, text: str, limit: int | None) -> Worth:
-    """Return (ratio, 0): at all values of the symbols, the peak is proved to be at most ratio times the lower bound."""
     answer = json.loads(text)
     _VALUES.check(answer, json.loads(problem))
     return _int_or_float(str(answer["proof"]["ratio"])), 0
@@ -123,7 +116,6 @@ def _certified_infeasibility(problem: str, text: str, limit: int | None) -> floa
 
 
 def _certified_order(problem: str, text: str, limit: int | None) -> float | None:
-    """Return the lower bound on the live peak that a certificate for order.py proves."""
     _ORDER.check(problem, text.splitlines())
     return int(text.splitlines()[1].split()[1])
 

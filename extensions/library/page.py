@@ -49,7 +49,6 @@ def planner_lines(rows: Sequence[Result]) -> list[Line]:
 
 
 def _penalised_s(row: Result) -> float:
-    """Return a run's PAR2 time in seconds: an unsolved run counts twice its time limit."""
     return penalised_s(row, is_solved=is_solved(row))
 
 
@@ -92,12 +91,10 @@ def run_by_all(rows: Sequence[Result]) -> list[Result]:
 
 
 def _kind_name(row: Result) -> str:
-    """Return the kind of a run's problem, the part of its name before the slash."""
     return row.instance.partition("/")[0]
 
 
 def _results_table(caption: str, rows: Sequence[Result]) -> str:
-    """Return an HTML table with the totals of each planner."""
     lines = ["".join(f"<td>{escape(cell)}</td>" for cell in line.cells()) for line in planner_lines(rows)]
     head = "".join(f"<th>{name}</th>" for name in _HEAD)
     problems = count_text(len({row.fingerprint for row in rows}), "problem")
@@ -121,11 +118,9 @@ def _profile(rows: Sequence[Result], caption: str, *, by_ratio: bool) -> str:
     low, high = log10(min(ends)), max(log10(max(ends)), log10(min(ends)) + 1)
 
     def x(value: float) -> float:
-        """Return the x coordinate, in pixels, of a time or ratio on the logarithmic axis."""
         return _LEFT + (log10(value) - low) / (high - low) * (_WIDE - _LEFT - 120)
 
     def y(share: float) -> float:
-        """Return the y coordinate, in pixels, of a fraction of problems."""
         return 10 + (1 - share) * (_HIGH - 40)
 
     marks = [f'<text x="4" y="{y(share) + 4:.0f}">{share:.0%}</text>' for share in (0, 0.25, 0.5, 0.75, 1)]

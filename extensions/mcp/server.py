@@ -72,7 +72,6 @@ async def _serve(folder: Path) -> None:
 
 
 async def _list_tools(_context: Any, _page: Any) -> ListToolsResult:
-    """Return the tools of all questions, and the tool that returns their schemas."""
     schema = Tool(
         name=_SCHEMA,
         description="The JSON Schema of the body of a question, with all that its inputs and options may have.",
@@ -158,7 +157,6 @@ def _read_inputs(question: Question[Any], given: Mapping[str, Any], folder: Path
         raise InputError(*(f"{name}: is not a known field{did_you_mean(name, names)}" for name in unknown))
 
     def read(each: Input[Any], value: Any, values: InputValues, reader: Any) -> Any:
-        """Return the value of one input: from a file if a path or a text is given, else from JSON."""
         if not isinstance(value, str) or each.from_file is None:
             return each.from_json(value)
         data, path = read_source(value if value.lstrip()[:1] == "{" else _path_inside(folder, value))

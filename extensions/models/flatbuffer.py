@@ -157,7 +157,6 @@ class Table:
         return at + self.file.number(at, "I", path)
 
     def _list_extent(self, field: int, name: str, width: int) -> tuple[int, int]:
-        """Return (first byte, number of entries) of a list field, and count all its bytes as read; (0, 0) if absent."""
         at = self._field_position(field)
         if at is None:
             return 0, 0
@@ -167,7 +166,6 @@ class Table:
         return start, count
 
     def _extent_at(self, at: int, width: int, path: str) -> tuple[int, int]:
-        """Return (first byte, number of entries) of the list to which the offset stored at byte `at` refers."""
         where = self._referenced_byte(at, path)
         count = self.file.number(where, "I", path)
         self.file.check(where + 4, count * width, path)
@@ -245,7 +243,6 @@ def prepend_root(root: NewTable, identifier: bytes, data: bytes) -> bytes:
 
 
 def _part_order(root: NewTable) -> list[Part]:
-    """Return all new parts (tables and lists) in the order of writing: each after the part that refers to it."""
     parts: list[Part] = []
     waiting: deque[Part] = deque([root])
     while waiting:
@@ -256,7 +253,6 @@ def _part_order(root: NewTable) -> list[Part]:
 
 
 def _inner_parts(part: Part) -> list[Part]:
-    """Return the new tables and lists to which a part refers directly."""
     if isinstance(part, Tables):
         return [row for row in part.rows if isinstance(row, NewTable)]
     if isinstance(part, NewTable):

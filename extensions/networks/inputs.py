@@ -122,7 +122,6 @@ def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues
 
 
 def _overwriting_graph(reader: Reader, graph: OperationGraph) -> OperationGraph:
-    """Return the graph in which operations may overwrite inputs, if the options allow it, else the graph unchanged."""
     if not reader.options.in_place:
         refuse_spare(reader.options.spare)
         return graph

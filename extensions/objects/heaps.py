@@ -164,7 +164,6 @@ class _HeapSearch:
 
 
 def _heap_problem(problem: Problem, ids: Collection[int | str], limit: int) -> Problem:
-    """Return the problem with one heap of `limit` bytes and the buffers in `ids`."""
     rows = [row for row in rows_without_pool(problem) if row["id"] in ids]
     pairs = [pair for pair in problem.conflicts if {*pair} <= {*ids}]
     pool = {"name": "heap", "size": limit, "alignment": problem.pools[0].alignment}
@@ -193,7 +192,6 @@ def _first_fit(problem: Problem, instance: Instance, limit: int) -> Dealt:
 
 
 def _heap_offsets(dealt: Dealt) -> list[dict[int | str, int]]:
-    """Return, for each heap, a map from the ids of its buffers to their offsets in bytes."""
     heaps: dict[int, dict[int | str, int]] = {}
     for name, (heap, offset) in dealt.items():
         heaps.setdefault(heap, {})[name] = offset
@@ -201,7 +199,6 @@ def _heap_offsets(dealt: Dealt) -> list[dict[int | str, int]]:
 
 
 def _plan_in_share(problem: Problem, control: Control, share: float, **options: Any) -> Plan:
-    """Plan a problem within a fraction of the remaining time; if work is counted, the plan is deterministic."""
     within = control.child(share)
     counted = within.counts_work
     return solve(
@@ -236,7 +233,6 @@ def _add_pools(problem: Problem, size: int, count: int, instance: Instance) -> P
 
 
 def _heap_by_heap(problem: Problem, dealt: Dealt, heaps: Heaps, least_bytes: int, control: Control) -> Plan:
-    """Plan each heap of an assignment again, to reduce its bytes; return the plan of all heaps."""
     heap_of = _heap_offsets(dealt)
     for number, offsets in enumerate(heap_of):
         plan = _plan_in_share(_heap_problem(problem, offsets, heaps.limit), control, 1 / (len(heap_of) - number))
@@ -277,7 +273,6 @@ def _plan_of(problem: Problem, dealt: list[dict[int | str, int]], heaps: Heaps, 
 
 
 def _live_buffers(instance: Instance, t: int) -> list[int]:
-    """Return the positions of the buffers that are alive in live set t."""
     here = instance.lifetime_buffer[(instance.start <= t) & (instance.end > t)]
     return [int(i) for i in here]
 

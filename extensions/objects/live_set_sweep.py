@@ -137,12 +137,10 @@ def search_objects(demands: Demands, most: int, is_over: IsOver) -> tuple[int, O
 
 
 def _is_below(sizes: tuple[int, ...], above: tuple[float, ...]) -> bool:
-    """Return True if `sizes` is no longer than the list of bounds `above`, and each size is within its bound."""
     return len(sizes) <= len(above) and all(size <= top for size, top in zip(sizes, above, strict=False))
 
 
 def _latest_begin(sweep: Sweep, sizes: tuple[int, ...], at: int) -> int:
-    """Return the latest live set from which a sweep with these sizes still fails at live set `at`."""
     low, high = 0, at
     while low < high:
         middle = (low + high + 1) // 2
@@ -154,7 +152,6 @@ def _latest_begin(sweep: Sweep, sizes: tuple[int, ...], at: int) -> int:
 
 
 def _sizes_of(demands: Demands, begin: int, at: int) -> list[int]:
-    """Return the distinct sizes, in ascending order, of the buffers in the live sets `begin` to `at`."""
     return sorted({demands.amounts[i] for alive in demands.live_sets[begin : at + 1] for i in alive} - {0})
 
 

@@ -66,7 +66,6 @@ class FreeTokens:
         insort(self._entries, (token.width, self._freed, token), key=lambda entry: entry[:2])
 
     def _first_at_least(self, size: int) -> int:
-        """Return the position of the first free storage of at least `size` bytes."""
         return bisect_left(self._entries, size, key=lambda entry: entry[0])
 
 
@@ -111,5 +110,4 @@ class FreeTextures:
 
 
 def _has_close_size(side: int, other: int) -> bool:
-    """Return True if the larger side divided by the smaller one, rounded down, is at most the allowed ratio."""
     return max(side, other) // max(1, min(side, other)) <= _MAX_RATIO

@@ -72,12 +72,10 @@ class _ObjectsDraft:
 
 
 def _size_order(demands: Demands) -> Iterable[int]:
-    """Return the buffers in descending order of size."""
     return sorted(range(len(demands)), key=lambda i: -demands.amounts[i])
 
 
 def _time_order(demands: Demands) -> list[int]:
-    """Return the buffers in order of their start; of equal starts, the largest buffer is first."""
     return sorted(range(len(demands)), key=lambda i: (demands.first[i], -demands.amounts[i]))
 
 
@@ -143,7 +141,6 @@ def assign_by_growth_and_size(demands: Demands) -> Objects:
 
 
 def _assign_growing(demands: Demands, order: Iterable[int]) -> Objects:
-    """Assign buffers in `order`, each to the usable object that grows least, or to a new one if that is smaller."""
     filled = _ObjectsDraft(demands)
     for i in order:
         best = min(((filled.growth(o, i), filled.size(o), o) for o in filled.usable_objects(i)), default=None)

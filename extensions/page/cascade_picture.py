@@ -44,7 +44,6 @@ def _front_elements(result: CascadeAnswer) -> Iterator[str]:
     top, bottom, right = 30, _FRONT - 30, _WIDTH - 60
 
     def point_at(peak: int, ratio: float) -> Span:
-        """Return the position (x, y) of a point in the picture, in pixels."""
         x = _LEFT + (right - _LEFT) * peak / most
         return round(x), round(bottom - (bottom - top) * (ratio - low) / (high - low))
 
@@ -99,5 +98,4 @@ def text_at(x: int, y: int, said: str, anchor: str = "start") -> str:
 
 
 def _hint(peak: int, ratio: float) -> str:
-    """Return the SVG title of a point, which browsers show when the mouse is over the point."""
     return f"<title>{peak:,} bytes at {100 * (ratio - 1):+.2f} % MACs</title>"

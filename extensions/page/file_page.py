@@ -69,7 +69,6 @@ def packed_view(view: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _packed_value(part: Any) -> Any:
-    """Return a value of a view with its inner views packed, or unchanged if it contains none."""
     if isinstance(part, Mapping) and "kind" in part:
         return packed_view(part)
     if isinstance(part, (list, tuple)) and part and isinstance(part[0], Mapping) and "view" in part[0]:
@@ -88,7 +87,6 @@ def packed_rows(rows: Sequence[Mapping[str, Any]], left_out: str = "") -> dict[s
 
 
 def _packed_column(values: list[Any]) -> dict[str, Any]:
-    """Return the values of a column as one common value, as steps between integers, or as a plain list."""
     if all(value == values[0] for value in values):
         return {"one": values[0]}
     if any(type(value) is not int or abs(value) >= _EXACT for value in values):

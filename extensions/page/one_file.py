@@ -69,7 +69,6 @@ def one_file(title: str, script: str, data: Mapping[str, bytes], *, allowed: str
 
 
 def _embed(name: str, data: bytes) -> str:
-    """Return an HTML element with the given id that contains bytes as data, which the browser does not execute."""
     return f'<script type="application/octet-stream" id="{name}">{base64.b64encode(data).decode()}</script>\n'
 
 
@@ -79,5 +78,4 @@ def static_text(name: str) -> str:
 
 
 def _policy_hash(text: str) -> str:
-    """Return the hash of a script or style in the form that a security policy allows."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

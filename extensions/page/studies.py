@@ -110,7 +110,6 @@ def recompute_page(title: str, answer: OrderAnswer) -> bytes:
 
 
 def _point_label(point: RecomputedPoint) -> str:
-    """Return the label of a recomputation point: the numbers of operations that run again and of tensors offloaded."""
     sent = sum(step.kind == "send" for step in point.steps)
     count = len(point.clones)
     runs = f"{count_text(count, 'operation')} run{'s' if count == 1 else ''} again" if count else "nothing runs again"
@@ -118,7 +117,6 @@ def _point_label(point: RecomputedPoint) -> str:
 
 
 def _step_names(graph: OperationGraph, point: RecomputedPoint) -> ProgramNames:
-    """Return the names of a point's time steps: its operations and its transfers."""
     words = (
         _operation_name(graph, step.what) if step.kind == "run" else f"{step.kind} tensor {step.what}"
         for step in point.steps
@@ -171,7 +169,6 @@ def point_labels(result: CascadeAnswer) -> list[str]:
 
 
 def _cascade_point(point: CascadePoint, label: str) -> ChartPoint:
-    """Return a chart point for a cascade's point, with its peak in bytes, its relative multiplications and its plan."""
     stripes = point.model_dump(mode="json", include={"regions", "origins", "tensor_origins"})
     made = (point.problem, point.plan, _buffer_roles(point), stripes)
     return ChartPoint(point.peak, point.macs_ratio, label, point.plan.status, None, *made)
@@ -193,13 +190,11 @@ def _buffer_roles(point: CascadePoint) -> ProgramNames:
 
 
 def _operation_name(graph: OperationGraph, k: int) -> str:
-    """Return the name of operation `k`, else its kind, else its number."""
     row = graph.ops[k]
     return row.name or row.kind or f"operation {k}"
 
 
 def _model_names(graph: OperationGraph) -> dict[str, str]:
-    """Map each buffer's id to its name in the model; the id is appended to a name that occurs twice."""
     words = {f"tensor_{k}": facts.name for k, facts in enumerate(graph.tensors) if facts.name}
     words |= {f"work_{k}": f"{_operation_name(graph, k)} (work)" for k, row in enumerate(graph.ops) if row.work}
     times = Counter(words.values())
@@ -207,7 +202,6 @@ def _model_names(graph: OperationGraph) -> dict[str, str]:
 
 
 def _rename_buffers(value: Any, words: Mapping[str, str]) -> Any:
-    """Return a JSON value in which each string that equals a key of `words` is replaced by the key's value."""
     if isinstance(value, str):
         return words.get(value, value)
     if isinstance(value, list):
@@ -216,7 +210,6 @@ def _rename_buffers(value: Any, words: Mapping[str, str]) -> Any:
 
 
 def _time_names(graph: OperationGraph, order: Sequence[int], problem: Problem) -> ProgramNames:
-    """Return the operations as names of the time steps, or no names if there are more time steps than operations."""
     ends = problem.buffers.end
     if not len(ends) or int(ends.max()) > len(order) + 1:
         return NO_NAMES

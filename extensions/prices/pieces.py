@@ -113,7 +113,6 @@ class Piece:
 
     @cached_property
     def _lists(self) -> list[list[tuple[int, int, int]]]:
-        """The neighbours of each buffer, as tuples (buffer, grid, gap)."""
         lists: list[list[tuple[int, int, int]]] = [[] for _ in range(len(self))]
         rows, others = np.nonzero(self.price)
         columns = (rows, others, self.grid[rows, others], self.gap[rows, others])
@@ -221,7 +220,6 @@ def pools_of(instance: Instance, prices: Sequence[int]) -> list[Piece]:
 
 
 def _has_double_pairs(instance: Instance) -> bool:
-    """Return True if a pair of buffers may have both a price for sharing a bank and another price, or a conflict."""
     priced = instance.priced_pairs
     by_bank = {*map(tuple, priced.rows[priced.by_bank].tolist())}
     others = {*map(tuple, priced.rows[~priced.by_bank].tolist())}
@@ -236,7 +234,6 @@ def _piece_of_pool(instance: Instance, q: int, members: I64, prices: Sequence[in
     position[members] = np.arange(n)
 
     def inner_pairs(rows: I64) -> tuple[Bool, I64, I64]:
-        """Return a mask of the pairs whose buffers are both in the piece, and the positions of these buffers."""
         positions = position[rows.reshape(-1, 2)]
         is_inside = np.asarray((positions >= 0).all(axis=1))
         return is_inside, positions[is_inside, 0], positions[is_inside, 1]

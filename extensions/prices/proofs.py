@@ -53,6 +53,5 @@ def is_narrow(instance: Instance) -> bool:
 
 
 def _clique_line(instance: Instance, piece: Piece, members: tuple[int, ...], divisor: int, times: int) -> str:
-    """Return a certificate line: the clique's multiplier, its divisor in bytes, and its buffers."""
     rows = sorted(instance.source[piece.members[list(members)]].tolist())
     return " ".join(map(str, ("clique", times, divisor * piece.unit * instance.unit, *rows)))

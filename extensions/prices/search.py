@@ -146,7 +146,6 @@ class _PriceSearch:
 
     @property
     def _is_over(self) -> bool:
-        """True if the search is stopped, or if its counted work is used up."""
         return self.search.is_over or (self.search.deterministic and self.work_left <= 0)
 
     def _reduce(self) -> bool:
@@ -169,7 +168,6 @@ class _PriceSearch:
         return True
 
     def _offer(self) -> None:
-        """Report the lower bound and, once every piece has a plan, the plan of all buffers."""
         if all(one.at for one in self.hard):
             for one in self.hard:
                 whole_offsets(one.piece, one.at, self.offset)
@@ -195,7 +193,6 @@ class _PriceSearch:
         return offset
 
     def _begin_piece(self, one: _OpenPiece, most_nodes: int) -> bool:
-        """Search a piece exactly up to `most_nodes` nodes, then by a random walk; return False if no plan is found."""
         self._search_exactly(one, most_nodes)
         if one.is_settled:
             return one.price < _NONE_ABOVE or self._claim_infeasible()
@@ -205,12 +202,10 @@ class _PriceSearch:
         return True
 
     def _claim_infeasible(self) -> bool:
-        """Report that no plan exists, and return False."""
         self.search.claim_infeasible(NAME)
         return False
 
     def _search_exactly(self, one: _OpenPiece, most_nodes: int) -> None:
-        """Search a piece exactly, up to `most_nodes` nodes; keep a better plan and a higher lower bound."""
         nodes = int(min(most_nodes, self.work_left / _WORK_PER_NODE)) if self.search.deterministic else most_nodes
         result = search_price(one.piece, one.price, nodes, self.search.flag)
         if result is None:
@@ -249,7 +244,6 @@ class _PriceSearch:
         return None if inner.best is None else (inner.best.offset // piece.unit).tolist()
 
     def _raise_bound(self, one: _OpenPiece) -> None:
-        """Raise a piece's lower bound by clique cuts, unless its pairs are too many for the core's simplex method."""
         if len(one.piece.pairs) > MOST_PAIRS:
             return
         for bound in cut_bounds(one.piece, self.search.seed, self.search.flag, _CUT_ROUNDS):
@@ -258,11 +252,9 @@ class _PriceSearch:
                 return
 
     def _finish(self, one: _OpenPiece) -> None:
-        """Search a piece exactly again, with a limit so large that small pieces are finished."""
         self._search_exactly(one, _MANY_NODES)
 
     def _walk_on(self) -> None:
-        """Improve each open piece by random walks, with more steps in each round, until the search is over."""
         length = 4 * _SHORT_WALK
         while not self._is_over and (unsettled := [one for one in self.hard if not one.is_settled]):
             for one in unsettled:
@@ -302,7 +294,6 @@ class _PriceSearch:
 
 
 def _remove_prices(instance: Instance) -> Instance:
-    """Return the instance without prices, so that any valid plan is a solution."""
     return replace(
         instance,
         objective="fit",
@@ -321,7 +312,6 @@ def hard_pieces(instance: Instance) -> Iterator[Piece]:
 
 
 def _reduced_parts(pool: Piece) -> Iterator[tuple[Piece, list[int], list[Piece]]]:
-    """Yield (part, buffers to place last, pieces of the other buffers) for each independent part of a pool."""
     for chosen in pool.parts():
         part = pool.restrict(chosen).coarsen()
         is_left, gone = part.peel()

@@ -247,13 +247,11 @@ class OperationsDraft:
         return tuple(self._apart[:MAX_LISTED])
 
     def _add(self, row: dict[str, Any]) -> None:
-        """Add a statement to the innermost open block, with the facts about its operation in the file."""
         self._blocks[-1].append(row)
         if self._facts is not None:
             self._facts_of[id(row)] = self._facts
 
     def _facts_in(self, rows: Sequence[dict[str, Any]], where: Location) -> Iterator[tuple[Location, OperationFacts]]:
-        """Yield (location of a statement, facts about it) for a block and its nested blocks."""
         for k, row in enumerate(rows):
             if id(row) in self._facts_of:
                 yield (*where, k), self._facts_of[id(row)]
@@ -315,7 +313,6 @@ class OperationsDraft:
         return None
 
     def _belongs_to_caller(self, name: str) -> bool:
-        """Return True if a value shares bytes with an input or output of the program."""
         family = self._families[name]
         return "param" in family.kinds or family.has_result
 

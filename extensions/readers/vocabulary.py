@@ -84,5 +84,4 @@ def kind_of(name: str, kinds: Mapping[str, str]) -> str | None:
 
 
 def _is_small(value: float) -> bool:
-    """Return True for a finite float, or for an integer that fits into 64 bits."""
     return -(2**63) <= value < 2**63 if isinstance(value, int) else isfinite(value)

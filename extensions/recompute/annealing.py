@@ -142,16 +142,13 @@ class Annealing:
         return True
 
     def _steps_of_round(self, number: int) -> int:
-        """Return the number of random changes in round `number`; later rounds are longer if enough work is left."""
         left = self._search.work_left() // _SPLIT
         return max(1, min(left, self._first << min(number // len(_HEATS), self._doublings)))
 
     def _is_over(self, budget: int) -> bool:
-        """Return True if the time is over, or if the program found for the budget repeats no operation."""
         return self._search.is_over() or self._min_cost(budget) <= self._search.stays.once
 
     def _min_cost(self, budget: int) -> int:
-        """Return the cost of the cheapest program found within `budget` bytes, or `_NONE` (a huge number)."""
         return min(
             (int(cost) for mark, cost in zip(self._marks, self._kept.cost, strict=True) if mark <= budget),
             default=_NONE,

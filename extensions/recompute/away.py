@@ -37,7 +37,6 @@ class _OperationMemory(NamedTuple):
 
 
 def _ancestor_matrix(graph: OperationGraph) -> Flags:
-    """Return a matrix whose row v marks the operations that run before v in every order."""
     earlier: Flags = np.zeros((len(graph.ops), len(graph.ops)), dtype=np.bool_)
     for v, predecessors in enumerate(graph.predecessors):
         for u in predecessors:
@@ -66,7 +65,6 @@ def peak_lower_bound(graph: OperationGraph) -> int:
 
 
 def _fractional_cost(row: _OperationMemory, first: int, above: int) -> int:
-    """Return the minimum cost to remove `above` bytes by tensors from number `first` on; the last may be split."""
     freed, cost = row.freed, row.cost
     k = bisect_left(freed, freed[first] + above, first)
     if k == len(freed):

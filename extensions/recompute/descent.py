@@ -121,7 +121,6 @@ class Descent:
         return self._cheapest_drops(self._budgets_to_lowest(self.found, points))
 
     def _percentage_budgets(self) -> list[int]:
-        """Return budgets in bytes that do not depend on the limit: 1 to 99 percent of the full peak."""
         return sorted({self.start.peak * percent // 100 for percent in range(1, 100)})
 
     def cheapest_within(self, limit: int) -> Drops | None:
@@ -195,12 +194,10 @@ class Descent:
                 low = budget
 
     def _budgets_to_lowest(self, found: Sequence[Drops], points: int) -> list[int]:
-        """Return falling budgets in bytes, from the full peak to the lowest peak of the programs `found`."""
         least = min((drops.peak for drops in found), default=self.start.peak)
         return [*peak_steps(self.start.peak, least, points), least]
 
     def _cheapest_drops(self, budgets: Sequence[int], found: Sequence[Drops] | None = None) -> list[Drops]:
-        """Return the cheapest program within each budget, without duplicates, as drops (times without a tensor)."""
         found = self.found if found is None else found
         chosen: list[Drops] = []
         for budget in budgets:

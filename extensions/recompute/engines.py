@@ -109,7 +109,6 @@ def _run_highs(task: Task, parent: Parent) -> None:
     """Minimise a task's integer program with HiGHS, and send solutions, bounds and the status to its parent."""
 
     def send_solution(values: F64) -> None:
-        """Send the column values of a solution to the parent process, rounded to integers."""
         parent.send(["found", np.rint(values).astype(np.int64)])
 
     program = task.draft.finish(1)
@@ -142,11 +141,9 @@ def _run_cp_sat(task: Task, parent: Parent) -> None:
         """The callback through which CP-SAT reports each new solution."""
 
         def on_solution_callback(self) -> None:
-            """Send the column values of a new solution to the parent process."""
             parent.send(["found", np.array([self.value(column) for column in columns], dtype=np.int64)])
 
     def send_bound(bound: float) -> None:
-        """Send a lower bound on the objective, rounded up to an integer, to the parent process."""
         parent.send(["bound", max(0, ceil(bound - _ROUNDING))])
 
     solver = cp_model.CpSolver()

@@ -142,7 +142,6 @@ class _Search:
         return self._search_then_plan(first, control)
 
     def _search_and_plan(self, within: int, first: RecomputedPoint | None, control: Control) -> _FoundPrograms:
-        """Find and plan programs of a large graph in turn, because each plan determines the next target."""
         first = first or self.first_point(control)
         share, away = self._search_control(control), removal_bounds(self._graph, self._costs)
         points = [] if first is None else points_of_large(self._graph, self._costs, self._order, first, share, within)
@@ -200,11 +199,9 @@ class _Search:
         return programs + lower
 
     def _plan_control(self, control: Control) -> Control:
-        """Return the control for planning if work is counted: planning gets the share that searches leave."""
         return control.limit_to((1 - _ORDER_SHARE - _SEARCH_SHARE) * self._limit_s)
 
     def _search_control(self, control: Control) -> Control:
-        """Return the control for a search, which ends early enough to leave time for planning."""
         return control if control.counts_work else control.limit_to(control.remaining_s - _REST_SHARE * self._limit_s)
 
 
@@ -244,7 +241,6 @@ def _answer_with_points(
 
 
 def _add_cost_bound(point: RecomputedPoint, bounds: Mapping[int, int], away: RemovalBounds | None) -> RecomputedPoint:
-    """Return a point with its best bound on extra cost; `bounds` maps a peak to a bound for all points up to it."""
     least = 0 if away is None else away.cost_bound(point.peak) or 0
     bound = max(least, *(bound for peak, bound in bounds.items() if point.peak <= peak), 0)
     changes = {"extra_cost_lower_bound": bound, "bound_operation": _proving_operation(away, point.peak, bound)}

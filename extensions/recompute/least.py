@@ -113,7 +113,6 @@ class _Search:
             self._minimise_by_both(stages, self.control)
 
     def _max_cost(self, program: Stages | Snapshots) -> int:
-        """Return the highest cost, in the integer program's units, that would improve on the known program."""
         return program.max_cost if self.extra_cost is None else (self.extra_cost - 1) // program.cost_unit
 
     def _minimise_by_both(self, program: Stages | Snapshots, control: Control) -> None:
@@ -141,7 +140,6 @@ class _Search:
                 list(pool.map(minimise_by_one, PACKAGE))
 
     def _record_bound(self, program: Stages | Snapshots, least: int) -> None:
-        """Record the lower bound `least`, in units of the integer program, which HiGHS and CP-SAT both confirm."""
         if self.extra_cost is None and least > program.max_cost:
             self.is_none = True
         else:
@@ -166,7 +164,6 @@ class _Search:
             self.bound = self.extra_cost
 
     def _record_solution(self, program: Stages | Snapshots, draft: Draft, values: Sequence[int]) -> bool:
-        """Record the program that a solution of the stage program describes; return True if it is proved cheapest."""
         # The snapshot program is a relaxation whose solutions may be no valid programs, so record only stage programs.
         if not isinstance(program, Stages):
             return False
@@ -190,9 +187,7 @@ class _Search:
         return self._is_settled()
 
     def _extra_cost(self, runs: Sequence[int]) -> int:
-        """Return the cost of a program beyond one run of each operation."""
         return sum(self.costs[v] for v in runs) - self.once
 
     def _is_settled(self) -> bool:
-        """Return True if the minimum cost, or the infeasibility of the budget, is proved."""
         return self.is_none or (self.extra_cost is not None and self.extra_cost <= self.bound)

@@ -65,7 +65,6 @@ class Ordering:
             is_alone.set()
 
         def order_point() -> RecomputedPoint | None:
-            """Return the point of the best order; if that point's plan is within the limit, end the other search."""
             point = self._point_within(costs, limit, first, is_alone, of_order)
             if point is not None and point.peak <= limit:
                 of_rest.cancelled.set()
@@ -131,11 +130,9 @@ class Ordering:
 
     @property
     def _peak(self) -> int:
-        """The live peak of the best order found, in bytes."""
         return peak_of(self.graph, self._search.best_order())
 
     def _add_bound(self, point: RecomputedPoint) -> RecomputedPoint:
-        """Return a point with the lower bound that the search for orders has proved, if it is higher."""
         bound = max(point.lower_bound, self._search.bound_inside)
         status = "optimal" if point.peak == bound else "feasible"
         return point.model_copy(update={"lower_bound": bound, "status": status})

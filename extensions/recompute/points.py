@@ -60,7 +60,6 @@ def point_of_order(
     """Plan a search's best orders; return the point (planned program) within the limit or closest to it, or None."""
 
     def placement_problem(order: Sequence[int]) -> Problem:
-        """Return the problem of placing the tensors if each operation runs once, in the given order."""
         return _problem_of_program(clone_graph(graph, order))
 
     with control.search_control(WORK_PER_S) as watched:
@@ -144,7 +143,6 @@ def _reserve_workspaces(program: CloneGraph) -> OperationGraph:
 
 
 def _problem_of_program(program: CloneGraph) -> Problem:
-    """Return the problem of placing the tensors and workspaces of a program, in the order of its runs."""
     return problem_of_order(_reserve_workspaces(program), range(len(program.runs)))
 
 

@@ -90,12 +90,10 @@ class _Writer:
             self._add_needed_rows(k)
 
     def _exists_at(self, t: int, k: int) -> bool:
-        """Return True if tensor t is an input, or if operations must have written it before snapshot k."""
         maker = self.stages.graph.maker[t]
         return t in self.stages.given if maker is None else self.snapshots.has_run(maker, self.chain[k])
 
     def _recomputing_terms(self, t: int, k: int) -> list[tuple[Term, int]]:
-        """Return a list of terms for the run of tensor t's writer between snapshots k and k + 1; it may be empty."""
         maker = self.stages.graph.maker[t]
         return [] if maker is None or (maker, k) not in self.again else [(self.again[maker, k], 1)]
 

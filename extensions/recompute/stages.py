@@ -90,7 +90,6 @@ class _Writer:
         self._add_stage_limits()
 
     def _add_bit(self, *key: str | int) -> Term:
-        """Add a column that is 0 or 1, and return its term."""
         return Term(self.draft.column(key, 0, 1, is_whole=True))
 
     def _add_columns(self, again: set[int]) -> None:
@@ -145,12 +144,10 @@ class _Writer:
         return self.held.get((t, k), _ZERO)
 
     def _column_term(self, *key: str | int) -> Term:
-        """Return the term of the column with a key, or the constant 0 if there is no such column."""
         at = self.draft.at.get(key)
         return _ZERO if at is None else Term(at)
 
     def _add_upper_bound(self, name: str, a: Term, b: Terms, constant: int = 0) -> None:
-        """Add the constraint that term `a` is at most the sum of the terms `b` plus `constant`."""
         if a is not _ZERO:
             self.draft.row_of((name,), [(a, 1), *((term, -sign) for term, sign in b)], at_most=constant)
 
@@ -232,7 +229,6 @@ class _Writer:
                     self.draft.row_of(("beside", v, k), [(stayed, 1), *own, again], at_most=stages.budget)
 
     def _stay_term(self, t: int, k: int) -> Term:
-        """Return a term: 1 if tensor t is in memory from moment k - 1 to moment k without being written, else 0."""
         was, now, maker = self.presence_term(t, k - 1), self.presence_term(t, k), self.stages.graph.maker[t]
         makes = [self.repetition_term(maker, k), *([] if maker is None else [self.moment(maker, k)])]
         if was is ONE and now is ONE and all(term is _ZERO for term in makes):

@@ -17,7 +17,6 @@ def schedule(line: CommandLine) -> int:
     write_answer(call, answer)
 
     def page_bytes(_path: str) -> bytes:
-        """Return the HTML page that shows the answer."""
         from memplan.api.reports.views import view
 
         return view("schedule")(call.title(), answer)

@@ -139,7 +139,6 @@ def _remake_region(number: int, row: CascadeRegion) -> CascadeRegion:
 
 
 def _example_body() -> dict[str, Any]:
-    """Return an example request: a convolution of eight filters on a small image, and a machine with two memories."""
     image, scores = {"shape": [1, 26, 26, 3], "dtype": "int8"}, {"shape": [1, 24, 24, 8], "dtype": "int8"}
     convolution = {"in": [0], "out": [1], "kind": "conv2d", "attributes": {"kernel": [3, 3]}}
     graph = {"size": [2028, 4608], "kept": [1], "tensors": [image, scores], "ops": [convolution]}

@@ -150,7 +150,6 @@ def is_monotone(space: Space, polynomial: Polynomial, name: str) -> bool:
 
 
 def _shift_variable(polynomial: Polynomial, variable: str) -> Polynomial:
-    """Return the polynomial in which `variable` is replaced by `variable + 1`."""
     total: Polynomial = {}
     for monomial, value in polynomial.items():
         term: Polynomial = {tuple(each for each in monomial if each != variable): value}
@@ -179,7 +178,6 @@ class SymbolLimits:
         low, high = symbol.steps
 
         def fits(step: int) -> bool:
-            """Return True if the peak is within the capacity when the symbol's value is `step` times its divisor."""
             return self.peak({**at, name: step * symbol.multiple_of}) <= capacity
 
         if not self.is_monotone(name):

@@ -118,7 +118,6 @@ class Evaluator:
 
 
 def _max_sum(terms: Terms, values: Sequence[int], sizes: Sequence[int]) -> int:
-    """Return the largest sum of an earlier value and a size, or 0 if `terms` is empty."""
     # A loop takes half the time of max() over a generator, and no sum is negative, so loop from 0.
     most = 0
     for value, size in terms:

@@ -60,12 +60,10 @@ class _Language:
 
 
 def _fold_writer(operation: Callable[[str, str], str]) -> Callable[[Sequence[str]], str]:
-    """Return a writer of terms: it nests calls of a binary operation, and writes "0" if there are no terms."""
     return lambda terms: reduce(operation, terms) if terms else "0"
 
 
 def _call_writer(name: str) -> Callable[[Sequence[str]], str]:
-    """Return a writer of terms: it writes a call of `name` with all terms, or a single term without a call."""
     return lambda terms: f"{name}({', '.join(terms)})" if len(terms) > 1 else terms[0] if terms else "0"
 
 
@@ -109,12 +107,10 @@ class _Writer:
         return self.written
 
     def _write_maximum(self, terms: Terms, program: int) -> str:
-        """Return the source text for a maximum of sums; each sum adds a size to a value of program `program`."""
         sums = [self.language.sum([f"p{program}_v{value}", f"s{size}"]) for value, size in terms]
         return self.language.largest(sums)
 
     def _write_polynomial(self, polynomial: Polynomial) -> str:
-        """Return a polynomial's source text; products and atoms (floors, maxima) become reused local variables."""
         terms = []
         for monomial, value in sorted(polynomial.items(), key=lambda item: (-len(item[0]), item[0])):
             factors = [self._shared_product(monomial)] if monomial else []
@@ -122,7 +118,6 @@ class _Writer:
         return self.language.sum(terms)
 
     def _shared_product(self, monomial: Monomial) -> str:
-        """Return the name of a product of variables; the generated function computes it once for all sizes."""
         if monomial not in self.products:
             text = self.language.product([self._write_factor(name) for name in monomial])
             self.products[monomial] = text
@@ -173,7 +168,6 @@ def _range_checks(sized: CompiledSizes) -> Iterator[str]:
 
 
 def _named_offsets(sized: CompiledSizes) -> Iterator[tuple[str, int, TensorRole]]:
-    """Yield (name, index in `off`, role) of each placed tensor, or of each buffer if the problem has no tensors."""
     at = {buffer.id: i for i, buffer in enumerate(sized.problem.buffers)}
     for tensor in sized.problem.tensors:
         if tensor.buffer is not None:
@@ -198,7 +192,6 @@ def _tensors_in_c(sized: CompiledSizes) -> Iterator[str]:
 
 
 def _c_string(text: str) -> str:
-    """Return a text as an ASCII string literal of C, with octal escapes of three digits."""
     plain = text.encode()
     return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\?' else f"\\{b:03o}" for b in plain) + '"'
 

@@ -172,7 +172,6 @@ def shapes(
     limit = check_limits(problem, options.within, options.at) if options.limits else None
 
     def note(found: ProvedPrograms) -> None:
-        """Report the programs found so far as a preliminary answer, without proofs for all values and limits."""
         if running.note is not None:
             first = _verified_answer(problem, found, options, lambda: True)
             lacks = "" if limit is None else "limits, which were not found in time; "
@@ -234,7 +233,6 @@ def _undecided_claims(answer: ShapesAnswer, problem: SymbolicProblem, running: C
 
 
 def _unproved_text(answer: ShapesAnswer) -> str:
-    """Return text about what a preliminary answer leaves unproved."""
     return f"offsets beyond {count_text(answer.verified_at, 'value')}, as no ratio is claimed for all"
 
 
@@ -275,13 +273,11 @@ def lines(found: ShapesAnswer) -> Iterator[str]:
 
 
 def _range_text(name: str, symbol: SymbolRange) -> str:
-    """Return a symbol's range as text, such as `n from 8 to 2048 by 8`."""
     upper = "and above" if symbol.max is None else f"to {symbol.max}"
     return f"{name} from {symbol.min} {upper}" + (f" by {symbol.multiple_of}" if symbol.multiple_of > 1 else "")
 
 
 def _maximum_lines(name: str, forms: tuple[str, ...]) -> Iterator[str]:
-    """Yield the lines to print for `name`, which is the maximum of the expressions `forms`."""
     if len(forms) == 1:
         yield f"{name}: {forms[0]}"
         return
@@ -305,7 +301,6 @@ def _check_options(values: InputValues, options: ShapesOptions) -> None:
 
 
 def _exit_status(found: ShapesAnswer) -> int:
-    """Return the exit status for an answer: 3 if offsets are not proved valid, 1 if no symbol value fits, else 0."""
     if found.verified is not None:
         return 0 if found.status == "valid" else 3
     return 0 if found.limits is None or found.limits.has_fitting_value else 1

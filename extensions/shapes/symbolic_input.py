@@ -65,7 +65,6 @@ def read_sizes(given: SymbolicProblem | bytes, options: SymbolicOptions) -> Symb
 
 
 def _parsed_problem(value: object) -> SymbolicProblem | bytes:
-    """Return the symbolic problem in a parsed JSON value; for a string, the bytes of the model file in it."""
     if isinstance(value, str | bytes):
         return FILE.from_json(value)
     content = require_object(value, "problem", ProblemError)
@@ -95,7 +94,6 @@ def _symbolic_form(problem: Problem) -> SymbolicProblem:
 
 
 def _read_file(_reader: Reader, data: bytes, name: str, _question: InputValues) -> SymbolicProblem | bytes:
-    """Return the bytes of a model file unchanged; for any other file, the symbolic problem in it."""
     if importers.detect(data, name) is not None:
         return data
     is_json = formats.detect(data, name) == "json"

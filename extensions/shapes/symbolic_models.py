@@ -57,7 +57,6 @@ def read_symbolic(
     numbers = SymbolicNumbers(symbols)
 
     def read_at(values: Mapping[str, int]) -> ImportedProblem:
-        """Return the problem of the model with the symbols replaced by `values`."""
         dims = {each: values[short] for each, short in names.items()}
         return read_model(data, name, options.model_copy(update={"dims": {**options.dims, **dims}}))
 
@@ -84,13 +83,11 @@ def read_symbolic(
 
 
 def _identifier(name: str) -> str:
-    """Return an identifier that is valid in expressions, derived from the name of a dimension."""
     plain = re.sub(r"\W", "_", name, flags=re.ASCII)
     return plain if plain.isidentifier() and not keyword.iskeyword(plain) else f"x_{plain}"
 
 
 def _compared_points(space: Space) -> list[Values]:
-    """Return the symbol values at which the model is read again with plain numbers: corners, and some inside."""
     if not space.symbols:
         return []
     inner = samples(space, _COMPARED, seed=3)

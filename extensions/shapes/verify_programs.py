@@ -81,7 +81,6 @@ def verify_programs(problem: SymbolicProblem, found: OffsetPrograms, points: Ite
 
 
 def _syntax_tree(text: int | str) -> ast.expr:
-    """Return the syntax tree of an expression."""
     return ast.parse(str(text).strip(), mode="eval").body
 
 

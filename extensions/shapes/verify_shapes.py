@@ -128,7 +128,6 @@ class _Claims:
             yield ShapesFault(rule=rule, buffers=ids, at=None if values is True else dict(values))
 
     def _breaking_point(self, forms: Sequence[Polynomial]) -> Values | bool:
-        """Return symbol values at which all `forms` are positive; False if it is proved that none exist, else True."""
         columns = self.sized.space.columns(self.points)
         least = np.min([self.sized.space.values_at(form, columns) for form in forms], axis=0)
         if least.max() > 0:

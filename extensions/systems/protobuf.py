@@ -126,5 +126,4 @@ class ProtobufMessage:
 
 
 def _value_pairs(found: array[int] | None) -> Iterator[Range]:
-    """Return an iterator over the pairs of values of a field; empty for an absent field."""
     return iter(()) if found is None else zip(found[::2], found[1::2], strict=True)

@@ -53,7 +53,6 @@ def is_tilelang(data: bytes) -> bool:
 
 
 def _nntrainer_planner(name: str, summary: str, file: str) -> ReferencePlanner:
-    """Return the row of an nntrainer planner, which is reimplemented in `nntrainer.planner` under the same name."""
     where = f"memplan.extensions.systems.nntrainer.planner:{name}"
     source = f"nnstreamer/nntrainer 65dccdec, nntrainer/tensor/{file}.cpp"
     return ReferencePlanner(f"reference:nntrainer-{name}", f"{summary} (nntrainer)", source, where)

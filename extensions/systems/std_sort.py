@@ -31,7 +31,6 @@ def std_sorted(values: list[T], less: Callable[[T, T], bool]) -> list[T]:
 
 
 def _introsort(row: list[T], first: int, last: int, less: Callable[[T, T], bool]) -> None:
-    """Sort the entries from `first` up to but excluding `last` by quicksort; short ranges are left unsorted."""
     while last - first > _SMALL:
         _median_to_first(row, first, first + 1, first + (last - first) // 2, last - 1, less)
         cut = _partition(row, first + 1, last, first, less)
@@ -40,7 +39,6 @@ def _introsort(row: list[T], first: int, last: int, less: Callable[[T, T], bool]
 
 
 def _median_to_first(row: list[T], to: int, a: int, b: int, c: int, less: Callable[[T, T], bool]) -> None:
-    """Swap the median of the entries at `a`, `b` and `c` with the entry at `to`."""
     if less(row[a], row[b]):
         middle = b if less(row[b], row[c]) else c if less(row[a], row[c]) else a
     else:

@@ -38,7 +38,6 @@ def temporaries(kernel: tirx.PrimFunc) -> list[Any]:
 
 
 def _is_workspace(buffer: Any) -> bool:
-    """Return True if a kernel's buffer is in global memory and too large, or of unknown size, for the stack."""
     if buffer.scope() not in ("", "global") or buffer.strides:
         return False
     size = DataType(str(buffer.dtype)).itemsize
@@ -50,7 +49,6 @@ def _is_workspace(buffer: Any) -> bool:
 
 
 def _lift_temporaries(kernel: tirx.PrimFunc, found: Sequence[Any], place: int) -> tirx.PrimFunc:
-    """Return a copy of a kernel in which the buffers `found` are parameters, inserted at position `place`."""
     root = root_of(kernel)
     kept = [each for each in root.alloc_buffers if not any(each.same_as(other) for other in found)]
     facts = (root.iter_vars, root.reads, root.writes, root.name_hint, root.body, root.init)

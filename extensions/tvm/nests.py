@@ -62,6 +62,5 @@ def _overwritable_pairs(nest: Any, places: Mapping[Any, int]) -> Iterator[tuple[
 
 
 def _is_same_layout(one: Any, other: Any) -> bool:
-    """Return True if two buffers have elements of the same size and structurally equal shapes."""
     sizes = [DataType(str(each.dtype)).itemsize for each in (one, other)]
     return bool(sizes[0] == sizes[1] and tvm_ffi.structural_equal(one.shape, other.shape))

@@ -25,7 +25,6 @@ def OrderBindings(time_limit_s: float = 10) -> Any:  # noqa: N802  # TVM writes 
     """Return the pass that reorders a dataflow block if an order with a lower peak is found."""
 
     def run(module: IRModule, _: PassContext) -> IRModule:
-        """Return the module with reordered dataflow blocks."""
         module = relax.transform.RewriteDataflowReshape()(module)
         for name, function in module.functions_items():
             if isinstance(function, relax.Function) and isinstance(function.body, relax.SeqExpr):
@@ -51,7 +50,6 @@ def _order_function(function: relax.Function, time_limit_s: float) -> relax.Func
 
 
 def _returned_variables(function: relax.Function) -> set[Any]:
-    """Return the variables of returned tensors; these tensors have separate storages, outside of the plan."""
     returned = {*relax.analysis.free_vars(function.body.body)}
     for block in reversed(function.body.blocks):
         for binding in reversed(block.bindings):
@@ -104,14 +102,12 @@ class _Block(Values):
         return entries if isinstance(call.ty, relax.TupleType) else entries[0]
 
     def _max_size(self, type_: Any) -> int:
-        """Return the maximum size of a tensor in bytes, or 0 if no maximum is known."""
         if not isinstance(type_, relax.TensorType) or not isinstance(type_.shape, relax.ShapeExpr):
             return 0
         return self._bounds.max_bytes(lengths_of(type_.shape), str(type_.dtype)) or 0
 
 
 def _is_pure(binding: Any) -> bool:
-    """Return True if a binding may be moved: it has no branches, defines no function, and overwrites nothing."""
     value = binding.value
     is_in_place = isinstance(value, Call) and value.op == _IN_PLACE
     return (

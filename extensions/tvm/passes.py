@@ -51,7 +51,6 @@ class PlannedFunction:
 
 
 def _log_function(planned: PlannedFunction) -> None:
-    """Log the result for a function, as a warning if the function could not be read."""
     log.log(logging.WARNING if planned.reason.startswith(UNREADABLE) else logging.INFO, "%s", planned)
 
 
@@ -175,7 +174,6 @@ class _PlannedBody:
 
 
 def _has_offsets(module: IRModule, device: int) -> bool:
-    """Return True if pointers of the device can be moved by an offset; device number -1 is the host."""
     if PassContext.current().config.get("relax.backend.use_cuda_graph"):
         return False  # RewriteCUDAGraph cannot capture calls that move a pointer, so plan without offsets.
     devices = module.global_infos.get("vdevice") or []

@@ -109,18 +109,15 @@ def check_places(tensors: Sequence[AllocatedTensor], places: StoragePlaces) -> S
 
 
 def _problem(tensors: Sequence[AllocatedTensor], pools: list[Pool], in_place: Any = ()) -> Problem:
-    """Return the problem of placing the tensors in pools; pairs in `in_place` may share bytes."""
     buffers = BufferTable.from_columns(range(len(tensors)), *_columns(tensors))
     return Problem(buffers=buffers, pools=pools, may_share=in_place)
 
 
 def _columns(tensors: Sequence[AllocatedTensor]) -> Iterator[Any]:
-    """Return an iterator over three columns: the sizes, the starts and the ends of the tensors."""
     return map(column, zip(*((each.size, each.start, each.end) for each in tensors), strict=True))
 
 
 def _refusal_message(tensors: Sequence[AllocatedTensor], answer: Any) -> str:
-    """Return a clause that says why the tensors do not fit into the pools."""
     why = answer.explanation
     if why is None:
         return "the search found no plan within the pools; increase size_hint_bytes"

@@ -62,7 +62,6 @@ class Storages:
         return relax.Function(function.params, body, function.ret_ty, function.is_pure, function.attrs)
 
     def _rewritten_body(self, body: Any, lifetimes: Lifetimes, head: Sequence[Any] = ()) -> Any:
-        """Return a body whose allocations, also in branches, use the storages; the bindings of `head` come first."""
         blocks = [*head]
         for block, bindings in lifetimes.blocks[body.__chandle__()]:
             if lifetimes.has_branches:
@@ -73,7 +72,6 @@ class Storages:
         return made
 
     def _rewrite_branches(self, binding: Any, lifetimes: Lifetimes) -> Any:
-        """Return a binding with both branches rewritten if it is an If, else the binding itself."""
         choice = binding.value
         if type(choice) is not relax.If:
             return binding

@@ -105,7 +105,6 @@ def place_for_all(tensors: Sequence[AllocatedTensor], bounds: Bounds) -> Storage
 
 
 def _analyzer(bound: Mapping[Any, Any]) -> Any:
-    """Return an analyzer of TVM that knows the range or value of each symbol in `bound`."""
     analyzer = sym.Analyzer()
     for symbol, what in bound.items():
         analyzer.bind(symbol, what)

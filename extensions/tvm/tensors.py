@@ -25,7 +25,6 @@ _ITEM, _SIZE = (tvm_ffi.get_global_func(f"ffi.Array{name}") for name in ("GetIte
 
 
 def _operator_handles(*names: str) -> dict[int, str]:
-    """Map the handle of each Relax operator to its name."""
     return {Op.get(f"relax.{name}").__chandle__(): name for name in names}
 
 
@@ -216,7 +215,6 @@ class Lifetimes(Values):
         return self.value_of(body.body)
 
     def _value_without_call(self, value: Any) -> Value:
-        """Return the tensors that an expression other than a call may hold, after reading both branches of an If."""
         if type(value) is relax.If:
             self.has_branches = True
             self._extend_lifetimes([self.value_of(value.cond)])
@@ -277,7 +275,6 @@ class Lifetimes(Values):
             self._step += 1
 
     def _extend_lifetimes(self, values: Iterable[Value]) -> None:
-        """Extend the lifetimes of the tensors in the given values to the current step."""
         for value in values:
             for k in value if type(value) is frozenset else leaves_of(value):
                 tensor = self.tensors[k]
@@ -285,7 +282,6 @@ class Lifetimes(Values):
                 tensor.end = self._step + 1
 
     def _mark_escaped(self, value: Value) -> None:
-        """Mark a value's tensors as visible outside the function; such tensors are not planned."""
         for k in leaves_of(value):
             self.tensors[k].escapes = True
 
@@ -300,7 +296,6 @@ def leaves_of(value: Value) -> Iterator[int]:
 
 
 def _has_tensor(type_: Any) -> bool:
-    """Return True if a type is a tensor type, a type that may be one, or a tuple that contains such a type."""
     if isinstance(type_, relax.TupleType):
         return any(map(_has_tensor, type_.fields))
     return isinstance(type_, (relax.TensorType, relax.AnyType))

@@ -61,7 +61,6 @@ class Demand(NamedTuple):
 
 
 def _live_set_ranges(instance: Instance, i: int) -> Spans:
-    """Return the half-open ranges of consecutive live sets in which buffer `i` is alive."""
     rows = slice(int(instance.first[i]), int(instance.first[i + 1]))
     return list(zip(instance.start[rows].tolist(), instance.end[rows].tolist(), strict=True))
 

@@ -102,7 +102,6 @@ def lower_bound(instance: Instance) -> Bound:
 
 
 def _min_cost(instance: Instance) -> float:
-    """Return the cost with each buffer in its cheapest allowed pool, rounded in the same way as `total_cost`."""
     prices = np.array([pool.cost for pool in instance.pools])
     cheapest = np.where(instance.allowed, prices[:, None], np.inf).min(axis=0, initial=np.inf)
     return cost_of((sum(instance.traffic[cheapest == price].tolist()), price) for price in sorted({*prices.tolist()}))
@@ -238,11 +237,9 @@ class _LiveSetPacking:
         return _PoolGroup(pools, int(load.max()), live_sets, free)
 
     def _grid_distance(self, q: int, offset: int) -> int:
-        """Return the distance in units from the first grid offset in pool `q` to the lowest grid offset >= `offset`."""
         return max(0, -(-(offset - self.grid.shift[q]) // self.granule) * self.granule)
 
     def _free_units(self, q: int, end: int) -> int:
-        """Return the number of free units below the offset `end` in pool `q`, in whole granules."""
         return self.reserves[q].free_below(self._grid_distance(q, end))
 
     def overflow(self) -> Witness | None:
@@ -272,7 +269,6 @@ class _LiveSetPacking:
         return best, why
 
     def _buffers_of_terms(self, rows: I64) -> tuple[int, ...]:
-        """Return the positions of the buffers of some demand terms, in ascending order."""
         return tuple(sorted(set(self.demand.lifetime_buffer[rows].tolist())))
 
     def _least_end(self, q: int, size: I64, waste: I64, elsewhere: int = 0) -> int:

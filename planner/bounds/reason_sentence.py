@@ -61,6 +61,5 @@ def rule_text(rule: RuleMember, problem: Problem | None = None) -> str:
 
 
 def _list_text(texts: list[str], count: int) -> str:
-    """Return the first entries of `texts`, joined by commas, and how many of the `count` entries are left out."""
     shown_ones = ", ".join(texts[:_NAMED])
     return shown_ones + (f" and {count_text(count - _NAMED, 'other')}" if count > _NAMED else "")

@@ -276,7 +276,6 @@ def escape_controls(text: str) -> str:
 
 
 def _repr_or_type(value: object) -> str:
-    """Return a value's repr, or the name of its type if the value has an integer with too many digits to print."""
     try:
         return repr(value)
     # Python refuses to print a value that contains an integer with too many digits, so name the value's type instead.
@@ -302,14 +301,12 @@ def _value_sentence(rule: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def _list_hint(error: Mapping[str, Any]) -> str:
-    """Return a hint that shows the wrong value written as a list; empty if that value is an entry of a list."""
     if error["loc"][-1:] in (("budgets",), ("capacity",)) and isinstance(error["input"], Mapping) and error["input"]:
         return f" (did you mean {[f'{name}={size}' for name, size in error['input'].items()]}?)".replace("'", '"')
     return "" if error["loc"] and isinstance(error["loc"][-1], int) else list_hint(error["input"])
 
 
 def _choice_sentence(error: Mapping[str, Any]) -> str:
-    """Return the sentence that lists the allowed values and suggests the one most similar to the given value."""
     text = _value_sentence("must be {expected}")(error)
     # A caller does not confuse one version number with a similar one, so suggest no version number.
     is_version = error["loc"][-1:] == ("format",)

@@ -113,7 +113,6 @@ class VerifiedLayout:
         return regions
 
     def _end_offset(self, i: int) -> int:
-        """Return the end offset of buffer `i`, in bytes."""
         return self.buffers[i].offset + self.buffers[i].size
 
     def refuse_other_devices(self, target: str) -> None:
@@ -183,7 +182,6 @@ def _unreserved_ranges(pool: Pool) -> tuple[tuple[int, int | None], ...]:
 
 
 def _part_of_pool(whole: PlacedPool, low: int, high: int | None, extent: int) -> PlacedPool:
-    """Return a pool's bytes from `low` to `high` as a separate pool, which uses `extent` bytes."""
     if low == 0 and high == whole.pool.size:
         return whole
     fields = {"size": None if high is None else high - low, "reserved": ()}
@@ -193,7 +191,6 @@ def _part_of_pool(whole: PlacedPool, low: int, high: int | None, extent: int) ->
 
 
 def _placed_buffers(problem: Problem, plan: Plan) -> tuple[PlacedBuffer, ...]:
-    """Return the placed buffers of a plan, in the problem's order, with a C name for each."""
     table = problem.buffers
     places = {row.id: (problem.pool_index[row.pool], row.offset) for row in plan.placements}
     sizes, alignments = table.size.tolist(), table.alignment.tolist()
@@ -204,12 +201,10 @@ def _placed_buffers(problem: Problem, plan: Plan) -> tuple[PlacedBuffer, ...]:
 
 
 def _extent(buffers: Sequence[PlacedBuffer], q: int) -> int:
-    """Return the largest end offset in pool `q`, in bytes; 0 for an empty pool."""
     return max((buffer.offset + buffer.size for buffer in buffers if buffer.pool == q), default=0)
 
 
 def _common_alignment(problem: Problem, buffers: Sequence[PlacedBuffer], q: int) -> int:
-    """Return the least common multiple of the alignments, page sizes and bank sizes that apply in pool `q`."""
     pool = problem.pools[q]
     steps = {buffer.alignment for buffer in buffers if buffer.pool == q}
     steps |= {page for i, page in problem.buffers.rules["no_cross"].items() if buffers[i].pool == q}

@@ -79,12 +79,10 @@ def write_mlf(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _device_kind(device: int | str | None) -> int:
-    """Return DLPack's number for the kind of a device; a device's name may end in a number, as in `cuda:1`."""
     if isinstance(device, int):
         return device
     return _CPU if device is None else _DEVICES.get(device.lower().partition(":")[0], _EXTENSION)
 
 
 def _json_file(value: object) -> Mapping[str, bytes]:
-    """Return a value as the only file of an export, in JSON."""
     return {"": to_json(value, indent=2) + b"\n"}

@@ -125,7 +125,6 @@ def read_plan_as(data: bytes, model: bytes, options: ModelOptions) -> ImportedPr
 
 
 def _add_idle_views(model: ImportedProblem, options: ModelOptions) -> ImportedProblem:
-    """Return the model, with a finding added if the option `views` was given although the file has no views."""
     if not options.is_set("views") or model.views.apart or model.views.aliases:
         return model
     finding = Finding("no-effect", "views: the file has no views to keep apart, so the option has no effect", ())
@@ -137,7 +136,6 @@ def read_format(name: str, data: bytes, options: ModelOptions) -> ImportedProble
     from memplan.planner.foreign.imported import OpenSizesError, add_size_advice
 
     def read(options: ModelOptions) -> ImportedProblem:
-        """Return the model that the format's module reads from the bytes with these options."""
         model: ImportedProblem = import_module(file_readers()[name].where).read(data, options)
         return model
 

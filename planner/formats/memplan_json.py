@@ -110,7 +110,6 @@ def _likely_mistake(text: str, error: str, word: str) -> str:
 
 
 def _key_count(value: dict[str, Any]) -> int:
-    """Return the number of keys in an object, in its values that are objects, and in objects inside its lists."""
     parts = [value, *[part for part in value.values() if type(part) is dict]]
     lists = [rows for part in parts for rows in part.values() if type(rows) is list]
     return sum(map(len, parts)) + sum([sum(map(len, rows)) for rows in lists if set(map(type, rows)) == {dict}])
@@ -179,7 +178,6 @@ def write_plan(plan: Plan, problem: Problem) -> bytes:
 
 
 def _json_names(names: Sequence[int | str]) -> list[int | str]:
-    """Return ids as pieces of JSON text: integers unchanged, strings quoted and escaped."""
     text = "".join([name for name in names if isinstance(name, str)])
     if text.isprintable() and '"' not in text and "\\" not in text:
         return [f'"{name}"' if isinstance(name, str) else name for name in names]

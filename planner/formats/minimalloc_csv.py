@@ -237,7 +237,6 @@ def _table_columns(problem: Problem, rows: I64) -> dict[str, Sequence[int | str]
 
 
 def _csv_bytes(columns: Mapping[str, Sequence[int | str]]) -> bytes:
-    """Return columns as the bytes of a CSV file with a heading."""
     # Readers end a row at a carriage return, which Python's writer does not quote, so quote all cells.
     has_returns = any("\r" in str(name) for name in columns["id"])
     text = io.StringIO(newline="")

@@ -236,7 +236,6 @@ def begins_with_nodes(data: bytes) -> bool:
 
 
 def _varint_end(data: bytes, at: int) -> int:
-    """Return the position after the Protocol Buffers varint at position `at`, which has at most ten bytes."""
     return at + 1 + next((k for k, byte in enumerate(data[at : at + 9]) if byte < 0x80), 9)
 
 

@@ -125,7 +125,6 @@ def read_sheet(data: bytes, layout: Layout, kind: type[InputError]) -> Sheet:
 
 
 def _nonblank_rows(data: bytes) -> "tuple[Reader, Iterator[list[str]]]":
-    """Return a CSV reader, which counts the lines that it reads, and an iterator over its non-blank rows."""
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""), strict=True)
     return reader, (row for row in reader if len(row) > 1 or "".join(row).strip())
 
@@ -229,5 +228,4 @@ def _integers_and_faults(cells: Sequence[str], empty: int | None) -> tuple[I64, 
 
 
 def _cell_excerpt(cell: str) -> str:
-    """Return a quoted cell, cut to at most 60 characters."""
     return repr(cell if len(cell) <= 60 else cell[:57] + "...")

@@ -72,7 +72,6 @@ def problem_hash(problem: Problem, instance: Instance | None = None, order: I64 
 
 
 def _encode(part: npt.NDArray[np.generic]) -> bytes:
-    """Return the bytes that represent an array in the hash: its type, shape and data."""
     return f"{part.dtype.str}{part.shape}".encode() + part.tobytes()
 
 
@@ -185,7 +184,6 @@ def _content_arrays(instance: Instance, order: I64) -> Iterator[npt.NDArray[np.g
 
 
 def _plain_content(instance: Instance, order: I64) -> Iterator[bytes]:
-    """Yield the bytes of `_content_arrays` for a plain instance, from columns that are cached by number of buffers."""
     n = len(instance)
     head, zeros, ones, pins, after = _plain_columns(n) if n <= _FEW else _plain_columns.__wrapped__(n)
     rows = np.stack((instance.size, instance.alignment[0], instance.start, instance.end))[:, order]
@@ -197,7 +195,6 @@ def _plain_content(instance: Instance, order: I64) -> Iterator[bytes]:
 
 @lru_cache(maxsize=64)
 def _plain_columns(n: int) -> tuple[bytes, bytes, bytes, bytes, bytes]:
-    """Return the default columns for n buffers, encoded: the header, zeros, ones, absent pins, empty conflict lists."""
     zeros, ones = np.zeros(n, dtype="<i8"), np.ones(n, dtype="<i8")
     none = _encode(zeros)
     return f"<i8{zeros.shape}".encode(), none, _encode(ones), _encode(-ones), none + _encode(zeros[:0])
@@ -257,12 +254,10 @@ def _relation_arrays(instance: Instance, order: I64, rank: I64) -> Iterator[npt.
 
 
 def _encoded_word(word: str | tuple[str, ...]) -> npt.NDArray[np.uint8]:
-    """Return the bytes of a word, or of several words joined by spaces, as an array to be hashed."""
     return np.frombuffer(" ".join([word] if isinstance(word, str) else word).encode(), dtype=np.uint8)
 
 
 def _adjacency_columns(first: I64, neighbour: I64, order: I64, rank: I64) -> Iterator[npt.NDArray[np.generic]]:
-    """Yield two arrays in canonical order: each buffer's number of neighbours, and all neighbours, buffer by buffer."""
     rows, counts = _gather_rows(first, order)
     yield counts.astype("<i8")
     # Sorting pairs by two keys is much slower, so sort single numbers n * first + second.
@@ -271,20 +266,17 @@ def _adjacency_columns(first: I64, neighbour: I64, order: I64, rank: I64) -> Ite
 
 
 def _gather_rows(first: I64, order: I64) -> tuple[I64, I64]:
-    """Return the entries' positions in the lists `first[i]:first[i + 1]`, for i in `order`, and each list's length."""
     counts = np.diff(first)[order]
     skipped = np.cumsum(counts) - counts
     return np.repeat(first[order] - skipped, counts) + np.arange(int(counts.sum())), counts
 
 
 def _list_sums(values: U64, first: I64) -> U64:
-    """Return the sum, modulo 2^64, of each list `values[first[i]:first[i + 1]]`, (n,)."""
     total = np.concatenate((np.zeros(1, dtype=np.uint64), np.cumsum(values, dtype=np.uint64)))
     return total[first[1:]] - total[first[:-1]]
 
 
 def _mixed_colours(colour: U64, values: npt.NDArray[np.int64] | U64) -> U64:
-    """Return the colours mixed with values by splitmix64, so that different values almost never get equal colours."""
     mixed = colour * _SPLITMIX64[0]
     mixed += values.view(np.uint64)
     mixed ^= mixed >> _SPLITMIX64[1]

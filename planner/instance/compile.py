@@ -141,7 +141,6 @@ def _place_empty(places: LegalPlaces, empty: I64, used: I64, home: I64) -> tuple
 
 
 def _page_columns(problem: Problem, places: LegalPlaces) -> dict[str, I64]:
-    """Return the columns `page` and `page_shift` in bytes; 0 without a page rule or in a forbidden pool."""
     page, base = np.where(places.allowed, places.page, 0), np.array([pool.base_address for pool in problem.pools])
     return {"page": page, "page_shift": np.where(page > 0, base[:, None] % np.maximum(page, 1), 0)}
 
@@ -161,7 +160,6 @@ def _barred_columns(number: I64, ranges: Sequence[Ranges], unit: int) -> dict[st
 
 
 def _family_traffic(problem: Problem) -> I64:
-    """Return each buffer's traffic with its aliases, in bytes, at most 2^63 - 1; 0 for zero-size buffers."""
     table = problem.buffers
     traffic = np.where(table.size == 0, 0, np.where(table.traffic >= 0, table.traffic, table.size))
     for i, (root, _) in problem.roots.items() if table.aliases else ():

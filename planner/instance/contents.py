@@ -105,7 +105,6 @@ def weights(instance: Instance, pairs: str) -> F64 | I64:
 
 
 def _symmetric_neighbours(pairs: I64, weight: F64 | I64, n: int) -> Neighbours:
-    """Return weighted pairs as lists of neighbours, in which each pair occurs in both directions."""
     rows = np.concatenate((pairs, pairs[:, ::-1]))
     order = np.lexsort(rows.T[::-1])
     first = np.searchsorted(rows[order, 0], np.arange(n + 1))

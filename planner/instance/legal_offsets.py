@@ -152,7 +152,6 @@ def _offset_limits(
 
 
 def _barred_ranges(problem: Problem, ranged: Sequence[tuple[int, Ranges]]) -> dict[int, Ranges]:
-    """Return, by buffer, the gaps between the offset intervals that rules allow for the buffer and its aliases."""
     barred: dict[int, list[tuple[int, int]]] = {}
     for i, intervals in ranged:
         root, distance = problem.roots.get(i, (i, 0))
@@ -167,7 +166,6 @@ def merge_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def _first_outside(ranges: Ranges, at: int, step: int) -> int:
-    """Return the first offset at + k * step, k >= 0, outside all ranges; at most I64_MAX."""
     for low, high in ranges:
         if low <= at < high:
             at = high + (at - high) % step
@@ -175,7 +173,6 @@ def _first_outside(ranges: Ranges, at: int, step: int) -> int:
 
 
 def _pinned_mask(problem: Problem, bound: Mapping[int, tuple[int, int]]) -> Bool:
-    """Return a mask: True for each buffer that is pinned itself, by an alias, or by a buffer at a fixed distance."""
     is_pinned: Bool = problem.buffers.offset >= 0
     for i, (lead, _) in bound.items():
         is_pinned[lead] |= is_pinned[i]
@@ -254,7 +251,6 @@ def _congruences(
 
 
 def _meets_ranges(pin: I64, size: I64, ranges: I64) -> Bool:
-    """Return True for each non-empty buffer at offset `pin` that overlaps one of the disjoint ascending ranges."""
     # If the first range that ends above the pin does not overlap the buffer, no later range does.
     first = np.searchsorted(ranges[:, 1], pin, side="right")
     lows = np.append(ranges[:, 0], I64_MAX)
@@ -262,7 +258,6 @@ def _meets_ranges(pin: I64, size: I64, ranges: I64) -> Bool:
 
 
 def _congruence(value: int, pool: Pool) -> tuple[int, int]:
-    """Return (m, r): an offset o has the alignment `value` and the pool's alignment if and only if o = r mod m."""
     step = lcm(value, pool.alignment)
     return step, -pool.base_address % step
 
@@ -282,6 +277,5 @@ def _combined_congruence(first: tuple[int, int] | None, second: tuple[int, int])
 
 
 def _int64_congruence(rule: tuple[int, int] | None) -> tuple[int, int]:
-    """Return a congruence (m, r) in int64 for offsets below 2^63 - 1; r = 2^63 - 1 means that no offset is valid."""
     step, start = rule or (1, I64_MAX)
     return min(step, I64_MAX), min(start, I64_MAX)

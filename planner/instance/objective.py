@@ -91,5 +91,4 @@ def exceeds(instance: Instance, bound: Score, value: Score) -> bool:
 
 
 def _is_cost_alone(instance: Instance) -> bool:
-    """Return True if only the costs of two scores are compared."""
     return instance.objective == "cost" and len(instance.reuse_pairs) > 0 and len(instance) > FEW

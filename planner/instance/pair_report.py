@@ -75,21 +75,18 @@ def reused_pairs(problem: Problem, instance: Instance, placements: PlacementTabl
 
 
 def _live_set_starts(instance: Instance) -> list[int]:
-    """Return each buffer's first live set; the number of all live sets for a buffer without lifetimes."""
     births = np.full(len(instance), instance.n_live_sets)
     np.minimum.at(births, instance.lifetime_buffer, instance.start)
     return list(births.tolist())
 
 
 def _live_set_ends(instance: Instance) -> list[int]:
-    """Return, for each buffer, the number of its last live set plus 1; 0 for a buffer without lifetimes."""
     deaths = np.zeros(len(instance), dtype=np.int64)
     np.maximum.at(deaths, instance.lifetime_buffer, instance.end)
     return list(deaths.tolist())
 
 
 def _touched_banks(problem: Problem, placements: PlacementTable, rows: I64) -> tuple[Bool, U64, U64]:
-    """Return three arrays for the buffers `rows`: whether each touches a bank, its first bank, and its last bank."""
     pools = [problem.pools[problem.pool_index[name]] for name in placements.pool_names]
     width = np.array([pool.bank_size or 0 for pool in pools], dtype=np.uint64)[placements.pool[rows]]
     base = np.array([pool.base_address for pool in pools], dtype=np.uint64)[placements.pool[rows]]

@@ -43,7 +43,6 @@ def lint(problem: Problem) -> tuple[Finding, ...]:
 
 
 def _report_all_pinned(problem: Problem) -> Iterator[Finding]:
-    """Report that all buffers are pinned, which leaves nothing to plan; the problem may be a plan by mistake."""
     table = problem.buffers
     free = (table.offset == ABSENT) & (table.size > 0)
     free[list(table.aliases)] = False
@@ -72,7 +71,6 @@ def _report_directed_conflicts(problem: Problem) -> Iterator[Finding]:
 
 
 def _report_self_conflicts(problem: Problem) -> Iterator[Finding]:
-    """Report conflicts of a buffer with itself, which have no effect."""
     first, second = _conflict_positions(problem)
     for k in np.flatnonzero(first == second).tolist():
         name = problem.conflicts[k][0]
@@ -82,13 +80,11 @@ def _report_self_conflicts(problem: Problem) -> Iterator[Finding]:
 
 
 def _conflict_positions(problem: Problem) -> I64:
-    """Return an array (2, k): for each conflict, the positions of the first and the second buffer."""
     names = chain.from_iterable(problem.conflicts)
     return np.fromiter(map(problem.index.__getitem__, names), np.int64, 2 * len(problem.conflicts)).reshape(-1, 2).T
 
 
 def _report_unconstrained_buffers(problem: Problem) -> Iterator[Finding]:
-    """Report buffers that have neither a lifetime nor a conflict."""
     table = problem.buffers
     named = {name for pair in problem.conflicts for name in pair}
     for i in np.flatnonzero((np.diff(table.first) == 0) & (table.size > 0)).tolist():
@@ -118,17 +114,14 @@ def _report_oversized_buffers(problem: Problem) -> Iterator[Finding]:
 
 
 def _pool_bytes(pool: Pool) -> int:
-    """Return a pool's size in bytes; for an unlimited pool, the largest possible size."""
     return ADDRESS_SPACE - 1 if pool.size is None else pool.size
 
 
 def _first_aligned_offset(pool: Pool, alignment: int) -> int:
-    """Return the lowest offset in a pool whose address is a multiple of both the pool's and the given alignment."""
     return min(-pool.base_address % lcm(pool.alignment, alignment), ADDRESS_SPACE - 1)
 
 
 def _report_misaligned_pools(problem: Problem) -> Iterator[Finding]:
-    """Report pools whose base address is not a multiple of the pool's alignment, so that offset 0 is unusable."""
     for pool in problem.pools:
         if pool.base_address % pool.alignment:
             rule = f"must be a multiple of the pool's alignment ({pool.alignment}), or offset 0 cannot be used"
@@ -136,7 +129,6 @@ def _report_misaligned_pools(problem: Problem) -> Iterator[Finding]:
 
 
 def _report_reserved_past_end(problem: Problem) -> Iterator[Finding]:
-    """Report reserved ranges that end beyond their pool."""
     for pool in problem.pools:
         for k, (low, width) in enumerate(pool.reserved):
             if pool.size is not None and low + width > pool.size:
@@ -178,7 +170,6 @@ def inclusive_end_findings(problem: Problem, data: bytes) -> Iterator[Finding]:
 
 
 def _peak_live_bytes(table: BufferTable, end: I64) -> int:
-    """Return the peak live bytes of buffers whose lifetimes have the exclusive ends `end`."""
     times, change = np.concatenate([end, table.start]), np.concatenate([-table.size, table.size])
     return int(np.cumsum(change[np.argsort(times, kind="stable")]).max(initial=0))
 
@@ -257,7 +248,6 @@ def _report_colliding_pins(problem: Problem) -> Iterator[Finding]:
 
 
 def _report_no_bytes(problem: Problem) -> Iterator[Finding]:
-    """Report that no buffer has bytes, probably because the program that wrote the problem lost the sizes."""
     table = problem.buffers
     if not len(table):
         yield Finding("no-buffers", "buffers: there are none, so there is nothing to plan")

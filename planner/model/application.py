@@ -180,7 +180,6 @@ def problem_of(application: Application) -> Problem:
 
 
 def _looks_inclusive(model: Problem) -> bool:
-    """Return True if a model does not state its `interval`, and the ends of its lifetimes look inclusive."""
     return "interval" not in model.model_fields_set and len(handovers_of(model.buffers.start, model.buffers.end)[0]) > 0
 
 
@@ -195,7 +194,6 @@ Stretch = tuple[int, int, int]
 
 
 def _model_ranges(models: Mapping[str, Problem]) -> tuple[dict[str, Stretch], int]:
-    """Return each model's time range as (start in the joint problem, own start, own end), and the total length."""
     spans, at = dict[str, Stretch](), 0
     for name, model in models.items():
         start, end = (int(model.buffers.start.min()), int(model.buffers.end.max())) if len(model.buffers) else (0, 1)
@@ -209,7 +207,6 @@ def _transitive_order(after: Mapping[str, Sequence[str]]) -> dict[str, set[str]]
     closed: dict[str, set[str]] = {}
 
     def visit(name: str, path: tuple[str, ...]) -> set[str]:
-        """Return all models that must end before the model `name`; `path` has the models visited on the way."""
         if name in path:
             raise_rules((("after",), f"must not form a cycle, got {' after '.join((*path, name))}"))
         if name not in closed:
@@ -240,7 +237,6 @@ def _concurrent_models(application: Application, before: Mapping[str, set[str]] 
 def _models_between(
     application: Application, each: Held, before: Mapping[str, set[str]] | None
 ) -> tuple[str, str, list[str]]:
-    """Return (model that writes a held buffer, model that reads the buffer, models that may run in between)."""
     maker, reader = each.buffer.partition("/")[0], each.until.partition("/")[0]
     others = [name for name in application.models if name not in (maker, reader)]
     if each.through is not None:

@@ -126,7 +126,6 @@ class BufferTable(Columns[Buffer]):
         return values is not _defaults(len(self))[1] and bool((values != ABSENT).any())
 
     def _row(self, i: int) -> Buffer:
-        """Return the buffer in row `i`."""
         return Buffer.model_construct(**self.fields(i))
 
     def intervals(self, i: int) -> list[tuple[int, int]]:
@@ -213,7 +212,6 @@ class _Builder:
         self._pack_numbers()
 
     def _pack_numbers(self) -> None:
-        """Convert the collected numbers to arrays, which need less memory."""
         self.blocks.append(
             (
                 np.array(self.numbers, dtype=np.int64).reshape(-1, 6),
@@ -264,13 +262,11 @@ def parse_buffers(value: object) -> BufferTable:
 
 
 def _defaults(n: int) -> tuple[I64, I64, I64, I64]:
-    """Return `_default_columns(n)`, from a cache for small n."""
     return _default_columns(n) if n <= _FEW else _default_columns.__wrapped__(n)
 
 
 @lru_cache(maxsize=64)
 def _default_columns(n: int) -> tuple[I64, I64, I64, I64]:
-    """Return four columns for n buffers: ones, ABSENT, the column `first` for one lifetime each, and zeros."""
     ones, zeros = np.ones(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     return freeze(ones), freeze(np.full(n, ABSENT)), freeze(np.arange(n + 1)), freeze(zeros)
 

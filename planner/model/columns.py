@@ -94,7 +94,6 @@ class Columns(Sequence[Row]):
 
 
 def _picklable_column(value: Any) -> Any:
-    """Return a column with its mappings, including nested ones, as dicts, because these can be pickled."""
     return {key: _picklable_column(entry) for key, entry in value.items()} if isinstance(value, Mapping) else value
 
 
@@ -106,7 +105,6 @@ def read_only(value: Any) -> Any:
 
 
 def _restored_table(kind: type[Columns[Row]], columns: dict[str, Any]) -> Columns[Row]:
-    """Return a table from its pickled columns, which become read-only again."""
     for value in columns.values():
         if isinstance(value, np.ndarray):
             value.setflags(write=False)

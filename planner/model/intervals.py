@@ -77,12 +77,10 @@ def is_time(value: object) -> bool:
 
 
 def _is_pair(value: object) -> bool:
-    """Return True for a list or tuple of two times."""
     return isinstance(value, (list, tuple)) and len(value) == 2 and all(map(is_time, value))
 
 
 def _closed_breaks(where: Location, start: object, last: int) -> Iterator[Break]:
-    """Yield a broken rule at the location `where` if a closed lifetime is invalid."""
     rule = closed_rule(start if isinstance(start, int) else last, last)
     if rule is not None:
         yield where, rule

@@ -56,7 +56,6 @@ class ObjectBuffer(Value):
 
 
 def _require_kind(schema: dict[str, Any]) -> None:
-    """Make `kind` a required field of a schema, because without it a body is a problem with pools."""
     schema["required"] = ["kind", *schema.get("required", ())]
     schema["properties"]["kind"].pop("default", None)
 
@@ -82,7 +81,6 @@ class ObjectsProblem(Value):
     @model_validator(mode="before")
     @classmethod
     def _convert_to_half_open(cls, data: Any) -> Any:
-        """Return the fields with closed lifetimes converted to half-open ones."""
         return half_open(data) if isinstance(data, dict) and data.get("interval") == "closed" else data
 
     @model_validator(mode="after")

@@ -41,7 +41,6 @@ class PlacementTable(Columns[Placement]):
     __hash__ = None  # type: ignore[assignment]
 
     def _row(self, i: int) -> Placement:
-        """Return the placement in row `i`."""
         name = self.pool_names[int(self.pool[i])]
         return Placement.model_construct(id=self.ids[i], pool=name, offset=int(self.offset[i]))
 

@@ -35,7 +35,6 @@ _Numbers = Annotated[tuple[int, ...], WrapValidator(validate_in_parts)]
 
 
 def _finding_from_json(value: object) -> object:
-    """Return the finding that a JSON object represents; return any other value unchanged."""
     if isinstance(value, dict) and value.keys() <= _FINDING and all(type(value.get(key)) is str for key in _SAID):
         buffers = value.get("buffers", ())
         if isinstance(buffers, list | tuple) and {*map(type, buffers)} <= {int, str}:

@@ -70,7 +70,6 @@ class Problem(ProblemFields):
     @model_validator(mode="before")
     @classmethod
     def _normalize_pools_and_lifetimes(cls, data: Any) -> Any:
-        """Return the fields with half-open lifetimes and without an empty `pools`, so that the default pool applies."""
         if not isinstance(data, Mapping):
             return data
         if "pools" in data and data["pools"] in ([], (), None):
@@ -118,7 +117,6 @@ class Problem(ProblemFields):
                     )
 
     def _ambiguous_pins(self) -> Iterator[Break]:
-        """Yield a broken rule for each pinned buffer that may use several pools, so that its pool is ambiguous."""
         choices = self.buffers.pool_choices
         for i in (self.buffers.offset >= 0).nonzero()[0].tolist():
             names = set(choices[int(self.buffers.pool_choice[i])] or self.pool_index)
@@ -160,7 +158,6 @@ _WITH_DEFAULTS = {name for name, field in Pool.model_fields.items() if isinstanc
 
 
 def _has_address_0(pool: Pool) -> bool:
-    """Return True if a caller stated a pool's address; programs that write all defaults write 0 for no address."""
     return "base_address" in pool.model_fields_set and not pool.model_fields_set >= _WITH_DEFAULTS
 
 

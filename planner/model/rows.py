@@ -172,7 +172,6 @@ class Value(WireValue):
 
 
 def _plain_integers(value: Any) -> Any:
-    """Return a value with all numpy integers in it, also within dicts and lists, converted to Python integers."""
     if isinstance(value, np.integer):
         return int(value)
     if isinstance(value, dict):

@@ -45,7 +45,6 @@ def parse_size(text: str) -> int:
 
 
 def _parsed_bytes(value: Any) -> Any:
-    """Return the number of bytes that a text such as 24GiB denotes; return any other value unchanged."""
     try:
         return parse_size(value) if isinstance(value, str) else value
     except ValueError as error:

@@ -132,7 +132,6 @@ def _claims_of_gap(problem: Problem, plan: Plan, used: dict[str, int], gap: floa
 
 
 def _is_cost_alone(problem: Problem, plan: Plan) -> bool:
-    """Return True if a claim of optimality covers only the cost, because pairs that share bytes have a price."""
     return problem.objective == "cost" and bool(problem.reuse) and plan.profile is None
 
 
@@ -168,7 +167,6 @@ def _claims_of_pools(problem: Problem, plan: Plan, used: dict[str, int]) -> Iter
 
 
 def _claims_of_pool_names(problem: Problem, plan: Plan) -> Iterator[Violation]:
-    """Yield a violation for each pool of a plan whose name or size differs from the problem's."""
     sizes = {pool.name: pool.size for pool in problem.pools}
     for first, k in repeated_positions([pool.name for pool in plan.pools]):
         yield false_claim(f"pools[{k}].name", f"unique (first at pools[{first}])", plan.pools[k].name)
@@ -180,7 +178,6 @@ def _claims_of_pool_names(problem: Problem, plan: Plan) -> Iterator[Violation]:
 
 
 def _total_cost(problem: Problem, placed: PlacedBuffers) -> float:
-    """Return a plan's cost: traffic times the cost of its pool, plus the prices of pairs that share bytes or banks."""
     table = problem.buffers
     prices = np.array([pool.cost for pool in problem.pools])
     moved = np.where(table.traffic >= 0, table.traffic, table.size)
@@ -205,7 +202,6 @@ def costly_pairs(problem: Problem, placed: PlacedBuffers) -> list[tuple[tuple[Id
     apart = {frozenset(placed.root_of(name) for name in pair) for pair in problem.conflicts} if together else set()
 
     def is_paid(a: Id, b: Id) -> bool:
-        """Return True if a pair shares bytes without an explicit conflict and is never alive together."""
         pair = frozenset((placed.root_of(a), placed.root_of(b)))
         if pair not in together or pair in apart:
             return False
@@ -238,7 +234,6 @@ def _sharing_pairs(problem: Problem, placed: PlacedBuffers) -> set[frozenset[int
 
 
 def _times_alive(problem: Problem, placed: PlacedBuffers, buffers: set[int]) -> dict[int, Times]:
-    """Return the lifetimes of the given buffers, each together with the lifetimes of its aliases."""
     times: dict[int, Times] = {i: [] for i in buffers}
     if buffers:
         table, home = problem.buffers, placed.lifetime_root

@@ -107,7 +107,6 @@ class CostRelaxation:
         return found
 
     def _loads_by_birth_time(self, taken: F64) -> F64:
-        """Return (r, m): for each limited pool and birth time, the sum of `taken`, (r, n), over the live buffers."""
         change = np.zeros((self.n_births + 1, len(taken)))
         np.add.at(change, self.rows[:, 1], taken[:, self.rows[:, 0]].T)
         np.add.at(change, self.rows[:, 2], -taken[:, self.rows[:, 0]].T)
@@ -175,12 +174,10 @@ class CostRelaxation:
         return int(value.min(initial=most))
 
     def _live_sizes(self, members: list[int], row: int) -> I64:
-        """Return the bytes of each buffer in `members`; 0 for a buffer that is not alive at birth time `row`."""
         alive = self._alive_at[row]
         return np.array([self.size[i] if i in alive else 0 for i in members], dtype=np.int64)
 
     def _smallest_possible_cost(self, value: Fraction) -> int:
-        """Return the smallest cost >= `value` that any choice of pools can have; both are in units of 1 / `parts`."""
         firsts, step = 0, 0
         for column, mine in zip(self.price.T, self.allowed.T, strict=True):
             own = column[mine].tolist()
@@ -190,7 +187,6 @@ class CostRelaxation:
 
 
 def _occupied_bytes(problem: Problem) -> I64:
-    """Return the bytes that each buffer surely does not share: 0 for aliases and for buffers that may share bytes."""
     table = problem.buffers
     tied = {problem.root_of(name) for pair in problem.may_share for name in pair} | set(problem.roots)
     tied |= {each for i in table.rules["relative"] for each in (i, problem.target(i)[0])}
@@ -225,7 +221,6 @@ def _rows_of_buffers(rows: I64, n_births: int) -> tuple[list[list[int]], dict[in
 
 
 def _cheapest_of_equals(homes: NDArray[np.int32], value: I64) -> tuple[NDArray[np.int32], I64]:
-    """Return the distinct rows of `homes`, each with its least value. A row has the pools of all live buffers."""
     if homes.shape[1] == 0:
         return homes[:1], value.min(keepdims=True) if len(value) else value
     order = np.argsort(value, kind="stable")
@@ -248,7 +243,6 @@ def _birth_ranges(problem: Problem, births: I64) -> Iterator[tuple[int, int, int
 
 
 def _free_bytes(problem: Problem, q: int) -> int:
-    """Return the bytes of a limited pool outside its reserved ranges, which may overlap."""
     size, taken, until = problem.pools[q].size, 0, 0
     assert size is not None
     for low, high in sorted(problem.pools[q].reserved):

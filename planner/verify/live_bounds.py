@@ -50,13 +50,11 @@ def live_bounds(problem: Problem, plan: Plan) -> tuple[list[int], int]:
 
 
 def _used_or_capacity(problem: Problem, plan: Plan) -> list[float]:
-    """Return each pool's used bytes as the plan states them, or else the pool's capacity."""
     used = {use.name: use.used for use in plan.pools if use.used is not None}
     return [used.get(pool.name, _capacity(problem, q)) for q, pool in enumerate(problem.pools)]
 
 
 def _capacity(problem: Problem, q: int) -> float:
-    """Return the size of pool `q` in bytes; infinite if the pool has no size."""
     size = problem.pools[q].size
     return inf if size is None else size
 

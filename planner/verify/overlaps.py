@@ -71,7 +71,6 @@ class _Lives(NamedTuple):
 
 
 def _mean_overlap_count(start: Numbers, end: Numbers) -> float:
-    """Return the mean number of overlapping ranges at a point between the first start and the last end."""
     if len(start) == 0:
         return 0.0
     return float((end.astype(np.float64) - start).sum()) / (int(end.max()) - int(start.min()))
@@ -231,7 +230,6 @@ def _overlapping_pairs(
 
 
 def _sharing_conflicts(problem: Problem, placed: PlacedBuffers) -> list[tuple[int, int]]:
-    """Return the pairs (i < j) of root buffers that share bytes although they conflict explicitly."""
     ends = map(placed.row.__getitem__, chain.from_iterable(problem.conflicts))
     pairs = placed.root[np.fromiter(ends, np.int64, 2 * len(problem.conflicts)).reshape(-1, 2)]
     i, j = pairs.min(axis=1), pairs.max(axis=1)
@@ -245,7 +243,6 @@ def _sharing_conflicts(problem: Problem, placed: PlacedBuffers) -> list[tuple[in
 def _sharing_violation(
     problem: Problem, placed: PlacedBuffers, i: int, j: int, time: tuple[int, int] | None
 ) -> Violation:
-    """Return the violation of two buffers that share bytes; it states the common bytes and times."""
     first, second = problem.buffers.ids[i], problem.buffers.ids[j]
     low = max(int(placed.offset[i]), int(placed.offset[j]))
     high = min(int(placed.end[i]), int(placed.end[j]))

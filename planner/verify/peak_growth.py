@@ -107,7 +107,6 @@ class Occupancy:
         return sum(end - start for start, end in self.alive[name])
 
     def _live_bytes_by_time(self, names: Collection[Id]) -> dict[int, int]:
-        """Return the live bytes of the named buffers at every start and end of a lifetime, keyed by time."""
         change: defaultdict[int, int] = defaultdict(int)
         for name, spans in self.alive.items():
             size = self.sizes[name] if name in names else 0

@@ -104,7 +104,6 @@ class PlacedBuffers:
         return self.root[np.repeat(np.arange(len(table)), np.diff(table.first))]
 
     def _positions_of(self, ties: Mapping[int, tuple[int | str, int]]) -> dict[int, tuple[int, int]]:
-        """Return the ties (id of a buffer, distance) with each id replaced by the buffer's position."""
         return {i: (self.row[name], distance) for i, (name, distance) in ties.items()}
 
 

@@ -130,19 +130,16 @@ def _comparable_pairs(
 
 
 def _unordered_pair_keys(i: I64, j: I64, n: int) -> I64:
-    """Return one number per pair of different buffers, which is independent of the order within the pair."""
     apart = i != j
     return np.asarray(np.minimum(i, j)[apart] * n + np.maximum(i, j)[apart])
 
 
 def _pair_keys(problem: Problem, placed: PlacedBuffers, names: Any) -> I64:
-    """Return the keys of the named pairs whose root buffers differ, are in one pool, and have bytes."""
     pairs = _pairs_in_one_pool(problem, placed, names)
     return _unordered_pair_keys(pairs[:, 0], pairs[:, 1], len(problem.buffers))
 
 
 def _pairs_in_one_pool(problem: Problem, placed: PlacedBuffers, names: Any) -> I64:
-    """Return (k, 2): the root buffers of those named pairs whose roots differ, are in one pool, and have bytes."""
     row, size = placed.row, problem.buffers.size
     pairs = placed.root[np.array([[row[a], row[b]] for a, b in names], dtype=np.int64).reshape(-1, 2)]
     pool = placed.pool[pairs]
@@ -222,7 +219,6 @@ def _lowest_free_offset(grid: Congruence, border: Border, ranges: list[tuple[int
 
 
 def _fixed_mask(problem: Problem, placed: PlacedBuffers) -> npt.NDArray[np.bool_]:
-    """Return True for each root buffer that cannot move, as the buffer or an alias is pinned or at a fixed distance."""
     table = problem.buffers
     fixed = np.zeros(len(table), dtype=np.bool_)
     fixed[placed.root[np.flatnonzero(table.offset != ABSENT)]] = True

@@ -213,7 +213,6 @@ def _common_grids(problem: Problem, placed: PlacedBuffers, named: I64) -> Iterat
 
 
 def _congruences(problem: Problem, placed: PlacedBuffers, named: I64) -> set[Congruence]:
-    """Return the distinct congruences (modulus, remainder) that the named buffers' offsets obey."""
     table, pool = problem.buffers, problem.pools[0]
     if table.rules["relative"] or table.aliases or table.rules["offset_mod"]:
         return {congruence(rules) for rules in rules_of(problem, placed, named).values()}
@@ -251,14 +250,12 @@ def congruence(rules: Iterable[Congruence]) -> Congruence:
 
 
 def _pinned_offsets(problem: Problem, placed: PlacedBuffers, i: int) -> list[int]:
-    """Return the offsets of buffer `i` that pins require: its own pin, and those of buffers at a fixed distance."""
     group, above = placed.group
     tied = np.flatnonzero((group == group[i]) & (problem.buffers.offset != ABSENT)).tolist()
     return [int(problem.buffers.offset[j]) - int(above[j]) + int(above[i]) for j in tied]
 
 
 def _lowest_offset(problem: Problem, placed: PlacedBuffers, i: int) -> int:
-    """Return the lowest legal offset of buffer `i`; no buffer at a fixed distance may then start below 0."""
     group, above = placed.group
     lowest = int(above[i]) - int(above[group == group[i]].min())
     step, rest = congruence(rules_of(problem, placed, np.array([i]))[i])

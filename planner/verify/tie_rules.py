@@ -153,7 +153,6 @@ def pairs_that_share(problem: Problem, placed: PlacedBuffers) -> list[tuple[Id, 
             alive[root] += zip(table.start[low:high].tolist(), table.end[low:high].tolist(), strict=True)
 
     def share(i: int, j: int) -> bool:
-        """Return True if both buffers have bytes, the same pool and the same offset, and are alive together."""
         is_same_place = placed.pool[i] == placed.pool[j] != ABSENT and placed.offset[i] == placed.offset[j]
         if not is_same_place or table.size[i] == 0 or table.size[j] == 0:
             return False

@@ -82,7 +82,6 @@ def _compare_other_plans(problem: Problem, plan: Plan, others: Others) -> Iterat
 
 
 def _costly_pairs(problem: Problem, plan: Plan) -> set[frozenset[int]]:
-    """Return the pairs that a plan lists with a cost above 0, as positions of root buffers."""
     weighted = (use.buffers for use in problem.bank if use.weight)
     may_pay = {frozenset(pair) for ids in weighted for pair in combinations(map(problem.root_of, ids), 2)}
     clashes = {frozenset(map(problem.root_of, pair)) for pair in plan.bank_clashes}
@@ -90,7 +89,6 @@ def _costly_pairs(problem: Problem, plan: Plan) -> set[frozenset[int]]:
 
 
 def _limit_list(violations: Iterable[Violation]) -> list[Violation]:
-    """Return at most MAX_LISTED violations; if there are more, a last violation states that some are missing."""
     listed = list(islice(violations, MAX_LISTED + 1))
     if len(listed) > MAX_LISTED:
         listed[-1] = Violation("not-all-listed", f"only {MAX_LISTED} violations of this kind are listed")

@@ -64,7 +64,6 @@ def failure_of_kernels(arena: RuntimeArena) -> list[Failure]:
 
 
 def _unknown_sentence(arena: RuntimeArena) -> str:
-    """Return a sentence about the operators whose memory is unknown, with the flags that state this memory."""
     way = scratch_flags(arena.unknown, "SIZE")
     what = f"the memory of the kernels of {', '.join(arena.unknown)} is unknown"
     if " refuses" in what:

@@ -99,7 +99,6 @@ def plan_within(problem: Problem, budgets: Mapping[str, int], plan_one: PlanOne)
 
 
 def _is_over(plan: Plan, budgets: Mapping[str, int]) -> bool:
-    """Return True if a plan uses more bytes of a pool than the pool's budget."""
     return any(use.used is not None and use.used > budgets.get(use.name, use.used) for use in plan.pools)
 
 

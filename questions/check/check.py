@@ -170,11 +170,9 @@ def check(
 
 
 def _make_plan(problem: Problem, budgets: Mapping[str, int], chosen: PlanOptions, making: Control) -> Plan:
-    """Return a plan that meets the budgets if one is found, without progress reports from the search."""
     quiet = replace(making, report=ignore_report, note=None)
 
     def plan_in_share(problem: Problem, /, *, share: float) -> Plan:
-        """Return a plan of the problem, made in this share (0 to 1) of the remaining time."""
         return make_plan(problem, options=chosen, control=quiet if share == 1 else quiet.child(share))
 
     return plan_within(problem, budgets, plan_in_share)
@@ -190,7 +188,6 @@ def _checked_baseline(found: Baseline, now: Problem | None, options: CheckOption
 
 
 def _add_difference(found: Check, difference: Difference, options: CheckOptions) -> Check:
-    """Return the check with its difference from the baseline, and a failure if the option `unmoved` is violated."""
     failures = found.failures
     if options.unmoved and (difference.moved or difference.added or difference.removed):
         counts = f"{len(difference.moved):,} moved, {len(difference.added):,} came, {len(difference.removed):,} went"
@@ -231,7 +228,6 @@ def check_plan(
 
 
 def _placement_changes(now: PlacementTable, then: PlacementTable) -> PlacementChanges:
-    """Return the numbers of buffers that stayed, moved, appeared and disappeared between two placement tables."""
     places, before = _places_by_id(now), _places_by_id(then)
     both = places.keys() & before.keys()
     same = sum(places[name] == before[name] for name in both)
@@ -240,7 +236,6 @@ def _placement_changes(now: PlacementTable, then: PlacementTable) -> PlacementCh
 
 
 def _places_by_id(table: PlacementTable) -> dict[int | str, tuple[str, int]]:
-    """Return the pool's name and the offset of each placed buffer, by the buffer's id."""
     rows = zip(table.ids, table.pool.tolist(), table.offset.tolist(), strict=True)
     return {name: (table.pool_names[pool], offset) for name, pool, offset in rows}
 
@@ -286,7 +281,6 @@ _BASELINE = Input(
 
 
 def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues) -> Problem | None:
-    """Return the problem in a file; a plan in the same file is stored in the reader as `own_plan`."""
     if (planned := baseline_in_json(data)) is None:
         return reader.problem(data, name)
     reader.own_plan = planned.plan

@@ -188,14 +188,12 @@ def _known_peak(plan: Plan, used: Mapping[str, int]) -> int | None:
 
 
 def _pool_uses(plan: Plan, problem: Problem | None) -> dict[str, int]:
-    """Return the bytes used in each pool, from the placements, or from the plan's claims if sizes are unknown."""
     if problem is None or not len(plan.placements):
         return {pool.name: pool.used for pool in plan.pools if pool.used is not None}
     return PlacedBuffers.from_placements(problem, plan.placements).pool_uses()
 
 
 def _can_move(problem: Problem | None, name: Id) -> bool:
-    """Return True if the named buffer has bytes and is not an alias, or if the problem is unknown."""
     if problem is None:
         return True
     i = problem.index.get(name)
@@ -203,7 +201,6 @@ def _can_move(problem: Problem | None, name: Id) -> bool:
 
 
 def _changed_values(old: Problem, new: Problem, of: Callable[[Problem, int], Value]) -> Iterator[dict[str, Any]]:
-    """Yield {id, before, after} for each buffer in both problems whose value changed; `of` returns the value."""
     for i, name in enumerate(new.buffers.ids):
         j = old.index.get(name)
         if j is not None and (before := of(old, j)) != (after := of(new, i)):
@@ -211,12 +208,10 @@ def _changed_values(old: Problem, new: Problem, of: Callable[[Problem, int], Val
 
 
 def _size_of(problem: Problem, i: int) -> int:
-    """Return the size of buffer `i` in bytes."""
     return int(problem.buffers.size[i])
 
 
 def _lifetimes_of(problem: Problem, i: int) -> Lifetimes:
-    """Return the half-open lifetimes of buffer `i`."""
     return tuple(problem.buffers.intervals(i))
 
 
@@ -300,5 +295,4 @@ def lines_of_difference(found: Difference) -> Iterator[str]:
 
 
 def _intervals_text(intervals: tuple[tuple[int, int], ...]) -> str:
-    """Return half-open intervals as text, such as `0:4, 6:9`; `none` if there are none."""
     return ", ".join(f"{start}:{end}" for start, end in intervals) or "none"

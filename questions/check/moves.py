@@ -107,12 +107,10 @@ class MoveReasons:
         return None
 
     def _first_common_time(self, i: int, j: int) -> list[int]:
-        """Return a list with the first time step at which both buffers are alive; empty if there is none."""
         (start, end), (others, ends) = self._lifetimes_of(i), self._lifetimes_of(j)
         begins, is_over = np.maximum.outer(start, others), np.minimum.outer(end, ends)
         return [int(begins[begins < is_over].min())] if (begins < is_over).any() else []
 
     def _lifetimes_of(self, i: int) -> tuple[I64, I64]:
-        """Return the start and end times of buffer `i`'s lifetimes, including its aliases."""
         rows = self.lives[self.first[i] : self.first[i + 1]]
         return self.problem.buffers.start[rows], self.problem.buffers.end[rows]

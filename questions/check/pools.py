@@ -129,7 +129,6 @@ def failures_of(pool: CheckedPool, lies: Occupancy) -> list[Failure]:
 
 
 def _live_set_sentence(peak: LiveSet, sizes: Mapping[int | str, int]) -> str:
-    """Return a sentence that lists the largest buffers of a live set with their sizes."""
     where = "" if peak.time is None else f" at {peak.time}"
     named = [f"{excerpt(name)} ({sizes[name]:,})" for name in peak.buffers[:_NAMED]]
     return f"Alive{where}: {_list_text(named, len(peak.buffers))}"
@@ -152,5 +151,4 @@ def cause_text(cause: Cause) -> str:
 
 
 def _list_text(named: list[str], count: int) -> str:
-    """Return the phrases joined by commas, with the number of further buffers if `count` is larger."""
     return ", ".join(named) + (f", and {count_text(count - len(named), 'other')}" if count > len(named) else "")

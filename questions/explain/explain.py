@@ -94,7 +94,6 @@ def explain(
 
 
 def _answer_from_plan(problem: Problem, plan: Plan, explanation: Explanation | None) -> ExplainAnswer:
-    """Return the answer for a plan: the peaks of its pools, or the given explanation if the plan has no placements."""
     is_placed = plan.status in ("optimal", "feasible")
     return ExplainAnswer(
         status="fits" if is_placed else "infeasible" if plan.status == "infeasible" else "unknown",
@@ -106,20 +105,17 @@ def _answer_from_plan(problem: Problem, plan: Plan, explanation: Explanation | N
 
 
 def _timed_plan(problem: Problem, options: ExplainOptions, running: Control, kept_s: float, **more: Any) -> Plan:
-    """Return the plan of a solve that ends `kept_s` seconds before the deadline. Later steps use these seconds."""
     limit_s, control = max(0.02, running.remaining_s - kept_s), running.solve_control(keeping_s=kept_s)
     return solve(problem, time_limit_s=limit_s, deterministic=options.deterministic, control=control, **more)
 
 
 def _reported_reason(problem: Problem, plan: Plan, control: Control) -> Explanation | None:
-    """Report the solver's explanation as the first stage, then return the irreducible reason that a search finds."""
     if plan.status == "infeasible" and plan.explanation is not None:
         control.report({"stage": "infeasible", "explanation": to_jsonable_python(plan.explanation)})
     return reason_of(problem, plan, control)
 
 
 def _pool_peaks(problem: Problem, plan: Plan) -> tuple[PoolPeak, ...]:
-    """Return the peak of each pool in a plan, with the buffers that determine it."""
     placed = PlacedBuffers.from_placements(problem, plan.placements)
     bounds = {use.name: (use.lower_bound, None) for use in plan.pools}
     return tuple(pool_peaks(problem, plan, placed, lowest_places(problem, placed), bounds))
@@ -190,7 +186,6 @@ _POOLS = [{"name": "sram", "size": 100}, {"name": "dram", "cost": 1.0}]
 
 
 def _is_repaired(found: ExplainAnswer) -> bool:
-    """Return True if repairs were requested and at least one was found."""
     repairs = found.repairs
     return repairs is not None and bool(repairs.repairs or (repairs.of_operations and repairs.of_operations.repairs))
 

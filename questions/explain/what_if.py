@@ -81,7 +81,6 @@ def change_worths(problem: Problem, plan: Plan, options: ExplainOptions, control
 
 
 def _solve_for(problem: Problem, control: Control, limit_s: float, start: Plan | None = None) -> Plan:
-    """Return the plan of a solve that ends after `limit_s` seconds or when the control is cancelled."""
     cancelled = Control(cancelled=control.cancelled)
     return solve(problem, time_limit_s=limit_s, deterministic=control.counts_work, start=start, control=cancelled)
 
@@ -113,7 +112,6 @@ class _Study:
         return tuple(rows)
 
     def _open_worth(self, i: int) -> BufferWorth:
-        """Return the worth (bytes saved at the peak) of buffer `i`, if time is short: from 0 to the whole peak."""
         self.left_out += 1
         name, size = self.problem.buffers.ids[i], int(self.problem.buffers.size[i])
         return BufferWorth(id=name, size=size, gain_if_dropped=(0, self.peak), exact=False, by="open")
@@ -157,7 +155,6 @@ class _Study:
         return row.model_copy(update={"shrunk_to": smaller, "gain_if_shrunk": gain, "exact": is_exact})
 
     def _remaining_problem(self, kept: Bool) -> Problem:
-        """Return the problem restricted to the kept buffers, with its objective and weights unchanged."""
         names = set(filter_rows(self.problem.buffers, kept).ids)
         rest = subproblem(self.problem, kept)
         return replace_fields(rest, objective=self.problem.objective, **entries_among(self.problem, names))
@@ -187,7 +184,6 @@ class _Study:
         return (gain, max(gain, self.peak - least)), "search" if gain == self.peak - least else "open"
 
     def _changed_plan(self, changed: Problem) -> Plan:
-        """Return a plan of a changed problem, searched from the given plan for a few seconds."""
         return _solve_for(changed, self.control, min(_CALL_S, self.control.remaining_s), self.plan)
 
     def pools(self) -> tuple[PoolWorth, ...]:
@@ -264,7 +260,6 @@ class _Study:
         everything = np.ones(len(ids), dtype=np.bool_)
 
         def cost(rule: ProblemRule) -> RuleCost:
-            """Return by how many bytes the peak falls if this rule alone is dropped."""
             objective = self.problem.objective
             gain, _ = self._peak_reduction(
                 lambda: replace_fields(subproblem(self.problem, everything, [rule]), objective=objective)
@@ -322,7 +317,6 @@ class _SinglePool:
         return max(0, min(most, ceiling - int(self.end[k]))), max(0, most)
 
     def _live_mask(self, k: int) -> Bool:
-        """Return a mask over live sets: True where the instance's buffer `k` is alive."""
         alive, instance = np.zeros(len(self.load), dtype=np.bool_), self.instance
         for r in range(int(instance.first[k]), int(instance.first[k + 1])):
             alive[instance.start[r] : instance.end[r]] = True
@@ -330,6 +324,5 @@ class _SinglePool:
 
 
 def _last_used(plan: Plan, default: int = 0) -> int:
-    """Return the bytes used in the last (least preferred) pool; `default` if unknown."""
     used = plan.pools[-1].used if plan.pools else None
     return default if used is None else used

@@ -86,7 +86,6 @@ def check_expanded(extent: Extent, most: int) -> None:
 
 
 def _list_in_field(value: dict[str, Any], name: str) -> list[Any]:
-    """Return the list in a field of a JSON object; an empty list if the field has no list."""
     rows = value.get(name)
     return rows if isinstance(rows, list) else []
 
@@ -110,7 +109,6 @@ def _expanded_count(functions: dict[str, Any], entry: object) -> int:
 
 
 def _statements(body: list[Any]) -> Iterator[object]:
-    """Yield all statements of a body, including nested statements."""
     bodies = [body]
     while bodies:
         for statement in bodies.pop():

@@ -25,7 +25,6 @@ PLAN_EXITS = {0: "a plan was found", 1: "none fits"}
 
 @cache
 def _no_problem() -> Problem:
-    """Return an empty problem."""
     return Problem(buffers=())  # Creating a problem takes 2 ms, so the function is cached.
 
 
@@ -106,7 +105,6 @@ def headline(plan: Plan) -> str:
 
 
 def _found_by_text(plan: Plan) -> str:
-    """Return a phrase that names the solver that found a plan, and the prover of its lower bound."""
     proof = "" if plan.proof is None else f", proved by {plan.proof.prover}"
     return f"found by {plan.solver}{proof}"
 

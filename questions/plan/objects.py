@@ -78,13 +78,11 @@ def share_objects(wanted: ObjectsProblem, running: Control) -> ObjectsAnswer:
 
 
 def _count_clock_check(control: Control) -> bool:
-    """Count one clock check; return True once the search is over, by time or by the number of checks."""
     control.spend(1)
     return control.is_over
 
 
 def _make_object(problem: ObjectsProblem, members: list[int]) -> SharedObject:
-    """Return the smallest shared object that fits its members, which it lists in order of time."""
     (is_texture, kind), sides = problem.group(members[0]), [problem.sides(i) for i in members]
     width, height = (max(side) for side in zip(*sides, strict=True))
     size = {"width": width, "height": height} if is_texture else {"size": width}
@@ -133,14 +131,12 @@ def _read_problem_file(reader: Reader, data: bytes, name: str, _question: InputV
 
 
 def _problem_json(problem: ObjectsProblem | Problem) -> Any:
-    """Return the problem as a JSON value for a request body."""
     if isinstance(problem, Problem):
         return problem_json(problem)
     return problem.model_dump(mode="json", exclude_none=True)
 
 
 def _job_subject(problem: ObjectsProblem | Problem) -> Subject:
-    """Return the entry of a problem, with pools or shared objects, in lists of jobs."""
     if isinstance(problem, Problem):
         return problem_subject(problem)
     text = problem.model_dump_json(exclude={"name"})

@@ -119,7 +119,6 @@ def plan(
         return _plan_again(problem, keep, options, running)
 
     def first_plan(share: float) -> Plan:
-        """Return a plan made in this share (0 to 1) of the remaining time, with the reason if nothing fits."""
         # Work limits are not divided between searches, so each search with counted work gets the full limit.
         limit_s = running.remaining_s if running.counts_work else share * running.remaining_s
         report = None if running.report is ignore_report else lambda progress: running.report(progress.facts())

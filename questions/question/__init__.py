@@ -69,7 +69,6 @@ class QuestionOptions(Value):
                 raise OptionError((Option(name), ": ", *rule), way="give both, or leave it out")
 
     def _is_changed(self, name: str) -> bool:
-        """Return True if the option's value differs from its default."""
         about = type(self).model_fields.get(name)
         return about is not None and bool(getattr(self, name) != about.get_default(call_default_factory=True))
 

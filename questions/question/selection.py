@@ -54,7 +54,6 @@ class Selection(NamedTuple):
 
 
 def _json_field_names(model: type[BaseModel]) -> Iterable[str]:
-    """Return the JSON names of a model's fields; references in its schema are resolved."""
     schema = model.model_json_schema(mode="serialization")
     names: Iterable[str] = schema.get("$defs", {}).get(model.__name__, schema)["properties"]
     return names

@@ -19,7 +19,6 @@ Texts = Annotated[tuple[str, ...], BeforeValidator(tuple_from_list)]
 
 
 def _texts_of_sizes(value: object) -> object:
-    """Return a size, or a list of sizes, as a tuple of strings; return any other value unchanged."""
     values = tuple(value) if isinstance(value, list | tuple) else (value,) if isinstance(value, int | str) else value
     if not isinstance(values, tuple):
         return values
@@ -307,16 +306,13 @@ def _read_bytes(option: str, text: str) -> int:
 
 
 def _whole_span(problem: Problem) -> tuple[int, int]:
-    """Return the first start and last end of all buffers; (0, 1) if no buffer has lifetimes."""
     table = problem.buffers
     return (int(table.start.min()), int(table.end.max())) if len(table.start) else (0, 1)
 
 
 def _rows(problem: Problem) -> list[Row]:
-    """Return the fields of all buffers of a problem."""
     return [problem.buffers.fields(i) for i in range(len(problem.buffers))]
 
 
 def _replace_buffers(problem: Problem, rows: Any) -> Problem:
-    """Return the problem with these rows as its buffers, validated again."""
     return replace_fields(problem, buffers=list(rows))

@@ -81,7 +81,6 @@ def closest_reading(imported: ImportedProblem, data: bytes, name: str | None, op
 
 
 def _count_violations(imported: ImportedProblem) -> int:
-    """Return the number of violations of a model's own plan; 0 if the model has no plan."""
     return 0 if imported.own_plan is None else len(verify(imported.solved_problem, imported.own_plan))
 
 

@@ -187,7 +187,6 @@ def sweep(
     noted_until = 0.0
 
     def note(found: Sequence[SweepPoint]) -> None:
-        """Report the combinations planned so far as an interim answer, unless reports take too much of the time."""
         nonlocal noted_until
         if running.note is not None and (began := time.monotonic()) >= noted_until:
             more = [_sweep_row(point, tuple(sizes), alignment, chosen) for point in found]
@@ -198,7 +197,6 @@ def sweep(
     report_after = 1 if combinations <= MOST_SIZES else _REPORT_AFTER
 
     def plan_one(sized: Problem, smaller: Plan | None) -> Plan:
-        """Return the best plan of a problem with set sizes, searched from the plan for smaller sizes."""
         return _best_plan(sized, smaller or start, options, running)
 
     for alignment, chosen in product(options.alignments or (None,), product(*changes)):
@@ -233,7 +231,6 @@ def _combination_count(sizes: SizesOf, changes: Sequence[Sequence[Change]], opti
 
 
 def _change_problem(problem: Problem, alignment: int | None, changes: Sequence[Change]) -> Problem:
-    """Return the problem after the changes of one combination, also aligned if an alignment is given."""
     changed = apply_changes(problem, changes)
     return changed if alignment is None else align_problem(changed, alignment)
 
@@ -254,17 +251,14 @@ def _best_plan(problem: Problem, start: Plan | None, options: SweepOptions, runn
 
 
 def _plan_rank(plan: Plan) -> tuple[bool, float, float]:
-    """Return the key that sorts plans from best to worst: plans without a peak last, then by cost and peak."""
     return plan.peak is None, plan.cost or 0.0, float(plan.peak or 0)
 
 
 def _is_over(running: Control) -> bool:
-    """Return True if the time is over or the sweep was cancelled."""
     return running.deadline.remaining_s <= 0 or running.cancelled.is_set()
 
 
 def _sweep_row(point: SweepPoint, pools: Sequence[str], alignment: int | None, changes: tuple[Change, ...]) -> SweepRow:
-    """Return the row for a planned point, with the size of each pool in `pools`, its alignment and its changes."""
     size = point.sizes[0] if len(pools) == 1 else None
     sizes = dict(zip(pools, point.sizes, strict=True))
     return SweepRow.from_fields(point.plan, size=size, sizes=sizes, alignment=alignment, changes=changes)
@@ -315,7 +309,6 @@ def _refuse_wrong_sweep(values: InputValues, options: SweepOptions) -> None:
 
 
 def _printable_name(name: str) -> str:
-    """Return a name unchanged if it is printable, else as an excerpt with escapes."""
     return name if name.isprintable() else excerpt(name)
 
 
@@ -338,7 +331,6 @@ def _sizes_field(value: object) -> SizesOf:
 
 
 def _sizes_json(sizes: SizesOf) -> dict[str, Any]:
-    """Return the swept sizes of each pool as JSON: a list, or the first and last size and the step of a range."""
     return {
         name: list(its) if isinstance(its, tuple) else {"first": its.start, "last": its.stop - 1, "step": its.step}
         for name, its in sizes.items()

@@ -55,7 +55,6 @@ def plans_by_size(
 
 
 def _grid_neighbours(place: tuple[int, ...], by: int) -> Iterator[tuple[int, ...]]:
-    """Yield the grid positions that differ from `place` by `by` steps along exactly one axis."""
     for axis in range(len(place)):
         yield (*place[:axis], place[axis] + by, *place[axis + 1 :])
 
@@ -105,7 +104,6 @@ def _apply_larger_bound(larger: Plan, plan: Plan) -> Plan:
 
 
 def _plan_score(plan: Plan) -> tuple[float | None, ...]:
-    """Return the values by which plans are compared, in order of importance: the cost, then each pool's used bytes."""
     return plan.cost, *(use.used for use in reversed(plan.pools))
 
 

@@ -98,7 +98,6 @@ def _recorded_options(plan: Plan) -> SolveOptions:
 
 
 def _comparable_plan(plan: Plan) -> Plan:
-    """Return the plan without fields that may differ between equal answers: time, certificates, findings."""
     uncertified = {
         name: None if part is None else part.model_copy(update={"certificate": None})
         for name, part in (("proof", plan.proof), ("explanation", plan.explanation))
@@ -109,7 +108,6 @@ def _comparable_plan(plan: Plan) -> Plan:
 
 
 def _compared_values(plan: Plan) -> tuple[Any, ...]:
-    """Return the values that must agree in equal answers: peak, cost and, without a peak, the status."""
     return plan.peak, plan.cost, plan.peak is None and plan.status
 
 

@@ -137,7 +137,6 @@ def _fewest_moves(problem: Problem, plan: Plan, better: Plan) -> FewestMoves | N
 def _compared_pool(
     problem: Problem, placed: PlacedBuffers, ends: npt.NDArray[np.uint64], q: int, used: int, best: int | None
 ) -> PoolBeside:
-    """Return pool `q`'s bytes in a plan and in the best plan, and the buffers that end above the best plan's."""
     root = placed.root == np.arange(len(placed.root))
     here = np.flatnonzero((placed.pool == q) & root & (problem.buffers.size > 0))
     order = here[np.argsort(-ends[here].astype(np.int64), kind="stable")]
@@ -168,6 +167,5 @@ def lines_beside_best(found: BesideBest) -> Iterator[str]:
 
 
 def _names_text(ids: tuple[int | str, ...]) -> str:
-    """Return the first ids as text, followed by the number of ids that are not shown."""
     more = f", and {len(ids) - MOST_NAMED:,} more" if len(ids) > MOST_NAMED else ""
     return ", ".join(excerpt(name) for name in ids[:MOST_NAMED]) + more

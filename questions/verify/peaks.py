@@ -93,7 +93,6 @@ def pool_peaks(
 
 
 def _bound_conditions(problem: Problem, plan: Plan) -> list[str]:
-    """Return, for each pool, the phrase that limits the pool's bound to some plans; empty for a general bound."""
     kind, names = kind_of(problem, plan), [excerpt(pool.name) for pool in problem.pools]
     conditions = []
     for q in range(len(names)):
@@ -167,24 +166,20 @@ def _pool_peak(
 
 
 def _pinned_prefix(tower: list[int], pinned: set[int]) -> list[int]:
-    """Return a tower (stacked buffers, listed from the top) down to the first pinned buffer, which needs no support."""
     return tower[: next((k + 1 for k, i in enumerate(tower) if i in pinned), len(tower))]
 
 
 def _padding_bytes(problem: Problem, placed: PlacedBuffers, found: LowestPlaces, i: int) -> int:
-    """Return the idle bytes below buffer `i` if an alignment causes them, or 0 if something else causes them."""
     own, pool = int(problem.buffers.alignment[i]), problem.pools[int(placed.pool[i])].alignment
     idle = int(found.idle[i])
     return idle if int(found.lowest[i]) == int(placed.offset[i]) and idle < lcm(own, pool) else 0
 
 
 def _ids_at(ids: Sequence[Id], positions: Sequence[int]) -> tuple[Id, ...]:
-    """Return the ids at these positions, at most MOST_NAMED of them."""
     return tuple(ids[i] for i in positions[:MOST_NAMED])
 
 
 def _reserved_below(ranges: Sequence[tuple[int, int]], used: int) -> int:
-    """Return the number of bytes below offset `used` that are in reserved ranges."""
     reserved, at = 0, 0
     for low, width in sorted(ranges):
         reserved += max(0, min(low + width, used) - max(low, at))
@@ -233,7 +228,6 @@ def _peak_sentence(peak: PoolPeak, pinned_at: int | None) -> str:
 
 
 def _names_text(names: Sequence[Id]) -> str:
-    """Return the first ids in `names` as text, with the number of ids that are not shown."""
     first_names = [excerpt(name) for name in names[:_NAMED]]
     if len(names) > _NAMED:
         first_names.append(f"{len(names) - _NAMED:,} others" if len(names) > _NAMED + 1 else "1 other")
@@ -241,7 +235,6 @@ def _names_text(names: Sequence[Id]) -> str:
 
 
 def _join_words(told: Sequence[str]) -> str:
-    """Return the texts joined by commas, and by "and" before the last one."""
     return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
 
 
@@ -271,7 +264,6 @@ class _Load:
         return cls(table.size, buffer, start, end)
 
     def _load_over_time(self, is_counted: np.ndarray | slice = slice(None)) -> tuple[I64, I64]:
-        """Return the times at which counted lifetimes change the live bytes, and the live bytes from each time on."""
         times = np.concatenate((self.start[is_counted], self.end[is_counted]))
         size = self.size[self.buffer[is_counted]]
         if float(size.sum(dtype=np.float64)) >= 2**62:

@@ -156,7 +156,6 @@ def verify(
 
 
 def _drop_plan(part: A, options: VerifyOptions) -> A:
-    """Return a part of the answer, with its plan only if the option `with_plans` is given."""
     return part if options.with_plans else part.model_copy(update={"plan": None})
 
 
@@ -319,7 +318,6 @@ CERTIFICATE = Input(
 
 
 def _exit_status(found: Verdict) -> int:
-    """Return the exit status: 3 for an invalid plan, 6 if a requested second solve is missing, else by that solve."""
     if not found.valid:
         return 3
     if "again" in found.not_done:

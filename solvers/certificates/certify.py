@@ -108,7 +108,6 @@ def _multiplier_claim(
 
 
 def _exhausted_claim(search: LemmaSearch, ends: tuple[int, ...]) -> ClaimText:
-    """Return the claim that no plan ends at or below `ends`. The lemmas of an exhausted search prove it."""
     instance, proof = search.instance, search.lines()
     named = rows_and_obstacles(instance, instance.source[sorted(proof.need)].tolist())
     return ClaimText(ends, (*proof.sets, *proof.lemmas, f"end {proof.ref}"), len(proof.lemmas), named)
@@ -317,6 +316,5 @@ def add_certificate(plan: Plan, certificate: Certificate, file: str | None = Non
 
 
 def _header_lines(problem: Problem) -> Iterator[str]:
-    """Yield the first two lines of a certificate: its format, and the sizes of the pools in bytes."""
     yield FORMAT
     yield " ".join(["sizes", *("-" if pool.size is None else str(pool.size) for pool in problem.pools)])

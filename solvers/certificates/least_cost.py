@@ -150,7 +150,6 @@ class CostProof:
         return self._append_lemma(("s", b, *refs), merged)
 
     def _append_lemma(self, words: tuple[str | int, ...], need: Need) -> tuple[str, Need]:
-        """Append a lemma that refutes a choice of pools, store it for reuse, and return (reference, `need`)."""
         rows = self.instance.source
         state = (
             f"{rows[i]}:{','.join('-' if low >= FAR else str(low) for low in lows)}" for i, lows in sorted(need.items())
@@ -179,7 +178,6 @@ class CostProof:
         return need
 
     def _cost_to_exceed(self) -> int:
-        """Return the largest possible cost below the claimed one. A lower bound above it proves the claim."""
         least = self.prices.least
         if self.step == 0:  # All plans have one cost, so a bound above `least - 1` suffices.
             return least - 1
@@ -220,7 +218,6 @@ class CostProof:
         return np.asarray((price + best.T @ self._member).argmin(axis=0)), best_value
 
     def _loads_by_set(self, home: I64) -> F64:
-        """Return an array (sets, pools): the units that each set uses in each pool, if buffer i is in pool home[i]."""
         return np.asarray(self._member @ (home[:, None] == self._pools), dtype=np.float64)
 
     def _append_rounded_multipliers(self, allowed: Bool) -> bool:
@@ -237,7 +234,6 @@ class CostProof:
         return False
 
     def _integer_charges(self, scale: int, whole: I64) -> PriceMultipliers:
-        """Return integer multipliers from `whole` (sets, pools): the scaled price of a byte in each set and pool."""
         unit, paid = self.instance.unit, 0
         charge = np.array(self.prices.price, dtype=object).reshape(len(self.ends), -1) * scale
         for k, q in np.argwhere(whole > 0).tolist():
@@ -248,7 +244,6 @@ class CostProof:
         return PriceMultipliers(scale, charge, paid)
 
     def _multiplier_words(self, whole: I64) -> Iterator[str]:
-        """Yield the words `set:pool:price` of the certificate line that states these multipliers."""
         for k, q in np.argwhere(whole > 0).tolist():
             number = self.sets.ref(self.conflict_sets[k], 1, 0, 1).removeprefix("@")
             yield f"{number}:{q}:{whole[k, q]}"
@@ -298,7 +293,6 @@ class CostProof:
         return list(need)
 
     def _store_lemma(self, ref: str, need: Need) -> None:
-        """Store a lemma with the (pool, buffer) entries that it excludes, as positions in a flattened array."""
         n = len(self.instance)
         barred = [q * n + i for i, lows in need.items() for q, low in enumerate(lows) if low >= FAR]
         self.learned.append((ref, need, np.array(barred, dtype=np.int64)))

@@ -121,7 +121,6 @@ def _lemma_instance(instance: Instance) -> LemmaInstance:
 
 
 def _close(handle: Handle, *_: Reference[LemmaInstance] | Reference[core.LemmaQuestion]) -> None:
-    """Close a search of the compiled core. The other parameters keep its tables in memory until then."""
     core.close_lemmas(handle)
 
 

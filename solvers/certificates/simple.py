@@ -65,7 +65,6 @@ def _pinned_collision(instance: Instance) -> tuple[int, int] | None:
 
 
 def _allowed_pools(instance: Instance, caps: I64) -> Bool:
-    """Return a mask (pools, buffers): True where a buffer can be in a pool and end at or below `caps[pool]` units."""
     return np.asarray(
         instance.allowed & ((instance.lowest + instance.size).astype(object) <= caps[:, None]), dtype=np.bool_
     )

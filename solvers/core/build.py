@@ -97,7 +97,6 @@ def _compile(compiler: Sequence[str], flags: Sequence[str], source: Path) -> Pat
 
 
 def _command_digest(command: Sequence[str], read: Path) -> str:
-    """Return a digest of a command and of the files that the dependency file `read` lists; "" if one is missing."""
     listed = read.read_text(encoding="utf-8").replace("\\\n", " ").partition(": ")[2]
     files = [Path(name.replace("\\ ", " ")) for name in re.split(r"(?<!\\)\s+", listed.strip())]
     if not all(file.exists() for file in files):

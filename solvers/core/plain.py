@@ -201,7 +201,6 @@ def start_of_instance(instance: Instance, limits: Limits, flag: I64) -> PlainSta
 
 
 def _run_core(columns: tuple[I64, I64, I64, I64], capacity: int, limits: Limits, flag: I64) -> PlainTask:
-    """Call the compiled core for buffers with these columns (size, start, end, alignment); return the filled task."""
     n = len(columns[0])
     rows, answer = np.zeros((8, n), dtype=np.int64), np.zeros(20, dtype=np.int64)
     target, first, near, nodes, seed, seconds = limits
@@ -232,7 +231,6 @@ def _start_from_task(instance: Instance, task: PlainTask, unit: int) -> PlainSta
 
 
 def _bound_witness(instance: Instance, unit: int, ground: int, at: int, step: int) -> Witness:
-    """Return a bound's witness: buffer `at`, live set `at`, or the members of that set aligned to `step` units."""
     if ground == 2:
         return Witness("largest-buffer", buffers=(at,))
     alive = (instance.start <= at) & (at < instance.end)
@@ -244,7 +242,6 @@ def _bound_witness(instance: Instance, unit: int, ground: int, at: int, step: in
 
 @lru_cache(maxsize=64)
 def _default_columns(n: int) -> dict[str, Any]:
-    """Return those columns of an instance with `n` plain buffers that are constant or depend only on `n`."""
     made = {*_MADE, *ON[Axis.WHOLE], "first"}
     blanks = {name: freeze(default_column(column, n, 1)) for name, column in COLUMNS.items() if name not in made}
     blanks |= {"first": freeze(np.arange(n + 1)), "source": freeze(np.arange(n))}
@@ -252,6 +249,5 @@ def _default_columns(n: int) -> dict[str, Any]:
 
 
 def _close_search(parts: Handle, search: Handle) -> None:
-    """Close an exact search of the compiled core, then free the state that its threads share."""
     close_search(search)
     close_parts(parts)

@@ -143,7 +143,6 @@ class Library:
         called: list[Callable[..., int]] = []
 
         def call_kernel(*given: Reference[Any] | Handle) -> int:
-            """Call the kernel with the addresses of the tables and handles, and return its int result."""
             if not called:
                 function = self.handle[f"memplan_{name}"]
                 function.argtypes, function.restype = [c_void_p] * tables, c_int64

@@ -102,7 +102,6 @@ class CpSatEngine:
 
 
 def _add_hint(model: CpModel, boxes: AddressBoxes, best: Assignment) -> None:
-    """Give CP-SAT the pools and offsets of the best plan as a hint."""
     for homes, pool, offset in zip(boxes, best.pool.tolist(), best.offset.tolist(), strict=True):
         for q, box in homes.items():
             if len(homes) > 1:
@@ -164,7 +163,6 @@ def _size_refusal(instance: Instance) -> str | None:
 
 
 def _pool_end_limits(instance: Instance) -> list[int]:
-    """Return, for each pool, an end in units that at least one best plan does not exceed."""
     return [horizon(instance, q) for q in range(len(instance.pools))]
 
 
@@ -181,7 +179,6 @@ class _NextQuestion:
 
 
 def _questions_in_turn(goal: int) -> Iterator[_NextQuestion]:
-    """Yield the kinds and work limits of questions about one goal (the cost or a pool's end), endlessly."""
     if goal == COST:
         yield _NextQuestion("choice", 4 * _FIRST_RUN)
     for work in (_FIRST_RUN * 1.5**k for k in count()):
@@ -234,7 +231,6 @@ class _GoalPursuit:
         return None
 
     def _next_model_question(self, goal: int, limit: int, run: _NextQuestion) -> CpSatQuestion:
-        """Return the next question to CP-SAT: `goal` is at most `limit`, and earlier goals keep their proved values."""
         settled = dict(zip(self.goals.order, self.goals.proved, strict=False))
         limits = self.limits | settled | {goal: limit}
         ends = tuple(limits[q] for q in range(len(self.instance.pools)))

@@ -115,7 +115,6 @@ def _order_identical_buffers(model: CpModel, instance: Instance, boxes: AddressB
 
 
 def _bound_live_set_sizes(model: CpModel, instance: Instance, boxes: AddressBoxes, question: CpSatQuestion) -> None:
-    """Limit the sum of sizes per live set and pool; redundant, but it helps propagation to choose pools."""
     sharing, size = Sharing(instance), instance.size.tolist()
     for q, end in enumerate(question.ends):
         free = end - sum(high - low for low, high in reserved_ranges(instance, q, end))
@@ -129,7 +128,6 @@ def _bound_live_set_sizes(model: CpModel, instance: Instance, boxes: AddressBoxe
 def _bound_cost(
     model: CpModel, boxes: AddressBoxes, clashes: list[IntVar], costs: Costs, question: CpSatQuestion
 ) -> None:
-    """Limit the cost, or minimize it as the goal, in steps above the cheapest conceivable plan."""
     total = sum(costs.extra[i][q] * box.is_here for i, homes in enumerate(boxes) for q, box in homes.items())
     total += sum(steps * clash for steps, clash in zip(costs.clash, clashes, strict=False))
     model.add(total <= question.steps)
@@ -138,7 +136,6 @@ def _bound_cost(
 
 
 def _minimise_end(model: CpModel, instance: Instance, boxes: AddressBoxes, question: CpSatQuestion) -> None:
-    """Add the objective of minimizing the end of the pool that is the question's goal."""
     q = question.goal
     end = model.new_int_var(0, question.ends[q], "")
     for i, homes in enumerate(boxes):
@@ -148,7 +145,6 @@ def _minimise_end(model: CpModel, instance: Instance, boxes: AddressBoxes, quest
 
 
 def _search_lowest_offsets_first(model: CpModel, boxes: AddressBoxes, order: I64) -> None:
-    """Make the search branch on the buffer with the lowest possible offset first, and assign that offset."""
     from ortools.sat.python import cp_model
 
     starts = [box.start for i in order.tolist() for box in boxes[i].values()]

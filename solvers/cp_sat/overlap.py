@@ -107,7 +107,6 @@ class AddressIntervals:
         return views
 
     def _views_interval(self, views: list[int]) -> IntervalVar:
-        """Return one interval from the lowest start to the highest end of overlapping buffers at fixed distances."""
         low = views[0]
         end = max(int(self.instance.distance[i] + self.instance.size[i]) for i in views)
         box, key = self.boxes[low][self.q], ("views", low, end)
@@ -130,7 +129,6 @@ class AddressIntervals:
         return self._made[key]
 
     def _conjunction(self, is_here: LiteralT, shares: list[IntVar]) -> LiteralT:
-        """Return a literal that is true exactly if `is_here` is true and all of `shares` are false."""
         is_there = self.model.new_bool_var("")
         self.model.add_bool_and([is_here, *(~share for share in shares)]).only_enforce_if(is_there)
         self.model.add_bool_or([is_there, *shares]).only_enforce_if(is_here)
@@ -190,7 +188,6 @@ def named_pairs_keep_apart(model: CpModel, instance: Instance, boxes: AddressBox
     longer: dict[tuple[int, int, int], IntervalVar] = {}
 
     def padded_interval(i: int, q: int, clearance: int) -> IntervalVar:
-        """Return the interval of buffer `i` in pool `q`, made longer by the clearance in units."""
         box, size = boxes[i][q], int(instance.size[i]) + clearance
         if clearance == 0:
             return box.interval
@@ -210,5 +207,4 @@ def reserved_ranges(instance: Instance, q: int, end: int) -> list[tuple[int, int
 
 
 def _reserved_intervals(model: CpModel, instance: Instance, q: int, end: int) -> list[IntervalVar]:
-    """Return fixed CP-SAT intervals for the reserved ranges of pool `q`, truncated at `end`."""
     return [model.new_fixed_size_interval_var(low, high - low, "") for low, high in reserved_ranges(instance, q, end)]

@@ -190,5 +190,4 @@ def offer_begun(search: Search, begun: BegunSearch) -> None:
 
 
 def _close(handle: Handle, _: Parts) -> None:
-    """Close a search of the compiled core. The second parameter keeps the shared parts in memory until then."""
     exact.close_search(handle)

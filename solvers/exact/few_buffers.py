@@ -148,14 +148,12 @@ class _FewBuffers:
             self._decide_pairs(q, members, above, [*others, (i, j, rules[1:])], paid + price)
 
     def _is_rule_broken(self, q: int, at: dict[int, int], i: int, j: int, rules: list[Rule]) -> bool:
-        """Return True if buffers `i` and `j`, at the starts that `at` gives, violate one of their rules."""
         return any(
             at[j] < self._min_start_above(q, i, at[i], rule) and at[i] < self._min_start_above(q, j, at[j], rule)
             for rule in rules
         )
 
     def _min_start_above(self, q: int, i: int, at: int, rule: Rule) -> int:
-        """Return the least start that a rule allows for a buffer above buffer `i`, which starts at offset `at`."""
         end, shift = at + self.size[i], self.instance.pools[q].bank_shift
         border = -(-(end + shift) // rule[0]) * rule[0] - shift if rule[0] > 1 else end
         return max(end + rule[1], int(border))

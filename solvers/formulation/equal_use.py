@@ -96,7 +96,6 @@ class EqualPools:
         )
 
     def _is_in_one_pool(self, pair: Sequence[int | str]) -> bool:
-        """Return True if the two buffers of a pair are in the same pool."""
         return len({int(self.pool[self.problem.index[name]]) for name in pair}) == 1
 
     def _may_share_in_every_pool(self, pair: Sequence[int | str]) -> bool:
@@ -120,37 +119,31 @@ class EqualPools:
 
     @cached_property
     def _offset_sets(self) -> dict[int, tuple[int, ...]]:
-        """Each buffer of a `same_offset` set, mapped to all buffers of that set; buffers are given as positions."""
         sets = [tuple(self.problem.index[name] for name in ids) for ids in self.problem.same_offset]
         return {i: members for members in sets for i in members}
 
     @cached_property
     def _sharing_pairs(self) -> set[frozenset[int]]:
-        """The pairs of buffers that may share bytes, as sets of two positions; an alias counts as its root buffer."""
         return {frozenset(map(self.problem.root_of, pair)) for pair in self.problem.may_share}
 
     @cached_property
     def _lifetimes_by_buffer(self) -> dict[int, list[tuple[int, int]]]:
-        """The (start, end) lifetimes of each root buffer, including those of its aliases; keys are positions."""
         lives: dict[int, list[tuple[int, int]]] = {}
         for i, row in enumerate(self.problem.buffers):
             lives.setdefault(self.problem.roots.get(i, (i, 0))[0], []).extend(row.intervals)
         return lives
 
     def _are_alive_together(self, one: int, other: int) -> bool:
-        """Return True if the lifetimes of two root buffers or of their aliases overlap."""
         spans = product(self._lifetimes_by_buffer[one], self._lifetimes_by_buffer[other])
         return any(low < end and start < high for (low, high), (start, end) in spans)
 
     def _uses_within_pools(self, use: BankUse) -> list[BankUse]:
-        """Return one bank entry for each pool in which at least two of the given entry's buffers are."""
         pools: dict[int, list[int | str]] = {}
         for name in use.buffers:
             pools.setdefault(int(self.pool[self.problem.index[name]]), []).append(name)
         return [use.model_copy(update={"buffers": tuple(ids)}) for ids in pools.values() if len(ids) > 1]
 
     def _prices_within_pools(self, use: ReuseCost) -> list[ReuseCost]:
-        """Return a list with the reuse price for only those pairs that are in one pool, or [] if no pair is."""
         pairs = tuple(filter(self._is_in_one_pool, use.pairs))
         return [use.model_copy(update={"pairs": pairs})] if pairs else []
 

@@ -64,7 +64,6 @@ def horizon(instance: Instance, q: int) -> int:
 
 
 def _group_extents(instance: Instance) -> list[int]:
-    """Return, for each rigid group's anchor (lowest buffer), the units from its start to the group's end; else 0."""
     reach = np.zeros(len(instance), dtype=np.int64)
     np.maximum.at(reach, instance.anchor, instance.distance + instance.size)
     offsets: list[int] = reach.tolist()

@@ -100,5 +100,4 @@ def pairs_of(first: I64, other: I64) -> list[Pair]:
 
 
 def _listing_buffers(first: I64) -> I64:
-    """Return, for each entry of adjacency lists whose starts are `first`, the buffer whose list contains it."""
     return np.repeat(np.arange(len(first) - 1), np.diff(first))

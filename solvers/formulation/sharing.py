@@ -102,7 +102,6 @@ class Sharing:
         leader = {i: i for i in members}
 
         def find_leader(i: int) -> int:
-            """Return the buffer that represents the cluster of buffer `i` so far."""
             while leader[i] != i:
                 i = leader[i]
             return i

@@ -193,5 +193,4 @@ class Ejector:
 
 
 def _int64_array(values: I64) -> I64:
-    """Return the values as a contiguous int64 array, as the kernel requires."""
     return np.ascontiguousarray(values, dtype=np.int64)

@@ -107,7 +107,6 @@ def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int
     offset = np.array(best.offset)
 
     def offer_repacked(packed: I64, by: str) -> None:
-        """Offer the best plan with its buffers in pool `q` moved to the offsets `packed`."""
         offset[here] = packed
         _offer(search, best.pool, column(offset), by)
 
@@ -123,7 +122,6 @@ def _repack(instance: Instance, search: Search, rng: np.random.Generator, q: int
 
 
 def _repeat_move(move: Iterator[int], moves: MoveSearch) -> Iterator[int]:
-    """Repeat a move until many packings bring no gain; yield the number of buffers that each packing placed."""
     steps, peak = _TURN * len(moves.instance), moves.peak
     for placed in move:
         yield placed
@@ -140,5 +138,4 @@ def _best_placements(search: Search) -> tuple[I64, I64] | None:
 
 
 def _offer(search: Search, pool: I64, offset: I64, by: str) -> None:
-    """Offer a plan to the search under the name of the move that found it."""
     search.offer(pool, offset, f"local-search:{by}")

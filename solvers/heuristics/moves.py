@@ -131,15 +131,12 @@ class MoveSearch:
         return packed
 
     def _ends(self, offset: I64) -> I64:
-        """Return the end offset of each buffer in a packing."""
         return offset + self.instance.size
 
     def _largest_end(self, offset: I64) -> int:
-        """Return the largest end offset of a packing, which is its peak."""
         return int(self._ends(offset).max(initial=0))
 
     def _rank_order(self, rank: npt.NDArray[np.generic]) -> I64:
-        """Return the buffers in ascending order of rank, with larger buffers first among equals."""
         order = self.traits.sorted_by("size")
         return column(order[np.argsort(rank[order], kind="stable")])
 

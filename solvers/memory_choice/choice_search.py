@@ -132,7 +132,6 @@ class ChoiceSearch:
         return None if (offsets == ABSENT).any() else (column(found_pool), column(offsets))
 
     def _offer(self, packed: tuple[I64, I64] | None, by: str) -> bool:
-        """Offer a packing under the name `by`, and return True if it is the best one so far."""
         return packed is not None and self.search.offer(*packed, by)
 
 
@@ -151,7 +150,6 @@ def _ratios(knapsack: Knapsack, multipliers: Multipliers, pools: tuple[int, ...]
 
 
 def _item_lifetimes(knapsack: Knapsack) -> list[list[tuple[int, int, int]]]:
-    """Return, for each item, its lifetimes as a list of (buffer, first row, end row)."""
     spans: list[list[tuple[int, int, int]]] = [[] for _ in range(knapsack.n_items)]
     columns = (knapsack.item_of_lifetime, knapsack.lifetime_buffer, knapsack.start, knapsack.end)
     for j, i, start, end in zip(*(values.tolist() for values in columns), strict=True):

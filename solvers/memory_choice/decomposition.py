@@ -80,13 +80,11 @@ class SubsetPackings:
         return packing
 
     def _adopt_best_plan(self, q: int, kept: Bool, packing: SubsetPacking) -> None:
-        """Adopt the offsets of the best plan if its buffers in pool `q` are exactly those of the set."""
         best = self.search.best
         if best is not None and np.array_equal(best.pool == q, kept):
             self._keep_if_lower(packing, best.offset[kept], self.instance.size[kept])
 
     def _keep_if_lower(self, packing: SubsetPacking, offset: I64, size: I64) -> None:
-        """Store the given offsets in `packing` if their end is lower than that of the stored offsets."""
         end = int((offset + size).max())
         if end < packing.end:
             packing.offset, packing.end = offset, end
@@ -98,7 +96,6 @@ class SubsetPackings:
         inner = self.search.child(part, work_limit=work)
 
         def stop_once_accepted(_: Progress) -> None:
-            """Stop the search for a packing once it ends at or below `end`."""
             if inner.best is not None and inner.best.score[0] <= end:
                 inner.stop("accepted")
 
@@ -120,7 +117,6 @@ class SubsetPackings:
 
 
 def _pool_below(pool: CompiledPool, end: int) -> CompiledPool:
-    """Return a copy of a pool with a lower end; reserved ranges are cut off there."""
     reserved = pool.reserved[pool.reserved[:, 0] < end]
     return pool._replace(capacity=end, is_limited=True, reserved=column(np.minimum(reserved, end)))
 
@@ -264,7 +260,6 @@ class Decomposition:
         return True
 
     def _is_half_over(self) -> bool:
-        """Return True if half of the time is over; in small instances, exact searches get the other half."""
         if self.knapsack.n_items > _MOST_IN_TURN:
             return False
         if self.search.deterministic:
@@ -286,7 +281,6 @@ class Decomposition:
             before = windows.spent
 
     def _raise_cost_bound(self, widest: int, most: int) -> None:
-        """Raise the lower bound on the cost by a relaxation with at most `widest` partial choices per row."""
         limit = self.knapsack.limits(self.ends)
         found = cost_bound(self.knapsack, limit, self.multipliers, self.nogoods, most, widest, self._stop_flag())
         self.spent += found.work
@@ -414,7 +408,6 @@ class Decomposition:
         return proved, lowest, home
 
     def _end_bound_of_choice(self, q: int, home: I64, nogoods: list[NoGood]) -> int:
-        """Return a lower bound, in units, on pool `q`'s end in a choice of pools; loads and no-goods imply it."""
         needs = [nogood.need for nogood in nogoods if nogood.pool == q and all(home[j] == q for j in nogood.items)]
         return max(self.knapsack.row_capacities[q].reach(self.knapsack.loads(home)[q]), *needs, 0)
 
@@ -476,16 +469,13 @@ class Decomposition:
             self.doubts.append(NoGood(q, items, NEVER))
 
     def _is_over(self) -> bool:
-        """Return True if the search should stop: by the clock, or by counted work in a deterministic search."""
         spent = self.spent + self.packings.spent
         return self.search.is_over or (self.search.deterministic and spent >= self.search.work_limit)
 
     def _stop_flag(self) -> I64:
-        """Return a flag array that kernels poll; its entry is not 0 if they should stop."""
         return np.ones(1, dtype=np.int64) if self._is_over() else self.search.flag
 
     def _offer_floor(self, floor: int, before: int = 0) -> int:
-        """Offer a lower bound on the current goal if it exceeds the bound `before`, and return the higher of both."""
         if floor > before:
             self.search.offer_bound(self.goals.score(floor), NAME)
         return max(floor, before)

@@ -64,7 +64,6 @@ class RowCapacity:
         return int(self._filled_ends(np.array([load]))[0]) - self.widest_waste if load > 0 else 0
 
     def _filled_ends(self, load: I64) -> I64:
-        """Return, for each load in units, the end of a load that fills the pool upwards, around reserved ranges."""
         ends = load.copy()
         for low, high in self.reserved:
             ends += np.where(low < ends, high - low, 0)
@@ -72,7 +71,6 @@ class RowCapacity:
 
 
 def _rounded_reserves(pool: CompiledPool, granule: int) -> list[tuple[int, int]]:
-    """Return the reserved ranges with both ends rounded up to the granule; buffers start at its multiples."""
     rows = pool.reserved.tolist()
     return [(-(-low // granule) * granule, -(-high // granule) * granule) for low, high in rows]
 

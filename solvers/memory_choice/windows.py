@@ -159,16 +159,13 @@ class Windows:
         return (bool(answer[0]) and self.search.flag[0] == 0) or not (self._pool == ABSENT).any()
 
     def _prices(self, pool: I64) -> I64:
-        """Return the price of each buffer in its memory, in steps, as an array (n,)."""
         return column(self.spaces.table.price[pool, np.arange(len(pool))])
 
     def _cost(self, pool: I64 | None = None) -> int:
-        """Return the cost, in steps, of the current plan or of the given memories."""
         return int(self._prices(self._pool if pool is None else pool).sum())
 
 
 def _highest_end(instance: Instance, order: I64, offsets: I64) -> int:
-    """Return the highest end of a packing, or 2^63 - 1 if a buffer could not be placed."""
     return 2**63 - 1 if (offsets == ABSENT).any() else int((offsets + instance.size[order]).max(initial=0))
 
 

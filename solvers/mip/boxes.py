@@ -117,13 +117,11 @@ class Boxes:
         return [self._buffer_box(i, homes[i]) for i in range(self.n)] + reserved
 
     def _buffer_box(self, i: int, span: dict[int, Span]) -> Box:
-        """Return the box of buffer `i`, whose possible offsets are `span`."""
         size = int(self.instance.size[i])
         steps = {q: int(self.instance.alignment[q, i]) for q in span}
         return Box(size, round_up(size, self.grid.granule), span, steps)
 
     def _reserved_box(self, q: int, low: int, high: int) -> Box:
-        """Return the box of a reserved range of pool `q`, with its end rounded up to the grid."""
         # Boxes above a reserved range start on the grid, so rounding the range's end up to the grid excludes no plan.
         start, end = self.grid.ceil(q, low), self.grid.ceil(q, high)
         return Box(end - low, end - start, {q: (low, low)}, {q: 1}, start - low)

@@ -72,7 +72,6 @@ def _command_arguments(run: EngineRun, limit_s: float | None) -> list[str]:
 
 
 def _engine_limit_s(limit_s: float) -> float:
-    """Return the time limit for CBC in seconds, which is below the given limit because CBC may end late."""
     return limit_s - min(_EARLY_S, limit_s / 4)
 
 
@@ -99,7 +98,6 @@ def _run_cbc(command: list[str], folder: Path, run: EngineRun, limit_s: float | 
 
 
 def _processor_s() -> float:
-    """Return the processor time, in seconds, of all child processes that have ended."""
     spent = os.times()
     return spent.children_user + spent.children_system
 

@@ -102,7 +102,6 @@ def priced_pairs_pay_if_they_meet(program: Draft, boxes: Boxes) -> None:
 
 
 def _below_term(program: Draft, boxes: Boxes, low: int, high: int) -> Term:
-    """Return a new binary term; if it is 1, buffer `low` must end at or below the start of buffer `high`."""
     apart = Term(program.column(("apart", low, high), 0, 1, is_whole=True))
     sides = [(Term(program.at["offset", high]), 1), (Term(program.at["end", low]), -1)]
     big_m = boxes.all[low].max_offset + boxes.all[low].size - boxes.all[high].min_offset
@@ -111,7 +110,6 @@ def _below_term(program: Draft, boxes: Boxes, low: int, high: int) -> Term:
 
 
 def _separate_by_bank(program: Draft, boxes: Boxes, q: int, low: int, high: int, is_so: Term) -> None:
-    """Require a bank border between two buffers if the term `is_so` is 1 and buffer `low` is in pool `q`."""
     first, past = _first_bank_term(program, boxes, q, high), _bank_end_term(program, boxes, q, low)
     big_m = program.upper[past.column] - program.lower[first.column]
     sides, here = [(first, 1), (past, -1)], program.lies_in(q, low)
@@ -121,7 +119,6 @@ def _separate_by_bank(program: Draft, boxes: Boxes, q: int, low: int, high: int,
 
 
 def _first_bank_term(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
-    """Return the term of an integer column. It is at most the number of buffer `b`'s first bank in pool `q`."""
     if ("bank", q, b) not in program.at:
         box, pool = boxes.all[b], boxes.instance.pools[q]
         first = program.column(("bank", q, b), 0, (box.span[q][1] + pool.bank_shift) // pool.bank, is_whole=True)
@@ -131,7 +128,6 @@ def _first_bank_term(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
 
 
 def _bank_end_term(program: Draft, boxes: Boxes, q: int, b: int) -> Term:
-    """Return the term of an integer column. It is above the number of buffer `b`'s last bank in pool `q`."""
     if ("past", q, b) not in program.at:
         box, pool = boxes.all[b], boxes.instance.pools[q]
         most = round_up(box.max_offset + box.size + pool.bank_shift, pool.bank) // pool.bank

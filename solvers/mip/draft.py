@@ -81,7 +81,6 @@ class Draft:
         return self.at[key]
 
     def _look_at(self, count: int) -> None:
-        """Call `look` once per LOOKED_EVERY additions."""
         if count % LOOKED_EVERY == 0:
             self.look()
 
@@ -127,7 +126,6 @@ class Draft:
             self.row_of(key, [*sides, (term, -big_m)], at_least=at_least - big_m)
 
     def _is_always_zero(self, term: Term) -> bool:
-        """Return True if the limits of a term's column allow only the value 0."""
         limit = self.upper if term.sign > 0 else self.lower
         return term is not ONE and term.constant + term.sign * limit[term.column] == 0
 

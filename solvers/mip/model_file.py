@@ -61,7 +61,6 @@ def refuse_large(instance: Instance) -> int:
 
 
 def _insert_look_calls(lines: Iterator[str], look: Callable[[], None]) -> Iterator[str]:
-    """Yield the lines unchanged, and call `look` once per LOOKED_EVERY lines."""
     for count, line in enumerate(lines):
         if count % LOOKED_EVERY == 0:
             look()
@@ -129,18 +128,15 @@ class _Text:
         yield "End"
 
     def _is_in_integer_section(self, at: int, is_binary: bool) -> bool:
-        """Return True if a column is listed as binary (`is_binary`) or as any other integer column in a file."""
         return self.program.is_whole[at] and is_binary == ((self.program.lower[at], self.program.upper[at]) == (0, 1))
 
     def _lp_row(self, row: LinearRow) -> str:
-        """Return a row as one line of an LP file, with its name, entries and limit."""
         # Readers of LP files reject a row without columns, so give it one column with coefficient 0.
         entries = row.entries or [(self.objective, 0)]
         sense, limit = ("=" if row.at_least == row.at_most else ">=" if row.at_most is None else "<="), _row_limit(row)
         return f"{self.row_name[row.key]}: {' '.join(self._lp_entry(*entry) for entry in entries)} {sense} {limit}"
 
     def _lp_entry(self, at: int, coefficient: int) -> str:
-        """Return the text of an entry: sign, coefficient unless it is 1, and name of the column numbered `at`."""
         size = "" if abs(coefficient) == 1 else f"{abs(coefficient)} "
         return f"{'-' if coefficient < 0 else '+'} {size}{self.name[at]}"
 
@@ -162,7 +158,6 @@ class _Text:
 
 
 def _row_lines(text: str) -> list[str]:
-    """Return a row's text as lines, broken between words because readers limit the length of lines."""
     if len(text) < _WIDTH:
         return [f" {text}"]
     return wrap(
@@ -171,7 +166,6 @@ def _row_lines(text: str) -> list[str]:
 
 
 def _row_limit(row: LinearRow) -> int:
-    """Return the limit of a row that has only one limit, or two equal limits."""
     limit = row.at_most if row.at_least is None else row.at_least
     assert limit is not None
     return limit
@@ -253,7 +247,6 @@ class ModelNames:
         return name if times == 1 else self._take_numbered_name(name, times)
 
     def _take_numbered_name(self, name: str, times: int) -> str:
-        """Append a number to a name and return it; the number is the least one, from `times` on, not used before."""
         while f"{name}_{times}" in self._used:
             times += 1
         self._used[f"{name}_{times}"] = 1

@@ -34,7 +34,6 @@ def minimisation_of(instance: Instance) -> tuple[Boxes, MipQuestion]:
 
 
 def _quick_peak(instance: Instance) -> int:
-    """Return the end of the last pool, in units, in a quickly found plan; I64_MAX if no plan was found."""
     search = Search(instance, deadline=inf, deterministic=True, work_limit=_PLAN_WORK)
     greedy.solve(instance, search)
     if instance.features <= frozenset(PLAIN) - {"pools", "cost"}:

@@ -65,20 +65,17 @@ def draft(boxes: Boxes, question: MipQuestion, program: Draft | None = None) -> 
 
 
 def _add_offsets_and_ends(program: Draft, boxes: Boxes) -> None:
-    """Add columns for the offset and the end of each box, with their limits."""
     for b, box in enumerate(boxes.all):
         program.column(("offset", b), box.min_offset, box.max_offset, unit="units")
         program.column(("end", b), box.min_offset + box.size, box.max_offset + box.size, unit="units")
 
 
 def _add_peaks(program: Draft, question: MipQuestion) -> None:
-    """Add a column for the peak of each pool; its limits are the proved lower bound (floor) and the allowed end."""
     for q, (floor, limit) in enumerate(zip(question.floor, question.limit, strict=True)):
         program.column(("peak", q), floor, limit, unit="units")
 
 
 def _choose_one_pool(program: Draft, boxes: Boxes) -> None:
-    """Require exactly one pool for each buffer, by one binary column per pool if several are possible."""
     for b, box in enumerate(boxes.all):
         if len(box.span) != 1:
             chosen = [(program.column(("in", q, b), 0, 1, is_whole=True), 1) for q in box.span]
@@ -86,14 +83,12 @@ def _choose_one_pool(program: Draft, boxes: Boxes) -> None:
 
 
 def _define_ends(program: Draft, boxes: Boxes) -> None:
-    """Require the end of each box to equal its offset plus its size."""
     for b, box in enumerate(boxes.all):
         sides = [(program.at["end", b], 1), (program.at["offset", b], -1)]
         program.row(("end", b), sides, at_least=box.size, at_most=box.size)
 
 
 def _bound_ends_by_peaks(program: Draft, boxes: Boxes, question: MipQuestion) -> None:
-    """Require each pool's peak to be at least the end of each buffer in the pool."""
     for b, box in enumerate(boxes.all[: boxes.n]):
         for q in box.span:
             sides = [(Term(program.at["peak", q]), 1), (Term(program.at["end", b]), -1)]
@@ -102,7 +97,6 @@ def _bound_ends_by_peaks(program: Draft, boxes: Boxes, question: MipQuestion) ->
 
 
 def _highest_elsewhere(boxes: Boxes, q: int, b: int) -> int:
-    """Return the highest end of box `b` in any pool except `q`; 0 if it may use no other pool."""
     return max((boxes.limit[r] for r in boxes.all[b].span if r != q), default=0)
 
 
@@ -279,14 +273,12 @@ def _order_twins(program: Draft, boxes: Boxes) -> None:
 
 
 def _exclude_mirror_image(program: Draft, boxes: Boxes) -> None:
-    """Fix the order of one pair of buffers if plans can be mirrored (turned upside down), to exclude mirror images."""
     pair = boxes.mirror()
     if pair is not None:
         program.fix(("below", *pair), 1)
 
 
 def _define_cost(program: Draft, boxes: Boxes, least: int, most: int) -> None:
-    """Define the cost column, from `least` to `most` steps: costs above the cheapest pools, plus prices of pairs."""
     costs, rows = Costs.from_instance(boxes.instance), boxes.instance.priced_pairs.rows.tolist()
     extra = costs.extra
     cost = program.column(("cost",), least, most, unit="cost")

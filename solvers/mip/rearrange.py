@@ -87,7 +87,6 @@ class ImpliedRows:
 
 
 def _integer_columns(width: int, rows: list[tuple[str | int, ...]]) -> I64:
-    """Convert rows of integers, some of which may be texts, to an array (width, rows)."""
     return column([int(value) for row in rows for value in row]).reshape(-1, width).T
 
 
@@ -133,7 +132,6 @@ class PlanParts:
         part, columns = self._fix_orders(self.order[~is_free], values)
 
         def complete_values(its: F64) -> F64:
-            """Return values for all columns: `its` for the columns of the smaller program, else the plan's."""
             whole = values.copy()
             whole[columns] = its
             return whole
@@ -142,7 +140,6 @@ class PlanParts:
         self.sizes[draw] *= 1.1 if share < 0.4 else 0.8 if share > 0.9 else 1.0
 
     def _fix_orders(self, fixed: I64, values: F64) -> tuple[IntegerProgram, I64]:
-        """Fix some orders to their values in a plan; return the smaller program, and the columns that it keeps."""
         program, lower, upper = self.program, self.program.lower.copy(), self.program.upper.copy()
         lower[fixed] = upper[fixed] = values[fixed]
         changed = replace(program, lower=lower, upper=upper)
@@ -186,7 +183,6 @@ class PlanParts:
         return plan
 
     def _free_few_orders(self, t: int, count: int) -> Bits:
-        """Return a mask of the orders to free: all that involve `count` drawn buffers, mostly near conflict set `t`."""
         n = self.boxes.n
         away = np.maximum(0, np.maximum(self.first[:n] - t, t - self.last[:n]))
         weight = np.exp(-away / _REACH)

@@ -53,7 +53,6 @@ def count_rows(instance: Instance) -> int:
 
 
 def _constraint_rows(instance: Instance) -> int:
-    """Return an upper bound on the rows for rigid groups, colocation, pages, banks, barred offsets and prices."""
     p = len(instance.pools)
     n_shares, n_partners, n_priced = len(instance.share) // 2, len(instance.bank_with) // 2, len(instance.priced_pairs)
     tied = int((instance.anchor != np.arange(len(instance))).sum())
@@ -216,7 +215,6 @@ class _Pursuit:
             """Run the engine on a part of the program; return the time used, as a share of the time for a part."""
 
             def take(values: F64) -> None:
-                """Offer the plans of a solution, and keep the one with the least excess."""
                 nonlocal plan, idle
                 for pool, offset in self._exact_plans(boxes, program, widened(values)):
                     self.search.offer(pool, offset, self.name)
@@ -263,7 +261,6 @@ class _Pursuit:
 
     @property
     def _remaining_s(self) -> float:
-        """The remaining seconds of the search, minus those reserved for the engine's last report."""
         return max(0.05, self.search.remaining_s - RESERVE_S)
 
     def _solve_for(self, goal: int, floor: int, most: int | None, run: _Run) -> Outcome:
@@ -288,12 +285,10 @@ class _Pursuit:
         return Outcome(outcome.status, _integer_bound(outcome.bound, program.value_of_one))
 
     def _is_late(self, run: _Run) -> Callable[[], bool]:
-        """Return the function by which the engine checks whether its time is over."""
         search = self.search
         return lambda: search.is_over or (not search.deterministic and search.clock() >= run.ends)
 
     def _program(self, boxes: Boxes, goal: int, floor: int, most: int | None, key: Key | None) -> IntegerProgram:
-        """Return the program for a goal from `floor` to `most`, scaled to numbers that engines can handle."""
         floors = [0] * len(boxes.limit)
         if goal != COST:
             floors[goal] = floor
@@ -302,7 +297,6 @@ class _Pursuit:
         return draft(boxes, question).finish(_engine_scale(max(boxes.limit)), cost_scale)
 
     def _offer_plans(self, boxes: Boxes, program: IntegerProgram, values: F64) -> None:
-        """Offer the plans that an engine's column values represent."""
         for pool, offset in self._exact_plans(boxes, program, values):
             self.search.offer(pool, offset, self.name)
 
@@ -321,7 +315,6 @@ class _Pursuit:
             yield pool, offset
 
     def _end_limits(self, goal: int, most: int | None) -> tuple[int, ...]:
-        """Return each pool's limit in units: its proved end, `most` for the goal's pool, or an end that suffices."""
         best = self.search.best
         limits = sensible_limits(self.instance, None if best is None else best.score)
         for q, end in zip(self.goals.order, self.goals.proved, strict=False):
@@ -340,7 +333,6 @@ class _Pursuit:
         return 0, self.goals.proved[0]
 
     def _run_limits(self, program: IntegerProgram, run: _Run) -> EngineEffort:
-        """Return the limits of a run: seconds, or nodes if the search is deterministic."""
         gap = _GAP / program.value_of_one
         if self.search.deterministic:
             of_an_entry = self.search.work_limit / (len(program.index) + 1)
@@ -350,7 +342,6 @@ class _Pursuit:
 
 
 def _chosen_pool(boxes: Boxes, program: IntegerProgram, values: F64, b: int) -> int:
-    """Return the pool that an engine's column values choose for box `b`."""
     homes = list(boxes.all[b].span)
     if len(homes) == 1:
         return homes[0]
@@ -358,12 +349,10 @@ def _chosen_pool(boxes: Boxes, program: IntegerProgram, values: F64, b: int) -> 
 
 
 def _engine_scale(largest: int) -> int:
-    """Return the power of two by which numbers up to `largest` are divided for an engine; 1 if they are small."""
     return 1 if largest <= LARGEST_PLAIN else 1 << (largest // SCALED_PEAK).bit_length()
 
 
 def _integer_bound(bound: float, value_of_one: int) -> float:
-    """Convert an engine's bound to units or cost steps, less its tolerances, and round it up to an integer."""
     if bound == -inf:
         return bound
     tolerance = 0.01 if value_of_one == 1 else 0.01 + value_of_one / 1000

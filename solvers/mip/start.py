@@ -33,7 +33,6 @@ def is_feasible_start(program: IntegerProgram, boxes: Boxes, pool: I64, offset: 
 
 
 def _column_values(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int]) -> F64:
-    """Return an array with the value of each column of a program for a plan."""
     return np.array([_column_value(program, boxes, pool, offset, at) for at in range(len(program.keys))])
 
 
@@ -56,7 +55,6 @@ def _apply_symmetry(
 
 
 def _twin_groups(boxes: Boxes) -> list[list[int]]:
-    """Return the groups of interchangeable buffers, each in ascending order."""
     family: dict[int, list[int]] = {}
     for a, b in boxes.twins():
         family[b] = family.setdefault(a, [a])
@@ -115,34 +113,28 @@ def _column_value(program: IntegerProgram, boxes: Boxes, pool: list[int], offset
 
 
 def _height(program: IntegerProgram, boxes: Boxes, pool: list[int], offset: list[int], q: int, t: int) -> float:
-    """Return how far crowd `t` (a conflict set) ends above the floor of pool `q`, at least 0, in the program's unit."""
     ends = [offset[b] + boxes.all[b].size for b in boxes.crowds[t] if pool[b] == q]
     return max(0.0, max(ends, default=0) / program.scale - float(program.lower[program.at["peak", q]]))
 
 
 def _is_below(boxes: Boxes, pool: list[int], offset: list[int], a: int, b: int) -> bool:
-    """Return True if box `a` ends at or below the start of box `b`, in the same pool."""
     end = _box_offset(boxes, offset, a) + boxes.all[a].size
     return _box_pool(boxes, pool, a) == _box_pool(boxes, pool, b) and end <= _box_offset(boxes, offset, b)
 
 
 def _touched_banks(boxes: Boxes, offset: list[int], q: int, b: int) -> tuple[int, int]:
-    """Return the number of the first bank that a buffer touches in pool `q`, and the number after its last bank."""
     pool, low = boxes.instance.pools[q], offset[b]
     last = low + boxes.all[b].size - 1
     return (low + pool.bank_shift) // pool.bank, (last + pool.bank_shift) // pool.bank + 1
 
 
 def _costly_pairs(boxes: Boxes, pool: list[int], offset: list[int]) -> list[int]:
-    """Return the numbers of the priced pairs that pay, because their buffers share bytes or a priced bank."""
     return list(np.flatnonzero(cost_mask(boxes.instance, column(pool), column(offset))).tolist())
 
 
 def _box_pool(boxes: Boxes, pool: list[int], b: int) -> int:
-    """Return the pool of a box in a plan; a reserved range has only one possible pool."""
     return pool[b] if b < boxes.n else next(iter(boxes.all[b].span))
 
 
 def _box_offset(boxes: Boxes, offset: list[int], b: int) -> int:
-    """Return the offset of a box in a plan; a reserved range has a fixed offset."""
     return offset[b] if b < boxes.n else boxes.all[b].min_offset

@@ -150,7 +150,6 @@ class Traits:
         return self._sorted[name]
 
     def _lifetime_sums(self, values: I64) -> F64:
-        """Return, for each buffer, the sum of the values of its lifetimes."""
         if self.instance.has_one_lifetime_each:
             return values.astype(np.float64)
         total = np.concatenate(([0.0], np.cumsum(values, dtype=np.float64)))

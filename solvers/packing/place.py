@@ -48,7 +48,6 @@ def _drop_buffers(packer: Packer, pool: I64, raw: npt.NDArray[np.generic]) -> I6
 
 
 def _sharing_decisions(instance: Instance, pool: I64, raw: npt.NDArray[np.float64]) -> SharingDecisions:
-    """Return the decisions that raw offsets suggest: overlapping partners share, and separate pairs stay apart."""
     glued = []
     for i, j in share_pairs(instance):
         overlap = min(raw[i] + instance.size[i], raw[j] + instance.size[j]) - max(raw[i], raw[j])

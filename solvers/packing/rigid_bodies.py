@@ -65,7 +65,6 @@ class Bodies:
 
     @cached_property
     def _pair_rules(self) -> PairRules:
-        """The rules on pairs of buffers in this pool."""
         return PairRules.from_pool(self.instance, self.q)
 
     def _glue(self, i: int, j: int) -> None:
@@ -125,7 +124,6 @@ class Bodies:
         return column(np.searchsorted(uppers, np.arange(len(self.lead) + 1))), column([taken for _, taken in borders])
 
     def _is_legal_shift(self, mine: list[int], others: list[int], shift: int) -> bool:
-        """Return True if the body `others` may be moved up by `shift` units without conflict with the body `mine`."""
         return all(
             self._is_legal_distance(i, j, int(self.distance[j] + shift - self.distance[i]))
             for i in mine

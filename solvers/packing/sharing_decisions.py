@@ -61,7 +61,6 @@ def random_decisions(
 
 
 def _flipped_decisions(is_chosen: Bool, rng: np.random.Generator) -> Bool:
-    """Return a random mask of decisions that differs from `is_chosen` in one decision on average."""
     is_flipped: Bool = is_chosen ^ (rng.random(len(is_chosen)) * max(1, len(is_chosen)) < 1)
     return is_flipped
 

@@ -102,7 +102,6 @@ class OneSearch:
         self._has_begun = False
 
     def _solver_stages(self) -> list[list[registry.SolverRow]]:
-        """Return the stages (lists of solvers) to run; for a quick solve, the first solver of each, without engines."""
         wanted = stages.stages_of_solver(self._instance, self._options.solver)
         if not self._is_quick:
             return wanted
@@ -142,7 +141,6 @@ class OneSearch:
         return wrong[0].message if wrong else None
 
     def _offer_plain(self, start: greedy.PlainStart) -> None:
-        """Offer what the core found for a plain problem: the best greedy order, and the result of its exact search."""
         with suppress(InvalidPlanError):
             greedy.offer_order(self._search, start)
         with suppress(InvalidPlanError):
@@ -152,7 +150,6 @@ class OneSearch:
                 offer_begun(self._search, start.exact)
 
     def _offer_first(self) -> None:
-        """Offer a quick plan if the time ran out before any plan was found and the problem is not too large."""
         search, instance = self._search, self._instance
         is_open = search.best is None and search.infeasibility_witness is None and not instance.unplaceable
         is_quick = len(instance) <= _MOST_OF_FIRST and instance.features <= registry.BY_NAME["greedy"].can
@@ -179,7 +176,6 @@ class OneSearch:
         return self._result()
 
     def _run_stages(self, wanted: list[list[registry.SolverRow]]) -> None:
-        """Run stages until the search is over, and collect the failures of their solvers."""
         with watched(self._search, self._control.cancelled):
             self._failures += stages.run(self._instance, self._search, wanted, self._options.solver)
 
@@ -254,7 +250,6 @@ class OneSearch:
 
 
 def _logger() -> Logger:
-    """Return memplan's logger; the module `logging` is imported only when there is something to log."""
     from logging import getLogger
 
     return getLogger("memplan")

@@ -108,7 +108,6 @@ class _Parts:
 
 
 def _unlimited_instance(instance: Instance, members: list[int]) -> Instance:
-    """Return the instance of the given buffers in a pool of unlimited size, with the peak as its objective."""
     chosen = np.zeros(len(instance), dtype=np.bool_)
     chosen[members] = True
     own = part_of(instance, chosen)
@@ -117,12 +116,10 @@ def _unlimited_instance(instance: Instance, members: list[int]) -> Instance:
 
 
 def _members_of(part: int) -> list[int]:
-    """Return the buffers of a part, given as a bit mask, in ascending order."""
     return [i for i, bit in enumerate(reversed(f"{part:b}")) if bit == "1"]
 
 
 def _conflict_masks(instance: Instance) -> list[int]:
-    """Return, for each buffer, a bit mask of the buffers that conflict with it."""
     near = np.packbits(conflict_matrix(instance, np.arange(len(instance))), axis=1, bitorder="little")
     return [int.from_bytes(row.tobytes(), "little") for row in near]
 
@@ -143,7 +140,6 @@ def _components(near: list[int], part: int, *, opposite: bool) -> list[int]:
 
 
 def _leaves(near: list[int], part: int) -> Iterator[list[int]]:
-    """Yield the buffers of each leaf, which is a part that cannot be divided further."""
     for opposite in (False, True):
         inner = _components(near, part, opposite=opposite)
         if len(inner) > 1:

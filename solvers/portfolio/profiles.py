@@ -119,7 +119,6 @@ def steps_of(problem: Problem, options: SolveOptions, profile: Profile, start: P
 
 
 def _last_end(plan: Plan) -> int:
-    """Return the end of the last pool in a plan, in bytes; 0 if the pool is empty."""
     return plan.pools[-1].used or 0
 
 
@@ -260,7 +259,6 @@ def _search_balanced(problem: Problem, options: SolveOptions, start: Plan | None
 
 
 def _has_costs(problem: Problem) -> bool:
-    """Return True if plans can differ in cost, because pairs have prices or a buffer may use several pools."""
     table = problem.buffers
     return bool(
         problem.reuse or table.rules["forbid_pools"] or any(use.weight is not None for use in problem.bank)
@@ -268,7 +266,6 @@ def _has_costs(problem: Problem) -> bool:
 
 
 def _pool_ends(problem: Problem, plan: Plan) -> list[int | None]:
-    """Return the end of each pool in a plan, in bytes; the offset of a zero-size buffer counts as its end."""
     rooms, of_pool = [row.used for row in plan.pools], problem.pool_index
     empty = {row.id for row in problem.buffers if row.size == 0} if (problem.buffers.size == 0).any() else set()
     for row in plan.placements if empty else ():
@@ -285,7 +282,6 @@ def _limit_last_pool(problem: Problem, end: int | None) -> Problem:
 
 
 def _profile_result(problem: Problem, profile: Profile, found: SolveResult) -> SolveResult:
-    """Return a search's result with the profile's name in its plan; its assignment and bound are dropped."""
     named = {"profile": profile, "problem_hash": problem_hash(problem)}
     return replace(found, plan=found.plan.model_copy(update=named), assignment=None, bound=None)
 
@@ -304,7 +300,6 @@ def interim_result(problem: Problem, profile: Profile, found: SolveResult) -> So
 
 
 def _ends_are_least(pools: Iterable[PoolUse]) -> bool:
-    """Return True if all pools end at their lower bounds."""
     return all(row.used == row.lower_bound for row in pools)
 
 

@@ -15,7 +15,6 @@ from memplan.solvers.portfolio.rows import SolverRow as SolverRow
 
 
 def _engine_row(name: str, summary: str, module: str, package: str, at_most: int) -> SolverRow:
-    """Return the registry row of an external engine, which solves a model in a child process and proves bounds."""
     where, can = f"memplan.solvers.{module}:solve", EVERYTHING | PACKED
     return SolverRow(name, summary, where, can, (package,), is_isolated=True, proves=True, at_most=at_most)
 

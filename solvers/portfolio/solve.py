@@ -103,7 +103,6 @@ def search_plan(
 def _solve_equal_pools(
     problem: Problem, options: SolveOptions, control: Control, start: Plan | None, is_quick: bool
 ) -> Plan:
-    """Return a plan for pools that must have equal use, found by solving the equivalent problem with one pool."""
     from memplan.solvers.formulation.equal_use import EqualPools
 
     if options.profile is not None:

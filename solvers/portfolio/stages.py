@@ -103,7 +103,6 @@ def stages_of_solver(instance: Instance, solver: str) -> list[list[SolverRow]]:
 
 
 def _suits(row: SolverRow, instance: Instance) -> bool:
-    """Return True if `auto` may run a solver on an instance, judged by its size, features and installed packages."""
     fits = row.at_least <= len(instance) and (row.at_most is None or len(instance) <= row.at_most)
     fits = fits and len(instance.pools) >= row.memories_at_least and row.must_have <= instance.features <= row.can
     if row.needs_mixed_alignments and not (fits and _has_mixed_alignments(instance)):
@@ -112,7 +111,6 @@ def _suits(row: SolverRow, instance: Instance) -> bool:
 
 
 def _has_mixed_alignments(instance: Instance) -> bool:
-    """Return True if the buffers of an instance have different alignments."""
     return "alignment" in instance.features and int(instance.alignment.min()) < int(instance.alignment.max())
 
 
@@ -173,7 +171,6 @@ def _run_solver(
 
 
 def _run_engine(row: SolverRow, instance: Instance, search: Search, failures: list[Failure]) -> None:
-    """Run an external engine in a child process, and add its failure to `failures`."""
     from memplan.solvers.portfolio.subprocess_solver import EngineError, run_isolated
 
     try:

@@ -99,16 +99,13 @@ class WeightedEnds:
                 low = (*low[:q], max(low[q], ends[q]), *low[q + 1 :])
 
     def _add_region(self, low: Ends, high: Ends) -> None:
-        """Add a region of ends to those to search, unless no plan in it can improve the sum."""
         if (value := self._min_sum(low, high)) < self.value:
             heapq.heappush(self.regions, (value, low, high))
 
     def _weighted_sum(self, ends: Ends) -> Fraction:
-        """Return the exact weighted sum of the given ends: weight * end, summed over the pools."""
         return sum((weight * Fraction(end) for weight, end in zip(self.weights, ends, strict=True)), Fraction(0))
 
     def _min_sum(self, low: Ends, high: Ends) -> Fraction | float:
-        """Return a lower bound on the sum in a region, where the ends add up to at least the bytes alive at once."""
         if any(least > most for least, most in zip(low, high, strict=True)):
             return inf
         missing, least_sum = max(0.0, self.total - sum(low)), self._weighted_sum(low)
@@ -118,7 +115,6 @@ class WeightedEnds:
         return least_sum if missing == 0 else inf
 
     def _end_limits(self, low: Ends, high: Ends) -> Ends:
-        """Return, for each pool, the largest end with which a plan in the region could still beat the best sum."""
         if self.value == inf:
             return high
         spare = Fraction(self.value) - self._weighted_sum(low)
@@ -128,7 +124,6 @@ class WeightedEnds:
         )
 
     def _capped_problem(self, high: Ends) -> Problem:
-        """Return the problem with each pool limited to its end in `high`."""
         sizes = [None if most == inf else int(most) for most in high]
         pools = [pool.model_copy(update={"size": size}) for pool, size in zip(self.problem.pools, sizes, strict=True)]
         return self.problem.model_copy(update={"pools": tuple(pools)})

@@ -202,7 +202,6 @@ class ChildProcess:
             self._closing.wait(_LOOK_EVERY_S)
 
     def _kill_group(self) -> None:
-        """Kill the child's process group, unless the child is known to have ended."""
         if self._popen.returncode is not None:  # The id of an ended child may now belong to another process.
             return
         if sys.platform == "win32":

@@ -55,6 +55,5 @@ def limit_memory(most_bytes: int) -> None:
 
 
 def _set_process_option(option: int, value: int) -> None:
-    """Set an option of this process by the system call prctl; does nothing on systems other than Linux."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)

@@ -46,7 +46,6 @@ class Parent:
         arrays: list[npt.NDArray[Any]] = []
 
         def encode_value(value: Any) -> object:
-            """Return a value for JSON; an array becomes its type and shape, and its bytes are collected for later."""
             if isinstance(value, Mapping):
                 return [*value.items()]
             arrays.append(np.asarray(value))
@@ -62,7 +61,6 @@ class Parent:
         self._is_started.wait()
 
     def _end_with_parent(self) -> None:
-        """Kill this process and its children once the pipe from the parent closes."""
         while os.read(0, 4096):
             self._is_started.set()
         if sys.platform == "win32":

@@ -96,7 +96,6 @@ def _failure_explanation(problem: Problem, planner: ReferencePlanner, placed: Pl
 
 
 def _places_by_position(problem: Problem, placed: PlannerAnswer) -> dict[int, tuple[int, int]]:
-    """Return (pool, offset) of each placed buffer by position; a carried buffer without a place follows its carrier."""
     placements = dict(placed.placements)
     for i, (carrier, distance) in carriers(problem).items():
         if i not in placements and carrier in placements:
@@ -106,7 +105,6 @@ def _places_by_position(problem: Problem, placed: PlannerAnswer) -> dict[int, tu
 
 
 def _placement_table(problem: Problem, placed: PlannerAnswer) -> PlacementTable:
-    """Return a planner's placements of all buffers as a table, in the problem's order."""
     placements = sorted(_places_by_position(problem, placed).items())
     return PlacementTable(
         tuple(problem.buffers.ids[i] for i, _ in placements),
@@ -146,7 +144,6 @@ def _result_of_placements(
 def _result_without_plan(
     problem: Problem, instance: Instance, search: Search, because: Explanation | None = None
 ) -> SolveResult:
-    """Return a result without placements, with the explanation `because` or else one from the bound."""
     return SolveResult(
         to_plan.plan_without_placements(problem, instance, search.proof, because),
         None,

@@ -57,7 +57,6 @@ def _run_planner(where: str, limit_s: float, problem: Problem, seed: int, stop_c
     """Run the planner in a child process until it returns or the search is over; raises OptionError if it fails."""
 
     def is_over() -> bool:
-        """Return True once the search no longer needs the plan or the planner's time is over."""
         try:
             stop_check()
         except StoppedError:
@@ -155,7 +154,6 @@ def _answer_or_failure(where: str, limit_s: float, problem: Problem) -> dict[str
 
 
 def _error_text(error: Exception) -> str:
-    """Return the text of an exception, with the line of code that raised it."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} (line {frame.lineno} of {frame.filename})"
 

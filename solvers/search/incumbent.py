@@ -152,7 +152,6 @@ class Search:
         return True
 
     def _is_better(self, value: Score) -> bool:
-        """Return True if an assignment of this score would become the best one."""
         return self.best is None or (value < self.best.score and not self._is_settled)
 
     def _refuse(self, by: str, why: str) -> InvalidPlanError:
@@ -161,7 +160,6 @@ class Search:
         return InvalidPlanError(f"{by}: {why}")
 
     def _drop_refuted_proof(self, value: Score) -> None:
-        """Return to the live-set bound if a plan of this score refutes a solver's proof, and record its refusal."""
         of, witness = self._of_live_sets, self.proof.nothing_fits or self.proof.witness
         if self.proof is not of and (self.proof.nothing_fits or exceeds(self.instance, self.proof.score, value)):
             self._refuse(str(witness.by), f"its proof was refused: a valid plan has the score {value}")

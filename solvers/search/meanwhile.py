@@ -19,7 +19,6 @@ def call_periodically(look: Callable[[], object], every_s: float, name: str) -> 
     ended = threading.Event()
 
     def repeat_calls() -> None:
-        """Call `look` at each interval until the block has ended."""
         while not ended.wait(every_s):
             look()
 
@@ -38,7 +37,6 @@ def polling_flag(is_over: Callable[[], bool]) -> Iterator[I64]:
     flag = np.zeros(1, dtype=np.int64)
 
     def update_flag() -> None:
-        """Set the flag to 1 once `is_over()` returns True."""
         if is_over():
             flag[0] = 1
 

@@ -93,7 +93,6 @@ def _lack_explanation(problem: Problem, instance: Instance, witness: Witness) ->
 
 
 def _witness_ids(problem: Problem, instance: Instance, witness: Witness) -> tuple[int | str, ...]:
-    """Return the ids, in the problem, of the buffers of a witness."""
     return tuple(problem.buffers.ids[int(instance.source[i])] for i in witness.buffers)
 
 

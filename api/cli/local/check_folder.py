@@ -121,7 +121,6 @@ def _table_flags(table: Mapping[str, Any], where: str, folder: Path, wrong: list
 
 
 def _flag_texts(value: Any) -> list[str]:
-    """Convert a TOML value to the texts of a repeatable flag; each entry of a table becomes `NAME=VALUE`."""
     if isinstance(value, dict):
         return [f"{name}={','.join(_flag_texts(each))}" for name, each in value.items()]
     return [
@@ -130,7 +129,6 @@ def _flag_texts(value: Any) -> list[str]:
 
 
 def _model_line(line: CommandLine, model: str, tables: Tables) -> CommandLine:
-    """Return the command line that checks one model of a folder, with the flags of its table."""
     own = {**tables.get(None, {}), **tables.get(Path(model).resolve(), {})}
     given = {**line.given, **own, "problem": model, "budgets_file": None}
     if tables and given["baseline"] is None:
@@ -139,7 +137,6 @@ def _model_line(line: CommandLine, model: str, tables: Tables) -> CommandLine:
 
 
 def _lines_by_target(line: CommandLine) -> Iterator[CommandLine]:
-    """Yield one command line per target of `--target`, a list like `TARGET,TARGET/KERNELS`; one line without it."""
     texts = line.given["target"]
     for text in [None] if texts is None else texts.split(","):
         target, _, kernels = (text or "").partition("/")
@@ -189,7 +186,6 @@ def check_folder(line: CommandLine) -> int:
 
 
 def _model_budgets(line: CommandLine, of_one: Mapping[str, Any]) -> Any:
-    """Return the budgets in a model's flag values; `unlimited` if the budgets file limits only other models."""
     is_of_others = line.given["budgets_file"] is not None and of_one["baseline"] is None
     return of_one["budgets"] or ([UNLIMITED] if is_of_others else of_one["budgets"])
 

@@ -19,7 +19,6 @@ def explain(line: CommandLine) -> int:
     write_answer(call, answer)
 
     def page(_path: str) -> bytes:
-        """Return the page of the answer as the bytes of an HTML file."""
         from memplan.api.reports.views import view
 
         return view("explain")(call.title(), call.values["problem"], answer)

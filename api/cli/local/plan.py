@@ -120,7 +120,6 @@ def _read_inputs_of(call: Call) -> Mapping[str, Any]:
 
 
 def _write_parts(call: Call, answer: Plan, path: str) -> None:
-    """Write one plan file per model of an application into a folder."""
     application = call.reader.application
     if application is None or not answer.placements:
         return

@@ -123,7 +123,6 @@ def _key_facts(key: Key) -> dict[str, object]:
 
 
 def _key_table(facts: list[dict[str, object]]) -> list[str]:
-    """Return the lines of a table of keys; each column is as wide as its longest cell."""
     rows = [[heading.replace("_", " ") for heading in facts[0]]] if facts else [["no keys"]]
     for fact in facts:
         rows.append([", ".join(v) if isinstance(v, list) else "-" if v is None else str(v) for v in fact.values()])

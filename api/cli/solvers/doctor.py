@@ -61,7 +61,6 @@ def report() -> Iterator[str]:
 
 
 def _library_state(folder: Path) -> str:
-    """Return the path of a folder's compiled library, or why it is missing and how to build it."""
     try:
         _ = Library(folder).handle
     except ImportError as error:
@@ -70,7 +69,6 @@ def _library_state(folder: Path) -> str:
 
 
 def _can_find(package: str) -> bool:
-    """Return True if a package can be imported; False also if the search for it fails."""
     try:
         return is_installed(package)
     except (ImportError, ValueError):
@@ -78,7 +76,6 @@ def _can_find(package: str) -> bool:
 
 
 def _version_text(package: str) -> str:
-    """Return a package's name and version, such as `numpy 2.1.0`; `numpy -` if it is not installed."""
     if not _can_find(package):
         return f"{package} -"
     try:

@@ -166,7 +166,6 @@ class _Batch:
 
 
 async def _result_lines(request: Request, found: _Batch) -> AsyncIterator[bytes]:
-    """Yield the result lines of a batch; the batch is cancelled when the client disconnects."""
     async with found.service.caller(request) as cancelled, aclosing(found.results(cancelled)) as results:
         async for line in results:
             yield line

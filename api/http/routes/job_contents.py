@@ -35,7 +35,6 @@ _INERT = {
 
 
 def _part_route(part: str) -> Callable[..., Any]:
-    """Return the decorator for the route of one part of a job, such as its plan."""
     return router.get(
         f"{PATH}/{{job_id}}/{part}",
         operation_id=f"get_job_{part}",
@@ -105,7 +104,6 @@ async def _shape_answer(request: Request, job: Job) -> Response:
 
 
 async def _plan_response(request: Request, job: Job, content: bytes) -> Response:
-    """Return the response with a job's plan. Its format is that of the job's options, or else of the Accept header."""
     plan_format = job.options.get("format") or format_accepted(request)
     if plan_format != "json":
         head, body = await _request_of(request, job)
@@ -114,7 +112,6 @@ async def _plan_response(request: Request, job: Job, content: bytes) -> Response
 
 
 def _write_plan(body: bytes, head: str, content: bytes, plan_format: str) -> bytes:
-    """Return a job's plan, given as JSON (`content`), in `plan_format`, or as JSON if the request has other inputs."""
     problem = _plain_problem(body, PLAN, head)
     return content if problem is None else write_in(plan_format, Plan.model_validate_json(content), problem)
 
@@ -133,7 +130,6 @@ def _plain_problem(body: bytes, kind: str, head: str) -> Problem | None:
 
 
 def _answer_text(question: Question[Any], content: bytes) -> str:
-    """Return an answer as the text lines that the command prints for people."""
     answer = TypeAdapter(question.answer).validate_json(content)
     return "".join(f"{line}\n" for line in question.lines(answer))
 

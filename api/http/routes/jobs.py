@@ -171,7 +171,6 @@ async def job_of_caller(request: Request, job_id: str) -> Job:
 
 
 async def _server_events(service: Service, job_id: str, after: int) -> AsyncIterator[ServerSentEvent]:
-    """Yield the events of a job after the number `after`, as server-sent events."""
     async with aclosing(service.following.events(job_id, after)) as events:
         async for event in events:
             yield server_sent(event)

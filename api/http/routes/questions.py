@@ -139,13 +139,11 @@ class _Call:
         return response
 
     def _timeout_answer(self) -> Response:
-        """Return the response without a plan for a problem that was not compiled within the time limit."""
         what = f"{self.asked.extent.n_rows} buffers could not be read, compiled and planned"
         return _unknown_plan(what, self.asked.options.time_limit_s, self.deadline)
 
 
 def _unknown_plan(what: str, limit_s: float, deadline: Deadline) -> Response:
-    """Return the response with an `unknown` plan, explained by the clause `what` and "within `limit_s` s"."""
     plan = Plan(
         status="unknown",
         stop_reason="time_limit",

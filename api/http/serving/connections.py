@@ -74,7 +74,6 @@ class Connection(HttpToolsProtocol):
             self.loop.call_later(_REST_S, self._close_after, answered)
 
     def _close_after(self, answered: RequestResponseCycle | None) -> None:
-        """Close the connection if no request came after `answered`, and the body of `answered` is still incomplete."""
         if self.cycle is answered and answered is not self._whole:
             self._close()
 
@@ -84,14 +83,12 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def _check_new_connection(self, timeout_s: float) -> None:
-        """Close a new connection above the maximum number; otherwise start the timeout of its first head."""
         if len(self.connections) >= max_connections():
             self.loop.call_soon(self._close)
         else:
             self._schedule_head_check(timeout_s, None)
 
     def _schedule_head_check(self, timeout_s: float, before: int | None) -> None:
-        """Schedule `_check_head` in `timeout_s` seconds."""
         self.loop.call_later(timeout_s, self._check_head, timeout_s, before)
 
     def _check_head(self, timeout_s: float, before: int | None) -> None:
@@ -110,6 +107,5 @@ class Connection(HttpToolsProtocol):
             self._schedule_head_check(timeout_s, last)
 
     def _close(self) -> None:
-        """Close the connection at once, discarding unsent data."""
         if self.transport is not None:
             self.transport.abort()

@@ -77,7 +77,6 @@ def config(app: Any, log: dict[str, Any] | None) -> uvicorn.Config:
 
 
 def _take_all_descriptors() -> None:
-    """Raise this process's limit on file descriptors to the system's maximum; children inherit it."""
     import resource
 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -85,7 +84,6 @@ def _take_all_descriptors() -> None:
 
 
 def _log_when_listening(listener: socket.socket) -> None:
-    """Wait until the socket accepts connections, then log its address."""
     with suppress(OSError):  # A server that is stopping may have closed the listener already, so ignore errors.
         while not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
             time.sleep(0.05)

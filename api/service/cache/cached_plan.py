@@ -209,7 +209,6 @@ def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: Cached
         known = known.unclaimed_plan
 
     def rank(one: CachedPlan) -> tuple[bool, Score, float]:
-        """Return a plan's sort key: proved plans first, then lower scores, then longer searches."""
         return not one.is_final, one.score(compiled), -one.searched_s
 
     best, other = sorted((known, found), key=rank)
@@ -230,7 +229,6 @@ def _assignment_of_plan(compiled: CompiledProblem, plan: Plan) -> Assignment | N
 
 
 def _stated_bound(compiled: CompiledProblem, plan: Plan) -> Score:
-    """Return the bound on the score that a plan states, with 0 for a pool without a bound."""
     unit = compiled.instance.unit
     least = tuple(-(-(pool.lower_bound or 0) // unit) for pool in reversed(plan.pools))
     return least if compiled.problem.objective != "cost" else (plan.cost_lower_bound or 0.0, *least)

@@ -129,7 +129,6 @@ class PlanCache:
                 self._wrong -= plans.keys()
 
     async def _try_store(self, what: str, work: Callable[[Store], object]) -> bool:
-        """Run an operation on the store, log its failure, and return True if it succeeded."""
         if self._store is None:
             return True
         try:
@@ -156,7 +155,6 @@ class PlanCache:
             return None
 
     def _remember(self, problem_hash: str, known: CachedPlan) -> None:
-        """Make an entry the most recent one in memory; the least recently used entries are dropped."""
         size = _ENTRY_BYTES + 16 * len(known.pool)
         self._held_bytes += size - self._memory.pop(problem_hash, (None, 0.0, 0))[2]
         self._memory[problem_hash] = known, time.monotonic(), size

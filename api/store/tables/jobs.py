@@ -154,7 +154,6 @@ class Jobs:
         of_key = is_open.where(schema.jobs.c.key_id == new.key_id)
 
         def counter(query: Any) -> Callable[[], int]:
-            """Return a function that runs a counting query and returns the count."""
             return lambda: int(connection.execute(query).scalar_one())
 
         is_full = self._is_full(connection, "jobs", counter(is_open), most)
@@ -176,7 +175,6 @@ class Jobs:
         disk, key_id = self._database.disk, new.key_id
 
         def total_bytes() -> int:
-            """Return the stored bytes of all keys."""
             return sum(totals(connection, "bytes").values())
 
         def is_full(name: str, count: Callable[[], int], most: int) -> bool:

@@ -57,6 +57,5 @@ class Keys:
 
 
 def _key_from_row(row: Row[tuple[object, ...]]) -> Key:
-    """Return the key that a row of the table represents."""
     values = row._asdict()
     return Key(**{**values, "scopes": frozenset(values["scopes"])})

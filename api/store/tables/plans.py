@@ -94,5 +94,4 @@ def _find_plan(connection: Connection, problem_hash: str, is_locked: bool = Fals
 
 
 def _plan_row(plan: StoredPlan) -> dict[str, object]:
-    """Return the table's row for a plan written now."""
     return asdict(plan) | {"updated_at": time.time()}

@@ -370,7 +370,6 @@ def repeat_operations(graph: AccessGraph, passes: Mapping[int, Collection[int]])
 
 
 def _read_newest_copies(row: AccessOperation, newest: Mapping[int, int]) -> AccessOperation:
-    """Return an operation that reads the newest copy of each of its input tensors, where a copy exists."""
     if all(read.tensor not in newest for read in row.reads):
         return row
     reads = (replace(read, tensor=newest[read.tensor]) if read.tensor in newest else read for read in row.reads)

@@ -72,7 +72,6 @@ class _GraphConversion:
         return replace(access, operations=tuple(self._add_alternatives(access, v, row) for v, row in rows))
 
     def _add_alternatives(self, graph: AccessGraph, v: int, row: GraphOperation) -> AccessOperation:
-        """Return operation v with its alternatives; costs that the graph states replace the counted multiplications."""
         if not row.alternatives:
             return graph.operations[v]
         whole, own = graph.macs_of(v), graph.operations[v]
@@ -83,7 +82,6 @@ class _GraphConversion:
         return replace(own, alternatives=ways)
 
     def _common_layout(self, tensors: tuple[PixelTensor, ...]) -> str:
-        """Return the layout of all images; `batches` if a tensor has several, `several layouts` if they differ."""
         images = [t for t, row in enumerate(tensors) if row.rows * row.columns > 1 and len(self._shape_of(t) or ()) > 2]
         if any((self._shape_of(t) or (1,))[0] > 1 for t in images):
             return "batches"
@@ -92,7 +90,6 @@ class _GraphConversion:
         return families.pop() if len(families) == 1 else "several layouts" if families else "NHWC"
 
     def _element_bits(self, tensor: int) -> int:
-        """Return the bits of an element of a tensor; 8 if its type is unknown."""
         facts = self.graph.tensors[tensor] if self.graph.tensors else None
         return (bits_of(facts.dtype) if facts is not None and facts.dtype is not None else None) or 8
 
@@ -154,7 +151,6 @@ class _GraphConversion:
         )
 
     def _macs_of_barrier(self, row: GraphOperation, read: list[int]) -> int:
-        """Return the multiplications of a fully connected layer that runs as a whole, or 0 for any other barrier."""
         if row.kind != "fully_connected" or not read or len(row.outputs) != 1:
             return 0
         around = row.inputs[read[0]], row.outputs[0]
@@ -208,13 +204,11 @@ class _GraphConversion:
 
 
 def _has_other_axes(layout: str, other: str, shape: tuple[int, ...]) -> bool:
-    """Return True if two layouts, aligned at their last axes, differ in an axis with several elements in `shape`."""
     along = zip(reversed(layout), reversed(other), reversed(shape), strict=False)
     return any(a != b and size > 1 for a, b, size in along)
 
 
 def _channel_dependence(found: KindAccess, seen: PixelTensor, out: PixelTensor) -> Channels:
-    """Return `same` if output channel k depends only on input channel k, for every k; else `all`."""
     is_same = out.channels > 0 and (seen.pixel, seen.channels) == (out.pixel, out.channels)
     return "same" if is_same and not found.mixes else "all"
 
@@ -268,5 +262,4 @@ def _slices_of_split(graph: OperationGraph, row: GraphOperation) -> tuple[GraphO
 
 
 def _tensor_shape(graph: OperationGraph, tensor: int, shapes: tuple[Shape | None, ...], k: int) -> Shape | None:
-    """Return the shape in which an operation uses its k-th tensor: `shapes[k]` if stated, else the tensor's shape."""
     return (shapes[k] if shapes else None) or graph.tensors[tensor].shape

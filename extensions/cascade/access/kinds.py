@@ -90,7 +90,6 @@ def _custom_access(facts: Facts) -> KindAccess:
 
 
 def _require_images(facts: Facts) -> None:
-    """Raise UnknownAccess unless the input and the output are images or sequences in a known layout."""
     if facts.layout not in ("NHWC", "NCHW", "NHC", "NCH") or len(facts.in_layout) != len(facts.layout):
         raise UnknownAccess(f"{facts.kind} of axes {facts.layout} cannot be split, so it runs as a whole")
 
@@ -122,7 +121,6 @@ def _kernel_windows(facts: Facts) -> Windows:
 
 
 def _mismatch_text(what: str, wanted: int, made: int, axis: int) -> str:
-    """Return the sentence: the attributes `what` give `wanted` rows or columns, but the output shape has `made`."""
     return f"{what} give {wanted} {('rows', 'columns')[axis]}, its output shape has {made}"
 
 
@@ -137,7 +135,6 @@ def _convolution_access(facts: Facts) -> KindAccess:
 
 
 def _depthwise_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a convolution in which each output channel reads a single input channel."""
     kernel = _window_attributes(facts)[0]
     if facts.output.channels % facts.inputs[0].channels:
         raise UnknownAccess(f"computes {facts.output.channels} channels from {facts.inputs[0].channels} input channels")
@@ -145,7 +142,6 @@ def _depthwise_access(facts: Facts) -> KindAccess:
 
 
 def _pool_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a pooling, which keeps the number of channels."""
     if facts.output.channels != facts.inputs[0].channels:
         raise UnknownAccess(f"computes {facts.output.channels} channels from {facts.inputs[0].channels} input channels")
     return KindAccess((_kernel_windows(facts),), mixes=False)
@@ -184,7 +180,6 @@ def _pointwise_access(facts: Facts) -> KindAccess:
 
 
 def _channel_access(facts: Facts) -> KindAccess:
-    """Return the access maps of an operation along the channels of each pixel, such as softmax or layer norm."""
     if facts.axis("axis", -1) != 2 or facts.inputs[0] != facts.output:
         raise UnknownAccess(f"{facts.kind} along rows or columns cannot be split, so it runs as a whole")
     return KindAccess(
@@ -193,7 +188,6 @@ def _channel_access(facts: Facts) -> KindAccess:
 
 
 def _reduction_access(facts: Facts) -> KindAccess:
-    """Return the access maps of an operation that reduces the channels of each pixel to one number."""
     is_whole = len(facts.in_layout) == len(facts.layout)
     is_by_pixel = facts.axis("axis", 0) == 2 if is_whole else facts.in_layout.replace("C", "") == facts.layout
     if not is_by_pixel or facts.inputs[0][:2] != facts.output[:2] or facts.output.channels != 1:
@@ -202,7 +196,6 @@ def _reduction_access(facts: Facts) -> KindAccess:
 
 
 def _whole_input_windows(seen: Pixels) -> Windows:
-    """Return the access maps of an operation that reads all rows and columns for each part of its output."""
     return whole_axis_window(seen[0]), whole_axis_window(seen[1])
 
 
@@ -278,7 +271,6 @@ def _resize_access(facts: Facts) -> KindAccess:
 
 
 def _block_factor(facts: Facts, small: Pixels, large: Pixels) -> int:
-    """Return the block size between two shapes: `small` has fewer pixels, `large` has fewer channels."""
     _require_images(facts)
     factor = facts.integer("block")
     if (small.rows * factor, small.columns * factor, small.channels) != (*large[:2], large.channels * factor**2):
@@ -287,26 +279,22 @@ def _block_factor(facts: Facts, small: Pixels, large: Pixels) -> int:
 
 
 def _depth_to_space_access(facts: Facts) -> KindAccess:
-    """Return the access maps of depth-to-space, which moves channels into blocks of rows and columns."""
     factor = _block_factor(facts, facts.inputs[0], facts.output)
     return KindAccess(((depth_to_space_window(factor), depth_to_space_window(factor)),))
 
 
 def _space_to_depth_access(facts: Facts) -> KindAccess:
-    """Return the access maps of space-to-depth, which moves blocks of rows and columns into channels."""
     factor = _block_factor(facts, facts.output, facts.inputs[0])
     return KindAccess(((space_to_depth_window(factor), space_to_depth_window(factor)),))
 
 
 def _global_pool_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a pooling over all rows and columns, which is accumulated as a sum."""
     if facts.output[:2] != (1, 1) or facts.inputs[0].channels != facts.output.channels:
         raise UnknownAccess(f"{facts.kind} over a part of the rows or columns cannot be split, so it runs as a whole")
     return KindAccess((_whole_input_windows(facts.inputs[0]),), is_sum=True, mixes=False)
 
 
 def _mean_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a mean, sum or maximum over all rows and columns, recognised by the output shape."""
     if facts.inputs[0][:2] == facts.output[:2]:
         raise UnknownAccess(f"{facts.kind} of channels cannot be split, so it runs as a whole")
     return _global_pool_access(facts)
@@ -326,14 +314,12 @@ def _matmul_access(facts: Facts) -> KindAccess:
 
 
 def _transpose_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a transposition that reorders only channels, so that every pixel keeps its place."""
     if transposed_layout(facts.in_layout, facts.list_of("axes")) != facts.layout or facts.inputs[0] != facts.output:
         raise UnknownAccess("transpose of rows, columns or batches cannot be split, so it runs as a whole")
     return KindAccess(((SAME, SAME),))
 
 
 def _reshape_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a reshape that changes only the channels or axes of size 1."""
     if facts.inputs[0] != facts.output:
         raise UnknownAccess("reshape to other rows and columns cannot be split, so it runs as a whole")
     if reshaped_layout(facts.in_layout, facts.shapes[0], facts.out_shape) is None and max(facts.output[:2]) > 1:
@@ -342,7 +328,6 @@ def _reshape_access(facts: Facts) -> KindAccess:
 
 
 def _gather_access(facts: Facts) -> KindAccess:
-    """Return the access maps of a look-up in a constant table, in which each part of the output reads all indices."""
     if len(facts.inputs) != 1 or len(facts.shapes[0]) >= len(facts.out_shape) or facts.integer("axis", 0):
         raise UnknownAccess("gather from a table that is not constant cannot be split, so it runs as a whole")
     return KindAccess((_whole_input_windows(facts.inputs[0]),))

@@ -133,11 +133,9 @@ class _LayoutPropagation:
         return [self.found.get(t, named_layout("NHWC", len(self._shape(t)))) for t in range(len(graph.size))]
 
     def _shape(self, tensor: int) -> Shape:
-        """Return the shape of a tensor; empty if the graph does not state it."""
         return (self.graph.tensors[tensor].shape if self.graph.tensors else None) or ()
 
     def _set_layouts(self, tensors: list[int], name: str) -> list[int]:
-        """Assign the layout `name` to the given tensors that lack a layout; return these tensors."""
         new = []
         for tensor in tensors:
             layout = named_layout(name, len(self._shape(tensor)))
@@ -159,7 +157,6 @@ class _LayoutPropagation:
                         waiting.append(other)
 
     def _shape_in_operation(self, row: GraphOperation, tensor: int) -> Shape:
-        """Return the shape in which an operation uses a tensor; it may differ from the tensor's own shape."""
         places, shapes = (row.inputs, row.in_shapes) if tensor in row.inputs else (row.outputs, row.out_shapes)
         return (shapes[places.index(tensor)] if shapes else None) or self._shape(tensor)
 
@@ -189,7 +186,6 @@ class _LayoutPropagation:
     def _layout_across(
         self, row: GraphOperation, layout: str, is_forward: bool, shapes: tuple[Shape, Shape]
     ) -> str | None:
-        """Convert a layout across a transposition or reshape: from input to output if `is_forward`, else backwards."""
         if row.kind == "reshape":
             return reshaped_layout(layout, *shapes)
         axes = permutation_of(row)

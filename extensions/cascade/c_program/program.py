@@ -80,7 +80,6 @@ class StripedLoops:
         )
 
     def _arena_macros(self, what: str, tensors: Iterable[int]) -> Iterable[str]:
-        """Yield C macros for the address and the size of each tensor in the arena; `what` is a part of their names."""
         for k, tensor in enumerate(tensors):
             row = self.graph.tensors[tensor]
             macro = f"{self.prefix.upper()}_{what}_{k}"
@@ -89,7 +88,6 @@ class StripedLoops:
             yield f"#define {macro}_SIZE {row.bytes}u\n"
 
     def _kernel_declaration(self, v: int, what: str) -> str:
-        """Return the C declaration of operation v's function for the purpose `what`, after a comment with the kind."""
         row = next(self.graph.operations[k] for k in range(len(self.graph.operations)) if self.graph.origin(k) == v)
         text = (
             f"/* {comment_text(' '.join(filter(None, (row.kind, row.name))) or 'operation')} */\n"
@@ -99,12 +97,10 @@ class StripedLoops:
         return f"{text}{kernel_declaration(self.prefix, v, what)};\n"
 
     def _call_statement(self, v: int, what: str, arguments: str) -> str:
-        """Return a C statement that calls operation v's function for the purpose `what`, and record the call."""
         self.called[self.graph.origin(v), what] = None
         return f"{kernel_name(self.prefix, self.graph.origin(v), what)}({arguments});\n"
 
     def _region_function(self, number: int, region: CascadeRegion) -> str:
-        """Return the C function that runs region `number`."""
         height, width = region.stride or (0, 0)
         kind = "whole" if region.kind == "whole" else f"{region.kind}, {height} x {width}"
         kind = f"{height} channels a step" if region.kind == "channels" else kind
@@ -127,7 +123,6 @@ class StripedLoops:
         return text
 
     def _outputs(self, v: int, outs: Sequence[str], way: int = 0) -> str:
-        """Return the argument `out` of an operation's C function: views of its outputs, then of its working memory."""
         work = self.graph.cost_of_alternative(v, way)[1]
         return _view_array(
             [*outs, *([self._define_view(f"work_{v}", f"work_{v}", (1, 1, work), (1, 1))] if work else [])]
@@ -187,7 +182,6 @@ class StripedLoops:
             steps += f"    const memplan_view {view}_k = memplan_from_byte({view}, {each} * first);\n"
 
         def view_of(tensor: int) -> str:
-            """Return the name of the C view of a tensor, or of its slice if the loop slices the tensor."""
             return self._view_of(number, region, tensor) + ("_k" if tensor in parts else "")
 
         for v in range(region.first_operation, region.end):
@@ -203,11 +197,9 @@ class StripedLoops:
         return f"{before}  for (int32_t k = 0; k < {region.n_steps}; ++k) {{\n{steps}  }}\n{after}"
 
     def _load_call(self, number: int, region: CascadeRegion, tensor: int) -> str:
-        """Return a C statement that loads the current step's piece of a streamed input."""
         return f"{self._stream_call('input', tensor)}(&{self._view_of(number, region, tensor)}, part);\n"
 
     def _guarded_call(self, number: int, name: str, made: Stripes, call: str) -> str:
-        """Return C code that makes `call` for the current step's rows and columns, unless these are empty."""
         rows = ", ".join(self._bound_expressions(f"r{number}_{name}_rows", made.rows, "y"))
         columns = ", ".join(self._bound_expressions(f"r{number}_{name}_columns", made.columns, "x"))
         return (
@@ -216,7 +208,6 @@ class StripedLoops:
         )
 
     def _bound_expressions(self, name: str, spans: Sequence[Span], step: str) -> tuple[str, str]:
-        """Return C expressions for the start and the end of a step's range; nonlinear ranges need a C table."""
         if len(spans) == 1:
             return str(spans[0][0]), str(spans[0][1])
         lines = lines_of(spans)
@@ -227,7 +218,6 @@ class StripedLoops:
         return f"{name}[{step}][0]", f"{name}[{step}][1]"
 
     def _stream_call(self, what: str, tensor: int) -> str:
-        """Return the name of the caller's C function that loads a piece of an input, or stores a piece of an output."""
         name = f"{self.prefix}_{what}_{self.graph.tensor_origin(tensor)}"
         word = "Bring this part of an input" if what == "input" else "Take this part of an output"
         text = comment_text(self.graph.tensors[tensor].name)
@@ -235,7 +225,6 @@ class StripedLoops:
         return name
 
     def _input_views(self, number: int, region: CascadeRegion, v: int) -> str:
-        """Return a C array of the views of operation v's inputs."""
         return _view_array([self._view_of(number, region, read.tensor) for read in self.graph.operations[v].reads])
 
     def _view_of(self, number: int, region: CascadeRegion, tensor: int) -> str:
@@ -252,7 +241,6 @@ class StripedLoops:
         )
 
     def _define_view(self, buffer: str, name: str, size: tuple[int, int, int], kept: Span) -> str:
-        """Define a C view of a buffer in the arena, and return the name of the view."""
         place = f"{self.prefix}_arena + {self.point.offsets[buffer]}u"
         numbers = ", ".join(map(str, (*size, *kept, 0)))
         self._views[name] = f"static const memplan_view {name} = {{{place}, {numbers}}};\n"
@@ -276,7 +264,6 @@ def kernel_declaration(prefix: str, v: int, what: str) -> str:
 
 
 def _whole_part(sizes: Span, channels: str) -> str:
-    """Return the C value of the part with all rows and columns, and with the channels of the C text `channels`."""
     return f"(memplan_part){{0, {sizes[0]}, 0, {sizes[1]}, {channels}}}"
 
 
@@ -285,13 +272,11 @@ def _origin_comment() -> str:
 
 
 def _view_array(views: Sequence[str]) -> str:
-    """Return a C array of pointers to views; without views, its only element is NULL."""
     names = ", ".join(f"&{view}" for view in views) or "NULL"
     return f"(const memplan_view *const[]){{{names}}}"
 
 
 def _line_expression(line: Line, step: str) -> str:
-    """Return a C expression for the value of a clamped line at a step."""
     if line.slope == 0:
         return str(line.value_at(0))
     sign = "-" if line.offset < 0 else "+"

@@ -105,7 +105,6 @@ def _copying_body(row: GraphOperation, shapes: Shapes) -> tuple[str, str | None]
 
 
 def _average_body(shapes: Shapes, what: str) -> str:
-    """Return the C body of a global average: of all of it (`make`), or of one stage of its accumulation."""
     channels, element = shapes.output[-1], shapes.element
     return {
         "make": f"  memplan_average_whole_{element}(out[0], in[0], part, {channels});\n",
@@ -116,7 +115,6 @@ def _average_body(shapes: Shapes, what: str) -> str:
 
 
 def _is_by_pixel(shapes: Shapes) -> bool:
-    """Return True if a dense layer computes each output pixel from one input pixel, as a 1 x 1 convolution does."""
     into, made = shapes.inputs[0], shapes.output
     return into[:-1] == made[:-1] or prod(into[:-1]) == prod(made[:-1]) == 1
 
@@ -143,7 +141,6 @@ def _window_body(prefix: str, v: int, row: GraphOperation, shapes: Shapes, what:
 
 
 def _window_constant(row: GraphOperation, into: int, made: int) -> str:
-    """Return a C constant with an operation's window; `into` and `made` are its input and output channels."""
     pairs = []
     for name, default in (("kernel", 1), ("strides", 1), ("dilations", 1), ("pads", 0)):
         value = row.attributes.get(name, default)

@@ -129,17 +129,14 @@ def _check_slide(cascade: Cascade, number: int, region: CascadeRegion, slide: Sl
 # Equal blocks of a network have equal ranges, and so do many points of a front, so cache the counted lengths.
 @lru_cache(maxsize=_MOST_COUNTED)
 def _total_length(spans: tuple[Span, ...]) -> int:
-    """Return the sum of the lengths of ranges."""
     return sum(b - a for a, b in spans)
 
 
 @lru_cache(maxsize=_MOST_COUNTED)
 def _read_length(spans: tuple[Span, ...], window: Window, size: int) -> int:
-    """Return the total length of the input ranges that the given output ranges read along an axis."""
     return _total_length(tuple(window.input_range(a, b, size) for a, b in spans if b > a))
 
 
 @lru_cache(maxsize=_MOST_COUNTED)
 def _run_count(spans: tuple[Span, ...]) -> int:
-    """Return the number of ranges that are not empty."""
     return sum(b > a for a, b in spans)

@@ -92,12 +92,10 @@ class _Execution:
         return self.arena[start : start + size].reshape(rows, columns, pixel)
 
     def _whole_tensor(self, tensor: int) -> Bytes8:
-        """Return the bytes of a whole tensor in the arena as rows x columns x bytes of a pixel."""
         row = self.graph.tensors[tensor]
         return self._arena_view(whole_name(tensor), *row.sizes, row.pixel)
 
     def _region_buffers(self, number: int, region: CascadeRegion) -> dict[int, Bytes8]:
-        """Return the views of a region's buffers in the arena, by tensor, except buffers of whole tensors."""
         held = {tensor: hold for tensor, hold in region.buffer_by_tensor.items() if hold.mode != "whole"}
         return {
             tensor: self._arena_view(region_buffer_name(number, tensor), *hold.capacity)
@@ -111,10 +109,7 @@ class _Execution:
             raise InvalidPlanError(f"{what}: must equal the value computed layer by layer, got another value")
 
     def _run_whole(self, number: int, v: int) -> None:
-        """Run operation v as a whole, compare its outputs with the expected values, and store them in the arena."""
-
         def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
-            """Return a range of rows and columns of a tensor in the arena."""
             self.pause()
             return self._whole_tensor(tensor)[slice(*rows), slice(*columns)]
 
@@ -128,7 +123,6 @@ class _Execution:
         sums = self._accumulator(number, region) if last.role == "sum" else None
 
         def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
-            """Return rows and columns of a tensor, from the region's ring buffer or from the whole tensor."""
             self.pause()
             if tensor not in rings:
                 return self._whole_tensor(tensor)[slice(*rows), slice(*columns)]
@@ -136,7 +130,6 @@ class _Execution:
             return content
 
         def store(tensor: int, rows: Span, columns: Span, value: Bytes8) -> None:
-            """Store computed rows and columns of a tensor in the region's ring buffer, or in the whole tensor."""
             if tensor in rings:
                 rings[tensor][_ring_index(rings[tensor], rows, columns)] = value
             else:
@@ -177,7 +170,6 @@ class _Execution:
                 (tensor,), rows, columns = operation.outputs, made.rows[0], made.columns[0]
 
                 def fetch(source: int, rows: Span, columns: Span, v: int = v, step: int = step) -> Bytes8:
-                    """Return rows and columns of a tensor with the channels that operation v reads in the step."""
                     self.pause()
                     return self._channel_slice(region, tiles, v, step, source)[slice(*rows), slice(*columns)]
 
@@ -207,7 +199,6 @@ class _Execution:
             self._store_output(number, tensor, (total & 255).astype(np.uint8))
 
     def _accumulator(self, number: int, region: CascadeRegion) -> Bytes8:
-        """Return the arena's bytes in which the region's last operation accumulates sums, after setting them to 0."""
         tensor = last_operation(self.graph, region).outputs[0]
         bytes_ = accumulator_bytes(self.graph, region)
         start = self.offsets[sums_name(number, tensor) if bytes_ else whole_name(tensor)]
@@ -224,7 +215,6 @@ class _Execution:
         return sums[:size].astype(np.int64)
 
     def _store_output(self, number: int, tensor: int, value: Bytes8) -> None:
-        """Compare the output of a complete sum with the expected value, and store it in the arena."""
         self._require_equal(f"region {number}, the end of a sum", value, self.expected[tensor])
         self._whole_tensor(tensor)[:] = value
 
@@ -247,12 +237,10 @@ class _Execution:
         return seen
 
     def _channel_bytes(self, tensor: int, channels: Span) -> slice:
-        """Return the byte range that a range of channels occupies in each pixel of a tensor."""
         row = self.graph.tensors[tensor]
         return slice(*(channel * (row.pixel // row.channels) for channel in channels))
 
     def _input_ranges(self, operation: AccessOperation) -> tuple[Span, Span]:
-        """Return the ranges of all rows and all columns of an operation's first input."""
         source = self.graph.tensors[operation.reads[0].tensor]
         return (0, source.rows), (0, source.columns)
 
@@ -263,12 +251,10 @@ def last_operation(graph: AccessGraph, region: CascadeRegion) -> AccessOperation
 
 
 def _ring_index(ring: Bytes8, rows: Span, columns: Span) -> Any:
-    """Return the NumPy index of rows and columns of a tensor in its ring buffer, in which positions wrap around."""
     return np.ix_(np.arange(*rows) % ring.shape[0], np.arange(*columns) % ring.shape[1])
 
 
 def _fit_pixels(value: Bytes8, pixel: int) -> Bytes8:
-    """Return pixels cut or zero-padded to `pixel` bytes; the last step may compute fewer channels than the others."""
     fitting = np.zeros((*value.shape[:2], pixel), np.uint8)
     fitting[..., : min(pixel, value.shape[2])] = value[..., :pixel]
     return fitting

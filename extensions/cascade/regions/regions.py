@@ -61,7 +61,6 @@ def spans_of(ranges: Any) -> Any:
 
 
 def _closed_form(spans: tuple[Span, ...]) -> dict[str, Any]:
-    """Convert ranges to JSON: a linear function for their ends if they are consecutive, else a table."""
     ends = [b for _, b in spans]
     top = max(ends, default=0)
     follows = all(a == b == 0 or a == before for (a, b), before in zip(spans, [0, *ends], strict=False))
@@ -238,7 +237,6 @@ class CascadeRegion(Answer):
 
 
 def _ragged_and_waste(last: Stripes) -> tuple[int, float]:
-    """Return the number of steps smaller than the largest, and the fraction wasted if all are padded to its size."""
     axes = [[b - a for a, b in spans if a < b] for spans in (last.rows, last.columns, last.channels) if spans]
     seen = prod(map(len, axes))
     ragged = seen - prod(sizes.count(max(sizes)) for sizes in axes)

@@ -35,7 +35,6 @@ def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None
             values[tensor] = random.integers(0, 256, (*row.sizes, row.pixel), np.uint8)
 
     def fetch(tensor: int, rows: Span, columns: Span) -> Bytes8:
-        """Return a range of rows and columns of a tensor's value."""
         pause()
         return values[tensor][slice(*rows), slice(*columns)]
 
@@ -46,19 +45,16 @@ def values_by_layers(graph: AccessGraph, seed: int = 0, pause: Callable[[], None
 
 
 def _odd_factors(first: int, end: int, salt: int) -> Sums:
-    """Return an odd factor for each position [first, end) of an axis; `salt` makes the factors of axes differ."""
     # A nonzero change of a byte times an odd factor is never 0 modulo 256, so factors are odd.
     return ((np.arange(first, end, dtype=np.int64) * 40503 + salt * 97) >> 3) & 127 | 1
 
 
 def _weight_pixels(value: Bytes8, rows: Span, columns: Span, salt: int) -> Sums:
-    """Return pixels multiplied by factors that depend on their row and column."""
     weights = _odd_factors(*rows, salt)[:, None] * _odd_factors(*columns, salt + 1)
     return value.astype(np.int64) * (weights & 255)[:, :, None]
 
 
 def _fold_channels(value: Sums, pixel: int) -> Sums:
-    """Return values with `pixel` channels: weighted channels; surplus ones are added up, missing ones copied."""
     channels = value.shape[2]
     if channels >= pixel:
         padded = np.zeros((*value.shape[:2], -(-channels // pixel) * pixel), np.int64)
@@ -69,7 +65,6 @@ def _fold_channels(value: Sums, pixel: int) -> Sums:
 
 
 def _bias(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
-    """Return operation v's output without its inputs' contributions, which are 0 for padding."""
     row, column = np.arange(*rows)[:, None, None] * 31, np.arange(*columns)[None, :, None] * 17
     place = row + column + np.arange(pixel) * 5 + 7 * v
     pattern: Sums = place * (place + 7) // 2
@@ -77,7 +72,6 @@ def _bias(v: int, rows: Span, columns: Span, pixel: int) -> Sums:
 
 
 def _row_bands(rows: Span, elements: int) -> Iterator[Span]:
-    """Yield consecutive bands of a range of rows, each of at least one row and quick to sum without a pause."""
     height = max(1, _AT_ONCE // max(1, elements))
     for first in range(rows[0], max(rows[1], rows[0] + 1), height):
         yield first, min(first + height, rows[1])
@@ -139,7 +133,6 @@ def partial_sum(graph: AccessGraph, operation: AccessOperation, rows: Span, colu
 
 
 def _channel_sums(graph: AccessGraph, tensor: int, rows: Span, columns: Span, salt: int, fetch: Fetch) -> Sums:
-    """Return, for each channel of a tensor, the weighted sum over a range of rows and a range of columns."""
     pixel = graph.tensors[tensor].pixel
     total = np.zeros(pixel, np.int64)
     for band in _row_bands(rows, (columns[1] - columns[0]) * pixel):

@@ -109,13 +109,11 @@ def front_of_three(
 
 
 def _undominated_ways(parts: Sequence[Rows]) -> Rows:
-    """Merge tables of chains (sequences of regions) with the same end; return the undominated chains as one table."""
     joined: Rows = np.concatenate(parts)
     return joined[undominated_positions(joined[:, :3], np.zeros(len(joined), np.int64))]
 
 
 def _min_macs_to_end(found: Rows, n_operations: int) -> I64:
-    """Return the minimum multiplications after each cut (place between operations), as an array over the cuts."""
     least = np.full(n_operations + 1, 2**62, np.int64)
     least[n_operations] = 0
     for row in range(len(found) - 1, -1, -1):
@@ -125,7 +123,6 @@ def _min_macs_to_end(found: Rows, n_operations: int) -> I64:
 
 
 def _chain_from_tables(found: Rows, ways: list[Rows], n_operations: int, k: int) -> Chain:
-    """Return entry k at the last cut as a chain. Entries of `ways` have their last region and their predecessor."""
     peak, macs, traffic = ways[n_operations][k, :3].tolist()
     rows, at = [], n_operations
     while at > 0:

@@ -38,7 +38,6 @@ def _parse_sweep(value: object) -> object:
 
 
 def _parse_swept_value(text: str) -> object:
-    """Convert one swept value: true, false, yes and no to a boolean, digits to an integer; other text is unchanged."""
     word = text.strip()
     return _WORDS[word] if word in _WORDS else int(word) if word.isdecimal() and len(word) < 20 else word
 
@@ -75,7 +74,6 @@ _MOST_STRIPE = 1 << 20
 
 
 def _parse_stripe(value: object) -> object:
-    """Return (rows, columns) of a stripe, parsed from a number or a text such as 6x6; 0 columns mean whole rows."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value, 0
     if not isinstance(value, str):
@@ -87,7 +85,6 @@ def _parse_stripe(value: object) -> object:
 
 
 def _parse_goals(value: object) -> object:
-    """Return the names of objectives as a tuple, parsed from one or several comma-separated texts."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, (list, tuple)):
         return value
@@ -95,7 +92,6 @@ def _parse_goals(value: object) -> object:
 
 
 def _parse_memories(value: object) -> object:
-    """Return memories as pairs of name and size in bytes, parsed from texts NAME=SIZE, objects, or pairs."""
     rows = value.split(",") if isinstance(value, str) else value
     return tuple(map(_parse_memory, rows)) if isinstance(rows, (list, tuple)) else value
 
@@ -116,7 +112,6 @@ def _parse_memory(row: object) -> object:
 
 
 def _parse_position(position: object) -> object:
-    """Return a point's position as an integer, parsed from a number or its digits; the word `all` is unchanged."""
     if not isinstance(position, str) or position == "all":
         return position
     if re.fullmatch(r"-?[0-9]{1,9}", position, re.ASCII) is None:

@@ -71,7 +71,6 @@ def orders_of_passes(
 
 
 def _has_several_orders(single: OperationGraph) -> bool:
-    """Return True unless the given, the depth-first and the breadth-first order of a graph are all equal."""
     return not list(range(len(single.ops))) == list(depth_first(single)) == list(breadth_first(single))
 
 
@@ -94,7 +93,6 @@ def _region_orders(given: Variant, after: After, streamed: Collection[int], most
 
 
 def _operation_orders(single: OperationGraph) -> Iterator[tuple[int, ...]]:
-    """Yield orders of single operations, whatever the regions: outputs early, depth first, and lowest peak."""
     # Rows stay in memory until the outputs that read them are computed, so compute outputs as early as possible.
     yield tuple(order_with_heads_early(single))
     yield tuple(depth_first(single))
@@ -102,7 +100,6 @@ def _operation_orders(single: OperationGraph) -> Iterator[tuple[int, ...]]:
 
 
 def _min_peak_order(single: OperationGraph) -> tuple[int, ...]:
-    """Return the operation order with the lowest peak found by a short deterministic search."""
     return order_operations(single, time_limit_s=_LIMIT_S, deterministic=True).order
 
 
@@ -110,7 +107,6 @@ _ORDERS = {"breadth-first": breadth_first, "depth-first": depth_first, "heads-ea
 
 
 def _operation_graph(graph: AccessGraph, after: After) -> OperationGraph:
-    """Convert a graph with access maps to a graph of operations, which the searches for orders take as input."""
     ops: list[dict[str, Any]] = [
         {"in": [read.tensor for read in row.reads], "out": list(row.outputs), "work": row.work}
         for row in graph.operations

@@ -72,7 +72,6 @@ class Variant:
         )
 
     def _keep_rows(self, is_kept: NDArray[np.bool_]) -> Self:
-        """Return a variant with only the regions for which `is_kept` is True."""
         return replace(self, found=self.found[is_kept])
 
     def graph_of_chain(self, chain: Chain) -> Variant:
@@ -103,7 +102,6 @@ class SeveralPasses(Variant):
         return self.sources[:, 2] - self.sources[:, 1]
 
     def _keep_rows(self, is_kept: NDArray[np.bool_]) -> Self:
-        """Return the same graphs with only some of their regions."""
         return replace(self, found=self.found[is_kept], sources=self.sources[is_kept])
 
     @property
@@ -168,7 +166,6 @@ def chains_with_passes(given: Variant, search: Callable[[AccessGraph], Rows]) ->
 
 
 def _cuts_in_passes(graph: AccessGraph, passes: Sequence[Pass]) -> I64:
-    """Return an array over the cuts (places between operations) of a graph with passes: 1 inside a pass, else 0."""
     total = len(graph.operations) + sum(len(one.operations) for one in passes)
     apart, shift = np.zeros(total + 1, np.int64), 0
     for one in passes:
@@ -232,7 +229,6 @@ def _disjoint_sets(graph: AccessGraph) -> Iterator[tuple[Pass, ...]]:
 
 
 def _crossing_tensors(graph: AccessGraph, position: int) -> list[list[int]]:
-    """Return sets of tensors that stay whole across a sum (accumulation): all, then each of the largest alone."""
     crossing = [
         t
         for t, (maker, last) in enumerate(zip(graph.maker, graph.last_users, strict=True))
@@ -263,7 +259,6 @@ def _passes_at(graph: AccessGraph, position: int, crossing: list[int]) -> Iterat
 
 
 def _is_image(graph: AccessGraph, tensor: int) -> bool:
-    """Return True if a tensor has more than one pixel."""
     row = graph.tensors[tensor]
     return row.rows * row.columns > 1
 
@@ -356,6 +351,5 @@ def _recomputing_sets(graph: AccessGraph, tensor: int) -> Iterator[frozenset[int
 
 
 def _is_striped(graph: AccessGraph, tensor: int) -> bool:
-    """Return True if a striped operation computes a tensor."""
     maker = graph.maker[tensor]
     return maker is not None and graph.operations[maker].role == "striped"

@@ -119,7 +119,6 @@ class Planning:
         return best
 
     def _plan_pass_orders(self, how: CascadeOptions, windows: Windows, start: Variant, passes: SeveralPasses) -> None:
-        """Plan the chains of graphs with second passes (repeated operations) in other operation orders."""
         is_over = partial(self.is_over, "orders")
         for graph in orders_of_passes(start, passes, streamed_tensors(self.graph, how), self.most):
             if is_over():
@@ -128,7 +127,6 @@ class Planning:
             self.add(how, variant_of(graph, RegionSearch(graph, how, windows=windows), is_over))
 
     def _can_repeat(self) -> bool:
-        """Return True if there are points, and if the options allow extra multiplications."""
         return bool(self.points) and (self.options.macs is None or self.options.macs > 1)
 
     def add(self, how: CascadeOptions, variant: Variant) -> None:
@@ -146,7 +144,6 @@ class Planning:
         self.points = self.best_points()
 
     def _add_point(self, point: CascadePoint | None) -> None:
-        """Add and report a planned point; do nothing without a point."""
         if point is not None:
             self.points.append(point)
             self.on_point(point)
@@ -163,7 +160,6 @@ class Planning:
         return None if least is None else plan_chain(search.steps, variant.found, least, PLAN_S)
 
     def _chains_in_time(self, chains: Sequence[int]) -> Iterator[int]:
-        """Yield the given chain numbers until the time is over, and count the remaining chains as unplanned."""
         for count, k in enumerate(chains):
             if self.points and self.is_over("points"):
                 self.unplanned += len(chains) - count
@@ -171,7 +167,6 @@ class Planning:
             yield k
 
     def _chains_of(self, variant: Variant) -> list[Chain]:
-        """Return the Pareto-optimal chains (sequences of regions) of a graph, by traffic too if it is an objective."""
         if not self.has_traffic or not variant.graph.operations:
             return variant.chains
         chains, cut = front_of_three(variant.found, variant.cuts, self.most, partial(self.is_over, "chains"))
@@ -179,13 +174,11 @@ class Planning:
         return chains
 
     def _is_wanted(self, chain: Chain) -> bool:
-        """Return True if a chain is within the bounds and no planned point is as good in all objectives."""
         if chain.macs > self.most or (self.options.fit is not None and chain.peak > self.options.fit):
             return False
         return not any(self._is_as_good(point, chain) for point in self.points)
 
     def _is_as_good(self, one: Chain | CascadePoint, other: Chain | CascadePoint) -> bool:
-        """Return True if the first chain or point is at least as good as the second one in every objective."""
         if one.peak > other.peak or one.macs > other.macs:
             return False
         if isinstance(one, CascadePoint) and isinstance(other, CascadePoint) and self.options.pools:

@@ -79,7 +79,6 @@ def plan_chain(
 
 
 def _pools_of_plan(options: CascadeOptions, fast: int | None) -> list[Pool]:
-    """Return the fast and the slow pool of a plan with two memories; an empty list for a plan with one memory."""
     if fast is None:
         return []
     (first, _), (second, size) = options.pools
@@ -87,7 +86,6 @@ def _pools_of_plan(options: CascadeOptions, fast: int | None) -> list[Pool]:
 
 
 def _macs_of_original(graph: AccessGraph) -> int:
-    """Return the multiplications of the original graph, in which no operation is repeated."""
     # Ratios compare a point with the given model, so count repeated operations only once.
     first = {graph.origin(v): v for v in reversed(range(len(graph.operations)))}
     return sum(map(graph.macs_of, first.values()))
@@ -148,12 +146,10 @@ class _Lifetimes:
         return Problem(name=graph.name or None, buffers=buffers, **more)
 
     def _extend_lifetime(self, name: str, size: int, start: int, end: int) -> None:
-        """Extend the lifetime of a buffer so that it includes the time steps [start, end)."""
         _, first, last = self.alive.get(name, (0, start, end))
         self.alive[name] = round_up(size, self.alignment), min(first, start), max(last, end)
 
     def _add_whole(self, v: int, way: int) -> None:
-        """Add a time step in which operation v runs as a whole, by alternative `way` (0 is the operation itself)."""
         graph, row = self.cascade.graph, self.cascade.graph.operations[v]
         _, work = graph.cost_of_alternative(v, way)
         for tensor in (*(read.tensor for read in row.reads), *row.outputs):

@@ -95,7 +95,6 @@ class WindowKeys:
         return (self.sliding, *rows, *around, tuple(bytes_ - base for bytes_ in self.live[first:j]))
 
     def _operation_key(self, v: int, sums: int) -> Key:
-        """Return the facts of operation v that affect its regions; `sums` is the size of its accumulators in bytes."""
         row = self.graph.operations[v]
         made = self.tensors[row.outputs[0]] if row.outputs else ()
         reads = tuple((read.rows, read.columns, read.channels) for read in row.reads)
@@ -205,7 +204,6 @@ class RegionSearch:
         return rows
 
     def _alternative_regions(self, layers: Rows) -> Rows:
-        """Return table rows for operations that run by an alternative, whose number is in the height column."""
         ways = []
         for v, row in enumerate(self.graph.operations):
             for way, (macs, work) in enumerate(row.alternatives, 1):
@@ -227,7 +225,6 @@ class RegionSearch:
         return rows[np.lexsort((rows[:, FOUND_FROM], rows[:, FOUND_TO]))]
 
     def _ends_by_peak(self, peaks: I64) -> list[int]:
-        """Return the possible ends of regions. Ends of regions that may contain the highest peaks come first."""
         # The time may end early, so search the regions at the highest peaks first.
         n = len(peaks)
         most = [int(peaks[max(0, j - self._longest) : j].max()) for j in range(1, n + 1)]
@@ -299,14 +296,12 @@ class RegionSearch:
         return undominated_regions(ending_rows)
 
     def _stripe_heights(self, rows: int) -> list[int]:
-        """Return the stripe heights (in whole rows) that the options allow for a tensor with `rows` rows."""
         stripe = self.options.stripe
         if stripe is None:
             return strides_of(rows) or [rows]
         return [stripe[0]] if stripe[0] < rows and not stripe[1] else []
 
     def _fractional_steps(self, j: int, axis: int) -> list[int]:
-        """Return steps -n (an n-th of a row or column) for an axis, if an inner tensor is at least n times as long."""
         size = driving_tensor(self.graph, j - 1).sizes[axis]
         if size == 1 or not self._is_finer:
             return []
@@ -315,14 +310,12 @@ class RegionSearch:
         return [-parts for parts in FINER if parts * size <= most]
 
     def _tile_sizes(self, size: int, axis: int) -> list[int]:
-        """Return the tile heights (axis 0) or widths (axis 1) that the options allow for an axis of length `size`."""
         stripe = self.options.stripe
         if stripe is None:
             return strides_of(size)
         return [stripe[axis]] if 0 < stripe[axis] < size and stripe[1] > 0 else []
 
     def _grow_tiles(self, j: int, kinds: Iterable[int], strides: list[list[int]], steps: int) -> None:
-        """Add the tiled regions that end with operation j - 1, except for tile sizes that need too many steps."""
         heights, widths = (
             [stride for stride in row if steps * max(1, -stride) // max(1, stride) <= MOST_STEPS] for row in strides
         )

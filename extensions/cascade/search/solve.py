@@ -112,7 +112,6 @@ class CascadeCall:
         return self._answer_with(self.planning.points, is_ended=True)
 
     def _planned_layers(self) -> CascadePoint:
-        """Return the graph's plan layer by layer, without stripes, as a point."""
         layers = self.search.layers()
         rows, peak = tuple(range(len(layers))), int(layers[:, FOUND_PEAK].max(initial=0))
         chain = Chain(rows, peak, self.graph.macs, 0)
@@ -128,13 +127,11 @@ class CascadeCall:
             raise TimeOverError(_TOO_SHORT)
 
     def _report_point(self, point: CascadePoint) -> None:
-        """Report the figures of a new point, and then a preliminary answer."""
         figures = {"peak": point.peak, "macs": point.macs, "macs_ratio": round(point.macs_ratio, 6)}
         self.running.report(figures)
         self._note_answer()
 
     def _note_answer(self) -> None:
-        """Report a preliminary answer, unless reporting would take too large a fraction of the time."""
         began = time.monotonic()
         if self.running.note is not None and self.options.point is None and began >= self.noted_until:
             self.running.note(self._answer_with(self.planning.best_points() or [self.layers], is_ended=False))
@@ -151,7 +148,6 @@ class CascadeCall:
         effort, baseline = self._search_extent(unchecked=len(wanted) - len(checked)), self.planning.baseline
 
         def add_latency(point: CascadePoint, **others: bool) -> CascadePoint:
-            """Return a copy of a point with the fields in `others` and, at the end of the search, with its latency."""
             return point.model_copy(update={"latency": self.latency(point) if is_ended else None, **others})
 
         return CascadeAnswer(
@@ -177,7 +173,6 @@ class CascadeCall:
         )
 
     def _points_to_check(self, points: Sequence[CascadePoint]) -> list[int]:
-        """Return the positions of the points to execute on test values, points with the fewest runs first."""
         position, count = self.options.point, len(points)
         if isinstance(position, int):
             return [position % count] if -count <= position < count else []
@@ -239,7 +234,6 @@ def _unsearched_answer(graph: OperationGraph, options: CascadeOptions, running: 
 
 
 def _conventions(options: CascadeOptions) -> CascadeConventions:
-    """Return the options that determine how the numbers of the answer are counted."""
     pools = tuple(MemorySize(name=name, size=size) for name, size in options.pools) or None
     return CascadeConventions.from_fields(options, sliding=options.is_sliding, pools=pools)
 

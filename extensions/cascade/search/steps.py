@@ -75,7 +75,6 @@ class RegionSteps:
         along = list(zip(axes, followed.answer.tolist(), strict=True))
 
         def slot_stripes(slot: int) -> Stripes:
-            """Return the row and column ranges of all steps, for one slot (operation or input) of the table."""
             rows, columns = (_range_pairs(a[slot], b[slot], steps) for (a, b), steps in along)
             return Stripes(rows=rows, columns=columns)
 
@@ -160,7 +159,6 @@ class RegionSteps:
         return self._stored_buffer(tensor, mode, *followed.capacity[:, k].tolist())
 
     def _stored_buffer(self, tensor: int, mode: Mode, rows: int, columns: int) -> RegionBuffer:
-        """Return a buffer of `rows` x `columns` pixels. A negative number means that content is kept between steps."""
         made = self.graph.tensors[tensor]
         # A buffer that keeps rows between steps needs all columns of these rows.
         width = made.columns if rows < 0 else abs(columns)
@@ -169,7 +167,6 @@ class RegionSteps:
         return RegionBuffer(tensor=tensor, mode=mode, capacity=capacity, kept=min(rows, columns) < 0, bytes=bytes_)
 
     def _whole_buffer(self, tensor: int) -> RegionBuffer:
-        """Return the buffer of a tensor that a region computes as a whole."""
         row = self.graph.tensors[tensor]
         bytes_ = round_up(row.bytes, self.options.alignment)
         return RegionBuffer(
@@ -203,6 +200,5 @@ class RegionSteps:
 
 
 def _range_pairs(first: I64, end: I64, steps: int) -> tuple[Span, ...]:
-    """Return the ranges of the first `steps` steps as pairs; each empty range becomes (0, 0)."""
     ends = zip(first[:steps].tolist(), end[:steps].tolist(), strict=True)
     return tuple((a, b) if a < b else (0, 0) for a, b in ends)

@@ -172,7 +172,6 @@ def add_barriers(graph: AccessGraph, names: tuple[str, ...]) -> AccessGraph:
 
 
 def _window_numbers(read: Read, sizes: tuple[int, int]) -> list[int]:
-    """Return a read's row and column map as numbers, each followed by the range of outputs that read any input."""
     return [
         number
         for window, size in zip(read.windows, sizes, strict=True)
@@ -185,10 +184,8 @@ def _integers(values: Iterable[int]) -> I64:
 
 
 def _integer_table(rows: Iterable[Iterable[int]], width: int) -> Rows:
-    """Return rows of `width` integers as a two-dimensional array, also if there are no rows."""
     return np.array([list(row) for row in rows], np.int64).reshape(-1, width)
 
 
 def _first_positions(counts: Iterable[int]) -> I64:
-    """Return each group's first position, given the groups' sizes in `counts`; the last entry is the total size."""
     return _integers(accumulate(map(int, counts), initial=0))

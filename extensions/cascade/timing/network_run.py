@@ -132,7 +132,6 @@ class _StepRun:
         return StepFigures(fsum(work.tolist()), traffic, tuple(self.slots), tuple(self.transfers), tuple(self.staged))
 
     def _visit_indices(self) -> tuple[Counts, Counts, Counts]:
-        """Return the row step, the column step and the channel step of each visit (loop iteration), in order."""
         region = self.step.region
         slices = max((len(made.channels) for made in region.ranges.values()), default=0)
         counts = (*region.steps, max(1, slices))
@@ -201,7 +200,6 @@ class _StepRun:
         self._add_loads("input", read.tensor, np.stack(keys, axis=1), bytes_, read.tensor)
 
     def _add_loads(self, kind: str, tensor: int, key: Counts, bytes_: Counts, item: int) -> None:
-        """Add a tensor's loads, one for each visit (loop iteration) that needs another piece (`key`) than before."""
         used = np.flatnonzero(bytes_)
         fresh = np.ones(len(used), np.bool_)
         if self.keeps:
@@ -211,7 +209,6 @@ class _StepRun:
         self._add_transfers(kind, tensor, loaded, item)
 
     def _add_transfers(self, kind: str, tensor: int, moved: Counts, item: int) -> None:
-        """Add the transfers of an item over the links (`moved` bytes per visit), and its slot in each memory passed."""
         count = int(np.count_nonzero(moved))
         copies, most = self.target.engine.copies if count > 1 else 1, int(moved.max(initial=0))
         for k, slots in enumerate((self.slots, self.staged)[: 1 + (item in self.far)] if count else ()):
@@ -300,13 +297,11 @@ def _missing_elements(graph: AccessGraph, step: NetworkStep) -> list[str]:
 
 
 def _ring_positions_and_pixels(ring: Counts, rows: Span, columns: Span, width: int) -> tuple[Any, Counts]:
-    """Return (index into a ring buffer, pixel numbers in the whole tensor) for a range of rows and columns."""
     down, along = np.arange(*rows), np.arange(*columns)
     return np.ix_(down % ring.shape[0], along % ring.shape[1]), down[:, None] * width + along
 
 
 def _is_stored(ring: Counts, rows: Span, columns: Span, width: int) -> bool:
-    """Return True if a ring buffer holds all pixels of a range of rows and a range of columns."""
     if rows[1] - rows[0] > ring.shape[0] or columns[1] - columns[0] > ring.shape[1]:
         return False
     places, numbers = _ring_positions_and_pixels(ring, rows, columns, width)
@@ -314,13 +309,11 @@ def _is_stored(ring: Counts, rows: Span, columns: Span, width: int) -> bool:
 
 
 def _covers_axis(spans: tuple[Span, ...], size: int) -> bool:
-    """Return True if consecutive ranges cover an axis from 0 to its size without overlap; empty ranges are ignored."""
     some = [span for span in spans if span[0] < span[1]]
     return [a for a, _ in some] == [0, *(b for _, b in some[:-1])] and bool(some) and some[-1][1] == size
 
 
 def _input_ranges_read(spans: tuple[Span, ...], window: Window, size: int) -> tuple[Span, ...]:
-    """Return the input range read for each output range; empty ranges stay empty."""
     return tuple(window.input_range(a, b, size) if b > a else (0, 0) for a, b in spans)
 
 
@@ -331,10 +324,8 @@ def _full_ranges(tensor: PixelTensor | None) -> Stripes:
 
 
 def _lengths(spans: tuple[Span, ...]) -> Counts:
-    """Return the length of each range."""
     return np.array([b - a for a, b in spans], np.int64)
 
 
 def _round_to_tiles(length: Counts, native: int) -> Counts:
-    """Return each length rounded up to a multiple of the native tile's side."""
     return -(-length // native) * native

@@ -193,7 +193,6 @@ class _SharedTime:
 
 
 def _idle_options(shared: ImportedProblem, options: CompareOptions) -> Iterator[str]:
-    """Yield a sentence for each option that has no effect on this file."""
     if options.target is not None:
         yield TARGET_NOTE
     if options.in_place:
@@ -213,18 +212,15 @@ def _overwriting_plan(shared: ImportedProblem, options: CompareOptions, time: _S
 
 
 def _plan_facts(problem: Problem, time: _SharedTime, solver: str = "auto", start: Plan | None = None) -> OurPlan:
-    """Return the peak and lower bound of a plan made in a share of the remaining time."""
     return _plan_figures(_solve_in_share(problem, time, solver, start), problem)
 
 
 def _solve_in_share(problem: Problem, time: _SharedTime, solver: str = "auto", start: Plan | None = None) -> Plan:
-    """Return a plan of the problem, made in a share of the remaining time."""
     running = time.next_control()
     return solve(problem, time_limit_s=running.remaining_s, solver=solver, start=start, control=running.solve_control())
 
 
 def _plan_figures(plan: Plan, problem: Problem) -> OurPlan:
-    """Return the peak, lower bound, status and number of buffers of a plan."""
     return OurPlan.from_fields(plan, buffers=len(problem.buffers))
 
 
@@ -275,7 +271,6 @@ def _audit_own_plan(
 
 
 def _audit(problem: Problem, plan: Plan, time: _SharedTime) -> OwnAudit:
-    """Compare a plan with the best plan that memplan finds in a share of the time; also report whether it is valid."""
     running = time.next_control()
     audit = compare_with_best(problem, plan, time_limit_s=running.remaining_s, control=running.solve_control())
     return OwnAudit.from_fields(audit, valid=not verify(problem, plan), plan=None)

@@ -154,7 +154,6 @@ class Converted(Answer):
 
 
 def _no_fit_sentence(answer: Converted) -> str:
-    """Return the sentence that no form of the model fits; it says by how many bytes the smallest form is too large."""
     sentence, form = "no form that was found fits", answer.deployment
     if form is None or form.fit is None or answer.arena is None:
         return sentence

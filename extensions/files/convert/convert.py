@@ -125,13 +125,11 @@ def _export(
 
 
 def _read_file(reader: Reader, data: bytes, name: str, _question: InputValues) -> bytes:
-    """Return the bytes of the input file, and keep them and the file's name in the reader for later inputs."""
     reader.data, reader.name = data, name
     return data
 
 
 def _read_plan(reader: Reader, data: bytes, name: str, values: InputValues) -> Plan:
-    """Return the plan in a file; if its format refers to the problem, the problem is read first."""
     own = Reader(reader.options)
     names_all = memplan_json.recognises(data) and b'"placements"' in data
     return own.plan(data, name, Problem(buffers=()) if names_all else own.problem(values["file"], reader.name))

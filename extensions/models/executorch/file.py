@@ -200,7 +200,6 @@ def _read_tensor(row: Table) -> PteTensor:
 
 
 def _memory_and_offset(row: Table) -> tuple[int, int]:
-    """Return (memory number, offset in bytes) from a placement's table, which stores the offset in two halves."""
     low, high = row.integer(1, "memory_offset_low", "I"), row.integer(2, "memory_offset_high", "I")
     return row.integer(0, "memory_id", "I"), low + (high << 32)
 

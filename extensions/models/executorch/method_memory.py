@@ -84,7 +84,6 @@ def _value_allocations(kind: int, row: Table, word: int) -> Iterator[tuple[int, 
 
 
 def _is_outside(tensor: Table) -> bool:
-    """Return True if the content of a tensor is stored in another file."""
     extra = tensor.table(9, "extra_tensor_info")
     return extra is not None and extra.integer(2, "location", "b") == 1
 

@@ -55,7 +55,6 @@ def write_pte(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _memory_sizes(layout: VerifiedLayout, method: Method, planned: Mapping[int, tuple[int, int]]) -> list[int]:
-    """Return the bytes of each memory; tensors outside the plan keep the memory and offset that the file states."""
     sizes = [0, *(pool.extent for pool in layout.pools)]
     sizes += [0] * (len(method.memories) - len(sizes))
     for k, tensor in method.tensors.items():

@@ -76,7 +76,6 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _unknown_delegates(method: Method, stated: Container[str]) -> list[str]:
-    """Return the names of called delegates whose working memory neither the file nor the user (`stated`) specifies."""
     known = {row.name for row in method.delegates if row.scratch is not None or row.name in stated}
     return sorted({row.name for chain in method.chains for row in chain if row.kind == "delegate"} - known)
 
@@ -196,7 +195,6 @@ class _Program:
         return skip.destination
 
     def _declare_chosen(self, value: int) -> None:
-        """Declare a planned tensor that receives its value from whichever branch of a choice runs."""
         if self._is_planned(value) and not self.draft.is_declared(_id_of(value)):
             self._declare(value, "chosen")
 
@@ -223,7 +221,6 @@ class _Program:
             self._add_operation(row.name, [value for value in inputs if value not in scratch], outputs, scratch)
 
     def _is_scratch(self, row: Instruction, value: int) -> bool:
-        """Return True if `value` is a Cortex-M kernel's working memory: unwritten, and not used elsewhere."""
         is_alone = self.uses[value] == 1 and value not in self.written
         has_memory = self._is_planned(value) and not self.method.tensors[value].has_content
         return row.name.startswith(_WITH_SCRATCH) and is_alone and has_memory
@@ -231,7 +228,6 @@ class _Program:
     def _add_operation(
         self, name: str, inputs: Iterable[int], outputs: Iterable[int], scratch: Sequence[int] = ()
     ) -> None:
-        """Add an operation that reads the tensors `inputs`, writes `outputs`, and uses `scratch` while it runs."""
         reads = self._read_operands(tuple(inputs))
         writes = [value for value in self.method.tensors_of(tuple(outputs)) if self._is_planned(value)]
         for value in writes:
@@ -256,7 +252,6 @@ class _Program:
             self.draft.operation("move", [_id_of(source)], [_id_of(result)])
 
     def _split_delegate(self, row: Instruction) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return a delegate's inputs and outputs; its outputs are the last arguments that nothing has written yet."""
         tensors = self.method.tensors_of(row.arguments)
         first = len(tensors)
         while first and self._is_unwritten(tensors[first - 1], is_last=first == len(tensors)):
@@ -264,7 +259,6 @@ class _Program:
         return tensors[:first], tensors[first:]
 
     def _is_unwritten(self, value: int, *, is_last: bool) -> bool:
-        """Return True if a delegate may write this argument: nothing wrote it, and it is not a constant or view."""
         if not self._is_planned(value) or value in self.written:
             return not self._is_planned(value) and not self.method.tensors[value].has_content
         return is_last or self._viewed_tensor(value) is None
@@ -284,7 +278,6 @@ class _Program:
         return list(names)
 
     def _declare_unwritten(self, value: int) -> None:
-        """Declare a tensor that is read but not written: a view if a written tensor has its bytes, else state."""
         base = None if self.method.tensors[value].has_content else self._viewed_tensor(value)
         if base is None:
             self._declare(value, "persistent")
@@ -303,7 +296,6 @@ class _Program:
         return base if other.elements * other.bits == tensor.elements * tensor.bits else None
 
     def _note_write(self, value: int) -> None:
-        """Record that a tensor is written, and is now the last one written at its planned offset."""
         self.written.add(value)
         tensor = self.method.tensors[value]
         # An empty tensor may share its offset with another tensor, so an empty tensor does not count as written there.
@@ -314,7 +306,6 @@ class _Program:
         return value in self.method.tensors and self.method.tensors[value].place is not None
 
     def _declare(self, value: int, kind: Kind = "plain") -> None:
-        """Declare a tensor as a buffer unless it already is one; planned tensors with content are persistent."""
         if self.draft.is_declared(_id_of(value)):
             return
         tensor = self.method.tensors[value]
@@ -333,7 +324,6 @@ class _Program:
         self.draft.begin_block()
 
     def _end_nested_block(self) -> list[dict[str, object]]:
-        """Close the innermost block, lower the nesting depth, and return the block's statements."""
         self.depth -= 1
         return self.draft.end_block()
 

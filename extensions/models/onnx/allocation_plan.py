@@ -174,7 +174,6 @@ class _Program:
                 self.readers.setdefault(name, []).append(k)
 
     def _node_values(self, step: _Step, ends: str) -> list[str]:
-        """Return the values that a step's node reads or writes; `ends` is "input" (with subgraphs) or "output"."""
         if (node := self.nodes.get(step)) is None:
             return []
         inside = (

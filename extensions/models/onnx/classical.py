@@ -23,22 +23,18 @@ _FLOAT, _INT64, _STRING = 1, 7, 8
 
 
 def _rule_by_columns(count: Callable[[Said], int]) -> Callable[[Sequence[Shape], Said], list[Shape]]:
-    """Return a shape rule for a matrix with one row per input row and `count(attributes)` columns."""
     return lambda given, said: [[_row_count(given[0]), count(said)]]
 
 
 def _row_count(shape: Shape) -> int | str | None:
-    """Return the number of rows (the batch size) of an input of this shape; a vector is a single row."""
     return shape[0] if len(shape) > 1 else 1
 
 
 def _label_count(said: Said) -> int:
-    """Return the number of classes of a classifier with the attributes `said`, one of which lists its labels."""
     return max(len(said.get(f"classlabels_{kind}", ())) for kind in ("strings", "int64s", "ints"))
 
 
 def _score_count(said: Said) -> int:
-    """Return the number of scores of a support vector classifier: one for each class, or for each pair of classes."""
     labels = _label_count(said)
     return labels if said.get("prob_a") or not said.get("vectors_per_class") else max(2, labels * (labels - 1) // 2)
 

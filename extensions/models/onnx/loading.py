@@ -85,7 +85,6 @@ def parse(data: bytes) -> ModelProto:
 
 
 def _lacks_sizes(whole: GraphProto) -> bool:
-    """Return True if a node has an output of unknown size that is read or returned."""
     for graph in graphs_of(whole):
         shapes = {value.name: shape_of(value.type) for value in _graph_values(graph)}
         read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
@@ -111,7 +110,6 @@ def _require_valid_names(model: ModelProto) -> None:
 
 
 def _graph_values(graph: GraphProto) -> Iterator[ValueInfoProto]:
-    """Yield the typed values of a graph: its inputs, intermediate values and outputs."""
     yield from graph.input
     yield from graph.value_info
     yield from graph.output
@@ -124,7 +122,6 @@ def _require_few_nodes(model: ModelProto) -> None:
     running: list[tuple[str, str]] = []
 
     def count(nodes: list[NodeProto]) -> int:
-        """Return the number of nodes in a list and its subgraphs; a call counts the called function's nodes too."""
         total = 0
         for node in nodes:
             total += 1 + sum(count(list(inner.node)) for _, inner in subgraphs(node))

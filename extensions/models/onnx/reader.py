@@ -46,7 +46,6 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _unknown_opset_findings(version: int) -> Iterator[Finding]:
-    """Yield a warning if the model's opset is newer than the newest opset of the installed package onnx."""
     from onnx import defs
 
     newest = defs.onnx_opset_version()
@@ -87,7 +86,6 @@ class _Program:
                 self.draft.operation("copy", self.values.operands([name_]), [name])
 
     def _convert_nodes(self, graph: GraphProto, scope: GraphNames) -> None:
-        """Convert the nodes of a graph to operations in their order, with the facts about each node."""
         facts = OnnxFacts(graph, self.version)
         for k, node in enumerate(graph.node):
             around, self.source = self.source, (*self.source, k)
@@ -122,7 +120,6 @@ class _Program:
             )
 
     def _add_node(self, node: NodeProto, what: str, inputs: list[str], outputs: list[str], scope: GraphNames) -> None:
-        """Add a node to the draft: as a view if it only changes the shape of its input, else as an operation."""
         names = [scope.ids[name] for name in outputs]
         is_view = node.op_type in _VIEWS and node.domain in STANDARD
         if is_view and len(names) == 1 and node.input and node.input[0] and inputs[0] not in self.values.constants:
@@ -131,7 +128,6 @@ class _Program:
             self.draft.operation(node.op_type or what, self.values.operands(inputs), names)
 
     def _is_constant(self, node: NodeProto, inputs: Sequence[str], scope: GraphNames) -> bool:
-        """Return True if the outputs of a node are known before the program runs."""
         if node.domain not in STANDARD or node.op_type in BY_CHANCE or next(subgraphs(node), None) is not None:
             return False
         if node.op_type == "Shape":
@@ -266,7 +262,6 @@ class _Program:
         self.draft.loop(self.draft.end_block(), None)
 
     def _convert_subgraph(self, graph: GraphProto, inner: GraphNames, what: str, k: int = 0) -> list[str]:
-        """Convert subgraph number `k` of a node, and return the ids of the subgraph's outputs."""
         self.values.add_initializers(graph, inner)
         around, self.source = self.source, (*self.source, k)
         self._convert_nodes(graph, inner)

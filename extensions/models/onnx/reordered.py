@@ -51,7 +51,6 @@ def _reorder(graph: GraphProto, orders: Mapping[Where, Sequence[int]], where: Wh
 
 
 def _nodes_in(node: NodeProto) -> Iterator[NodeProto]:
-    """Yield a node and all nodes in its subgraphs."""
     yield node
     for _, inner in subgraphs(node):
         for graph in graphs_of(inner):
@@ -59,7 +58,6 @@ def _nodes_in(node: NodeProto) -> Iterator[NodeProto]:
 
 
 def _names_read(node: NodeProto) -> Iterator[str]:
-    """Yield the names that a node and its subgraphs read, including names that the subgraphs themselves define."""
     for each in _nodes_in(node):
         yield from filter(None, each.input)
     for _, inner in subgraphs(node):
@@ -68,7 +66,6 @@ def _names_read(node: NodeProto) -> Iterator[str]:
 
 
 def _sorted_bytes(model: ModelProto) -> bytes:
-    """Return the model's bytes after sorting all nodes by content: equal for models that differ only in node order."""
     for graph in reversed([*graphs_of(model.graph)]):
         graph.node.sort(key=lambda node: node.SerializeToString(deterministic=True))
     content: bytes = model.SerializeToString(deterministic=True)

@@ -80,7 +80,6 @@ def ceil_div(size: int, divisor: int) -> int:
 
 
 def _concat_shape(given: NodeFacts) -> list[Shape]:
-    """Return the shape of a Concat: that of its first input, with the sum of all inputs' sizes along the axis."""
     rows = [given.shape(k) for k in range(len(given.shapes))]
     axis = given.attributes["axis"]
     shape = list(rows[0])
@@ -89,7 +88,6 @@ def _concat_shape(given: NodeFacts) -> list[Shape]:
 
 
 def _reshaped_shape(given: NodeFacts) -> list[Shape]:
-    """Return the shape of a Reshape; a requested size of -1 follows from the number of elements."""
     shape, wanted = given.shape(0), given.input_values(1, "shape")
     if not given.attributes.get("allowzero"):
         wanted = [shape[k] if size == 0 else size for k, size in enumerate(wanted)]
@@ -112,7 +110,6 @@ def cancel_sizes(top: Sequence[int], bottom: Sequence[int]) -> tuple[Shape, Shap
 
 
 def _flatten_shape(given: NodeFacts) -> list[Shape]:
-    """Return the shape of a Flatten, a matrix: (product of the sizes before its axis, product of the others)."""
     shape, axis = given.shape(0), given.attributes.get("axis", 1)
     return [[product(shape[:axis]), product(shape[axis:])]]
 
@@ -131,7 +128,6 @@ def _expanded_shape(given: NodeFacts) -> list[Shape]:
 
 
 def _slice_shape(given: NodeFacts) -> list[Shape]:
-    """Return the shape of a Slice: slice lengths along the sliced axes, and the input's sizes elsewhere."""
     shape = list(given.shape(0))
     starts, ends = given.input_values(1, "starts"), given.input_values(2, "ends")
     axes = given.input_values(3, "axes", range(len(starts)))
@@ -156,7 +152,6 @@ def slice_length(size: int, start: int, end: int, step: int) -> int:
 
 
 def _split_shapes(given: NodeFacts) -> list[Shape]:
-    """Return the output shapes of a Split into parts of stated sizes, or else into parts of equal size."""
     shape, axis = given.shape(0), given.attributes.get("axis", 0)
     if given.has_values(1) or "split" in given.attributes:
         parts = given.input_values(1, "split")
@@ -167,12 +162,10 @@ def _split_shapes(given: NodeFacts) -> list[Shape]:
 
 
 def _tiled_shape(given: NodeFacts) -> list[Shape]:
-    """Return the shape of a Tile: the size of each dimension multiplied by its number of repetitions."""
     return [[size * times for size, times in zip(given.shape(0), given.input_values(1), strict=True)]]
 
 
 def _padded_shape(given: NodeFacts) -> list[Shape]:
-    """Return the shape of a Pad: the input's sizes plus the pads at both ends of each axis."""
     shape, pads = list(given.shape(0)), given.input_values(1, "pads")
     axes = given.input_values(3, "", range(len(shape)))
     for k, axis in enumerate(axes):
@@ -181,7 +174,6 @@ def _padded_shape(given: NodeFacts) -> list[Shape]:
 
 
 def _range_shape(given: NodeFacts) -> list[Shape]:
-    """Return the shape of a Range: the number of values from `start` up to, but not including, `limit`."""
     rows = [given.input_values(k)[0] for k in range(3)]
     if any(isinstance(each, float) and not each.is_integer() for each in rows) or not rows[2]:
         raise OpenShapeError
@@ -250,14 +242,12 @@ def _resize_shape(given: NodeFacts) -> list[Shape]:
 
 
 def _depth_to_space_shape(given: NodeFacts) -> list[Shape]:
-    """Return the shape of a DepthToSpace, which moves blocks of channels to rows and columns."""
     n, c, *image = given.shape(0)
     block = given.attributes["blocksize"]
     return [[n, c // block**2, *(size * block for size in image)]]
 
 
 def _space_to_depth_shape(given: NodeFacts) -> list[Shape]:
-    """Return the shape of a SpaceToDepth, which moves blocks of rows and columns to channels."""
     n, c, *image = given.shape(0)
     block = given.attributes["blocksize"]
     return [[n, c * block**2, *(size // block for size in image)]]

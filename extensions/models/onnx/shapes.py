@@ -95,7 +95,6 @@ class NodeShapes:
         return types_of_node
 
     def _mark_unknown(self, names: Iterable[str], cause: str) -> None:
-        """Record `cause` as the reason why the shapes of these values are unknown; an earlier reason is kept."""
         for name in filter(None, names):
             self.causes.setdefault(name, cause)
 
@@ -168,7 +167,6 @@ class NodeShapes:
         return np.array(values, np.int64)
 
     def _fold_types(self, node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
-        """Evaluate a node whose inputs are known, record its outputs in `known`, and return their types."""
         from onnx import helper
 
         try:
@@ -181,7 +179,6 @@ class NodeShapes:
     def _body_types(
         self, node: NodeProto, inner: Mapping[str, tuple[GraphProto, Types, Known]], types: Types, known: Known
     ) -> Mapping[str, TypeProto]:
-        """Return the output types of a node with subgraphs: an If, Loop or Scan. For others, the result is empty."""
         if node.op_type == "If" and {"then_branch", "else_branch"} <= inner.keys():
             return self._branch_types(node, inner, known)
         return self._loop_types(node, *inner["body"], types, known) if {*inner} == {"body"} else {}
@@ -254,13 +251,11 @@ def _canonical_domain(domain: str) -> str:
 
 
 def _is_small(kind: TypeProto) -> bool:
-    """Return True if a type's sizes are all known and few elements result, so that the values are tracked."""
     shape = shape_of(kind) if is_known(kind) else None
     return shape is not None and element_count(size for size in shape if isinstance(size, int)) <= _MOST_ELEMENTS
 
 
 def _record_constant(known: Known, name: str, tensor: TensorProto) -> None:
-    """Record the array of a small constant in `known`, unless its bytes do not match its shape."""
     from onnx import numpy_helper
 
     if element_count(tensor.dims) <= _MOST_ELEMENTS and not tensor.external_data and tensor.data_type in BITS:
@@ -290,7 +285,6 @@ def _constant_type(node: NodeProto, known: Known) -> Mapping[str, TypeProto]:
 
 
 def _write_types(graph: GraphProto, types: Mapping[str, TypeProto]) -> None:
-    """Write inferred types into a graph: into its declared values, and into new entries of `value_info`."""
     stated = set()
     for row in (*graph.input, *graph.output, *graph.value_info):
         stated.add(row.name)

@@ -78,7 +78,6 @@ class SymbolicShapes(NodeShapes):
         return inferred
 
     def _node_facts(self, node: NodeProto, types: Types, known: Known) -> NodeFacts:
-        """Return the input shapes, input values and attributes of a node, from which rules compute its shape."""
         from onnx import helper
 
         attributes = {row.name: helper.get_attribute_value(row) for row in node.attribute}
@@ -132,7 +131,6 @@ Fold = Callable[[Arrays, NodeAttributes], Any]
 
 
 def _elementwise_fold(function: Callable[[Any, Any], Any]) -> Fold:
-    """Return a function that applies `function` to the elements of two broadcast arrays."""
     return lambda given, _: np.frompyfunc(function, 2, 1)(given[0], given[1])
 
 
@@ -162,12 +160,10 @@ def _fold_division(given: Arrays, attributes: NodeAttributes) -> Any:
 
 
 def _variadic_fold(function: Callable[[int, int], int]) -> Fold:
-    """Return a function that combines any number of arrays by the binary `function`, as Max combines its inputs."""
     return lambda given, _: _combine_arrays(function, given)
 
 
 def _combine_arrays(function: Callable[[int, int], int], given: Arrays) -> Any:
-    """Combine arrays by a binary function, from first to last, element by element; return the resulting array."""
     total: Any = given[0]
     for each in given[1:]:
         total = np.frompyfunc(function, 2, 1)(total, each)
@@ -202,13 +198,11 @@ def _fold_flatten(given: Arrays, attributes: NodeAttributes) -> Any:
 
 
 def _fold_unsqueeze(given: Arrays, attributes: NodeAttributes) -> Any:
-    """Return the array after an Unsqueeze node inserts dimensions of size 1."""
     axes = _concrete_numbers(given[1]) if len(given) > 1 else attributes.get("axes", [])
     return np.expand_dims(given[0], tuple(axes))
 
 
 def _fold_squeeze(given: Arrays, attributes: NodeAttributes) -> Any:
-    """Return the array after a Squeeze node removes dimensions of size 1."""
     axes = _concrete_numbers(given[1]) if len(given) > 1 else attributes.get("axes", None)
     return np.squeeze(given[0], None if axes is None else tuple(axes))
 
@@ -231,13 +225,11 @@ def _fold_slice(given: Arrays, attributes: NodeAttributes) -> Any:
 
 
 def _fold_product(given: Arrays, attributes: NodeAttributes) -> Any:
-    """Return the products of an array along the axes of a ReduceProd node."""
     axes = _concrete_numbers(given[1]) if len(given) > 1 else attributes.get("axes", None)
     return np.prod(given[0], axis=None if axes is None else tuple(axes), keepdims=bool(attributes.get("keepdims", 1)))
 
 
 def _fold_split(given: Arrays, attributes: NodeAttributes) -> list[Array]:
-    """Return the parts of an array that a Split node cuts along its axis."""
     sizes = _concrete_numbers(given[1]) if len(given) > 1 else attributes.get("split", None)
     ends = attributes.outputs if sizes is None else np.cumsum(sizes)[:-1]
     return list(np.split(given[0], ends, axis=attributes.get("axis", 0)))

@@ -75,7 +75,6 @@ def _scratch_by_output(model: Model, by_name: Mapping[str, int]) -> dict[str, tu
 
 
 def _operators_by_output(model: Model) -> dict[str, _Kind]:
-    """Return the kind (name, output shape) of each operator, keyed by the id of the operator's first output."""
     return {
         graph.tensors[index].id: (operator.name, graph.tensors[index].shape)
         for graph in model.subgraphs

@@ -98,14 +98,12 @@ class FormSearch:
         return best
 
     def _smaller_form(self, best: DeviceForm, *others: DeviceForm | None) -> DeviceForm:
-        """Return the form (rewritten model) with the smallest arena among `best` and `others`; of equals, the first."""
         for form in others:
             if form is not None and form.arena.is_smaller(best.arena):
                 best = form
         return best
 
     def _fits(self, form: DeviceForm) -> bool:
-        """Return True if the option `fit` is given and suffices for the arena of the form (rewritten model)."""
         return self.options.fit is not None and form.arena.least <= self.options.fit
 
     def _planned_form(self, form: DeviceForm) -> DeviceForm | None:
@@ -120,11 +118,9 @@ class FormSearch:
         return replace(form, data=data, arena=self._arena(data), planned=True)
 
     def _arena(self, data: bytes) -> ModelArena:
-        """Return the arena of the form (rewritten model) in the file `data`, with the options adapted to it."""
         return arena_of(data, form_options(self.source, data, self.options))
 
     def _share_s(self) -> float:
-        """Return the seconds that the next search may take: a fixed share of the remaining time."""
         return max(0.05, _SHARE * self.running.remaining_s)
 
     @contextmanager

@@ -96,7 +96,6 @@ def _fix_distances(
 
 
 def _are_alive_together(one: Buffer, other: Buffer) -> bool:
-    """Return True if a lifetime of one buffer overlaps a lifetime of the other."""
     return any(a < d and c < b for a, b in one.intervals for c, d in other.intervals)
 
 

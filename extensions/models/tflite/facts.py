@@ -171,7 +171,6 @@ class OperatorReader:
         return {"kernel": kernel, "strides": strides, "pads": pads, "layout": "NHWC"}
 
     def _resize_attributes(self, first: int) -> Attributes:
-        """Return the attributes of a resize; `first` is the field number of its option `align_corners`."""
         place = "asymmetric"
         if self.integer(first, "align_corners", "B"):
             place = "align_corners"
@@ -180,7 +179,6 @@ class OperatorReader:
         return {"mode": "linear" if first else "nearest", "coordinates": place, "layout": "NHWC"}
 
     def _pad_attributes(self) -> Attributes:
-        """Return the pads before all axes, then after all axes; empty if the pads are not constant."""
         numbers = self.numbers(1)
         rank = len(self.inputs[0].shape) if self.inputs and self.inputs[0] is not None else 0
         if numbers is None or len(numbers) != 2 * rank:
@@ -191,7 +189,6 @@ class OperatorReader:
         return {**attributes, "layout": "NHWC"} if rank == 4 else attributes
 
     def _constant_attribute(self, word: str, k: int) -> Attributes:
-        """Return {`word`: the integers in input `k`}; empty if the input is not a short constant list."""
         numbers = self.numbers(k)
         return {} if numbers is None else {word: numbers}
 

@@ -143,7 +143,6 @@ def unrolled_forms(points: Sequence[CascadePoint], most: float = inf) -> Iterato
 
 
 def _form_key(cascade: Cascade) -> object:
-    """Return a key that is equal for two cascades only if the same file would be written for both."""
     regions = ((region.ops, region.kind, region.alternative, *region.ranges.items()) for region in cascade.regions)
     return cascade.graph.origins, cascade.graph.operations, tuple(regions)
 
@@ -187,7 +186,6 @@ def coarser_cascades(cascade: Cascade) -> Iterator[Cascade]:
 
 
 def _merge_steps(region: CascadeRegion, rows: int, columns: int) -> CascadeRegion:
-    """Return a region whose steps are merged in groups of `rows` along rows and `columns` along columns."""
     if region.kind == "whole":
         return region
     return region.remake(
@@ -199,5 +197,4 @@ def _merge_steps(region: CascadeRegion, rows: int, columns: int) -> CascadeRegio
 
 
 def _join_spans(spans: Sequence[Span], count: int) -> tuple[Span, ...]:
-    """Return the hull of each group of `count` consecutive spans; a span is a range of rows or columns."""
     return tuple(hull(spans[k : k + count]) for k in range(0, len(spans), count))

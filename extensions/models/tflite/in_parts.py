@@ -79,7 +79,6 @@ class _Writer:
     # These methods find tensors of the old file and their copies in the new file.
 
     def _tensor_in(self, tensor: int) -> int:
-        """Return the old file's index of tensor number `tensor` in the cascade's graph."""
         return self.how.tensor_of(self.found.graph.tensor_origin(tensor))
 
     def _value_indices(self) -> list[int]:
@@ -128,7 +127,6 @@ class _Writer:
         )
 
     def _add_slice(self, step: PartStep) -> None:
-        """Add the operator that cuts a part out of a value; the part's bounds become constant tensors."""
         (value,), (made,) = step.inputs, step.outputs
         whole, part = self.found.values[value], self.found.values[made]
         shape = self._value_shape(value)
@@ -163,13 +161,11 @@ class _Writer:
         self._add_concatenation(parts, axis, self.index[made])
 
     def _add_concatenation(self, parts: Sequence[Span], axis: int, output: int) -> int:
-        """Add a concatenation of (tensor index, size along the axis) pairs, and return `output`, its tensor."""
         options = NewTable({0: Scalar(axis, "i"), 1: Scalar(0, "b")})
         self._add_operator(_CONCATENATION, [tensor for tensor, _ in parts], output, options)
         return output
 
     def _add_operation(self, step: PartStep) -> None:
-        """Add the operators of a step that runs an operation, whole or on a part of its output."""
         v = self.how.operator_of(self.found.graph.origin(step.operation))
         operator = self.old.operators[v]
         self._add_views(operator.inputs)
@@ -179,7 +175,6 @@ class _Writer:
             self._add_part(operator, step)
 
     def _replaced_tensors(self, step: PartStep) -> dict[int, int]:
-        """Map the old index of each tensor that a step reads or writes to the index of the value that replaces it."""
         reads = self.found.graph.operations[step.operation].reads
         tensors = {
             self._tensor_in(read.tensor): self.index[value] for read, value in zip(reads, step.inputs, strict=True)
@@ -201,7 +196,6 @@ class _Writer:
     def _repeat_operator(
         self, operator: Operator, inputs: Sequence[int], outputs: Sequence[int], options: NewTable | None = None
     ) -> None:
-        """Add a copy of an operator with the given tensors and, if given, options."""
         if operator.path not in self.heads:
             self.heads[operator.path] = _kept_fields(operator)
         own = self.heads[operator.path]
@@ -230,7 +224,6 @@ class _Writer:
         self._repeat_operator(operator, inputs, [output], NewTable(self._valid_options(operator)))
 
     def _valid_options(self, operator: Operator) -> dict[int, Scalar]:
-        """Return the options of an operator, with its padding changed to VALID."""
         if operator.path not in self.options:
             table = operator.table.table(4, "builtin_options") if operator.table is not None else None
             self.options[operator.path] = {0: Scalar(_VALID, "b")} | {

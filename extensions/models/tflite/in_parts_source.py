@@ -175,12 +175,10 @@ class TfliteTensors:
         return len(self._old) + len(self._tensors) - 1
 
     def _empty_buffer(self) -> int:
-        """Return the index of a buffer without bytes."""
         buffers = self._model.buffers
         return 0 if buffers and not buffers[0].byte_count(0, "data") else self._buffer_index(b"")
 
     def _buffer_index(self, data: bytes) -> int:
-        """Return the index of the buffer with the content `data`, which is added unless it exists."""
         key = ("buffer", data)
         if key not in self._constants:
             self._buffers.append(NewTable({0: Content(data)} if data else {}))

@@ -209,7 +209,6 @@ def read_model(data: bytes) -> Model:
 
 
 def _input_names(root: Table) -> dict[int, str]:
-    """Return the input names in the first signature of the main subgraph, keyed by tensor index."""
     for signature in root.tables(7, "signature_defs"):
         if signature.integer(4, "subgraph_index", "I") == 0:
             rows = signature.tables(0, "inputs")
@@ -218,7 +217,6 @@ def _input_names(root: Table) -> dict[int, str]:
 
 
 def _operator_name(code: Table) -> tuple[str, bool]:
-    """Return the name of the operator that `code` (a row of operator_codes) describes, and whether it is custom."""
     # The old field of an operator code holds one byte, and only the new field holds larger codes, so take the maximum.
     number = max(code.integer(3, "builtin_code", "i"), code.integer(0, "deprecated_builtin_code", "b"))
     name = OPERATORS.get(number, f"operator {number}")

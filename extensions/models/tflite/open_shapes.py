@@ -212,7 +212,6 @@ def _window_shapes(given: _OperatorInputs) -> list[Shape]:
 
 
 def _fully_connected_shape(given: _OperatorInputs) -> list[Shape]:
-    """Return the output shape of a fully connected layer, which flattens its input unless an option says otherwise."""
     image, weight = given.shapes[:2]
     if given.reader.integer(2, "keep_num_dims", "B"):
         return [[*image[:-1], weight[0]]]
@@ -221,14 +220,12 @@ def _fully_connected_shape(given: _OperatorInputs) -> list[Shape]:
 
 
 def _batch_matmul_shape(given: _OperatorInputs) -> list[Shape]:
-    """Return the output shape of a batch of matrix products, of which an option may transpose each operand."""
     (*left, m, k), (*right, n, p) = given.shapes[:2]
     rows = k if given.reader.integer(0, "adj_x", "B") else m
     return [[*_broadcast_shape([left, right]), rows, n if given.reader.integer(1, "adj_y", "B") else p]]
 
 
 def _concatenation_shape(given: _OperatorInputs) -> list[Shape]:
-    """Return the shape of the first input, with the sum of all inputs' sizes along the axis."""
     axis = given.axis(0, len(given.shapes[0]))
     shape = list(given.shapes[0])
     shape[axis] = sum(row[axis] for row in given.shapes[1:]) + shape[axis]
@@ -252,21 +249,18 @@ def _reshaped_shapes(given: _OperatorInputs) -> list[Shape]:
 
 
 def _squeezed_shape(given: _OperatorInputs) -> list[Shape]:
-    """Return the input's shape without the stated dimensions, or without all dimensions of size 1."""
     shape, options = given.shapes[0], given.reader.options
     axes = [] if options is None else [axis % len(shape) for axis in options.integers(0, "squeeze_dims", "i")]
     return [[size for k, size in enumerate(shape) if (k not in axes if axes else size != 1)]]
 
 
 def _expanded_shape(given: _OperatorInputs) -> list[Shape]:
-    """Return the input's shape with a dimension of size 1 inserted at the axis."""
     shape, (axis,) = list(given.shapes[0]), given.numbers(1)
     shape.insert(axis % (len(shape) + 1), 1)
     return [shape]
 
 
 def _reduction_shapes(given: _OperatorInputs) -> list[Shape]:
-    """Return the input's shape with reduced axes of size 1, or without them."""
     shape, keeps = given.shapes[0], given.reader.integer(0, "keep_dims", "B")
     axes = {axis % len(shape) for axis in given.numbers(1)}
     return [[1 if k in axes else size for k, size in enumerate(shape) if keeps or k not in axes]]
@@ -301,14 +295,12 @@ def _split_shapes(given: _OperatorInputs) -> list[Shape]:
 
 
 def _packed_shapes(given: _OperatorInputs) -> list[Shape]:
-    """Return the shape of a stack of the inputs along a new axis."""
     shape = list(given.shapes[0])
     shape.insert(given.axis(1, len(shape) + 1), len(given.shapes))
     return [shape]
 
 
 def _gathered_shape(given: _OperatorInputs) -> list[Shape]:
-    """Return the shape of a gather: the shape of the indices replaces the axis from which they select."""
     shape, places = given.shapes[:2]
     axis = given.axis(0, len(shape))
     if given.reader.integer(1, "batch_dims", "i"):

@@ -87,7 +87,6 @@ def _unknown_scratch(model: Model) -> Iterator[Finding]:
 
 
 def _runtime_peak(model: Model) -> int:
-    """Return the bytes of tensors, scratch and variables in the plan that TFLite Micro itself would compute."""
     return arena_head(model).size + sum(rounded_bytes(tensor) for tensor in model.tensors if tensor.is_variable)
 
 
@@ -224,7 +223,6 @@ class _Program:
             self.draft.operation(name, inputs, outputs, scratch)
 
     def _convert_if(self, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """Convert an IF: its condition, and one run of a subgraph for each branch."""
         if not inputs:
             raise FormatError(f"{operator.path}.inputs: must begin with the condition, got none")
         bodies = []
@@ -292,7 +290,6 @@ class _Program:
                 self.widened[tensor.id] = self._tensor_bytes(tensor)
 
     def _declare_output(self, subgraph: Subgraph, index: int, written: set[int], operator: Operator) -> None:
-        """Declare an operator's output as a buffer, and mark it as written."""
         tensor = subgraph.tensors[index]
         if index in written or tensor.is_constant:
             raise FormatError(
@@ -302,7 +299,6 @@ class _Program:
         written.add(index)
 
     def _declare(self, tensor: TfliteTensor, kind: Kind | None = None) -> None:
-        """Declare a tensor as a buffer unless it already is one; without `kind`, a variable is persistent."""
         if self.draft.is_declared(tensor.id):
             return
         self.draft.describe(tensor.id, tensor_facts(tensor))
@@ -311,7 +307,6 @@ class _Program:
         )
 
     def _content(self, tensor: TfliteTensor) -> bytes:
-        """Return the bytes of a constant tensor; empty if they are stored outside the FlatBuffer."""
         return self.model.buffers[tensor.buffer].content(0, "data")
 
     def _tensor_bytes(self, tensor: TfliteTensor) -> int:
@@ -332,7 +327,6 @@ class _Program:
 
 
 def _result_name(tensor: TfliteTensor) -> str:
-    """Return the name of the buffer of a model output: the tensor's id, or that of its copy if it is constant."""
     return f"#copy of {tensor.id}" if tensor.is_constant else tensor.id
 
 

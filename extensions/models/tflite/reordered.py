@@ -62,7 +62,6 @@ def refuse_bound_models(model: Model) -> None:
 
 
 def _write_list(out: bytearray, start: int, tables: Sequence[int], path: str) -> None:
-    """Write a list of tables from byte `start`; an entry is the distance from itself to its table in bytes."""
     for k, at in enumerate(tables):
         if at < start + 4 * k:
             raise FormatError(f"{path}: must have all its tables after the list, got a table at byte {at}")

@@ -90,7 +90,6 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _arena_bytes(subgraphs: Mapping[int, _Subgraph]) -> int:
-    """Return the sum of the arena sizes of all subgraphs; an arena ends with its highest tensor."""
     return sum(max((row.start + row.size for row in each.tensors.values()), default=0) for each in subgraphs.values())
 
 
@@ -119,7 +118,6 @@ def _parse_subgraphs(text: str) -> dict[int, _Subgraph]:
 
 
 def _parse_list(text: str) -> list[int]:
-    """Return the numbers of a printed list, in which `3-7` is a range, and -1 means that the list is empty."""
     numbers: list[int] = []
     for first, last in _LISTED.findall(text):
         if last and int(last) - int(first) > _MOST:

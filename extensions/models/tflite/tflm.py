@@ -94,7 +94,6 @@ def _planned_offsets(layout: VerifiedLayout) -> dict[int | str, int]:
 
 
 def _offset_in_plan(tensor: TfliteTensor, places: Mapping[int | str, int]) -> int:
-    """Return a tensor's offset in the plan. Outside the plan, it is -1, and the runtime places the tensor."""
     return places.get(f"main/{tensor.id}", _AT_RUN_TIME)
 
 

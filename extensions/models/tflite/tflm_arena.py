@@ -159,7 +159,6 @@ class _ArenaRequests:
 
 
 def _extend_uses(requests: Sequence[_Request | None], indices: Sequence[int], time: int) -> None:
-    """Record a use at `time` of the buffers that the tensors `indices` request."""
     for index in indices:
         request = requests[index] if index >= 0 else None
         if request is not None:
@@ -254,13 +253,11 @@ def _tensor_at(inputs: _Inputs, index: int) -> TfliteTensor:
 
 
 def _unpacked_filter_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    """Return the scratch for weights unpacked from 4 to 8 bits; none for other weights."""
     weights = _tensor_at(inputs, 1)
     return (element_count(weights.shape),) if weights.type == _INT4 else ()
 
 
 def _transposed_convolution_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    """Return the scratch for sums (and a widened bias) of a transposed convolution on integers."""
     kind, count = _tensor_at(inputs, 2).type, element_count(outputs[0].shape)
     if kind == _INT8:
         return (4 * count,)
@@ -271,20 +268,17 @@ def _transposed_convolution_scratch(inputs: _Inputs, outputs: Sequence[TfliteTen
 
 
 def _svdf_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    """Return the scratch of an SVDF layer: a buffer for its sums and, for integer types, one for its outputs."""
     batch, filters = _tensor_at(inputs, 0).shape[0], _tensor_at(inputs, 1).shape[0]
     sums = 4 * batch * filters
     return (sums,) if _tensor_at(inputs, 0).type == _FLOAT32 else (sums, 4 * element_count(outputs[0].shape))
 
 
 def _lstm_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    """Return the scratch of an LSTM layer: four buffers for the gates, each as large as the layer's state."""
     state, cell = _tensor_at(inputs, 18), _tensor_at(inputs, 19)
     return (state.shape[0] * state.shape[1] * BITS[cell.type] // 8,) * 4
 
 
 def _sum_scratch(inputs: _Inputs, outputs: Sequence[TfliteTensor]) -> tuple[int, ...]:
-    """Return the scratch of a mean or sum: integer sums (for int8 and int16 only), then the reduction's buffers."""
     is_whole = _tensor_at(inputs, 0).type in (_INT8, _INT16)
     return ((4 * element_count(outputs[0].shape),) if is_whole else ()) + _reduction_scratch(inputs, outputs)
 

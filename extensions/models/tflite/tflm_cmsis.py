@@ -108,7 +108,6 @@ def _convolution_scratch(at: Window, tensors: Sequence[Any], target: Target) -> 
 
 
 def _row_scratch(at: Window, area: int) -> int:
-    """Return the scratch bytes of a convolution along one row with vector instructions; 0 for other kernels."""
     (_, columns, channels), left, stride = at.image, at.pads[1], at.strides[1]
     total = (at.out[1] - 1) * stride + at.kernel[1] - columns
     odd = total % 2 if total >= 0 else -(-total % 2)

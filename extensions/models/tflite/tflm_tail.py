@@ -129,7 +129,6 @@ class Space:
         self._update_maxima()
 
     def _update_maxima(self) -> None:
-        """Raise the recorded peaks to the current state of both ends."""
         self.temporary = max(self.temporary, self.top)
         self.least = max(self.least, self.top + self.tail)
         self.unguarded = max(self.unguarded, self.top + self.tail)
@@ -204,7 +203,6 @@ def _count_planning(model: Model, space: Space, head: int) -> None:
 
 
 def _count_inputs_and_outputs(model: Model, space: Space) -> None:
-    """Add to `space` the allocations for inputs and outputs, which follow the placement of tensors."""
     main = model.subgraphs[0]
     for indices in (main.inputs, main.outputs):
         space.allocate_in_tail(space.target.pointer * len(indices))
@@ -216,7 +214,6 @@ def _count_inputs_and_outputs(model: Model, space: Space) -> None:
 
 
 def _handle_tensors(graph: Subgraph) -> Iterator[TfliteTensor]:
-    """Yield the tensors that are handles of variables; they need no bytes in the head."""
     for operator in graph.operators:
         if operator.name == "VAR_HANDLE":
             yield from (graph.tensors[index] for index in operator.outputs)
@@ -245,7 +242,6 @@ def _assigned_variable(graph: Subgraph, operator: Operator) -> str | None:
 
 
 def _variable_name(operator: Operator) -> str:
-    """Return the variable's name in the options of an operator that makes a handle; empty if there are no options."""
     options = None if operator.table is None else operator.table.table(4, "builtin_options")
     return "" if options is None else options.text(1, "shared_name")
 

@@ -118,7 +118,6 @@ _NOTHING = dict.fromkeys(_CORES, Size(0, 1))
 
 @cache
 def _structure_sizes() -> Mapping[str, Mapping[str, Size]]:
-    """Return the table of sizes: the name of a structure, then the ABI, gives the size."""
     with (Path(__file__).parent / "tflm_sizes.csv").open() as file:
         _, *rows = reader(file)
     return {

@@ -118,7 +118,6 @@ def unroll(cascade: Cascade) -> UnrolledCascade:
 
 
 def _full_spans(graph: AccessGraph, tensor: int) -> tuple[Span, Span]:
-    """Return the ranges of all rows and of all columns of a tensor."""
     row = graph.tensors[tensor]
     return (0, row.rows), (0, row.columns)
 
@@ -150,12 +149,10 @@ class _Unrolling:
         return UnrolledCascade(graph, tuple(self.values), tuple(self.steps), inputs, outputs)
 
     def _add_value(self, tensor: int, rows: Span, columns: Span) -> int:
-        """Add a part of a tensor as a new value, and return the number of the value."""
         self.values.append(Part(tensor, rows, columns))
         return len(self.values) - 1
 
     def _run_whole(self, v: int) -> None:
-        """Add the step that runs operation `v` once, on whole tensors."""
         row, graph = self.graph.operations[v], self.graph
         inputs = tuple(self._part_value(Part(read.tensor, *_full_spans(graph, read.tensor))) for read in row.reads)
         outputs = tuple(self._add_value(tensor, *_full_spans(graph, tensor)) for tensor in row.outputs)
@@ -217,7 +214,6 @@ class _Unrolling:
         return self.taken[wanted]
 
     def _covering_value(self, wanted: Part, row: int, column: int) -> int:
-        """Return the value that contains (row, column) and the most wanted rows below it; among equals, the newest."""
         best, most = -1, -1
         for value in self.parts.get(wanted.tensor, ()):
             (top, bottom), (left, right) = self.values[value].spans
@@ -228,7 +224,6 @@ class _Unrolling:
         return best
 
     def _add_slice(self, value: int, rows: Span, columns: Span) -> int:
-        """Return the value of these rows and columns of `value`; add a slice step unless it is `value` itself."""
         part = self.values[value]
         if part.spans == (rows, columns):
             return value
@@ -237,7 +232,6 @@ class _Unrolling:
         return part_value
 
     def _add_join(self, values: Sequence[int], axis: int) -> int:
-        """Return the value that joins `values` along an axis (0: rows); add a join step unless there is only one."""
         if len(values) == 1:
             return values[0]
         first, last = self.values[values[0]], self.values[values[-1]]

@@ -42,7 +42,6 @@ def _placement_order(found: Sequence[Tensor], unit: int) -> list[Tensor]:
 
 
 def _first_gap(by_offset: Sequence[PlacedTensor], tensor: Tensor, size: int) -> int:
-    """Return the offset of the lowest gap of `size` bytes between the placed tensors that are alive with `tensor`."""
     end = 0
     for offset, length, other in by_offset:
         if not other.meets(tensor):

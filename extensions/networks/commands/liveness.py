@@ -16,7 +16,6 @@ def liveness(line: CommandLine) -> int:
     answer = answer_of_call(call)
 
     def problem_bytes(path: str) -> bytes:
-        """Return the bytes of the problem in CSV if `path` ends in .csv, otherwise in JSON."""
         return write_problem(answer.problem, format="csv" if path.lower().endswith(".csv") else "json")
 
     write_answer(call, answer, dict.fromkeys(line.command.forms, problem_bytes), says_lines=True)

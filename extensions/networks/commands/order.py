@@ -75,7 +75,6 @@ def _certificate_bytes(call: Call, answer: Any) -> bytes | None:
 
 
 def _has_plan(call: Call, answer: Any, path: str) -> bool:
-    """Return True if the answer has a plan; otherwise report its absence and set the exit status to 1."""
     if answer.placed is None:
         call.exit_status = 1
         call.said.append(f"{path}: not written, as the time was over before the order had a plan")

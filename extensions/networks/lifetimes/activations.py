@@ -66,7 +66,6 @@ class Activations:
             self.mark(len(self.variables) - 1, stretch, "scratch")
 
     def _add_variable(self, variable: Variable) -> None:
-        """Append a variable, and add the length of its call's path to the total number of characters."""
         self.characters += len(self.found[variable.activation].path)
         self.variables.append(variable)
 
@@ -103,7 +102,6 @@ class Activations:
 
 
 def _role_of(function: Function, name: str) -> Role:
-    """Return the role of a buffer in its function: input, output, constant or temporary."""
     if name in function.params:
         return "input"
     if name in function.results:

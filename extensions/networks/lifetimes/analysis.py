@@ -169,13 +169,11 @@ def _enclosing_branch(timeline: ProgramTimeline, span: PlannedVariable) -> tuple
 
 
 def _live_bytes_by_step(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[int]:
-    """Return each step's live bytes, from step -1 (which writes inputs) to the last step (which reads outputs)."""
     change = _live_byte_changes(timeline, alive, way)
     return list(accumulate(change[time] for time in range(-1, timeline.steps + 1)))
 
 
 def _live_peak(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> int:
-    """Return the peak of the live bytes; takes O(m log m) time for m lifetime intervals."""
     change = _live_byte_changes(timeline, alive, way)
     return max(accumulate(change[time] for time in sorted(change)), default=0)
 
@@ -183,7 +181,6 @@ def _live_peak(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way:
 def _live_byte_changes(
     timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind
 ) -> defaultdict[int, int]:
-    """Return, by time step, the change of the live bytes at the start of the step."""
     change: defaultdict[int, int] = defaultdict(int)
     for span in alive:
         size = timeline.variables[span.variable].size
@@ -208,12 +205,10 @@ def _workspace_facts(timeline: ProgramTimeline, load: list[int], alive: Iterable
 
 
 def _stretch_by_step(timeline: ProgramTimeline) -> dict[int, int]:
-    """Return, by time step, the index in `timeline.stretches` of the innermost statement that runs in the step."""
     return {row.start: i for i, row in enumerate(timeline.stretches) if row.end == row.start + 1}
 
 
 def _reading_facts(timeline: ProgramTimeline, alive: list[PlannedVariable]) -> Iterator[ReadingFacts]:
-    """Yield the live peak in bytes of each reading (rule for lifetimes); the first (usage, nested) has the lowest."""
     least = _live_peak(timeline, alive, ("usage", "nested"))
     for temporaries in get_args(Temporaries):
         for liveness in get_args(Liveness):
@@ -240,7 +235,6 @@ def _function_facts(
 
 
 def _temporary_counts(operations: Operations, functions: Iterable[FunctionFacts]) -> TemporaryCounts:
-    """Return how many called functions, without the entry, have no temporaries, one temporary, or several."""
     counts = [row.temporaries for row in functions if row.calls and row.name != operations.entry]
     one = counts.count(1)
     none = counts.count(0)
@@ -270,7 +264,6 @@ def _excluded_buffers(timeline: ProgramTimeline, reading: Reading, planned: set[
 
 
 def _unread_buffers(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[str]:
-    """Yield the ids of the temporaries that operations write but never read."""
     for span in alive:
         row = timeline.variables[span.variable]
         actions = {use.action for use in span.uses if not use.is_about_scope} - {"hold"}
@@ -279,14 +272,12 @@ def _unread_buffers(timeline: ProgramTimeline, alive: Iterable[PlannedVariable])
 
 
 def _step_facts(timeline: ProgramTimeline, load: list[int]) -> Iterator[Step]:
-    """Yield each time step with its statement; `load` has the live bytes of all steps, from step -1 on."""
     at = _stretch_by_step(timeline)
     for time in range(timeline.steps):
         yield Step(time, timeline.path(at[time]), timeline.stretches[at[time]].label, load[time + 1])
 
 
 def _lifetime_events(timeline: ProgramTimeline, alive: Iterable[PlannedVariable], way: ReadingKind) -> list[Event]:
-    """Return the starts and ends of all lifetimes in time order; at the same time, ends come before starts."""
     events = []
     for row in alive:
         name = timeline.variables[row.variable].id
@@ -296,7 +287,6 @@ def _lifetime_events(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]
 
 
 def _free_points(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[InsertFree]:
-    """Yield, for each temporary, the points after which the program may free it: one point on each control path."""
     for span in alive:
         row = timeline.variables[span.variable]
         if row.role == "temporary" and not row.is_persistent:
@@ -305,7 +295,6 @@ def _free_points(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) ->
 
 
 def _read_before_written_findings(timeline: ProgramTimeline, alive: Iterable[PlannedVariable]) -> Iterator[Finding]:
-    """Yield a finding for each buffer, except persistent ones, that may be read before it is written."""
     for warnings in alive:
         row = timeline.variables[warnings.variable]
         if not row.is_persistent and first_access(timeline.whole, warnings.uses, WRITING_IN_PART)[0]:

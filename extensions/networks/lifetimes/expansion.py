@@ -189,7 +189,6 @@ class _Expansion:
         return StatementBlock(start, self.now, first, len(self.stretches), depth, tuple(parts))
 
     def _lay_out_operation(self, at: _Place, k: int, statement: Operation) -> int:
-        """Open the time span (stretch) of operation k, record its uses of buffers, and return the span's index."""
         index = self._begin_stretch(at, k, statement.op)
         for name, action in _operand_actions(statement):
             self.calls.mark(at.names[name], index, action)
@@ -198,7 +197,6 @@ class _Expansion:
         return index
 
     def _hold_operands(self, at: _Place, k: int, statement: Operation) -> None:
-        """Record that an operation needs its operands until it ends, so that no operand's scope ends earlier."""
         held = self._begin_stretch(at, k, statement.op, end=self.now)
         for name in dict.fromkeys((*statement.inputs, *statement.outputs, *statement.temporaries)):
             self.calls.mark(at.names[name], held, "hold")
@@ -242,7 +240,6 @@ class _Expansion:
             )
 
     def _mark_scopes(self, at: _Place, k: int, statement: Alloc | Free, scope: list[int]) -> None:
-        """Record an alloc or free statement; a scope that nothing frees ends with its statement list."""
         action: Action = "alloc" if isinstance(statement, Alloc) else "free"
         index = self._begin_stretch(at, k, action)
         freed = self.freed[self.calls.found[at.activation].function]
@@ -253,29 +250,24 @@ class _Expansion:
         self._end_stretch(index)
 
     def _begin_stretch(self, at: _Place, k: int, label: str, end: int = NOWHERE) -> int:
-        """Open statement k's time span (stretch), which ends at `end` or by `_end_stretch`; return its index."""
         position = (*at.position, k)
         self.stretches.append(Stretch(at.activation, position, label, self.now, end, at.depth, at.operation))
         return len(self.stretches) - 1
 
     def _end_stretch(self, index: int) -> None:
-        """End a time span (stretch) at the current step; a statement without nested steps takes one step itself."""
         if self.now == self.stretches[index].start:
             self.now += 1
         self.stretches[index] = self.stretches[index]._replace(end=self.now)
 
     def _statement_path(self, at: _Place, k: int) -> str:
-        """Return the path of statement k of a list: the path of its call, and its position in the function."""
         return f"{self.calls.found[at.activation].path}/{'.'.join(map(str, (*at.position, k)))}"
 
 
 def _freed_names(body: tuple[Statement, ...]) -> set[str]:
-    """Return the names of all buffers that the `free` statements in a body free, nested statements included."""
     return {name for _, item in walk_statements(body, ()) if isinstance(item, Free) for name in item.free}
 
 
 def _operand_actions(statement: Operation | Call) -> Iterator[tuple[str, Action]]:
-    """Yield each buffer that a statement reads or writes, with the action: read, write, or update (both)."""
     inputs, outputs = dict.fromkeys(statement.inputs), dict.fromkeys(statement.outputs)
     for name in inputs | outputs:
         yield name, "read" if name not in outputs else "update" if name in inputs else "write"

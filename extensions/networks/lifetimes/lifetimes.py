@@ -186,7 +186,6 @@ class _Walk:
         return _FREE if use.action == "free" else _HELD
 
     def _states_after_part(self, part: BlockPart, uses: Sequence[Use], held: Held) -> Held:
-        """Return the variable's possible states (allocated or free) after a nested choice or loop."""
         if isinstance(part, BranchChoice):
             ends = [self._states_after_branch(branch, uses_in_run(branch, uses), held) for branch in part.branches]
             return frozenset().union(*ends)
@@ -196,7 +195,6 @@ class _Walk:
         return held
 
     def _states_after_branch(self, branch: StatementBlock, uses: Sequence[Use], held: Held) -> Held:
-        """Return the variable's possible states after a branch, and add its lifetime in the branch to `found`."""
         if uses:
             return self.run(branch, uses, held)
         if True in held:

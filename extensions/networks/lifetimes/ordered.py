@@ -162,7 +162,6 @@ def _replace_part(spans: Sequence[Span], part: Span, by: Sequence[Span]) -> list
 
 
 def _buffer_row(name: str, size: int, spans: Sequence[Span], alignment: int) -> dict[str, Any]:
-    """Return a buffer in its JSON form, with `start` and `end` for one time span, or `lifetimes` for several."""
     row: dict[str, Any] = {"id": name, "size": size, "start": spans[0][0], "end": spans[0][1], "alignment": alignment}
     if len(spans) > 1:
         del row["start"], row["end"]

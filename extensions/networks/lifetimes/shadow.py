@@ -113,7 +113,6 @@ def _placed_variables(timeline: ProgramTimeline, plan: Plan) -> dict[int, tuple[
 
 
 def _is_used(timeline: ProgramTimeline, family: list[int]) -> bool:
-    """Return True if a statement reads or writes a variable or its aliases; allocs and frees do not count."""
     marks = (mark for i in family for mark in timeline.variables[i].marks)
     return any(mark.action not in _FORGETS and not mark.is_passed for mark in marks)
 
@@ -146,7 +145,6 @@ class _Execution:
         self.found: dict[tuple[int, int], Clobber] = {}
 
     def _cut_into_pieces(self, root: int, offset: int) -> None:
-        """Cut a buffer and its aliases into pieces (byte ranges) at all starts and ends of the aliases."""
         rows = [(i, self.timeline.variables[i]) for i in self.timeline.families[root]]
         cuts = sorted({at for _, row in rows for at in (row.distance, row.distance + row.size)})
         first = {at: len(self.pieces) + k for k, at in enumerate(cuts)}
@@ -177,7 +175,6 @@ class _Execution:
         return memory
 
     def _run_part(self, part: BlockPart, memory: _Memory) -> _Memory:
-        """Execute a loop, or all branches of a choice; return the possible contents of memory afterwards."""
         if isinstance(part, BranchChoice):
             first, *others = [self._run_block(branch, memory.copy()) for branch in part.branches]
             for other in others:
@@ -186,7 +183,6 @@ class _Execution:
         return self._run_loop(part, memory)
 
     def _run_loop(self, loop: Loop, memory: _Memory) -> _Memory:
-        """Execute a loop's body once more; return the possible contents of memory after the loop."""
         carried = self.carried.get(loop.path)
         end = self._run_block(loop.body, memory.copy() if carried is None else memory.join(carried))
         self.carried[loop.path] = end.copy() if carried is None else carried.join(end)
@@ -212,7 +208,6 @@ class _Execution:
                 self._check_read(i, stretch, memory)
 
     def _check_read(self, variable: int, stretch: int, memory: _Memory) -> None:
-        """Record a clobber if a piece (byte range) of a variable may be overwritten before it is needed."""
         for piece in self.pieces_of[variable]:
             if piece in memory.lost:
                 self.found.setdefault((variable, stretch), self._new_clobber(variable, stretch, piece, memory))
@@ -235,7 +230,6 @@ class _Execution:
             written.add(piece)
 
     def _overlapping_pieces(self, piece: int) -> NDArray[np.bool_]:
-        """Return a mask of the other pieces (byte ranges) that share bytes with the given piece."""
         met: NDArray[np.bool_] = (
             (self.low < self.high[piece]) & (self.low[piece] < self.high) & (self.pool == self.pool[piece])
         )
@@ -243,7 +237,6 @@ class _Execution:
         return met
 
     def _discard_content(self, variable: int, memory: _Memory) -> None:
-        """Discard the content of a variable, because its scope begins or ends."""
         for piece in self.pieces_of[variable]:
             memory.written[piece] = False
             memory.lost.pop(piece, None)

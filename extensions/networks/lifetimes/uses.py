@@ -106,7 +106,6 @@ def first_access(run: StatementBlock, uses: Sequence[Use], writing: Set[Action] 
 
 
 def _first_access_of_item(item: BlockItem, writing: Set[Action]) -> tuple[bool, bool]:
-    """Return (may_read, surely_written), as defined by `first_access`, for one item of a block."""
     if item.part is None:
         action = item.uses[0].action
         return action in _READING - writing, action in writing
@@ -118,7 +117,6 @@ def _first_access_of_item(item: BlockItem, writing: Set[Action]) -> tuple[bool, 
 
 
 def _is_surely_used(item: BlockItem) -> bool:
-    """Return True if every path through an item of a block uses the variable."""
     return _first_access_of_item(item, frozenset(get_args(Action)))[1]
 
 
@@ -206,7 +204,6 @@ class _Walk:
             self._add_death("after" if stretch else "start-of", self.timeline.path(stretch), True)
 
     def _walk_part(self, part: BlockPart, uses: Sequence[Use], before: bool, after: bool, surely: bool) -> None:
-        """Add the lifetime of the variable within a nested loop or choice."""
         if isinstance(part, Loop):
             self._walk_loop(part, uses, before, after, surely)
         else:
@@ -256,6 +253,5 @@ class _Walk:
         return first_access(loop.body, uses_in_run(loop.body, self.uses))[0]
 
     def _add_death(self, where: Where, path: str, surely: bool) -> None:
-        """Record a point from which the variable is unused; `surely` is as in the class."""
         self.found.deaths.append(Death(where, path))
         self.may_die_unused |= not surely

@@ -40,7 +40,6 @@ def weights_of(operations: Operations) -> list[Weight]:
 
 
 def _count_names(body: tuple[Statement, ...], names: Callable[[Statement], Iterable[str]]) -> Counter[str]:
-    """Return how often one run of a body names each item, all branches included; `names` lists a statement's items."""
     counts: Counter[str] = Counter()
     for statement in body:
         counts.update(names(statement))
@@ -52,10 +51,8 @@ def _count_names(body: tuple[Statement, ...], names: Callable[[Statement], Itera
 
 
 def _read_names(statement: Statement) -> Iterable[str]:
-    """Return the names of the buffers that an operation reads; empty for other statements."""
     return statement.inputs if isinstance(statement, Operation) else ()
 
 
 def _called_names(statement: Statement) -> Iterable[str]:
-    """Return the name of the function that a call statement calls; empty for other statements."""
     return (statement.call,) if isinstance(statement, Call) else ()

@@ -97,14 +97,12 @@ def compare_readings(operations: Operations, reading: Reading, control: Control)
     solves = iter(range(4 + (1 + len(called)) * is_local, 0, -1))
 
     def solve_variant(problem: Callable[[], Problem]) -> Plan:
-        """Return a plan of a variant's problem, computed in an equal share of the remaining time."""
         share = control.child(1 / next(solves))
         if control.is_over:
             return Plan(status="unknown", stop_reason="time_limit")
         return solve(problem(), time_limit_s=share.remaining_s, control=share.solve_control())
 
     def variant_peak(variant: Reading) -> PlannedPeak:
-        """Return the planned peak of all buffers together, with lifetimes by one reading."""
         return _planned_peak(
             variant, "global", solve_variant(lambda: problem_of_timeline(operations, timeline, variant))
         )
@@ -124,18 +122,15 @@ def compare_readings(operations: Operations, reading: Reading, control: Control)
 
 
 def _planned_peak(reading: Reading, planning: Planning, plan: Plan) -> PlannedPeak:
-    """Return the row of the answer for the variant with this reading (rule for lifetimes), planning and plan."""
     return PlannedPeak(reading.liveness, reading.temporaries, planning, plan.status, plan.peak, plan.lower_bound)
 
 
 def _rebase_pools(problem: Problem) -> Problem:
-    """Return the problem with all pools at address 0 and no reserved ranges, because a workspace may be anywhere."""
     pools = tuple(pool.model_copy(update={"base_address": 0, "reserved": ()}) for pool in problem.pools)
     return problem.model_copy(update={"pools": pools})
 
 
 def _workspaces(problem: Problem, plan: Plan) -> Iterator[CallWorkspace]:
-    """Yield the workspace of a planned function in each used pool: its bytes, and an alignment for all buffers."""
     table, placed = problem.buffers, plan.placements
     for pool in plan.pools:
         here = placed.pool == (placed.pool_names.index(pool.name) if pool.name in placed.pool_names else -1)
@@ -152,14 +147,12 @@ def _plan_locally(
     problems: dict[str, Problem] = {}
 
     def problem_of_call(name: str) -> Problem:
-        """Return the problem of one function; each of its calls needs the called function's workspaces."""
         problems[name] = _rebase_pools(
             problem_of_timeline(operations, expand(operations, name, workspaces=workspaces), own)
         )
         return problems[name]
 
     def plan_of(name: str) -> Plan:
-        """Return the plan of one function's buffers and of the workspaces of its calls."""
         return solved(lambda: problem_of_call(name))
 
     for name in called:

@@ -42,7 +42,6 @@ def program_names(operations: Operations, problem: Problem, facts_of: ProgramFac
 
 
 def _type_of(facts: TensorFacts | None) -> str:
-    """Return a tensor's element type and shape as one text, such as `int8 1x49x10x1`."""
     if facts is None:
         return ""
     shape = "" if facts.shape is None else "x".join(map(str, facts.shape)) or "scalar"
@@ -50,7 +49,6 @@ def _type_of(facts: TensorFacts | None) -> str:
 
 
 def _role_of(operations: Operations, name: str, facts: TensorFacts | None) -> str:
-    """Return the role of a buffer of the entry: as its facts state or, without facts, input, output or temporary."""
     function = operations.functions[operations.entry]
     if facts is not None and facts.role is not None:
         return "temporary" if facts.role == "activation" else facts.role
@@ -60,7 +58,6 @@ def _role_of(operations: Operations, name: str, facts: TensorFacts | None) -> st
 
 
 def _loop_spans(operations: Operations, steps: list[tuple[int, str]]) -> Iterator[Span]:
-    """Yield the time spans of the loops in the entry function's body, without loops inside other statements."""
     for k, statement in enumerate(operations.functions[operations.entry].body):
         if isinstance(statement, Repetition):
             own = f"{operations.entry}/{k}"

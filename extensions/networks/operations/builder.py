@@ -105,7 +105,6 @@ class FunctionBuilder:
 
     @contextmanager
     def _open_block(self, statements: list[Any]) -> Iterator[None]:
-        """Open a block: until it is closed, new statements are added to the list `statements`."""
         self._blocks.append(statements)
         try:
             yield

@@ -40,7 +40,6 @@ def _operation_cost(graph: OperationGraph, v: int, row: GraphOperation) -> int:
 
 
 def _filter_taps(kind: str, filter_shape: Sequence[int]) -> int:
-    """Return the filter elements used for one output element: the filter's size divided by its output channels."""
     channels = filter_shape[-1] if "depthwise" in kind and filter_shape[0] == 1 else filter_shape[0]
     return prod(filter_shape) // max(1, channels)
 
@@ -51,6 +50,5 @@ def _tensor_shape(graph: OperationGraph, tensor: int) -> tuple[int, ...] | None:
 
 
 def _element_count(graph: OperationGraph, tensor: int) -> int:
-    """Return the number of elements of a tensor, or its size in bytes if its shape is unknown."""
     shape = _tensor_shape(graph, tensor)
     return graph.size[tensor] if shape is None else prod(shape)

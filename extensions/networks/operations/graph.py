@@ -278,7 +278,6 @@ class OperationGraph(Value):
 
 
 def _unknown_tensor_rule(tensor: int, n_tensors: int) -> Sentence:
-    """Return the broken rule: `tensor` must be the position of one of the `n_tensors` tensors."""
     rule = f"must be the position of one of the {n_tensors} tensors, got {tensor}"
     return add_way(rule, "positions count from 0")
 

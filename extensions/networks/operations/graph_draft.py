@@ -167,7 +167,6 @@ class GraphDraft:
         )
 
     def _exists(self, root: str) -> bool:
-        """Return True if a buffer exists before the present operation: written earlier, given, or resident."""
         return root in self.made or root in self.given or root not in self.counted
 
     def _counted_inside(self, k: int, statement: Statement | None, apart: set[str]) -> set[str]:
@@ -214,11 +213,9 @@ class GraphDraft:
         return tuple(region for region, _ in drawn), max((peak for _, peak in drawn), default=0)
 
     def _locate_statements(self, where: Location, block: Location, body: Sequence[Statement]) -> list[Placed]:
-        """Return the statements of a block, each with its location in the program."""
         return [((*where, *block, j), one) for j, one in enumerate(body)]
 
     def _region_ends(self, exact: set[str]) -> tuple[set[str], set[str]]:
-        """Split the buffers in `exact` into those that exist before a region and those that are needed after it."""
         ends = {root for root in exact if self._exists(root)}
         return ends, exact - ends
 
@@ -285,7 +282,6 @@ class GraphDraft:
         return (self.facts.tensors.get(root) or TensorFacts(name=root)).model_copy(update={"role": role})
 
     def _viewed_shapes(self, statement: Operation) -> dict[str, Any]:
-        """Return the shapes in which an operation uses its tensors; empty if they are the tensors' own shapes."""
         fields: dict[str, Any] = {}
         for field, names in (("in_shapes", statement.inputs), ("out_shapes", statement.outputs)):
             seen = [self._shape(name) for name in names]

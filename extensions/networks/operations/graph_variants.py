@@ -69,7 +69,6 @@ def fix_alternatives(graph: OperationGraph, ways: Sequence[int]) -> OperationGra
 
 
 def _choose_way(row: GraphOperation, way: int) -> GraphOperation:
-    """Return the operation fixed to one alternative: 0 is the operation itself, k is alternative k."""
     if not row.alternatives:
         return row
     chosen = row.alternatives[way - 1] if way else row
@@ -91,7 +90,6 @@ def _overwriting_pairs(graph: OperationGraph, row: GraphOperation, apart: Collec
 
 
 def _comparable_form(graph: OperationGraph, tensor: int) -> tuple[int, object, object]:
-    """Return a tensor's size, shape and bits per element, which must be equal where one tensor overwrites another."""
     if not graph.tensors:
         return graph.size[tensor], None, None
     facts = graph.tensors[tensor]

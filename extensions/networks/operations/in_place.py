@@ -63,7 +63,6 @@ def match_rows(wanted: Sequence[Sequence[int]]) -> dict[int, int]:
     holder: dict[int, int] = {}
 
     def assign_row(k: int, tried: set[int]) -> bool:
-        """Assign a tensor to row k, if necessary by reassigning other rows; return False if this is impossible."""
         for tensor in wanted[k]:
             if tensor not in tried:
                 tried.add(tensor)

@@ -101,7 +101,6 @@ def bytes_needed(graph: OperationGraph, operation: int) -> int:
 
 
 def _bytes_saved(graph: OperationGraph, operation: int, ran: Collection[int]) -> int:
-    """Return the bytes that an operation's outputs save by overwriting inputs; `ran` has the operations before it."""
     return sum(graph.working_bytes[output] for output in input_of_output(graph, operation, ran))
 
 

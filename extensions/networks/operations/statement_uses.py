@@ -101,14 +101,12 @@ class FunctionUses:
         )
 
     def _changed_inputs(self, call: Call) -> list[str]:
-        """Return the buffers that a call passes as inputs and that the called function writes."""
         formals = self.program.functions[call.call].params
         return [
             actual for formal, actual in zip(formals, call.inputs, strict=True) if formal in self._written[call.call]
         ]
 
     def _first_access(self, function: str, body: Sequence[Statement], buffer: str) -> FirstAccess:
-        """Return (may_read, surely_written): whether a body may read a buffer before a write, and surely writes it."""
         for statement in body:
             may_read, surely_written = self._first_access_in(function, statement, buffer)
             if may_read or surely_written:

@@ -68,7 +68,6 @@ def certify_order(
 
 
 def _checked_certificate(graph: OperationGraph, least: int, lines: list[str]) -> BoundCertificate:
-    """Return the certificate with the given lines if the checker accepts them, else one that states a reason."""
     text = "\n".join([FORMAT, f"least {least}", *lines]) + "\n"
     try:
         _CHECKER.check(write_graph(graph).decode(), text.splitlines())
@@ -122,7 +121,6 @@ def _flow_lines(graph: OperationGraph, operation: int, time_limit_s: float) -> l
 
 
 def _forced_neighbours(graph: OperationGraph, operation: int) -> tuple[set[int], set[int]]:
-    """Return all operations that must run before an operation, and all that must run after it."""
     before, after = {operation}, {operation}
     for k in range(operation, -1, -1):
         if k in before:

@@ -29,7 +29,6 @@ Goal = Literal["alive", "placed"]
 
 
 def _parse_share(value: object) -> object:
-    """Return the fraction that a text such as 10% states; a number is returned unchanged."""
     if not isinstance(value, str):
         return value
     percent = percentage(value)

@@ -57,7 +57,6 @@ def order_and_place(
     inside = order_regions(graph, control)
 
     def problem_in_order(order: Sequence[int]) -> Problem:
-        """Return the problem of placing the graph's tensors if its operations run in this order."""
         return problem_of_order(inside.graph, order, alignment=alignment)
 
     return order_and_plan(inside, problem_in_order, goal, control, on_order)
@@ -152,11 +151,9 @@ class PlannedOrders:
 
     @property
     def _remaining_s(self) -> float:
-        """The remaining seconds, by the clock or by counted work."""
         return self.rest_s if self.left.counts_work else max(0.0, self.left.deadline.remaining_s)
 
     def _is_late(self, plans: float) -> bool:
-        """Return True if the graph is large and the remaining time is too short to plan it `plans` times."""
         n = len(self.own)
         return n > LARGE and not self.left.counts_work and self._remaining_s < plans * n / _PLANNED_PER_S
 
@@ -165,7 +162,6 @@ class PlannedOrders:
         return self.left.is_over or self._remaining_s <= 0
 
     def _plan_each(self, orders: Iterable[tuple[int, ...]]) -> None:
-        """Plan orders one after another, at least one, until a plan's peak equals the live peak of its order."""
         for order in orders:
             if self.least <= max(self.peak, self.enough) or self._is_late(_ONE) or (self.planned and self._is_over):
                 return
@@ -184,7 +180,6 @@ class PlannedOrders:
         return plan.peak
 
     def _improve_plan(self, planned: _PlannedOrder) -> None:
-        """Plan an order again for longer, and keep the new plan if its peak is lower."""
         plan = self._solve_within(planned.problem, _LONG_SHARE * self._remaining_s, planned.plan)
         if plan.peak is not None and plan.peak < (planned.plan.peak or 0):
             self.planned[self.planned.index(planned)] = planned._replace(plan=plan)
@@ -207,7 +202,6 @@ class PlannedOrders:
         )
 
     def _random_orders(self, goal: Goal) -> Iterator[tuple[int, ...]]:
-        """Yield random orders of the lowest live peak and, with the goal `placed`, some of slightly higher peaks."""
         n = _SEEDS if goal == "placed" else _SEEDS // 2
         for seed in range(1, n + 1):
             above = int(self.least) - 1 - self.peak if self.planned and goal == "placed" else 0

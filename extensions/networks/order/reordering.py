@@ -72,7 +72,6 @@ def reorder(data: bytes, name: str, control: Control, options: ModelOptions | No
 
 
 def _json_fields(data: bytes) -> dict[str, Any]:
-    """Return the object in a JSON file, or an empty object for any other file."""
     try:
         value = memplan_json.parse(data)
     except FormatError:
@@ -94,7 +93,6 @@ def reorder_program(
     drawn = program_graph(remove_scopes(operations), facts)
 
     def problem_in_order(order: Sequence[int]) -> Problem:
-        """Return the problem of placing the program's buffers if its operations run in an order."""
         return analyse(drawn.reorder(order)).problem
 
     answer = order_and_plan(OrderedRegions(drawn.graph), problem_in_order, "placed", control)

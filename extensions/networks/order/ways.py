@@ -52,7 +52,6 @@ def choose_cheapest_ways(
 
 
 def _work_and_cost(graph: OperationGraph) -> list[list[tuple[int, int]]]:
-    """Return (work, cost) of each operation's alternatives, in which the first pair is the operation itself."""
     costs = costs_of(graph)
     return [
         [(row.work, cost), *((other.work, cost if other.cost is None else other.cost) for other in row.alternatives)]
@@ -61,7 +60,6 @@ def _work_and_cost(graph: OperationGraph) -> list[list[tuple[int, int]]]:
 
 
 def _cheapest_ways(graph: OperationGraph, room: Sequence[int]) -> Ways:
-    """Return each operation's cheapest alternative whose work is at most its `room`; ties go to the least work."""
     ways = []
     for row, most in zip(_work_and_cost(graph), room, strict=True):
         fitting = (((cost, work), k) for k, (work, cost) in enumerate(row) if work <= most)

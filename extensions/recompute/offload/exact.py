@@ -70,7 +70,6 @@ def search_all(
 
 
 def _drop_unneeded_sends(steps: list[Step]) -> tuple[Step, ...]:
-    """Return the steps, except for sends of tensors that are not fetched afterwards."""
     needed, fetched = list[Step](), set[int]()
     for step in reversed(steps):
         if step.kind == "fetch":

@@ -197,7 +197,6 @@ class _Search:
         return self._plan_programs(found)
 
     def _plan_programs(self, programs: Sequence[tuple[Step, ...]]) -> list[RecomputedPoint]:
-        """Return the points of programs, replayed, planned and executed until time is over; at least the first."""
         points = []
         for k, steps in enumerate(programs):
             if k and self.control.is_over:

@@ -130,7 +130,6 @@ class _Replay:
         return duration
 
     def _add_copy(self, copy: Copy) -> None:
-        """Record a new copy of a tensor."""
         self.copies.append(copy)
         self.of_tensor.setdefault(copy.tensor, []).append(copy)
 
@@ -143,7 +142,6 @@ class _Replay:
 
     @staticmethod
     def _extend_use(copy: Copy, k: int, end: int) -> None:
-        """Record that step k uses a copy until the time `end`."""
         copy.last, copy.end = max(copy.last, k), max(copy.end, end)
 
     def end(self) -> ReplayResult:
@@ -197,7 +195,6 @@ def check_on_addresses(
     waiting: list[tuple[int, int, list[int], list[int]]] = []
 
     def finish(until: float) -> None:
-        """End the steps that end by time `until`, after checking that the bytes they need are intact."""
         for row in sorted(row for row in waiting if row[0] <= until):
             waiting.remove(row)
             _, k, needs, makes = row

@@ -169,7 +169,6 @@ class LayerTilings:
 
     @property
     def _is_written(self) -> bool:
-        """True if the operation's output leaves the fast memory."""
         return self.graph.operations[self.v].outputs[0] not in self.fast
 
     @cached_property
@@ -270,7 +269,6 @@ class LayerTilings:
         where = np.unravel_index(numbers % np.prod(shape), shape)
 
         def axis_products(tables: Iterable[Numbers]) -> Numbers:
-            """Return the products of the three axes' values, for each tiling and each combination of tile kinds."""
             first, second, third = (table[k] for table, k in zip(tables, where, strict=True))
             return first[:, :, None, None] * second[:, None, :, None] * third[:, None, None, :]
 
@@ -332,7 +330,6 @@ def whole_front(
 
 
 def _undominated_positions(bytes_: Numbers, cost: Numbers) -> Numbers:
-    """Return the positions of undominated (bytes, cost) pairs, in ascending order of bytes."""
     order = np.lexsort((cost, bytes_))
     return np.asarray(order[np.diff(np.minimum.accumulate(cost[order]), prepend=np.inf) < 0])
 
@@ -370,21 +367,17 @@ def tile_sizes(length: int) -> list[int]:
 
 
 def _even_sizes(length: int) -> list[int]:
-    """Return the smallest tile size for each possible number of tiles along an axis of `length` elements."""
     return sorted({-(-length // parts) for parts in range(1, length + 1)})
 
 
 def _spans(length: int, size: int) -> tuple[Span, ...]:
-    """Return the ranges of the tiles of a given size along an axis; the last one may be shorter."""
     return tuple((a, min(a + size, length)) for a in range(0, length, size))
 
 
 def _outer_product(vectors: Iterable[Numbers]) -> Numbers:
-    """Return the outer product of three vectors, as a table with three axes."""
     first, second, third = vectors
     return np.asarray(first[:, None, None] * second[:, None] * third)
 
 
 def _round_up(sizes: Numbers, alignment: int) -> Numbers:
-    """Return each size rounded up to a multiple of the alignment."""
     return np.asarray(-(-sizes // alignment) * alignment)

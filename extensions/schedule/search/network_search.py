@@ -124,13 +124,11 @@ class NetworkSearch:
         """Choose the tensors and constants for the last of three memories; do nothing if there are two memories."""
 
         def best_figures(far: frozenset[int]) -> list[StepFigures]:
-            """Return the figures of the best steps with the tensors in `far` in the last memory; empty if none fit."""
             self.far = far
             steps = self._best_steps(capacity, MOST_RETAINED, _STATES_FOR_HOMES, lambda: False)
             return [] if steps is None else run_network(self.graph, steps, self.target, far)[0]
 
         def total_objective(steps: Sequence[StepFigures]) -> float:
-            """Return the total of the objective over the steps; infinite without steps."""
             return float(getattr(Run(steps), self.objective)) if steps else float("inf")
 
         if self.target.has_three:
@@ -190,7 +188,6 @@ class NetworkSearch:
         return [(first, end) for _, _, first, end in sorted(ranked)]
 
     def _saved_bytes(self, first: int, end: int) -> int:
-        """Return the bytes that a region of operations [first, end) saves: those of tensors used only inside it."""
         rows = self.graph.operations[first:end]
         inside = [t for row in rows for t in row.outputs if self.graph.last_users[t] < end]
         return sum(self.graph.tensors[t].bytes for t in inside)
@@ -234,11 +231,9 @@ class NetworkSearch:
         return steps[::-1]
 
     def _bytes(self, tensor: int) -> int:
-        """Return the bytes of a tensor, rounded up to the alignment of the fast memory."""
         return self.target.round_size(self.graph.tensors[tensor].bytes)
 
     def _retainable_sets(self, first: int, end: int, room: int, most: int) -> Iterator[tuple[int, ...]]:
-        """Yield sets of up to `most` outputs of operations [first, end) that may stay in the fast memory."""
         graph, outputs = self.graph, set(self.graph.kept)
         made = {t for row in graph.operations[first:end] for t in row.outputs}
         wanted = [t for t in sorted(made - outputs) if graph.last_users[t] >= end and self._bytes(t) <= room][:most]
@@ -263,7 +258,6 @@ class NetworkSearch:
         return cost, lambda retained: NetworkStep(region, retained)
 
     def _region_figures(self, region: CascadeRegion, fast: frozenset[int], kept: tuple[int, ...]) -> StepFigures:
-        """Simulate a region whose tensors in `fast` are whole in the fast memory; return its figures."""
         key = (id(region), fast, kept, self.far)
         if key not in self._runs:
             self._runs[key] = run_step(self.graph, NetworkStep(region, kept), fast, self.target, self.far)
@@ -288,6 +282,5 @@ class NetworkSearch:
         return self._fronts[key, row.alternatives]
 
     def _facts_of(self, tensor: int) -> tuple[int, ...]:
-        """Return the facts of a tensor that equal operations share: its rows, columns, pixel, channels and bytes."""
         row = self.graph.tensors[tensor]
         return row.rows, row.columns, row.pixel, row.channels, row.bytes

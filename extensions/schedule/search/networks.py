@@ -41,7 +41,6 @@ def network_of(graph: OperationGraph) -> AccessGraph:
 
 
 def _split_channels(graph: AccessGraph, row: AccessOperation) -> AccessOperation:
-    """Return a dense layer as an operation that can be cut along channels; any other is returned unchanged."""
     out = graph.tensors[row.outputs[0]] if row.outputs else None
     is_dense = row.role == "barrier" and row.kind == "fully_connected" and len(row.reads) == len(row.outputs) == 1
     if out is None or not is_dense or out.sizes != (1, 1) or not out.channels or row.work:
@@ -72,11 +71,9 @@ def schedule_network(
     bound = bound_of(access, target, objective)
 
     def is_over(share: float) -> bool:
-        """Return True if a share of the given time is used up, or if the call has ended."""
         return running.is_over or running.remaining_s < (1 - share) * given_s
 
     def report_answer(best: NetworkRun, front: Sequence[NetworkRun]) -> ScheduleAnswer:
-        """Report the best schedule's value of the objective; return the answer with this schedule and the front."""
         running.report({objective: round(float(getattr(best, objective)), 3)})
         return network_answer(access, best, front, bound, target, objective)
 
@@ -111,7 +108,6 @@ def schedule_network(
 
 
 def _memory_sentence(graph: AccessGraph, v: int) -> str:
-    """Return a sentence on the operation that needs too much memory, and on the reason why it cannot be cut further."""
     row = graph.operations[v]
     words = row.kind, next((graph.tensors[t].name for t in row.outputs), row.name)
     why = f", as {row.reason}" if row.reason else ""
@@ -152,14 +148,12 @@ def network_answer(
 
 
 def _used_alternatives(graph: AccessGraph, regions: Sequence[CascadeRegion]) -> tuple[tuple[int, ...], ...]:
-    """Return, for each step, the alternative of each of its operations; empty if no operation has alternatives."""
     if not any(row.alternatives for row in graph.operations):
         return ()
     return tuple((region.alternative,) * len(region.ops) for region in regions)
 
 
 def _transfers(run: NetworkRun, names: Sequence[str]) -> Iterator[ScheduleTransfer]:
-    """Yield the transfers of tensors between memories, step by step."""
     for k, step in enumerate(run.figures):
         for kind, tensor, is_far, bytes_, count in step.transfers:
             near, away = names[is_far : is_far + 2]
@@ -169,7 +163,6 @@ def _transfers(run: NetworkRun, names: Sequence[str]) -> Iterator[ScheduleTransf
 
 
 def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int]:
-    """Return the largest (columns, rows, channels) of a region's output that a step computes, or reads for a sum."""
     last = region.end - 1
     if not graph.operations[last].outputs:
         return 1, 1, 1
@@ -180,7 +173,6 @@ def _stripe_of(graph: AccessGraph, region: CascadeRegion) -> tuple[int, int, int
 
 
 def _undominated_runs(found: Sequence[NetworkRun]) -> list[NetworkRun]:
-    """Return the schedules that are not dominated in peak, time and traffic, by falling peak."""
     front: list[NetworkRun] = []
     for one in sorted(found, key=lambda one: (one.peak, one.latency, one.traffic)):
         if not any(other.latency <= one.latency * (1 + EPSILON) and other.traffic <= one.traffic for other in front):

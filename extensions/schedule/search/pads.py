@@ -57,7 +57,6 @@ def _can_merge(graph: AccessGraph, given: OperationGraph, v: int) -> bool:
 
 
 def _read_unpadded(row: AccessOperation, padded: dict[int, Read]) -> AccessOperation:
-    """Return an operation that reads the inputs of the merged pads instead of the outputs of these pads."""
     return replace(
         row,
         reads=tuple(_read_through(read, padded[read.tensor]) if read.tensor in padded else read for read in row.reads),
@@ -65,7 +64,6 @@ def _read_unpadded(row: AccessOperation, padded: dict[int, Read]) -> AccessOpera
 
 
 def _read_through(read: Read, pad: Read) -> Read:
-    """Convert a read of a pad's output to a read of the pad's input."""
     rows, columns = (
         window._replace(low=window.low + moved.low, high=window.high + moved.low)
         for window, moved in zip(read.windows, pad.windows, strict=True)

@@ -77,7 +77,6 @@ def slot_violation(rows: Sequence[Row], target: Target, slots: Sequence[Schedule
 
 
 def _slot_problem(rows: Sequence[Row], room: Memory) -> Problem:
-    """Return the problem of placing slots (buffers) in a memory."""
     buffers = [
         {"id": k, "size": size, "start": start, "end": end, "alignment": room.alignment}
         for k, (_, _, size, start, end) in enumerate(rows)
@@ -180,7 +179,6 @@ def _evicted_items(rows: Sequence[Row], moved: dict[Item, int], room: int) -> li
 
 
 def _live_bytes(rows: Iterable[Row]) -> list[int]:
-    """Return the total bytes of the live slots in each step, as a list by step."""
     rows = list(rows)
     change = [0] * (max((row[4] for row in rows), default=0) + 1)
     for _, _, size, start, end in rows:

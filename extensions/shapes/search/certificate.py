@@ -168,7 +168,6 @@ class ProofByBoxes:
         return rows[~is_proved]
 
     def _is_within_ratio(self, form: Polynomial, load: Polynomial, box: Box) -> bool:
-        """Return True if `form` is proved to be at most `1 + over` times `load` everywhere in a box."""
         top, bottom = self.over.numerator + self.over.denominator, self.over.denominator
         ends = dict(zip(self.sized.space.symbols, box, strict=True))
         cases = self.sized.compare.lower_polynomials(minus(scale(load, top), scale(form, bottom)))

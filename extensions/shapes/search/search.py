@@ -143,7 +143,6 @@ class _Search:
         return self._best_result()
 
     def _prove_orders(self) -> ProvedPrograms | None:
-        """Return the best orders if they are proved optimal; else add the refuting symbol values to the sample."""
         begun = time.monotonic()
         chosen = self._orders_with_forms()
         worst = float(self._least_ratios(chosen).max())
@@ -187,7 +186,6 @@ class _Search:
         return len(self.orders) > count
 
     def _first_fit_orders(self) -> Iterator[Order]:
-        """Yield first-fit orders at corners of the ranges: by size, by size times lifetime, and by lifetime."""
         sized = self.sized
         life = np.diff(sized.first)
         for point in samples(sized.space, 0)[::-1][:CORNERS]:
@@ -197,13 +195,11 @@ class _Search:
                 yield order_of(sized, first_fit(sized, np.asarray(ranks, np.float64), size, least))
 
     def _is_late(self, until: float) -> bool:
-        """Return True after `until`, a time of the monotonic clock, and once the call is cancelled or out of time."""
         return time.monotonic() > until or self.control.is_over
 
     # These methods add sampled values of the symbols and orders found by searches.
 
     def _add_points(self, points: Sequence[Values]) -> None:
-        """Add symbol values to the sample, with the ratios of all known orders there."""
         sizes, least = self.sized.sizes(points), self.sized.min_offsets(points)
         bound = np.maximum(self.sized.demand(sizes, least), 1)
         for order, ratios in self.orders.items():
@@ -213,7 +209,6 @@ class _Search:
         self.bound = np.append(self.bound, bound)
 
     def _add_order(self, order: Order) -> Order:
-        """Change an order so that pins hold, record its ratios at all sampled values, and return the changed order."""
         if self.sized.pins:
             order = order_respecting_pins(self.sized, order, self.sizes, self.least)
             if program_of(self.sized, order) is None:
@@ -237,7 +232,6 @@ class _Search:
         return True
 
     def _least_ratios(self, orders: Sequence[Order]) -> NDArray[np.float64]:
-        """Return, for each sampled value, the lowest ratio of peak to bound among the given orders."""
         ratios: NDArray[np.float64] = np.min([self.orders[order] for order in orders], axis=0)
         return ratios
 
@@ -254,13 +248,11 @@ class _Search:
                 return chosen
 
     def _orders_with_forms(self) -> list[Order]:
-        """Return the best few orders; orders whose peaks have too many polynomials are left out if possible."""
         chosen = self._covering_orders([order for order in self.orders if order not in self.formless] or self.orders)
         self.formless |= {order for order in chosen if self._program_of(order).forms is None}
         return chosen
 
     def _covering_orders(self, orders: Iterable[Order], most: int | None = None) -> list[Order]:
-        """Return at most `most` orders; at each sampled value, one of them has nearly the lowest known peak."""
         rows = sorted(orders, key=lambda order: float(self.orders[order].max() + 0.3 * self.orders[order].mean()))
         rows = rows[:MOST_COVERED]
         ratios = np.array([self.orders[order] for order in rows])
@@ -271,7 +263,6 @@ class _Search:
     # These methods prove the results of orders.
 
     def _program_of(self, order: Order) -> OffsetProgram:
-        """Return the offset program of an order, computed at the first call."""
         if order not in self.programs:
             program = program_of(self.sized, order, lambda: self._is_late(self.deadline))
             assert program is not None  # Orders are adapted to pins before they are added, so a program exists.
@@ -279,7 +270,6 @@ class _Search:
         return self.programs[order]
 
     def _unproved_result(self, order: Order) -> ProvedPrograms:
-        """Return the result of a single order for which nothing is proved yet."""
         program = program_of(self.sized, order, lambda: True)
         assert program is not None  # Orders are adapted to pins before they are added, so a program exists.
         before, self.programs = self.programs, {order: program}

@@ -65,7 +65,6 @@ def best_row_cover(ratios: NDArray[np.float64], count: int) -> list[int]:
     """
 
     def score(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score of each row, which is to be minimised: its maximum plus 0.3 times its mean."""
         scores: NDArray[np.float64] = rows.max(axis=-1) + 0.3 * rows.mean(axis=-1)
         return scores
 

@@ -115,7 +115,6 @@ class Comparer:
         return True
 
     def _is_trivially_non_negative(self, polynomial: Polynomial) -> bool:
-        """Return True if signs or interval arithmetic prove a polynomial nonnegative, as `n//3`, but not `n//3 - 1`."""
         if all(value >= 0 for value in polynomial.values()):
             inner = (self.space.atoms.get(name) for name in sorted(variable_names([polynomial])))
             if all(not isinstance(atom, Floor) or self._is_trivially_non_negative(atom.inner) for atom in inner):
@@ -138,7 +137,6 @@ class Comparer:
         return bounds or [{(): Fraction(-1)}]
 
     def _mixed_remainders(self, polynomial: Exact) -> list[str]:
-        """Return the remainders that are linear and occur with both signs: a minimum is at one end of each."""
         signs: dict[str, set[bool]] = {}
         for monomial, value in polynomial.items():
             for name in monomial:
@@ -201,7 +199,6 @@ class Comparer:
         return total
 
     def _case_value(self, name: str, case: Case) -> Exact:
-        """Return a variable as a polynomial over symbols and remainders; an atom `max(p, 0)` is 0 unless in `case`."""
         match self.space.atoms.get(name):
             case None:
                 return {(name,): Fraction(1)}

@@ -197,12 +197,10 @@ def _min_or_max(left: int, right: int, *, at_most: bool) -> int:
 
 
 def _polynomial_of(value: int) -> Polynomial:
-    """Return the polynomial of a symbolic number, or the constant polynomial of a plain integer."""
     return value.form if isinstance(value, SymbolicNumber) else constant(int(value))
 
 
 def _sample_value(symbol: SymbolRange, place: int) -> int:
-    """Return the value of a symbol at the sample point; each `place` gives another value, so that sizes differ."""
     low, high = symbol.steps
     step = max(low, 3) + 8 + 3 * place
     return symbol.multiple_of * (step if high is None else min(step, max(low, high - 1 - place)))

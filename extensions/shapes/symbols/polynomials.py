@@ -94,7 +94,6 @@ def exact_quotient(left: Polynomial, right: Polynomial) -> Polynomial | None:
 
 
 def _monomial_rank(monomial: Monomial) -> tuple[int, Monomial]:
-    """Return the key by which monomials are sorted: their degree, then their variables."""
     return len(monomial), monomial
 
 

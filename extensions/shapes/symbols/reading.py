@@ -139,22 +139,17 @@ class _Reader:
         return parts[0], self._positive_divisor(parts[1], tree.args[1])
 
     def _read_floor_div(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
-        """Return the polynomial of a call `floor_div(a, b)`, which rounds the quotient down."""
         return self.space.floor(*self._dividend_and_divisor(parts, tree))
 
     def _read_ceil_div(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
-        """Return the polynomial of a call `ceil_div(a, b)`, which rounds the quotient up."""
         inner, divisor = self._dividend_and_divisor(parts, tree)
         return self.space.floor(plus(inner, constant(divisor - 1)), divisor)
 
     def _read_align(self, parts: Sequence[Polynomial], tree: ast.Call) -> Polynomial:
-        """Return the polynomial of a call `align(a, b)`, which rounds a up to a multiple of b."""
         return self.space.align(*self._dividend_and_divisor(parts, tree))
 
     def _read_min(self, parts: Sequence[Polynomial], _: ast.Call) -> Polynomial:
-        """Return the minimum of a call's arguments as a polynomial."""
         return self.space.minimum(parts)
 
     def _read_max(self, parts: Sequence[Polynomial], _: ast.Call) -> Polynomial:
-        """Return the maximum of a call's arguments as a polynomial."""
         return self.space.maximum(parts)

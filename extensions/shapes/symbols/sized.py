@@ -80,7 +80,6 @@ class CompiledSizes:
         return least
 
     def _values_at(self, points: Sequence[Values]) -> Rows:
-        """Return the values of all polynomials in `forms`, one row each, with a column for each point."""
         columns = self.space.columns(points)
         rows = [self.space.values_at(form, columns) for form in self.forms]
         return np.array(rows, np.int64).reshape(len(rows), len(points))
@@ -171,7 +170,6 @@ class _Reader:
             yield i, at, self._form_index(distance)
 
     def _form_index(self, form: Polynomial) -> int:
-        """Return the index of a polynomial in `forms`, after adding it if it is new."""
         at = self._by_key.setdefault(hashable_form(form), len(self.forms))
         if at == len(self.forms):
             self.forms.append(form)
@@ -243,7 +241,6 @@ def _disjoint_sets(live: Sequence[frozenset[int]], pairs: Sequence[frozenset[int
 
 
 def _overlapping_pins(sized: CompiledSizes) -> Iterator[str]:
-    """Yield a sentence for each pair of pinned buffers that must not share bytes, but may overlap."""
     rows, compare = sized.problem.buffers, sized.compare
     for (a, low), (b, high) in combinations(sized.pins, 2):
         spans = [

@@ -135,7 +135,6 @@ class Space:
         return scale(self.floor(plus(polynomial, constant(alignment - 1)), alignment), alignment)
 
     def _atom_name(self, kind: str, inner: Polynomial, divisor: int) -> str:
-        """Return the variable name of an atom (a floor or positive part), after creating the atom if it is new."""
         atom = (kind, hashable_form(inner), divisor)
         if atom not in self._names:
             self._names[atom] = name = f"@{len(self.atoms)}"
@@ -246,14 +245,12 @@ class Space:
         return " + ".join(terms).replace("+ -", "- ") or "0"
 
     def _term_text(self, monomial: tuple[str, ...], value: int) -> str:
-        """Return a monomial times its coefficient, as text."""
         factors = [self._factor_text(name) for name in monomial]
         if monomial and abs(value) == 1:
             return ("-" if value < 0 else "") + "*".join(factors)
         return "*".join([str(value), *factors])
 
     def _factor_text(self, name: str) -> str:
-        """Return a symbol or an atom (a floor or positive part) as text."""
         if name in self.symbols:
             step = self.symbols[name].multiple_of
             return name if step == 1 else f"({name}//{step})"

@@ -33,7 +33,6 @@ def bernstein_matrix(degree: int, low: int, high: int) -> tuple[int, tuple[tuple
     scale = lcm(*(comb(degree, k) for k in range(degree + 1)))
 
     def entry(i: int, j: int) -> int:
-        """Return the matrix entry at row i, column j as an integer: its true value times the common factor."""
         parts = (
             scale // comb(degree, k) * comb(i, k) * comb(j, k) * low ** (j - k) * width**k for k in range(min(i, j) + 1)
         )
@@ -44,7 +43,6 @@ def bernstein_matrix(degree: int, low: int, high: int) -> tuple[int, tuple[tuple
 
 @lru_cache(maxsize=4096)
 def _bernstein_matrix_doubles(degree: int, low: int, high: int) -> Doubles:
-    """Return the matrix of `bernstein_matrix` without its factor, transposed, in doubles."""
     scale, matrix = bernstein_matrix(degree, low, high)
     return np.array([[value / scale for value in row] for row in matrix]).T
 

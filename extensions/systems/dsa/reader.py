@@ -74,7 +74,6 @@ def _problem_fields(given: Row, options: ModelOptions) -> dict[str, Any]:
 
 
 def _buffer_fields(row: Row, pools: Mapping[int, Row], options: ModelOptions) -> dict[str, Any]:
-    """Return the fields of a memplan buffer for a buffer of dsa-solver."""
     return {
         "id": row["id"],
         "size": row["size"],
@@ -85,21 +84,18 @@ def _buffer_fields(row: Row, pools: Mapping[int, Row], options: ModelOptions) ->
 
 
 def _join_groups(rows: Mapping[int, dict[str, Any]], first: int, second: int) -> None:
-    """Join the groups of two buffers: place the root of the second buffer's group at the offset of buffer `first`."""
     lead = _group_root(rows, second)
     if lead != _group_root(rows, first):
         rows[lead]["relative"] = {"to": first, "offset": 0}
 
 
 def _group_root(rows: Mapping[int, dict[str, Any]], buffer: int) -> int:
-    """Return the root of a buffer's group: the buffer to which all others in the group are (transitively) relative."""
     while "relative" in rows[buffer]:
         buffer = rows[buffer]["relative"]["to"]
     return buffer
 
 
 def _pool_fields(pool: Row) -> dict[str, Any]:
-    """Return the name, size and reserved ranges (offset, bytes) of a pool of dsa-solver."""
     reserved = [(part["begin"], part["end"] - part["begin"]) for part in pool.get("reserved_ranges", ())]
     return {"name": pool["name"], "size": pool.get("capacity"), "reserved": reserved}
 
@@ -109,7 +105,6 @@ def _id_pairs(rows: Iterable[Row]) -> Pairs:
 
 
 def _overlapping_pairs(rows: Mapping[int, dict[str, Any]], excluded: set[frozenset[int]]) -> Pairs:
-    """Return the pairs of buffers whose live intervals overlap, except the pairs in `excluded`."""
     return [
         (i, j)
         for i, j in combinations(rows, 2)

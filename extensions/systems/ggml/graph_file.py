@@ -176,7 +176,6 @@ def _require_same_form(first: GgmlGraph, other: GgmlGraph) -> None:
     """Raise FormatError if two graphs of a file differ in anything except the sizes of tensors and buffers."""
 
     def form(row: WireValue) -> object:
-        """Return those fields of a row that must not differ among the graphs of a file."""
         if isinstance(row, GgmlTensor):
             return row.name, row.type, row.view_of, row.buffer, row.input, row.output
         return (row.type, row.alignment, row.computed) if isinstance(row, BackendBuffer) else row

@@ -127,7 +127,6 @@ class _Program:
         return self.names[self.home[self.graph.root_tensor(k)]]
 
     def _is_outside(self, k: int) -> bool:
-        """Return True if ggml's graph allocator does not plan tensor k, such as a weight or a cache."""
         row = self.graph.tensors[k]
         if row.buffer is None:
             return k not in self.maker and not row.input
@@ -161,7 +160,6 @@ class _Program:
         return self.graph.buffers[buffer].type if buffer is not None and self.has_pools else None
 
     def _operation_facts(self, k: int) -> OperationFacts:
-        """Return the facts about node k: name and, if the node is elementwise and reads no permuted input, kind."""
         row, tensors = self.graph.nodes[k], self.graph.tensors
         plain = all(
             each in self.home or tensors[each].shape == tensors[self.graph.root_tensor(each)].shape
@@ -191,7 +189,6 @@ class _Program:
 
 
 def _unique_names(tensors: Sequence[GgmlTensor]) -> list[str]:
-    """Return a unique name for each tensor: ggml's name, with the tensor's number if several tensors have that name."""
     count = Counter(row.name for row in tensors)
     is_own = [bool(row.name) and count[row.name] == 1 and "#" not in row.name for row in tensors]
     return [row.name if own else f"{row.name}#{row.tensor}" for own, row in zip(is_own, tensors, strict=True)]

@@ -154,7 +154,6 @@ def _compiler_peak(sections: list[_Section]) -> int | None:
 
 
 def _skip_spaces(text: str, at: int) -> int:
-    """Return the first position from `at` on that is not white space."""
     while text[at : at + 1].isspace():
         at += 1
     return at
@@ -195,7 +194,6 @@ def slice_offsets(text: str, this_pass: str) -> dict[tuple[int, int], int] | Non
 
 
 def _printed_sections(text: str, this_pass: str) -> Iterator[tuple[str, str, str]]:
-    """Yield (heading word such as "Before", function, text) of each dump; the word is empty for another pass."""
     headings = list(_HEADING.finditer(text))
     ends = [*(heading.start() for heading in headings[1:]), len(text)][: len(headings)]
     for heading, end in zip(headings, ends, strict=True):

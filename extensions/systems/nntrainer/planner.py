@@ -80,7 +80,6 @@ def v3(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
 
 
 def _time_order(rows: list[Row]) -> list[Row]:
-    """Return rows (size, tensor) sorted by start and end of the lifetime, as `std::sort` orders them."""
     return std_sorted(rows, lambda a, b: (a[1].start, a[1].end) < (b[1].start, b[1].end))
 
 
@@ -106,7 +105,6 @@ def _reuse_equal_sizes(rows: list[Row], offsets: dict[int, int], stop_check: Sto
 
 
 def _separates_gradients(one: Tensor, other: Tensor) -> bool:
-    """Return True if the original planner's test of lifetimes gives two gradients separate bytes."""
     return (
         (other.start < one.start and other.start < one.end < other.end)
         or (other.start < one.start < other.end < one.end)

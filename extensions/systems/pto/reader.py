@@ -111,7 +111,6 @@ def homes_of_tiles(data: bytes) -> dict[str, str]:
 
 
 def _read_kernels(data: bytes, kernels: _Kernels) -> list[_Step]:
-    """Add the tiles and steps of all kernels to `kernels`; return the steps outside of all loops and branches."""
     text = COMMENT.sub(lambda match: match[1] or "", last_dump(data.decode(errors="backslashreplace")))
     # The splitter would start a new statement at the `=` in the head of a loop, so rewrite the heads of loops.
     body, _ = kernels.block(Statements(_LOOP.sub(r"scf.for (\1),", text)).block(), {})
@@ -296,7 +295,6 @@ def _home_of_each(tiles: Sequence[_Tile], steps: Sequence[_Step], loops: Sequenc
 def _is_overwritten_by_reader(
     tiles: Sequence[_Tile], steps: Sequence[_Step], when: int, k: int, source: int, used: Mapping[int, list[int]]
 ) -> bool:
-    """Return True if step `when` is the last reader of tile `source`, and overwrites it with tile `k`."""
     one, other = tiles[k], tiles[source]
     same = (one.memory, one.address) == (other.memory, other.address) and one.size <= other.size
     if not same or min((at for at in used[source] if at > when), default=len(steps)) <= max(used[k]):
@@ -351,6 +349,5 @@ def _import_kernels(kernels: _Kernels, body: Sequence[_Step], options: ModelOpti
 
 
 def _add_reserved(pool: Pool, ranges: Sequence[tuple[int, int]]) -> Pool:
-    """Return a pool with these ranges reserved; overlapping ranges are merged, because kernels may share them."""
     taken = merge_spans([(base, base + size) for base, size in ranges if size])
     return pool.model_copy(update={"reserved": tuple((start, end - start) for start, end in taken)})

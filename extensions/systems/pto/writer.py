@@ -47,7 +47,6 @@ def write_addresses(layout: VerifiedLayout, _stem: str) -> Mapping[str, bytes]:
     parts, at, kernel, count = [given[:start]], start, "", Counter[str]()
 
     def label_of(name: str) -> str:
-        """Return a tile's unique label: its kernel and name, with a number after the first use."""
         label = kernel + name
         count[label] += 1
         return label + (f"#{count[label]}" if count[label] > 1 else "")

@@ -86,7 +86,6 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
     unknown_values = dict.fromkeys((name for name in values if name not in options.dims), 1)
 
     def draw_program(results: Iterable[str]) -> tuple[_Program, list[str]]:
-        """Convert the program, whose results are known by name, and return the converter and the results' names."""
         draft = OperationsDraft(module.name, results, options, options.alignment or ALIGNMENT)
         program = _Program(module, draft, unknown_values)
         return program, program.run(sizes)
@@ -109,7 +108,6 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
 
 
 def _unplanned_functions(module: HloModule) -> list[Finding]:
-    """Return a warning that lists the functions that are not planned because the main function never calls them."""
     others = module.unreached_functions
     if not others:
         return []
@@ -119,7 +117,6 @@ def _unplanned_functions(module: HloModule) -> list[Finding]:
 
 
 def _donations(main: HloFunction) -> list[Finding]:
-    """Return a warning that lists the donated arguments (whose bytes a result may reuse), or no warning without any."""
     if not (donated := main.donations):
         return []
     rows = [f"{name} ({attribute})" for name, attribute in donated.items()]
@@ -322,7 +319,6 @@ class _Program:
         return shapes
 
     def _convert_block(self, body: Iterable[HloOperation], scope: dict[str, _Value]) -> list[_Value]:
-        """Convert the operations of a block up to its return statement, and return the values that it returns."""
         for operation in body:
             if operation.kind == "return":
                 return _operands(operation, scope)
@@ -333,7 +329,6 @@ class _Program:
         return []
 
     def _calls_external_function(self, operation: HloOperation) -> bool:
-        """Return True if an operation calls a function that is only declared."""
         function = self.functions.get(operation.callee)
         return function is not None and not function.has_body
 
@@ -393,13 +388,11 @@ class _Program:
         return state
 
     def _copy_value(self, value: _Value) -> _Value:
-        """Add an operation that copies a value, and return the copy."""
         copy = self._declare("copy", value.shape, value.kind)
         self.draft.operation("copy", _buffer_names([value]), _buffer_names([copy]))
         return copy
 
     def _declare_like(self, value: _Value, what: str, role: Kind) -> _Value:
-        """Declare buffers with the shape and type of a value, and return the new value."""
         if value.parts is None:
             return self._declare(what, value.shape, value.kind, role)
         return replace(value, parts=tuple(self._declare_like(each, what, role) for each in value.parts))
@@ -422,7 +415,6 @@ class _Program:
 
 
 def _flatten(values: Iterable[_Value]) -> list[_Value]:
-    """Return the values, in which each tuple is replaced by its elements."""
     return [leaf for value in values for leaf in ([value] if value.parts is None else _flatten(value.parts))]
 
 

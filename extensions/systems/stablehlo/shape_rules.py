@@ -30,7 +30,6 @@ class UnknownNumber:
 
 
 def _sum(a: Any, b: Any) -> Any:
-    """Return the sum of two numbers, one of which may be unknown."""
     return a.plus(b) if isinstance(a, UnknownNumber) else b.plus(a) if isinstance(b, UnknownNumber) else a + b
 
 
@@ -54,7 +53,6 @@ def _is_equal(a: int, b: int) -> bool:
 
 
 def _choose(which: Any, a: Any, b: Any) -> Any:
-    """Return `a` or `b` depending on `which`; if that is unknown, return their common value or an unknown number."""
     if isinstance(which, UnknownNumber):
         return a if a is b or (isinstance(a, int) and isinstance(b, int) and a == b) else UnknownNumber()
     return a if which else b
@@ -109,7 +107,6 @@ def compute(operation: HloOperation, given: Sequence[Array], shape: tuple[int, .
         return None
 
     def apply_known(*values: Any) -> Any:
-        """Return the operator's result for these operands, or an UnknownNumber if they do not determine the result."""
         if kind not in _OF_UNKNOWN and any(isinstance(each, UnknownNumber) for each in values):
             return UnknownNumber()
         try:
@@ -153,7 +150,6 @@ Rule = Callable[[KnownOperands], list[Sizes]]
 
 
 def _operand_shapes(given: KnownOperands) -> list[Sizes]:
-    """Return operand shapes as result shapes: one shape per result or, for one result, the first shape of its rank."""
     types = given.operation.types
     if len(types) > 1:
         return list(given.shapes[: len(types)])
@@ -165,7 +161,6 @@ def _shape_operand_rule(k: int) -> Rule:
 
 
 def _concatenation_shapes(given: KnownOperands) -> list[Sizes]:
-    """Return the shape of a concatenation: the first operand's, with the sum of all sizes on the concatenated axis."""
     axis = given.operation.numbers("dim", "dimension")[0]
     total = sum(shape[axis] for shape in given.shapes)
     return [(*given.shapes[0][:axis], total, *given.shapes[0][axis + 1 :])]
@@ -186,13 +181,11 @@ def _dot_general_shapes(given: KnownOperands) -> list[Sizes]:
 
 
 def _reduction_shapes(given: KnownOperands) -> list[Sizes]:
-    """Return the shape without the reduced axes, once for each result."""
     axes = given.operation.numbers("dimensions")
     return [tuple(size for k, size in enumerate(given.shapes[0]) if k not in axes)] * len(given.operation.types)
 
 
 def _slice_shapes(given: KnownOperands) -> list[Sizes]:
-    """Return the shape of a slice from its starts, ends and steps, which are operands."""
     rows = zip(*map(given.numbers, (1, 2, 3)), strict=True)
     return [tuple(-(difference(start, end) // step) for start, end, step in rows)]
 
@@ -211,7 +204,6 @@ def _gather_shapes(given: KnownOperands) -> list[Sizes]:
 
 
 def _pad_shapes(given: KnownOperands) -> list[Sizes]:
-    """Return the operand's shape with low, high and interior padding, which are attributes or operands."""
     numbers, sizes = given.operation.numbers, given.shapes[0]
     is_open = len(given.shapes) > 2
     names = (("low", "edge_padding_low"), ("high", "edge_padding_high"), ("interior", "interior_padding"))
@@ -223,7 +215,6 @@ def _pad_shapes(given: KnownOperands) -> list[Sizes]:
 def _window_counts(
     sizes: Sequence[Any], window: Sequence[Any], rows: Sequence[Sequence[Any]], pads: Sequence[Any]
 ) -> Sizes:
-    """Return the number of window positions on each axis; `rows` are strides, base dilations and window dilations."""
     window_sizes = []
     for k, (size, wide) in enumerate(zip(sizes, window, strict=True)):
         stride, apart, inner = (row[k] if row else 1 for row in rows)

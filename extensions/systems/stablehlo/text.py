@@ -332,7 +332,6 @@ def _parse_operation(statement: Statement, lines: list[int]) -> HloOperation:
 
 
 def _result_types(text: str) -> list[HloType]:
-    """Return the result types of a signature; in a signature without an arrow, all types are result types."""
     arrows = [mark.end() for mark in separators(text) if mark[0] == "->"]
     text = text[arrows[-1] if arrows else 0 :].strip()
     rows = split_at_commas(bracket_content(text, 0) if text.startswith("(") else text)
@@ -340,7 +339,6 @@ def _result_types(text: str) -> list[HloType]:
 
 
 def _called_functions(body: list[HloOperation]) -> Iterator[str]:
-    """Yield the names of the functions that the operations call, including operations in their regions."""
     for operation in body:
         yield from (each.strip('"') for each in re.findall(r'@("[^"]*"|[\w.$-]+)', operation.text))
         for region in operation.regions:

@@ -89,7 +89,6 @@ class _Kernel:
                 self._add_operation(row)
 
     def _add_operation(self, row: ast.AST) -> None:
-        """Add the operation of a statement; a buffer that it reads but that is written nowhere is scratch memory."""
         rows = [*self._accesses(row)]
         self.uses.add(len(rows))
         reads, writes = (dict.fromkeys(name for name, kind in rows if kind & way) for way in (_READ, _WRITE))
@@ -120,7 +119,6 @@ class _Kernel:
 
 
 def _bound_calls(kernel: ast.FunctionDef) -> Iterator[tuple[str, ast.Call]]:
-    """Yield (name, call) for each name bound to a call, by `a = T.allocate(...)` or `with T.allocate(...) as a`."""
     for row in ast.walk(kernel):
         pair = (row.optional_vars, row.context_expr) if isinstance(row, ast.withitem) else (None, None)
         target, call = (row.targets[0], row.value) if isinstance(row, ast.Assign) else pair

@@ -61,24 +61,20 @@ class _SizeClasses:
         self._add_free_block(at, whole)
 
     def _remove_free_block(self, at: int) -> None:
-        """Remove the free block at an offset from its size class."""
         self.free[_size_class(self.sizes[at])].remove(at)
         self.is_free.remove(at)
 
     def _add_free_block(self, at: int, size: int) -> None:
-        """Add a free block of `size` bytes at an offset to its size class."""
         self.sizes[at] = size
         self.free[_size_class(size)].append(at)
         self.is_free.add(at)
 
     def _set_predecessor(self, at: int, size: int, before: int) -> None:
-        """Record the block at `before` as the predecessor of the block at `at + size`, if a block starts there."""
         if at + size in self.sizes:
             self.before[at + size] = before
 
 
 def _size_class(size: int) -> tuple[int, int]:
-    """Return a block's size class: (number of bits of the size, step within that power of two)."""
     bits = size.bit_length()
     return bits, (size - (1 << bits - 1)) // (1 << max(0, bits - _LEVELS))
 

@@ -165,7 +165,6 @@ class _OrderSearch:
 
     @staticmethod
     def _add_chain(turns: dict[int, None], one: _LiveRange | None) -> None:
-        """Add the order position of a range, that of its predecessor (which pushed it upward), and so on."""
         while one is not None:
             turns.setdefault(one.turn)
             one = one.predecessor

@@ -111,7 +111,6 @@ class _Program:
                         self.draft.operation(opcode, flat, made)
 
     def _can_be_in_place(self, row: ProtobufMessage, held: Values) -> bool:
-        """Return True if the first operand may be overwritten, because XLA inserted all copies when it scheduled."""
         is_writable = self.is_scheduled and not any(map(self.draft.is_constant, held))
         return is_writable and len(self._array_shapes(row)) == len(held)
 
@@ -152,7 +151,6 @@ class _Program:
 
 
 def _instruction_order(module: ProtobufMessage, entry: int, rows: dict[int, ProtobufMessage]) -> Sequence[int]:
-    """Return a computation's instructions, as ids in the order of the schedule (if there is none, of the file)."""
     schedule = module.message(7, "schedule")
     for sequence in schedule.messages(1, "sequences") if schedule is not None else ():
         if sequence.integer(1, "key") == entry and (value := sequence.message(2, "value")) is not None:

@@ -57,7 +57,6 @@ def best_fit(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswe
 
 
 def _heap_size(problem: Problem, heap: PlannerAnswer) -> int:
-    """Return the highest end of all placed buffers in bytes."""
     size = problem.buffers.size
     return max((offset + int(size[i]) for i, (_, offset) in heap.placements.items()), default=0)
 

@@ -181,7 +181,6 @@ def _xla_offsets(assignment: ProtobufMessage, traces: list[_Trace]) -> dict[int 
 
 
 def _assignments(assignment: ProtobufMessage) -> Iterator[tuple[str, int, int, int]]:
-    """Yield (allocation, buffer, start offset, end offset) for each assigned buffer."""
     for allocation in assignment.messages(_ALLOCATIONS, "buffer_allocations"):
         for row in allocation.messages(9, "assigned"):
             offset, size = row.integer(2, "offset"), row.integer(3, "size")

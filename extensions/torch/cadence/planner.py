@@ -84,7 +84,6 @@ def greedy_by_size_paper_literal(problem: Problem, seed: int, stop_check: StopCh
 
 
 def _offset_after_obstacles(pool: _PoolState, tensor: Tensor, stop_check: StopCheck) -> int:
-    """Return the lowest conflict-free offset (0 or above a tensor) or, without room, an offset beyond the pool."""
     offset = 0
     while pool.can_hold(tensor, offset) and (other := pool.first_obstacle(tensor, offset)) is not None:
         stop_check()

@@ -48,7 +48,6 @@ def arenas_of(graph_module: Any, known: SpecsOf) -> list[Arena]:
 
 
 def _submodules(graph_module: Any, node: Any, known: SpecsOf) -> Iterator[Any]:
-    """Yield the submodules in `known` that a control-flow node runs; yield nothing for any other node."""
     for argument in node.args if node.op == "call_function" else ():
         if getattr(argument, "op", None) == "get_attr":
             module = getattr(graph_module, argument.target, None)
@@ -57,7 +56,6 @@ def _submodules(graph_module: Any, node: Any, known: SpecsOf) -> Iterator[Any]:
 
 
 def _last_uses(node: Any) -> Iterator[int]:
-    """Yield, for each spec (tensor) in a node's results, the last time step that uses it."""
     node_spec = node.meta.get("spec")
     for spec in node_spec if isinstance(node_spec, (list, tuple)) else (node_spec,):
         if hasattr(spec, "lifetime") and spec.lifetime[1] is not None:
@@ -91,7 +89,6 @@ def move_apart(arenas: Sequence[Arena], known: SpecsOf, alignment: int) -> tuple
 
 
 def _walk_specs(modules: Iterable[Any], known: SpecsOf) -> Iterator[Spec]:
-    """Yield the specs of the modules and, recursively, of their submodules."""
     for module in modules:
         yield from known[module]
         for node in module.graph.nodes:

@@ -130,14 +130,12 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # Exec
         return _buffer_row(spec, name) | {"pools": pools} | ({} if offset is None else {"offset": offset})
 
     def _usable_size(self, mem_id: int) -> int:
-        """Return a memory's size rounded down to its alignment, because ExecuTorch rounds up the end of each spec."""
         alignment: int = self.get_alignment(mem_id)
         size: int = self.get_size(mem_id)
         return size // alignment * alignment
 
     @staticmethod
     def _apply_plan(specs: tuple[Any, ...], plan: Plan, state: Any) -> None:
-        """Write the offsets of a plan into the specs, and record the placed specs in `state`."""
         at = {row.id: row for row in plan.placements}
         for k, spec in enumerate(specs):
             place = at[f"spec:{k}"]
@@ -146,7 +144,6 @@ class MemplanCadenceAlgorithm(MemoryPlanningAlgo):  # type: ignore[misc]  # Exec
 
 
 def _buffer_row(spec: Any, name: str) -> dict[str, Any]:
-    """Return the id, size and half-open lifetime of a spec as the fields of a buffer."""
     first, last = spec.lifetime
     return {"id": name, "size": spec.allocated_memory, "start": first, "end": last + 1}
 

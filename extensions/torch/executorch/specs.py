@@ -91,7 +91,6 @@ def request_of(alignment: int, specs: Iterable[Spec], graph_module: Any, padding
 
 
 def _spec_names(graph_module: Any) -> dict[Spec, str]:
-    """Return each spec's name: the name of the node that computes it, else of the node that allocates it."""
     names: dict[Spec, str] = {}
     for node in graph_module.graph.nodes:
         spec_places = node.meta.get("spec")
@@ -178,7 +177,6 @@ def _object_numbers(specs: Sequence[Spec], mem_ids: Sequence[int], offsets: Sequ
 
 
 def _padded_sizes(request: SpecsRequest, places: Mapping[Spec, Place]) -> tuple[int, ...]:
-    """Return the bytes of each memory including padding, which is added only to memories that contain tensors."""
     ends: dict[int, int] = {}
     for spec, place in places.items():
         ends[place.mem_id] = max(ends.get(place.mem_id, 0), place.mem_offset + spec.allocated_memory)

@@ -43,7 +43,6 @@ def plan_greedily(problem: Problem, seed: int, stop_check: StopCheck) -> Planner
 
 
 def _concatenate_objects(objects: list[list[_SharedObject]]) -> dict[int, tuple[int, int]]:
-    """Return the pool and offset of each tensor, with the objects of a pool one after another."""
     placements: dict[int, tuple[int, int]] = {}
     for pool, row in enumerate(objects):
         start = 0
@@ -109,7 +108,6 @@ def plan_naively(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerA
 
 
 def _sized_tensors(problem: Problem, stop_check: StopCheck) -> list[tuple[Tensor, int]]:
-    """Return the tensors, largest first, each with its size rounded up to the common alignment."""
     all_tensors = tensors(problem, stop_check)
     step = _common_alignment(problem, all_tensors)
     rows = sorted(((tensor, align(tensor.size, step)) for tensor in all_tensors), key=lambda row: row[1])
@@ -117,5 +115,4 @@ def _sized_tensors(problem: Problem, stop_check: StopCheck) -> list[tuple[Tensor
 
 
 def _common_alignment(problem: Problem, all_tensors: list[Tensor]) -> int:
-    """Return the least common multiple of all alignments of pools and tensors."""
     return lcm(*{pool.alignment for pool in problem.pools}, *{tensor.alignment for tensor in all_tensors})

@@ -92,7 +92,6 @@ def settings_of(text: str) -> AllocatorSettings:
 
 
 def _is_step_count(parts: int) -> bool:
-    """Return True if a number of rounding steps is 0 or a power of two, as torch requires."""
     return parts >= 0 and not parts & (parts - 1)
 
 

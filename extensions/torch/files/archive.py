@@ -60,7 +60,6 @@ def symbols(data: bytes) -> dict[str, SymbolRange]:
 
 
 def _symbol_range(row: Any) -> SymbolRange:
-    """Return the range that the program states for a symbol; the default is from 1 to unbounded."""
     ends = [row.get(name) if isinstance(row, dict) else None for name in ("min_val", "max_val")]
     low, high = (each if isinstance(each, int) and 0 <= each < MAX_BYTES else None for each in ends)
     return SymbolRange(min=1 if low is None else low, max=high)
@@ -84,7 +83,6 @@ def _program_json(data: bytes) -> bytes:
 
 
 def _is_program(name: str) -> bool:
-    """Return True if an archive's file of this name contains an exported program."""
     parts = name.split("/")
     return parts[-1] == "serialized_exported_program.json" or (parts[-2:-1] == ["models"] and name.endswith(".json"))
 
@@ -237,7 +235,6 @@ def _value_names(row: Any) -> Iterator[str]:
 
 
 def _size_names(values: Mapping[str, Any]) -> set[str]:
-    """Return the names of all symbols that occur in the tensor sizes of `values`."""
     return {name for row in values.values() for dim in _list_at(row, "sizes") for name in symbols_in_size(dim)}
 
 

@@ -123,13 +123,11 @@ class CachingAllocator:
         return block
 
     def _is_split_off(self, pool: BlockPool, size: int, rest: int) -> bool:
-        """Return True if the unused `rest` bytes of a block that serves `size` bytes become a separate block."""
         if pool.is_small or self.expandable:
             return rest >= ROUNDING
         return rest > SMALL and size < self._unsplit
 
     def _make_available(self, block: Block) -> None:
-        """Add a free block to its pool, and record the time at which it was freed."""
         block.freed_at = self._searches
         block.pool.add(block)
 
@@ -173,7 +171,6 @@ class CachingAllocator:
                     self._release_segment(block)
 
     def _release_segment(self, block: Block) -> None:
-        """Release a free segment to the driver."""
         block.pool.remove(block)
         self.reserved -= self.segments.pop(block.address)
 
@@ -243,7 +240,6 @@ class CachingAllocator:
         return self.capacity is None or self.reserved + length <= self.capacity
 
     def _add_segment(self, address: int, length: int, pool: BlockPool) -> Block:
-        """Record a segment at an address as reserved, and return a block that covers the whole segment."""
         self.segments[address] = length
         self._add_reserved(length)
         return Block(address, length, pool, address)
@@ -310,7 +306,6 @@ def _round_up(size: int, step: int) -> int:
 
 
 def _split_block(block: Block, size: int) -> Block:
-    """Shorten a block to `size` bytes; return the rest as a new block that is not in a pool yet."""
     rest = Block(
         block.address + size, block.size - size, block.pool, block.base, block, block.next, is_mapped=block.is_mapped
     )
@@ -337,18 +332,15 @@ def _merge_block(block: Block) -> Block:
 
 
 def _growable_bytes(block: Block) -> int:
-    """Return the bytes to which a block can grow: its own and those of an unmapped block directly after it."""
     return block.size + (block.next.size if block.next is not None and not block.next.is_mapped else 0)
 
 
 def _first_free_before(block: Block) -> Block:
-    """Return the free block directly before an unmapped block, or the unmapped block if no free block precedes."""
     before = block.previous
     return before if before is not None and before.is_free else block
 
 
 def _free_bytes_from(block: Block | None) -> int:
-    """Return the number of contiguous free bytes from the start of a block up to the next allocated block."""
     total = 0
     while block is not None and block.is_free:
         total, block = total + block.size, block.next

@@ -44,7 +44,6 @@ def value_facts(name: str, value: Any, shape: Sequence[int]) -> TensorFacts:
 
 
 def _named_arguments(node: Any, schema: Any) -> Iterator[tuple[str, object]]:
-    """Yield (attribute name, value) of each argument in an operation's schema; unset arguments have their defaults."""
     for k, argument in enumerate(schema.arguments if schema is not None else ()):
         if k < len(node.args) and not argument.kwarg_only:
             value = node.args[k]
@@ -56,7 +55,6 @@ def _named_arguments(node: Any, schema: Any) -> Iterator[tuple[str, object]]:
 
 
 def _pooling_attributes(attributes: dict[str, Attribute]) -> dict[str, Attribute]:
-    """Return the attributes of a pooling operation; a single number is repeated for rows and columns."""
     window = dict(attributes)
     kernel, pads = _as_pair(window.get("kernel"), 1), _as_pair(window.pop("padding", None), 0)
     window |= {"kernel": kernel, "strides": _as_pair(window.get("strides"), 1) if window.get("strides") else kernel}
@@ -64,7 +62,6 @@ def _pooling_attributes(attributes: dict[str, Attribute]) -> dict[str, Attribute
 
 
 def _pad_attributes(node: Any, attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
-    """Return a pad operation's attributes with pads in axis order; torch lists both sides of the last axis first."""
     others = {name: value for name, value in attributes.items() if name != "pad"}
     pad, value = attributes.get("pad"), getattr(node.args[0], "meta", {}).get("val")
     if not isinstance(pad, tuple) or value is None or len(pad) % 2 or len(pad) > 2 * len(value.shape):
@@ -74,7 +71,6 @@ def _pad_attributes(node: Any, attributes: Mapping[str, Attribute]) -> dict[str,
 
 
 def _as_pair(value: Attribute | None, default: int) -> tuple[int | float, ...]:
-    """Return an attribute as a pair, one number for rows and one for columns; a single number is used for both."""
     listed = value if isinstance(value, tuple) and value else (value if isinstance(value, int) else default,)
     return listed * 2 if len(listed) == 1 else listed
 

@@ -86,14 +86,12 @@ class _Graph:
             )
 
     def _add_placeholder(self, node: Any) -> None:
-        """Declare the buffer of a placeholder: an input, a constant, or state if a constant is changed in place."""
         kind: Kind = "constant" if node.name in self.constants else "param"
         self.names[node] = self._declare_values(
             node, "persistent" if kind == "constant" and node in self.changed else kind
         )
 
     def _add_getitem(self, node: Any) -> None:
-        """Record the buffer of the item that a node takes from a tuple or list, without a new buffer."""
         source, index = node.args
         items = self.names[source]
         self.names[node] = (items[index],) if isinstance(index, int) and index < len(items) else ()
@@ -123,7 +121,6 @@ class _Graph:
             self.draft.operation(str(node.target), reads, dict.fromkeys((*made, *changed)))
 
     def _add_output(self, node: Any) -> None:
-        """Set the program's results: the buffers, other than constants, that the output node reads."""
         for source in node.all_input_nodes:
             for name in self.names[source]:
                 if name is not None and not self.draft.is_constant(name):
@@ -155,7 +152,6 @@ class _Graph:
         return name
 
     def _bytes_of_value(self, node: Any, value: Any) -> int:
-        """Return the bytes of a value, rounded up to the alignment, with the options' sizes for its symbols."""
         shape = [self._dimension_size(node, dim) for dim in value.shape]
         return packed_bytes(f"node {excerpt(node.name)}", prod(shape), 8 * value.element_size(), self.draft.alignment)
 
@@ -173,7 +169,6 @@ class _Graph:
 
 
 def _sized_symbols(dim: Any, options: ModelOptions) -> list[Any]:
-    """Return the symbols in a dimension for which the options state sizes."""
     return [symbol for symbol in dim.node.expr.free_symbols if symbol.name in options.dims]
 
 
@@ -198,7 +193,6 @@ def is_getitem(node: Any) -> bool:
 
 
 def _schema_argument_values(node: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield (argument of the operation's schema, its value) for each argument for which the node has a value."""
     schema = getattr(node.target, "_schema", None)
     for k, argument in enumerate(schema.arguments if schema is not None else ()):
         if k < len(node.args) and not argument.kwarg_only:
@@ -233,7 +227,6 @@ def shared_storage_nodes(node: Any, count: int) -> Iterator[Any]:
 
 
 def _is_certain_view(node: Any, source: Any) -> bool:
-    """Return True if the operation certainly returns a view of `source`, not a copy."""
     name = node.target._schema.name
     return name not in _MAY_COPY or (name in _RESHAPE and source.meta["val"].is_contiguous())
 

@@ -301,7 +301,6 @@ def _last_state(
 
 
 def _requested_bytes(block: Mapping[str, Any], size: int, path: str) -> int:
-    """Return the bytes requested for a block; if the file does not state them, return the block's whole size."""
     requested = _number_field({"requested_size": size, **block}, "requested_size", path)
     if requested > size:
         raise FormatError(f"{path}.requested_size: must be at most the size of its block ({size}), got {requested}")
@@ -343,7 +342,6 @@ def _read_storage(event: Mapping[str, Any]) -> Storage:
 
 
 def _name_graphs(step: StepMemory) -> None:
-    """Set the private pool of each storage inside a segment of a CUDA graph."""
     private = sorted((row for row in step.last_segments if row.private), key=lambda row: row.address)
     lows = [row.address for row in private]
     for tensor in step.tensors:

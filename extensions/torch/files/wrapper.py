@@ -88,13 +88,11 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _row_of(name: str, size: int, buffers: Sequence[WrapperBuffer], options: ModelOptions) -> dict[str, Any]:
-    """Return the problem row of a buffer that is alive from the first to the last use of any of `buffers`."""
     start, end = min(row.steps[0] for row in buffers), max(row.steps[-1] for row in buffers) + 1
     return {"id": name, "size": size_of(f"buffer {name}", size, options), "start": start, "end": end}
 
 
 def _uses_of_storages(buffers: Sequence[WrapperBuffer]) -> dict[str, list[list[WrapperBuffer]]]:
-    """Return each storage's successive uses, as lists of buffers; a reuse that reads no old bytes starts a list."""
     lives: dict[str, list[list[WrapperBuffer]]] = {}
     for row in buffers:
         of_storage = lives.setdefault(row.storage, [])
@@ -105,7 +103,6 @@ def _uses_of_storages(buffers: Sequence[WrapperBuffer]) -> dict[str, list[list[W
 
 
 def _span_bytes(buffers: Sequence[WrapperBuffer]) -> int:
-    """Return the bytes from the lowest start to the highest end of buffers in one storage."""
     return max(row.offset + row.size for row in buffers) - min(row.offset for row in buffers)
 
 

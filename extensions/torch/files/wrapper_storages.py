@@ -150,7 +150,6 @@ class WrapperStorages:
             self.device, self.element = found[0].device, found[0].element
 
     def _bind_results(self, statement: ast.Assign, when: int) -> None:
-        """Record names bound to an external kernel's results; all bound names lose their earlier buffers."""
         given = {self.names[name].element for name in _variable_names(statement.value) if name in self.names}
         given |= {self.examples[name] for name in _variable_names(statement.value) if name in self.examples}
         for name in _variable_names(*statement.targets):
@@ -232,7 +231,6 @@ class WrapperStorages:
         return any(isinstance(each, ast.Name) and each.id == name and said.startswith(_OUT) for each, said in pairs)
 
     def _allocate(self, name: str, elements: int, element: int, device: str) -> None:
-        """Add a storage of `elements` elements of `element` bytes each, and a buffer `name` that covers all of it."""
         self.storages[name] = WrapperStorage(elements * element, device)
         self._add_buffer(name, name, 0, elements * element, element)
 
@@ -241,7 +239,6 @@ class WrapperStorages:
         self.buffers.append(self.names[name])
 
     def _integer_value(self, value: ast.expr) -> int:
-        """Return the value of an expression; if some of its symbols lack sizes, record these and return 0."""
         names = [name for name in _variable_names(value) if name.isidentifier()]
         self.dims_named.update(names)
         if missing := [name for name in names if name not in self.dims]:
@@ -279,19 +276,16 @@ def _kernel_parameters(value: ast.expr) -> list[str]:
 
 
 def _variable_names(*values: ast.expr) -> Iterator[str]:
-    """Return an iterator over the names of variables in the expressions; names of called functions are omitted."""
     functions = {id(node.func) for value in values for node in ast.walk(value) if isinstance(node, ast.Call)}
     nodes = (node for value in values for node in ast.walk(value))
     return (node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in functions)
 
 
 def _called_name(value: ast.expr) -> str:
-    """Return the last part of the called function's name; empty for anything but a call."""
     return ast.unparse(value.func).rpartition(".")[2] if isinstance(value, ast.Call) else ""
 
 
 def _device_kind(value: ast.expr) -> str:
-    """Return the kind of a device, such as "cuda" for device(type="cuda", index=0)."""
     texts = [each.value for each in ast.walk(value) if isinstance(each, ast.Constant) and isinstance(each.value, str)]
     return texts[0].partition(":")[0] if texts else ""
 

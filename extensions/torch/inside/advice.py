@@ -106,7 +106,6 @@ def advice_of(step: StepMemory, device: FitsOptions) -> Advice:
 
 
 def _steady_step(step: StepMemory) -> StepMemory:
-    """Return a copy of a step without the initial segments and the recorded addresses of its snapshot."""
     whole = copy(step)
     whole.segments, whole.requested = (), []
     return whole
@@ -127,7 +126,6 @@ def _reserved_bytes(
     """
 
     def watch(allocator: CachingAllocator, _: dict[int, Block]) -> None:
-        """End the simulation once its peak reaches `below` bytes."""
         if below is not None and allocator.peak >= below:
             raise _AboveError
 
@@ -273,7 +271,6 @@ def _graph_rows(
 
 
 def _allocated_peak(step: StepMemory, device: FitsOptions, settings: AllocatorSettings) -> int:
-    """Return the peak sum of allocated block bytes during a step."""
     sizes = [settings.round_size(row.size) if device.is_counted(row) else 0 for row in step.tensors]
     live = most = sum(size for size, row in zip(sizes, step.tensors, strict=True) if row.phase == "given")
     for event in step.events:
@@ -317,7 +314,6 @@ def _stranded_bytes(step: StepMemory, device: FitsOptions, peak: int) -> Iterato
 
 
 def _assumptions(step: StepMemory, now: int, reserved: int | None) -> Iterator[str]:
-    """Yield sentences on the differences between a snapshot and its simulation."""
     if step.most_reserved is None:
         return
     if now != step.most_reserved:

@@ -370,7 +370,6 @@ def _verdict(step: StepMemory, device: FitsOptions, live_peak: int, plan: Plan) 
 
 
 def _alive_at(step: StepMemory, device: FitsOptions, at: int) -> list[Storage]:
-    """Return the storages on a device that are alive after the first `at` events."""
     return [
         tensor
         for tensor in step.tensors
@@ -381,7 +380,6 @@ def _alive_at(step: StepMemory, device: FitsOptions, at: int) -> list[Storage]:
 
 
 def _operation_text(step: StepMemory, at: int) -> str:
-    """Return a text that names the operation that allocates the last storage before the live peak."""
     if not at:
         return "before the step"
     tensor = step.tensors[step.events[at - 1]]

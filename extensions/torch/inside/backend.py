@@ -69,7 +69,6 @@ def _compile_eagerly(module: Any, inputs: Sequence[Any], partition: Partition) -
     from torch._dynamo.backends.common import aot_autograd
 
     def run(graph: Any, _: Any) -> Any:
-        """Return a function that runs a pass operation by operation, in the best order if it is not ordered yet."""
         # A partition with a capacity has already ordered the forward and backward pass together, so keep that order.
         is_ordered = partition.capacity is not None
         return interpret(graph if is_ordered else _reorder(graph, partition.time_limit_s))
@@ -130,7 +129,6 @@ def _choose_passes(partition: Partition, joint: Any, inputs: Any, others: Mappin
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     def cut(budget: float) -> Any:
-        """Return torch's minimum-cut partition of the joint graph for a fraction of the activation memory."""
         with config.patch({"activation_memory_budget": budget}):
             return min_cut_rematerialization_partition(deepcopy(joint), inputs, **others)
 
@@ -257,7 +255,6 @@ def _is_tangent(node: Any) -> bool:
 
 
 def _tensor_nodes(nodes: Sequence[Any]) -> list[Any]:
-    """Return the nodes that are tensors; a node that computes a list is replaced by the nodes of the list's items."""
     tensors: dict[Any, None] = {}
     for node in nodes:
         items = [user for user in node.users if user.op == "call_function"] if _is_list(node) else [node]
@@ -270,7 +267,6 @@ def _is_list(node: Any) -> bool:
 
 
 def _reorder(graph: Any, time_limit_s: float) -> Any:
-    """Return a graph in the best order, or unchanged if it cannot be read, for example with symbolic shapes."""
     try:
         return reordered(graph, resident=(), time_limit_s=time_limit_s)
     except FormatError:

@@ -195,7 +195,6 @@ class _OrderSearch:
 
 
 def _moved_orders(order: list[GraphCapture]) -> Iterator[list[GraphCapture]]:
-    """Yield each order that results from moving one capture to another position."""
     for k in range(len(order)):
         rest = [*order[:k], *order[k + 1 :]]
         yield from ([*rest[:place], order[k], *rest[place:]] for place in range(len(order)) if place != k)

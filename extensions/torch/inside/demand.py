@@ -160,7 +160,6 @@ def simulate(
 
 
 def _adopted_blocks(step: StepMemory, allocator: CachingAllocator, inputs: Mapping[int, Storage]) -> dict[int, Block]:
-    """Add a snapshot's initial segments to an allocator, and return the blocks of the storages inside them."""
     at, round_up = {row.address: k for k, row in inputs.items()}, allocator.settings.round_size
     sizes = {row.address: max(round_up(row.size), row.block) for row in inputs.values()}
     blocks: dict[int, Block] = {}

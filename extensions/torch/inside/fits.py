@@ -103,7 +103,6 @@ def fits_of_script(script: str, *, computed: bool = False, **options: Any) -> Fi
             ) from error
 
     def step_of(name: str, size: int) -> TorchStep:
-        """Return the script's step for another value of the function's parameter `name`."""
         with nullcontext() if computed else torch.device("meta"):
             return TorchStep(**_script_arguments(script, function(**{name: size})))
 

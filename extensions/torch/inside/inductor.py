@@ -56,7 +56,6 @@ def planned_pools(time_limit_s: float = 10.0) -> Iterator[list[PlannedPool]]:
     original = MemoryPlanner.allocate_groups
 
     def allocate_groups(self: Any) -> None:
-        """Plan each memory pool after inductor's own planning has built the pool's allocation tree."""
         original(self)
         pools = {id(group.allocation.pool): group.allocation.pool for group in self.buffer_groups}
         for pool in pools.values():
@@ -132,7 +131,6 @@ def _symbolic_problem(blocks: Sequence[Any], sizes: Sequence[Any]) -> SymbolicPr
 
 
 def _is_never_above(found: ProvedPrograms, tree: Any, time_limit_s: float) -> bool:
-    """Return True if it is proved that the peak never exceeds the size of inductor's padded tree."""
     from torch._inductor.utils import ALIGN_BYTES, align
     from torch.utils._sympy.functions import FloorDiv
 

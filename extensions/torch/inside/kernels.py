@@ -113,7 +113,6 @@ class RealKernels:
 
 
 def _layout(value: Any) -> Any:
-    """Return (shape, strides, element type, device) of a tensor."""
     return tuple(value.shape), value.stride() if value.layout == torch.strided else (), value.dtype, value.device
 
 

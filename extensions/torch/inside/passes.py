@@ -107,7 +107,6 @@ class _Copies:
 
 
 def _discard_views(node: Any, looking: dict[Any, list[Any]], copies: dict[Any, Any]) -> None:
-    """Discard copies of a recomputed node's views. Later readers then create views of the node's new copy."""
     stack = list(looking.get(node, ()))
     while stack:
         view = stack.pop()

@@ -135,7 +135,6 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
             self.operations.append(row)
 
     def _begin_storage(self, value: Any, operation: str, origin: tuple[str, str], role: Role, start: int) -> int:
-        """Record a new storage, watch for its end, and return its position in `tensors`."""
         storage, position = value.untyped_storage(), len(self.tensors)
         self.tensors.append(Storage(storage.nbytes(), start, self.phase, operation, *origin, role))
         watched = weakref.ref(storage, partial(self._end_storage, storage._cdata, position))
@@ -143,7 +142,6 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
         return position
 
     def _end_storage(self, key: int, position: int, _: Any) -> None:
-        """Record the end of a storage's lifetime; weak references call this when the storage is freed."""
         del self._alive[key]
         self.tensors[position].end = len(self.events)
         self.events.append(~position)
@@ -162,7 +160,6 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
 
 
 def _user_line() -> str:
-    """Return the innermost running source line outside torch; an empty text if that line belongs to memplan."""
     frame: Any = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith(_OF_TORCH):
         frame = frame.f_back
@@ -172,12 +169,10 @@ def _user_line() -> str:
 
 
 def _tensors(values: Any) -> Iterable[Any]:
-    """Return the tensors with strided storage among nested values."""
     return (value for value in tree_leaves(values) if isinstance(value, torch.Tensor) and value.layout == torch.strided)
 
 
 def _mutated_arguments(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Iterable[Any]:
-    """Yield the arguments that an operation writes, according to its schema."""
     for k, argument in enumerate(func._schema.arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:
             yield args[k] if k < len(args) and not argument.kwarg_only else kwargs.get(argument.name)

@@ -202,12 +202,10 @@ class TorchStep:
 
 
 def _call_arguments(inputs: Any) -> tuple[Any, Any]:
-    """Return the positional and the named arguments with which a model is called."""
     return ((), inputs) if isinstance(inputs, dict) else (inputs, {})
 
 
 def _fake_tensor(mode: Any, value: Any) -> Any:
-    """Return a fake tensor like `value` in a fake mode; a tensor on the meta device becomes a CPU tensor."""
     if not isinstance(value, FakeTensor) and value.device.type != "meta":
         return mode.from_tensor(value)
     device = "cpu" if value.device.type == "meta" else value.device
@@ -218,7 +216,6 @@ def _fake_tensor(mode: Any, value: Any) -> Any:
 
 
 def _model_tensors(model: Any) -> Iterator[Any]:
-    """Yield the tensors of all modules of a model: parameters, buffers, and plain attributes."""
     for module in model.modules():
         held = (*module.parameters(recurse=False), *module.buffers(recurse=False), *vars(module).values())
         yield from (value for value in held if isinstance(value, torch.Tensor))
@@ -237,7 +234,6 @@ def _require_one_device(model: Any) -> None:
 
 
 def _result_values(value: Any) -> Any:
-    """Return a model's result as tensors, lists and dictionaries; any other object becomes the list of its fields."""
     return (
         value if isinstance(value, (torch.Tensor, tuple, list, dict)) else list(getattr(value, "__dict__", {}).values())
     )
@@ -258,6 +254,5 @@ def _scalar_loss(loss: Any) -> Any:
 
 
 def _stop_location(found: Recording) -> str:
-    """Return the module that ran last in a stopped step; after the forward pass, also the name of the pass."""
     module = ".".join(("model", *filter(None, found.modules[-1:])))
     return module if found.phase in ("given", "forward") else f"{module} ({found.phase})"

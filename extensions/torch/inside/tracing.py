@@ -24,7 +24,6 @@ def joint_graph(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[An
     graphs: list[tuple[Any, int]] = []
 
     def keep(joint: Any, joint_inputs: Any, *, num_fwd_outputs: int, **options: Any) -> Any:
-        """Record the joint graph, and return torch's default partition of it."""
         graphs.append((deepcopy(joint), num_fwd_outputs))
         return default_partition(joint, joint_inputs, num_fwd_outputs=num_fwd_outputs, **options)
 
@@ -46,7 +45,6 @@ def interpret(graph: Any, _: Any = None) -> Any:
     interpreter = Interpreter(graph)
 
     def run_boxed(args: list[Any]) -> Any:
-        """Return the results of the graph for `args`, a list that is emptied so that inputs can be freed."""
         try:
             return interpreter.boxed_run(args)
         finally:

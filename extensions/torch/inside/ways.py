@@ -145,7 +145,6 @@ def resize_step(step: TorchStep, axis: int) -> tuple[int, Callable[[int], TorchS
     size = next(int(value.shape[axis]) for value in tree_leaves(step.inputs) if isinstance(value, torch.Tensor))
 
     def resize(value: Any, other: int) -> Any:
-        """Return a value in which each tensor's axis has the size `other` instead of the first input's size."""
         if value.dim() <= axis or value.shape[axis] != size:
             return value
         shape = [*value.shape]
@@ -153,7 +152,6 @@ def resize_step(step: TorchStep, axis: int) -> tuple[int, Callable[[int], TorchS
         return torch.empty(shape, dtype=value.dtype, device="meta")
 
     def step_of(other: int) -> TorchStep:
-        """Return the step with inputs and targets whose axis has the size `other`."""
         inputs, targets = tree_map_only(torch.Tensor, lambda value: resize(value, other), (step.inputs, step.targets))
         return replace(step, inputs=inputs, targets=targets)
 
@@ -192,7 +190,6 @@ def choose_checkpoints(
 
 
 def _checkpoint_blocks(recording: Recording, names: Sequence[str]) -> list[str]:
-    """Return the outermost modules that contain modules with activations and have a sibling that also does."""
     busy = {tensor.module for tensor in recording.tensors if tensor.role == "activations"}
     inner = [name for name in names if name and any(each.startswith(f"{name}.") for each in busy)]
     beside = Counter(name.rpartition(".")[0] for name in inner)

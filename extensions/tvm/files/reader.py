@@ -115,7 +115,6 @@ def read_graph(data: bytes) -> Graph:
 
 
 def _is_compiled(attrs: object) -> bool:
-    """Return True if a graph's attributes contain the columns that only compiled graphs have."""
     return isinstance(attrs, dict) and not attrs.keys().isdisjoint(("shape", "dltype", "storage_id"))
 
 
@@ -146,7 +145,6 @@ def outputs_of(graph: Graph, alignment: int) -> list[Output]:
 
 
 def _output_names(graph: Graph) -> Iterator[str]:
-    """Yield a name for each output: the name of its node, followed by indices of node and output if needed."""
     count = Counter(node.name for node in graph.nodes)
     for k, node in enumerate(graph.nodes):
         name = node.name if count[node.name] == 1 else f"{node.name}#{k}"
@@ -234,7 +232,6 @@ class _Program:
         return {output.name: base[output.storage] for output in self.outputs if output.name not in self.weights}
 
     def _storage_bytes(self) -> dict[int, int]:
-        """Map each storage to the bytes of its largest output; storages of weights are left out."""
         sizes: dict[int, int] = {}
         for output in self.outputs:
             if output.name not in self.weights:
@@ -259,7 +256,6 @@ class _Program:
         self.draft.declare(output.name, output.size, kind, output.pool)
 
     def _weight_names(self) -> Iterator[str]:
-        """Yield the names of the outputs of all arguments that are weights (`p0`, `p1`, …)."""
         first = self.graph.node_row_ptr
         for k, node in enumerate(self.graph.nodes):
             if node.op == "null" and _WEIGHT.fullmatch(node.name):
@@ -276,5 +272,4 @@ class _Program:
         return first[node] + output
 
     def _result_name(self, output: Output) -> str:
-        """Return the buffer name of a result of the graph: for a weight, the copy's name, else the output's name."""
         return f"#copy of {output.name}" if output.name in self.weights else output.name

@@ -70,7 +70,6 @@ def read(data: bytes, options: ModelOptions) -> ImportedProblem:
 
 
 def _omission_findings(data: bytes) -> Iterator[Finding]:
-    """Yield a warning for memory that kernels in a file need, but that the file's plan lacks."""
     if count := len(_WORKSPACE.findall(data)):
         yield Finding("unknown-workspaces", f"kernels allocate {count} buffers whose bytes only TVM can compute")
     if count := data.count(b"R.call_tir_inplace("):
@@ -194,7 +193,6 @@ class _Program:
         return offsets
 
     def _unstored_values(self) -> list[str]:
-        """Return the values that lie in no storage, as names in order of definition, without weights and views."""
         inside = self.weights | self._in_storage | {step.outputs[0] for step in self.steps if step.is_view}
         return [name for name in self.values if name not in inside]
 
@@ -311,7 +309,6 @@ class _Program:
         return self._value_of_name(value.id) if isinstance(value, ast.Name) else ()
 
     def _used_buffers(self, call: ast.Call) -> Iterator[str]:
-        """Yield the names of the buffers to which the arguments of a call refer."""
         for part in ast.walk(call):
             if isinstance(part, ast.Name):
                 value = self._value_of_name(part.id)
@@ -326,13 +323,11 @@ class _Program:
 
 
 def _first_integer(value: ast.expr) -> int:
-    """Return the first integer in an expression such as `R.prim_value(64)`, or 0 if there is none."""
     numbers = (part.value for part in ast.walk(value) if isinstance(part, ast.Constant) and type(part.value) is int)
     return next(numbers, 0)
 
 
 def _called_name(call: ast.Call) -> str:
-    """Return the called function's name; for R.call_packed, this is the packed function's name."""
     name = dotted_name(call.func)
     packed = call.args[0] if name == "R.call_packed" and call.args else None
     return packed.value if isinstance(packed, ast.Constant) and isinstance(packed.value, str) else name

@@ -157,7 +157,6 @@ def function_of(data: bytes) -> ast.FunctionDef:
 
 
 def _is_operator(function: ast.FunctionDef) -> bool:
-    """Return True if FuseOps marked a function as primitive; FuseTIR then makes one kernel of it."""
     calls = [row.value for row in function.body if isinstance(row, ast.Expr) and isinstance(row.value, ast.Call)]
     marks = [part for call in calls if dotted_name(call.func) == "R.func_attr" for part in call.args]
     keys = [key for part in marks if isinstance(part, ast.Dict) for key in part.keys]
@@ -194,7 +193,6 @@ def _is_relax_function(found: ast.AST) -> bool:
 
 
 def _is_module(mark: ast.expr) -> bool:
-    """Return True for a decorator `ir_module`, which marks a class as a module."""
     return dotted_name(mark.func if isinstance(mark, ast.Call) else mark).endswith("ir_module")
 
 
@@ -261,7 +259,6 @@ def _size_operation(found: ast.expr) -> ast.BinOp | None:
 
 
 def _is_relax(mark: ast.expr) -> bool:
-    """Return True if an expression is the decorator `R.function`."""
     return dotted_name(mark.func if isinstance(mark, ast.Call) else mark) == "R.function"
 
 

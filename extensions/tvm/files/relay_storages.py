@@ -127,17 +127,14 @@ class _Allocator:
         storage.ref_counter += sum(self.uses[each] for each in {name, root}) + (not storage.realloc)
 
     def _release_if_unused(self, storage: _Storage) -> None:
-        """Add a storage to the free storages if no uses of it remain."""
         if storage.ref_counter == 0:
             self._reusable_storages(storage.row).put(storage.token)
 
     def _reusable_storages(self, row: DeclaredBuffer) -> FreeTokens | FreeTextures:
-        """Return the free storages that a buffer may reuse: textures of its element type, or bytes, in its pools."""
         return self._textures[row.pools, row.dtype] if _is_texture(row) else self._free[row.pools]
 
 
 def _is_texture(row: DeclaredBuffer) -> bool:
-    """Return True if one of a buffer's pools has the name of a texture scope."""
     return any(pool.endswith(_SCOPES) for pool in row.pools or ())
 
 

@@ -27,7 +27,6 @@ def is_relax(data: bytes) -> bool:
 
 
 def _usmp_planners(name: str, summary: str, source: str, more: str = "") -> tuple[ReferencePlanner, ReferencePlanner]:
-    """Return two variants of a USMP planner: one rounds offsets to the neighbour's alignment, one to the buffer's."""
     source, function = f"{_USMP}/{source}", f"memplan.extensions.tvm.files.usmp.planners:{name.replace('-', '_')}"
     own, rounded = "the same, rounded to the buffer's own alignment", f"{source}, but for the rounding"
     can = ANY | {"pools", "conflicts", "holes"}

@@ -61,13 +61,11 @@ _Static_assert(CHAR_BIT == 8, "bytes of 8 bits");
 
 
 def _header_text(layout: VerifiedLayout, prefix: str) -> str:
-    """Return the text of a C header, which defines macros for all used pools and all buffers."""
     pools = "".join(_pool_macros(pool, prefix) for pool in layout.used_pools)
     return pools + "".join(_buffer_macros(buffer, layout.pools[buffer.pool], prefix) for buffer in layout.buffers)
 
 
 def _pool_macros(pool: PlacedPool, prefix: str) -> str:
-    """Return C macros with a pool's size and base address, and the declaration of its array."""
     macro = prefix.upper()
     return (
         f"/* Pool {comment_text(pool.pool.name)} */\n"
@@ -78,7 +76,6 @@ def _pool_macros(pool: PlacedPool, prefix: str) -> str:
 
 
 def _buffer_macros(buffer: PlacedBuffer, pool: PlacedPool, prefix: str) -> str:
-    """Return C macros with the offset, size, alignment and address of a buffer."""
     macro = prefix.upper()
     return (
         f"/* Buffer {comment_text(buffer.id)} in pool {comment_text(pool.pool.name)} */\n"
@@ -109,7 +106,6 @@ def _array_definition(pool: PlacedPool, prefix: str, section: str | None) -> str
 
 
 def _static_assertion(buffer: PlacedBuffer, pool: PlacedPool, macro: str) -> str:
-    """Return a C static assertion that a buffer is inside its pool and aligned."""
     # The constant 0ull widens the sums, which would otherwise overflow an int of 16 or 32 bits.
     offset, base = f"{macro}_OFFSET_{buffer.name}", f"{macro}_POOL_BASE_{pool.name}"
     fits = f"0ull + {offset} + {macro}_SIZE_{buffer.name} <= {macro}_POOL_SIZE_{pool.name}"

@@ -72,7 +72,6 @@ def write_scatter(layout: VerifiedLayout, stem: str) -> Mapping[str, bytes]:
 
 
 def _region_length(pool: PlacedPool) -> int:
-    """Return the length of a pool's memory region in bytes, at least 1: the pool's size, or else its used bytes."""
     return max(pool.extent if pool.pool.size is None else pool.pool.size, 1)
 
 

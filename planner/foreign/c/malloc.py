@@ -100,5 +100,4 @@ def _block_alignment(pool: PlacedPool) -> int:
 
 
 def _block_bytes(pool: PlacedPool) -> int:
-    """Return the size of a pool's block in bytes: a positive multiple of its alignment, as aligned_alloc requires."""
     return max(-(-pool.extent // _block_alignment(pool)), 1) * _block_alignment(pool)

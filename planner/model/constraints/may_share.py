@@ -52,7 +52,6 @@ def columns(kept: KeptBuffers) -> dict[str, Any]:
     """
 
     def lives(i: int) -> list[tuple[int, int]]:
-        """Return the lifetimes of kept buffer `i`, as half-open ranges of live sets."""
         rows = slice(int(kept.first[i]), int(kept.first[i + 1]))
         return list(zip(kept.start[rows].tolist(), kept.end[rows].tolist(), strict=True))
 
@@ -78,7 +77,6 @@ def long_sharing_findings(problem: ProblemFields) -> Iterator[Finding]:
 
 
 def _lifetimes_of_families(problem: ProblemFields, roots: set[int]) -> dict[int, list[tuple[int, int]]]:
-    """Return the lifetimes of the buffers `roots`, each together with the lifetimes of its aliases."""
     lifetimes: dict[int, list[tuple[int, int]]] = {i: [] for i in roots}
     for i in (*roots, *problem.roots):
         root, _ = problem.roots.get(i, (i, 0))

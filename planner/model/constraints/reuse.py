@@ -93,7 +93,6 @@ def idle_price_findings(problem: ProblemFields) -> Iterator[Finding]:
     apart = {frozenset((problem.root_of(a), problem.root_of(b))) for a, b in problem.conflicts}
 
     def is_idle(pair: tuple[Id, Id]) -> bool:
-        """Return True if a pair can never share bytes: it is alive together, has no common pool, or conflicts."""
         i, j = (problem.root_of(name) for name in pair)
         is_alive = any(start < until and since < end for start, end in spans[i] for since, until in spans[j])
         is_elsewhere = bool(pools[i] and pools[j]) and pools[i].isdisjoint(pools[j])

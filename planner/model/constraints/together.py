@@ -24,14 +24,12 @@ def colocation_groups(problem: ProblemFields) -> I64:
     leader = np.arange(len(problem.buffers))
 
     def find(i: int) -> int:
-        """Return the first buffer of buffer `i`'s group, and shorten the links from `i` to it."""
         while leader[i] != i:
             leader[i] = leader[leader[i]]
             i = int(leader[i])
         return i
 
     def join(i: int, j: int) -> None:
-        """Merge the groups of buffers `i` and `j`; the first buffer of both becomes the leader."""
         low, high = sorted((find(i), find(j)))
         leader[high] = low
 

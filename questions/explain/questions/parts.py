@@ -65,7 +65,6 @@ def rules_of(problem: Problem, kept: Bool) -> list[ProblemRule]:
 
 
 def _pool_rules(problem: Problem) -> Iterator[ProblemRule]:
-    """Yield the rules of the pools: each non-empty reserved range, and each alignment above 1."""
     for q, pool in enumerate(problem.pools):
         for k, (_, size) in enumerate(pool.reserved):
             if size > 0:
@@ -75,7 +74,6 @@ def _pool_rules(problem: Problem) -> Iterator[ProblemRule]:
 
 
 def _entry_rules(problem: Problem, kept: Bool) -> Iterator[ProblemRule]:
-    """Yield a rule for each entry that forbids placements of kept buffers. Conflicts yield none: they always apply."""
     for field in _IN_ORDER:
         for k, entry in enumerate(getattr(problem, field)):
             # An entry with weights only adds costs, so dropping the entry cannot make a problem feasible.
@@ -208,7 +206,6 @@ def _pools_without_rules(pools: tuple[Pool, ...], rules: Mapping[str, list[Probl
 def _restricted_entries(
     problem: Problem, names: set[int | str], rules: Mapping[str, list[ProblemRule]]
 ) -> dict[str, Any]:
-    """Return, by field, the entries that forbid placements and are not in `rules`, restricted to the named buffers."""
     fields: dict[str, Any] = {}
     for name, entries in entries_of(problem).items():
         dropped = {rule.entry for rule in rules.get(name, ())}

@@ -89,7 +89,6 @@ class Queries:
     def _solve(
         self, problem: Problem, instance: Instance, limit_s: float, start: Plan | None = None, *, is_quick: bool = False
     ) -> Plan:
-        """Search for any plan that fits, for at most `limit_s` seconds, from `start`; return a verified plan."""
         options = SolveOptions.model_construct(
             time_limit_s=limit_s, solver="auto", accept="fit", seed=0, deterministic=self.control.counts_work
         )

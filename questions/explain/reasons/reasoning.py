@@ -58,7 +58,6 @@ def reason_of(problem: Problem, plan: Plan, control: Control, *, is_quick: bool 
 
 
 def _reason_of_equal_pools(pools: EqualPools, first: Explanation, control: Control) -> Explanation:
-    """Return why pools with equal use are too small, from one pool that represents all; report no stages."""
     reasoning = Reasoning(pools.single_pool_problem, pools.witness(first), replace(control, report=ignore_report))
     reason = pools.explanation_for_pools(reasoning.explanation())
     turn = ""
@@ -131,7 +130,6 @@ class Reasoning:
         return reason
 
     def _min_size(self, found: Explanation) -> int:
-        """Return the least size in bytes that may suffice for the reason's pool; 0 if the reason names no pool."""
         if found.pool is None:
             return 0
         unit, size = self.instance.unit, self.problem.pools[self.problem.pool_index[found.pool]].size or 0
@@ -198,11 +196,9 @@ class Reasoning:
         everything = set(rules)
 
         def query(left: list[ProblemRule]) -> Answer:
-            """Return whether the kept buffers fit if only these rules remain."""
             return self._fit_answer(self.kept, everything.difference(left))
 
         def report(left: list[ProblemRule]) -> None:
-            """Store all rules except those in `left` as dropped."""
             self.dropped = tuple(everything.difference(left))
 
         # Most proofs need no constraint rules, so first try a single query without all rules.
@@ -221,7 +217,6 @@ class Reasoning:
         items = mine[np.argsort(area[mine], kind="stable")].tolist()
 
         def report(left: list[int]) -> None:
-            """Keep only the buffers of the bodies (buffers at fixed distances) in `left`, and report the core."""
             self.kept = self._body_mask(set(left))
             self._report("core", self._current_explanation(irreducible=False, kind=self.kind, names=left, rules=rules))
 
@@ -232,7 +227,6 @@ class Reasoning:
         return needed
 
     def _body_areas(self) -> Any:
-        """Return the area of each body (buffers at fixed distances), in bytes times time steps, as floats (n,)."""
         table = self.problem.buffers
         time = np.add.reduceat(
             np.append((table.end.astype(np.float64) - table.start.astype(np.float64)), 0.0), table.first[:-1]
@@ -242,11 +236,9 @@ class Reasoning:
         return np.bincount(self.bodies, weights=table.size * time, minlength=len(table))
 
     def _is_infeasible(self, kept: Bool) -> bool:
-        """Return True if the kept buffers (a mask (n,)) are proved not to fit."""
         return self._fit_answer(kept) == "no"
 
     def _fit_answer(self, kept: Bool, dropped: Iterable[ProblemRule] = ()) -> Answer:
-        """Return whether the kept buffers (a mask (n,)) fit without the dropped rules: `fits`, `no` or `open`."""
         return (
             self.queries.fit_answer(subproblem(self.problem, kept, dropped), self.is_quick or None)
             if kept.any()
@@ -254,14 +246,12 @@ class Reasoning:
         )
 
     def _body_mask(self, names: set[int]) -> Bool:
-        """Return the mask (n,) of the given buffers and of all buffers at fixed distances from them (their bodies)."""
         some = np.zeros(len(self.bodies), dtype=np.bool_)
         some[self.bodies[list(names)]] = True
         grown: Bool = some[self.bodies]
         return grown
 
     def _live_mask(self, first: int, last: int) -> Bool:
-        """Return the mask (n,) of bodies (rigid sets) alive in live sets `first` to `last`, or without lifetimes."""
         lives, n = self.instance, len(self.bodies)
         meets = (lives.start <= last) & (first < lives.end)
         some = np.zeros(n, dtype=np.bool_)
@@ -272,7 +262,6 @@ class Reasoning:
         return self._body_mask(set(np.flatnonzero(some).tolist()))
 
     def _ids_by_size(self, positions: list[int]) -> tuple[int | str, ...]:
-        """Return the ids of the buffers at these positions, largest first."""
         size = self.problem.buffers.size
         return tuple(self.problem.buffers.ids[i] for i in sorted(positions, key=lambda i: -int(size[i])))
 
@@ -312,20 +301,17 @@ class Reasoning:
         return explanation.model_copy(update={"message": sentence(self.problem, explanation)}) if ids else explanation
 
     def _is_witness(self, found: Explanation) -> bool:
-        """Return True if the verifier confirms that the named buffers exceed the pool at the stated time."""
         if found.missing_bytes is None or found.time is None:
             return False
         return not any(claims_of_explanation(self.problem, Plan(status="infeasible", explanation=found)))
 
     def _reported_pool(self) -> int:
-        """Return the position of the pool to report: the pool named by the solver, else the last pool with a size."""
         if self.first.pool is not None:
             return self.problem.pool_index[self.first.pool]
         limited = [q for q, pool in enumerate(self.problem.pools) if pool.size is not None]
         return limited[-1] if limited else 0
 
     def _report(self, stage: Stage, found: Explanation) -> None:
-        """Report a stage with its explanation and the time so far, unless reports are ignored."""
         if self.control.report is not ignore_report:
             timed = found.model_copy(update={"wall_time_s": self.control.wall_time_s})
             self.control.report({"stage": stage, "explanation": to_jsonable_python(timed)})

@@ -75,7 +75,6 @@ class Candidates:
         return {root: merge_spans(spans) for root, spans in spans_.items()}
 
     def _list_candidates(self) -> Iterator[Candidate]:
-        """Yield all single changes that may help: changes of places and lifetimes, then pairs that share bytes."""
         plain = self._plain_buffers()
         for i in self._buffers_in_time(plain):
             yield from self._place_candidates(i)
@@ -85,12 +84,10 @@ class Candidates:
 
     @cached_property
     def _tied_ids(self) -> frozenset[Id]:
-        """The ids of buffers tied to others by an entry; a spill would split such a buffer and lose the tie."""
         binding = (entry for entries in entries_of(self.problem).values() for entry in entries if forbids(entry))
         return frozenset(name for entry in binding for name in entry_ids(entry))
 
     def _buffers_in_time(self, buffers: list[int]) -> Iterator[int]:
-        """Yield all buffers; once the time is over, set `is_whole` to False and stop."""
         for k, i in enumerate(buffers):
             if k % _AT_ONCE == 0 and self._is_over():
                 self.is_whole = False
@@ -98,7 +95,6 @@ class Candidates:
             yield i
 
     def _plain_buffers(self) -> list[int]:
-        """Return the positions of the non-empty buffers that have no alias and no fixed distance to another buffer."""
         body, counts = self.body.tolist(), np.bincount(self.body, minlength=len(self.body)).tolist()
         sizes = self.problem.buffers.size.tolist()
         return [i for i in range(len(body)) if counts[body[i]] == 1 and sizes[i] > 0]
@@ -203,7 +199,6 @@ class Candidates:
         return np.asarray(saved[keep])
 
     def _hardest_rows(self, saved: I64) -> list[int]:
-        """Return the positions of the hardest rows: among equal rows in `saved`, the one with the largest excess."""
         best: dict[bytes, int] = {}
         for k in range(len(saved)):
             key = saved[k].tobytes()

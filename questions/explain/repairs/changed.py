@@ -55,7 +55,6 @@ class ChangedProblems:
         )
 
     def _restricted_entries(self, names: set[int | str], pairs: list[Any]) -> dict[str, Any]:
-        """Return, by field, the entries restricted to the buffers `names`, with the `may_share` pairs in `pairs`."""
         fields = {"may_share": [pair for pair in pairs if names.issuperset(pair)]} if pairs else {}
         return {**entries_among(self.problem, names), **fields}
 
@@ -92,13 +91,11 @@ def _change_row(row: dict[str, Any], change: RepairChange) -> dict[str, Any] | N
 
 
 def _time_span(row: dict[str, Any]) -> tuple[int, int]:
-    """Return a buffer's first start and last end, whichever fields describe its lifetimes."""
     spans = row.get("lifetimes") or ((row["start"], row["end"]),)
     return min(start for start, _ in spans), max(end for _, end in spans)
 
 
 def _spilled_rows(row: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the two rows that replace a spilled buffer: alive in its first time step, and in its last."""
     start, end = _time_span(row)
     fields = {key: value for key, value in row.items() if key not in ("start", "end", "lifetimes", "hint")}
     return [

@@ -79,7 +79,6 @@ class _CoverSearch:
         return helpers_
 
     def _needs_more(self, rows: I64, left: int) -> bool:
-        """Return True if more than `left` rows pairwise share no candidate, which proves `left` candidates too few."""
         helps = self.helps[rows]
         # Rows with few candidates come first, because they are the least likely to share a candidate.
         used, count = np.zeros(helps.shape[1], dtype=np.bool_), 0

@@ -100,7 +100,6 @@ class _Search:
 
     @property
     def _is_complete(self) -> bool:
-        """True if infeasibility is proved, and no set of changes was left undecided or untried."""
         return self.opens == 0 and not self.is_cut_short and self.plan.status == "infeasible"
 
     def _try_sets_of(self, count: int) -> None:
@@ -130,7 +129,6 @@ class _Search:
         self.is_cut_short |= not is_whole
 
     def _trial_order(self, sets: list[frozenset[int]]) -> list[frozenset[int]]:
-        """Return the sets in the order of trying: cheap sets alternate with sets that leave many bytes free."""
         cheap = sorted(sets, key=self._set_sort_key)
         if len(sets) > _MOST_COMPARED or not self.candidates.excess:
             return cheap
@@ -161,7 +159,6 @@ class _Search:
                     yield chosen
 
     def _set_sort_key(self, chosen: frozenset[int]) -> tuple[int, int, list[int]]:
-        """Return a set's sort key: added traffic in bytes, then the kinds of its changes, then their positions."""
         changes = [self.candidates.found[c].change for c in chosen]
         return sum(each.cost_bytes for each in changes), sum(KINDS.index(each.kind) for each in changes), sorted(chosen)
 
@@ -228,7 +225,6 @@ class _Search:
 
 
 def _is_within(one: Repair, other: Repair) -> bool:
-    """Return True if both repairs make the same changes and `one` shortens lifetimes by no more than `other`."""
     alike = [[change.model_copy(update={"steps": None}) for change in each.changes] for each in (one, other)]
     steps = zip(one.changes, other.changes, strict=False)
     return alike[0] == alike[1] and all((a.steps or 0) <= (b.steps or 0) for a, b in steps)

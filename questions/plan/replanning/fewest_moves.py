@@ -104,7 +104,6 @@ def minimise_moves(
 
 
 def _add_placements(model: CpModel, instance: Instance) -> AddressBoxes:
-    """Add the variables and constraints of all placements; return the boxes (variables) by buffer and pool."""
     ends = tuple(pool.capacity for pool in instance.pools)
     boxes = address_boxes(model, instance, ends)
     if any(len(mine) == 0 for mine in boxes):

@@ -104,7 +104,6 @@ def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -
 
 
 def _usable_placements(problem: Problem, placements: PlacementTable) -> PlacementTable:
-    """Return the placements whose buffer exists in the problem and whose offset is not negative."""
     is_named = np.array([name in problem.index for name in placements.ids], dtype=np.bool_) & (placements.offset >= 0)
     if is_named.all():
         return placements
@@ -115,7 +114,6 @@ def _usable_placements(problem: Problem, placements: PlacementTable) -> Placemen
 
 
 def _row_mask(n: int, rows: Mapping[int, str]) -> Bool:
-    """Return a mask (n,) that is True at the keys of `rows`."""
     mask = np.zeros(n, dtype=np.bool_)
     mask[list(rows)] = True
     return mask
@@ -154,7 +152,6 @@ def _colliding_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[
 
 
 def _wrong_distance_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of buffers with a wrong distance, which a move of either buffer can correct."""
     for i, (name, distance) in problem.buffers.rules["relative"].items():
         if placed.required_and_actual(i, placed.row[name], distance):
             a, b = int(placed.root[i]), placed.root_of(name)
@@ -162,7 +159,6 @@ def _wrong_distance_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[t
 
 
 def _sorted_roots(placed: PlacedBuffers, violation: Violation) -> tuple[int, int]:
-    """Return the positions of the root buffers of a violation's two buffers, in ascending order."""
     first, second = violation.first, violation.second
     assert first is not None
     assert second is not None
@@ -189,7 +185,6 @@ def _thin_collisions(
 
 
 def _fixed_mask(problem: Problem) -> Bool:
-    """Return the mask of the buffers that the problem pins to an offset."""
     is_fixed: Bool = problem.buffers.offset != ABSENT
     return is_fixed
 
@@ -218,7 +213,6 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
     bound = 0
 
     def choose_buffer(i: int) -> None:
-        """Add buffer `i` to the cover, and remove its pairs; its neighbours with one remaining pair become leaves."""
         chosen.add(i)
         for j in near.pop(i):
             near[j].discard(i)

@@ -55,7 +55,6 @@ def limit_pools(problem: Problem, ends: Sequence[int], best: Plan) -> Problem:
 
 
 def _confine_to_pools(problem: Problem, best: Plan) -> Problem:
-    """Return the problem with each buffer confined to the pool that it has in a plan."""
     names = best.placements.pool_names
     table = problem.buffers
     choices = (*table.pool_choices, *((name,) for name in names))

@@ -164,22 +164,18 @@ class _Replan:
         return self._final_plan()
 
     def _move_weight(self, placements: PlacementTable) -> int:
-        """Return the total weight of the buffers that these placements move from their old places."""
         return int(self.weights[self.old.moved_mask(placements)].sum())
 
     def _offer(self, placements: PlacementTable, by: str) -> None:
-        """Store valid placements as the best if they weigh less, or weigh the same and miss fewer wishes."""
         weight = self._move_weight(placements)
         is_better = (weight, self._missed_wishes(placements)) < (self.weight, self._missed_wishes(self.best))
         if is_better and not verify(self.question, Plan(placements=placements)):
             self.best, self.weight, self.by = placements, weight, by
 
     def _missed_wishes(self, placements: PlacementTable) -> int:
-        """Return the number of buffers that these placements put at another place than the wished one."""
         return 0 if self.wished is self.old else int(self.wished.moved_mask(placements).sum())
 
     def _plan_with_pins(self, stays: Bool, places: OldPlaces) -> None:
-        """Search for any plan with the buffers in the mask `stays` at their old places, and offer its placements."""
         options = self.options.model_copy(update={"accept": "fit", "solver": "auto", "time_limit_s": _PINS_S})
         control = Control(NEVER if self.is_free else self._step_deadline(_PINS_S), self.control.cancelled)
         plan = OneSearch(pin_buffers(self.question, places, stays), options, control).finish().plan
@@ -189,19 +185,16 @@ class _Replan:
 
     @cached_property
     def _forced_weight(self) -> int:
-        """The total weight of the buffers whose old places are illegal, which must move."""
         return sum(int(self.weights[i]) for i in self.old.must_move)
 
     @cached_property
     def _legal_offsets(self) -> I64:
-        """The old offsets in bytes that are legal on their own; ABSENT for every other buffer."""
         legal = self.old.offset.copy()
         legal[list(self.old.must_move)] = ABSENT
         return column(legal)
 
     @cached_property
     def _instance(self) -> Instance:
-        """The limited problem as an instance, whose unit divides the legal old offsets and the best offsets."""
         return compile_problem(
             self.question,
             column(np.concatenate((self._legal_offsets[self._legal_offsets != ABSENT], self.best.offset))),
@@ -209,20 +202,17 @@ class _Replan:
 
     @cached_property
     def _homes(self) -> Places:
-        """The legal old places of the instance's buffers, in units; ABSENT for a buffer without a place."""
         here = self._legal_offsets[self._instance.source]
         offset = np.where(here == ABSENT, ABSENT, here // self._instance.unit)
         return Places(np.maximum(self.old.pool[self._instance.source], 0), column(offset))
 
     def _instance_places(self, placements: PlacementTable) -> Places:
-        """Return placements, given in the problem's order, as pools and offsets of the instance, in units."""
         source, unit = self._instance.source, self._instance.unit
         names = [pool.name for pool in self.question.pools]
         pools = np.array([names.index(name) for name in placements.pool_names], dtype=np.int64)
         return Places(pools[placements.pool[source]], placements.offset[source] // unit)
 
     def _offer_places(self, places: Places, by: str) -> None:
-        """Convert an instance's places to placements and offer them; `by` names the method that found them."""
         self._offer(lift(self.question, self._instance, column(places.pool), column(places.offset)), by)
 
     def _improve_by_ejection(self, stays: Bool) -> bool:
@@ -281,7 +271,6 @@ class _Replan:
             self.bound = max(self.bound, min(self.weight, self._forced_weight + fewest.bound))
 
     def _neighbourhood(self, k: int) -> I64:
-        """Return instance positions: all moved buffers, and the _AROUND ones nearest in time to the k-th moved one."""
         instance = self._instance
         away = np.flatnonzero(self.old.moved_mask(self.best)[instance.source])
         middle = (instance.start[instance.first[:-1].clip(max=len(instance.start) - 1)]).astype(np.float64)
@@ -320,13 +309,11 @@ class _Replan:
 
     @property
     def _has_best_ends(self) -> bool:
-        """True if the ends to which pools may be filled are final: of an optimal plan, or the sizes of the pools."""
         if self.options.accept == "fit" or self.problem.objective == "fit":
             return all(pool.size is not None for pool in self.problem.pools)
         return self.base.plan.status == "optimal"
 
     def _stop_reason(self, is_proved: bool) -> StopReason:
-        """Return why the re-plan ended; with counted work, an early end of the search for the best peak comes first."""
         early = self.base.stop_reason
         if self.options.deterministic and (early == "time_limit" or early == "cancelled"):
             return early
@@ -337,6 +324,5 @@ class _Replan:
         return "time_limit" if self.is_over else "work_limit"
 
     def _pool_numbers(self, pool: I64) -> I64:
-        """Convert pool positions in the best placements' table of names to pool positions in the problem."""
         names = [each.name for each in self.problem.pools]
         return column(np.array([names.index(name) for name in self.best.pool_names], dtype=np.int64)[pool])

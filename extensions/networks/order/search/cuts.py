@@ -108,13 +108,11 @@ class Cuts:
         return best
 
     def _overwritable_tensors(self, j: int) -> list[int]:
-        """Return the tensors that step j may overwrite if no other macro reads them later."""
         first = self._moves.input_first[self._moves.over_first[j : j + 2]]
         inputs: list[int] = self._moves.over[first[0] : first[1]].tolist()
         return inputs
 
     def _readers(self, tensor: int) -> I64:
-        """Return the macros that read a tensor."""
         return self._moves.reader[self._moves.reader_first[tensor] : self._moves.reader_first[tensor + 1]]
 
     def _cut_after(self, macro: int, step: int, others: set[int]) -> Cut | None:
@@ -170,7 +168,6 @@ class Cuts:
 
 
 def _bit_array(bits: int, first: int, count: int) -> _Bools:
-    """Return `count` bits of a number, from bit `first` on, as an array with the lowest bit first."""
     part = (bits >> first) & ((1 << count) - 1)
     packed = np.frombuffer(part.to_bytes(count // 8 + 1, "little"), dtype=np.uint8)
     return np.unpackbits(packed, count=count, bitorder="little").astype(np.bool_)

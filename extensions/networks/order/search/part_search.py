@@ -116,16 +116,13 @@ class PartSearch:
         self._round += 1
 
     def _can_continue(self, floor: int) -> bool:
-        """Return True if time remains and a lower peak may exist above `floor`."""
         return self.is_open(floor) and not self._control.is_over
 
     def _keep_if_better(self, order: list[int] | None) -> None:
-        """Store an order as the best one if it is given and its peak is below the lowest peak so far."""
         if order is not None and (peak := self.part.peak(order)) < self.peak:
             self.order, self.peak = order, peak
 
     def _record_outcome(self, outcome: OrderOutcome, way: Way) -> bool:
-        """Record the result of a search; return True if it found an order or proved a bound."""
         self._control.spend(outcome.work)
         if outcome.order is not None:
             self._keep_if_better(outcome.order)
@@ -185,7 +182,6 @@ class PartSearch:
                     return
 
     def _search_for_less(self, floor: int) -> None:
-        """Search repeatedly for an order with a peak below the best peak, until the search finds none."""
         for way in list(self._ways):
             while self._can_continue(floor) and self._search_within_budget(way, self.peak - 1, self._node_limit):
                 pass

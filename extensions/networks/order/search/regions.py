@@ -40,7 +40,6 @@ def order_inner_regions(graph: OperationGraph, order_of: OrderOf) -> OrderedRegi
     orders: list[RegionOrder] = []
 
     def ordered_region(inner: OperationGraph, path: Path) -> tuple[OperationGraph, int]:
-        """Return a region's graph in the order that was found, and a lower bound on its peak."""
         if id(inner) not in done:
             inside = nested_regions(inner, path)
             order, least = order_of(inside, path)
@@ -84,7 +83,6 @@ def set_region_orders(graph: OperationGraph, orders: Iterable[RegionOrder]) -> O
     order_of_path = {each.path: each.order for each in orders}
 
     def order_of(inside: OrderedRegions, path: Path) -> tuple[Sequence[int], int]:
-        """Return the given order of the region at `path`, or else its present order; the lower bound is always 0."""
         return order_of_path.get(path, range(len(inside.graph.ops))), 0
 
     return order_inner_regions(graph, order_of).graph if order_of_path else graph
@@ -100,7 +98,6 @@ def permute(graph: OperationGraph, order: Sequence[int]) -> OperationGraph:
 
 
 def _peak_of_given(graph: OperationGraph) -> int:
-    """Return the live peak of a graph in its given order, in bytes."""
     return peak_of(graph, range(len(graph.ops)))
 
 

@@ -47,7 +47,6 @@ def search_lines(
 
 
 def _first_operations(reduced: MacroGraph, part: OrderPart) -> list[int]:
-    """Return the first operation of each macro of a part."""
     return [reduced.macros[v].operations[0] for v in part.members]
 
 
@@ -102,7 +101,6 @@ class _Search:
         return self._found
 
     def _add_lines(self, word: str, numbers: list[int]) -> None:
-        """Add a line that counts the states branched since the last call, and a line of `word` and `numbers`."""
         for entry in [("all", [self._branched])] * bool(self._branched) + [(word, numbers)] * bool(numbers):
             self._found.append(" ".join([entry[0], *map(str, entry[1])]))
             self._bytes += len(self._found[-1]) + 1

@@ -147,7 +147,6 @@ class OrderSearch:
             self._searches.append(PartSearch(self._reduced, part, orders, left))
 
     def _is_late(self) -> bool:
-        """Return True if the graph is large and the time is over."""
         return len(self._graph.ops) > LARGE and self._left.is_over
 
     def run(self) -> None:
@@ -200,7 +199,6 @@ class OrderSearch:
 
     @property
     def _search_bound(self) -> int:
-        """The largest of the lower bounds that the searches of the parts have proved."""
         return max((search.bound for search in self._searches), default=0)
 
     def witness(self) -> Witness:
@@ -236,7 +234,6 @@ class OrderSearch:
         return tuple(self._operations_of(members)) if members and len(members) == len(orders) else None
 
     def _operations_of(self, members: Iterable[list[int]]) -> list[int]:
-        """Return the operations that the macros in several lists run, in sequence."""
         return self._reduced.operations_of(v for row in members for v in row)
 
 

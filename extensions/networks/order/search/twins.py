@@ -72,7 +72,6 @@ def _connected_groups(part: OrderPart) -> list[list[int]]:
     group = list(range(len(part.members)))
 
     def root(v: int) -> int:
-        """Return the representative of the connected component of macro v."""
         while group[v] != v:
             group[v] = group[group[v]]
             v = group[v]
@@ -162,7 +161,6 @@ class _MacroFacts:
         return all(self._facts(a, theirs) == self._facts(b, mine) for a, b in zip(model, members, strict=True))
 
     def _facts(self, v: int, name: dict[int, int]) -> _Facts:
-        """Return all facts of a macro that affect the search; `name` gives new names to the group's macros."""
         steps = tuple(
             (hill, net, tuple(sorted((self._tensor_facts(tensor, name) for tensor in free), key=repr)))
             for hill, net, free in self._steps[v]
@@ -183,6 +181,5 @@ class _MacroFacts:
 
 
 def _may_overwrite(part: OrderPart, v: int) -> bool:
-    """Return True if a macro may write outputs over inputs that other macros read as well."""
     moves = part.forward.table
     return bool(moves.over_first[moves.step_first[v]] < moves.over_first[moves.step_first[v + 1]])

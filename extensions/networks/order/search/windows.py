@@ -61,7 +61,6 @@ def search_depth_first(
 
 
 def _forward_order(order: I64, is_forward: bool) -> list[int]:
-    """Convert an order that a search found, forward or backward, to a list in forward direction."""
     operations: list[int] = order.tolist()
     return operations if is_forward else operations[::-1]
 
@@ -134,12 +133,10 @@ class _WindowedOrder:
         return False
 
     def _window_part(self, low: int, high: int) -> OrderPart:
-        """Return the macros at positions `low` to `high` - 1 of the order as a separate part."""
         members = sorted(self._part.members[v] for v in self.order[low:high])
         last = self._part.members[-1]
 
         def is_later(v: int) -> bool:
-            """Return True if macro v runs after the window, in the order or in a later part."""
             return v > last or (v in self._number and self._rank[self._number[v]] >= high)
 
         return part_of(self._graph, members, is_later, self._live[low])

@@ -92,7 +92,6 @@ class _OrderSearch:
         return accepted
 
     def _accepts(self, new_total: int, total: int, attempt: int) -> bool:
-        """Return True for a better order; a worse one is accepted with a probability that falls with the attempts."""
         return new_total < total or self.random() % 100 < 50 * (new_total - total) // new_total // attempt
 
     def _pack_order(self) -> OrderPacking:
@@ -148,7 +147,6 @@ class _OrderSearch:
         return sorted(near, key=position.__getitem__), sorted(far, key=position.__getitem__)
 
     def _swap_positions(self, a: int, b: int) -> None:
-        """Exchange the buffers at positions `a` and `b` of the order, and update their recorded positions."""
         self.order[a], self.order[b] = self.order[b], self.order[a]
         self.position[self.order[a]], self.position[self.order[b]] = a, b
 

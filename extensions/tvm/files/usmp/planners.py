@@ -29,8 +29,6 @@ Algorithm = Callable[[UsmpWorkspace, StopCheck], tuple[Mapping[int, tuple[int, i
 
 
 def _greedy_algorithm(order_of: Callable[[UsmpWorkspace], Sequence[int]]) -> Algorithm:
-    """Return the greedy algorithm that places buffers in the order that `order_of` computes."""
-
     def place_greedily(task: UsmpWorkspace, stop_check: StopCheck) -> tuple[Placements, Sequence[int]]:
         placements, stuck = place_above_conflicts(task, order_of(task), stop_check)
         return placements, [] if stuck is None else [stuck]

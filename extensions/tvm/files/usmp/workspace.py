@@ -162,7 +162,6 @@ def order_by_conflicts(task: UsmpWorkspace) -> list[int]:
 
 
 def _name_order(task: UsmpWorkspace) -> list[int]:
-    """Return the buffers in descending order of their names' bytes."""
     return sorted(range(len(task.buffers)), key=lambda i: task.buffers[i].name.encode(), reverse=True)
 
 
