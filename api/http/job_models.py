@@ -17,7 +17,7 @@ from memplan.api.store.job import MEANINGS, Job, State
 from memplan.api.store.tables.events import StoredEvent
 from memplan.api.store.tables.jobs import NAME_CHARACTERS, JobQuery, matching
 from memplan.planner.errors import InputError
-from memplan.planner.model.field_docs import Described
+from memplan.planner.model.field_docs import DescribedFields
 from memplan.planner.model.rows import Value, WireValue
 from memplan.questions.question import Answer, Seconds
 
@@ -116,7 +116,7 @@ class JobAnswer(Answer):
     `plan`, which is null for other kinds."""
 
 
-class JobList(Described, BaseModel):
+class JobList(DescribedFields, BaseModel):
     """A page of jobs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -34,7 +34,7 @@ from memplan.planner.errors import (
     sentences_of_options,
 )
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, OtherWords, closest_word
-from memplan.planner.model.field_docs import Described
+from memplan.planner.model.field_docs import DescribedFields
 from memplan.questions import QUESTIONS, former_names
 from memplan.questions.reading import ReadOptions
 
@@ -65,7 +65,7 @@ _TITLES = {413: "Content Too Large", 422: "Unprocessable Content"}
 """Status phrases of RFC 9110 for which older versions of Python have other texts."""
 
 
-class ProblemDetails(Described, BaseModel):
+class ProblemDetails(DescribedFields, BaseModel):
     """The body of an error response."""
 
     model_config = ConfigDict(extra="forbid")

@@ -12,7 +12,7 @@ from pydantic_core import core_schema
 from memplan.extensions.cascade.access.access_graph import AccessGraph
 from memplan.extensions.cascade.regions.regions import Cascade, CascadeRegion, Slide, is_none
 from memplan.planner.errors import OptionError
-from memplan.planner.model.field_docs import Described
+from memplan.planner.model.field_docs import DescribedFields
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.questions.inputs import PlanAndProblem
@@ -20,7 +20,7 @@ from memplan.questions.question import Answer, AnswerOfFile
 
 
 @dataclass(frozen=True)
-class Barrier(Described):
+class Barrier(DescribedFields):
     """An operation that no region crosses."""
 
     operation: int
@@ -36,7 +36,7 @@ class Barrier(Described):
 
 
 @dataclass(frozen=True)
-class Exhausted(Described):
+class Exhausted(DescribedFields):
     """The extent of the search; in a region, the rows shared by steps are all kept, or all recomputed."""
 
     intervals: bool

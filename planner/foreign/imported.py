@@ -27,7 +27,7 @@ from memplan.planner.errors import (
 from memplan.planner.foreign.model_options import ModelOptions, Size, size_text
 from memplan.planner.foreign.program_names import NO_NAMES, ProgramNames
 from memplan.planner.model.buffer_table import BufferTable, column
-from memplan.planner.model.field_docs import Described
+from memplan.planner.model.field_docs import DescribedFields
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.placement_table import PlacementTable
 from memplan.planner.model.plan import Plan
@@ -125,7 +125,7 @@ _NOTABLE_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class ViewFacts(Described):
+class ViewFacts(DescribedFields):
     """The views of a model: aliases of other buffers, and separate buffers."""
 
     aliases: int = 0

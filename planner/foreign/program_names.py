@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memplan.planner.model.application import Application, times_of_models
-from memplan.planner.model.field_docs import Described
+from memplan.planner.model.field_docs import DescribedFields
 
 
 @dataclass(frozen=True)
-class NamedTime(Described):
+class NamedTime(DescribedFields):
     """The name of the operations that run from a time step until the next named time."""
 
     time: int
@@ -20,7 +20,7 @@ class NamedTime(Described):
 
 
 @dataclass(frozen=True)
-class Span(Described):
+class Span(DescribedFields):
     """A named, half-open range of time steps."""
 
     kind: str
@@ -34,7 +34,7 @@ class Span(Described):
 
 
 @dataclass(frozen=True)
-class ProgramNames(Described):
+class ProgramNames(DescribedFields):
     """The names that a program gives to a problem: over time, and for each buffer."""
 
     steps: tuple[NamedTime, ...] = ()

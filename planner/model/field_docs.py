@@ -12,10 +12,10 @@ from pydantic_core import CoreSchema
 
 
 @cache
-def field_docs(owner: type) -> dict[str, str]:
+def field_docs(model: type) -> dict[str, str]:
     """Return the docstrings of a class's fields by name, each as one line; those of bases are inherited."""
     docs: dict[str, str] = {}
-    for base in reversed(owner.__mro__):
+    for base in reversed(model.__mro__):
         if "__annotations__" not in vars(base) or base.__module__.startswith("pydantic"):
             continue
         try:
@@ -29,11 +29,11 @@ def field_docs(owner: type) -> dict[str, str]:
     return docs
 
 
-class Described:
+class DescribedFields:
     """A base of pydantic models and dataclasses whose JSON Schema has the docstring of each field.
 
     pydantic's own `use_attribute_docstrings` parses the source of each model when it is imported, which costs 1 ms of
-    each start for each model. Here, only who asks for the schema waits.
+    each start for each model. Here, only a reader of the schema waits.
     """
 
     __slots__ = ()

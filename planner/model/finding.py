@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from memplan.planner.model.field_docs import Described
+from memplan.planner.model.field_docs import DescribedFields
 
 MAX_LISTED = 20
 """The maximum number of findings listed for one rule."""
@@ -11,7 +11,7 @@ REFUSED = "unknown-kernel"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding(Described):
+class Finding(DescribedFields):
     """A legal part of a problem that is probably unintended."""
 
     rule: str

@@ -100,7 +100,7 @@ class Certified(PlanValue):
     """A part of a plan that may have a certificate; without one, JSON omits the field `certificate`."""
 
     certificate: CertificateFacts | None = Field(None, exclude_if=lambda facts: facts is None)
-    """The certificate that was written beside it, if one was asked for."""
+    """The certificate that was written with the plan; left out without one."""
 
 
 class Proof(Certified):
@@ -220,8 +220,8 @@ class Heaps(PlanValue):
     limit: int
     """The most bytes of each heap."""
     least: int
-    """No plan has fewer heaps than this. The plan's `lower_bound` holds for this number of heaps; more heaps may need fewer
-    bytes."""
+    """No plan has fewer heaps than this. The plan's `lower_bound` holds for this number of heaps; more heaps may
+    need fewer bytes."""
 
 
 class WeightedUse(PlanValue):
@@ -309,7 +309,7 @@ class Plan(PlanValue):
     heaps: Heaps | None = None
     """The limit and the least number of heaps, if the plan is one of heaps."""
     others: Others | None = Field(None, exclude_if=lambda others: others is None)
-    """The further plans, if several that differ were asked for."""
+    """The further plans, if the options want several that differ; else left out."""
     reproducible: bool | None = None
     """True if the same options make the same plan again byte by byte; null unless the search was deterministic."""
     disturbed_by: Disturbance | None = None

@@ -35,7 +35,7 @@ from memplan.planner.errors import (
 )
 from memplan.planner.errors.did_you_mean import did_you_mean, register_fields, word_table
 from memplan.planner.extensions import extensions
-from memplan.planner.model.field_docs import Described
+from memplan.planner.model.field_docs import DescribedFields
 from memplan.planner.model.parts import drop_unknown_fields, validate_in_parts
 
 MAX_BYTES = 2**62
@@ -81,7 +81,7 @@ PoolNames = Annotated[tuple[Name, ...], Field(min_length=1), WrapValidator(valid
 Shift = Annotated[int, Field(ge=-MAX_BYTES, le=MAX_BYTES)]
 
 
-class WireValue(Described, BaseModel):
+class WireValue(DescribedFields, BaseModel):
     """The base class of all values in the wire format: frozen, exact types, no unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Literal
 
-from memplan.planner.model.field_docs import Described
+from memplan.planner.model.field_docs import DescribedFields
 from memplan.planner.model.intervals import merge_spans
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -26,7 +26,7 @@ _ALL_TIMES = ((-(2**63), 2**63),)
 
 
 @dataclass(frozen=True)
-class Cause(Described):
+class Cause(DescribedFields):
     """A buffer's contribution to the growth of a pool's peak."""
 
     buffer: Id
@@ -43,7 +43,7 @@ class Cause(Described):
 
 
 @dataclass(frozen=True)
-class LiveSet(Described):
+class LiveSet(DescribedFields):
     """The buffers of a pool that are alive when its live bytes peak."""
 
     time: int | None

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from memplan.planner.errors import excerpt
-from memplan.planner.model.field_docs import Described
+from memplan.planner.model.field_docs import DescribedFields
 
 
 @dataclass(frozen=True)
-class Violation(Described):
+class Violation(DescribedFields):
     """A broken rule of a plan."""
 
     rule: str

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from memplan.planner.model.field_docs import Described
+from memplan.planner.model.field_docs import DescribedFields
 from memplan.planner.model.plan import Ids, Plan, RuleMember
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import MAX_BYTES, Id, PlanValue, tuple_from_list
@@ -66,7 +66,7 @@ class Repair(PlanValue):
 
 
 @dataclass(frozen=True)
-class RegionOrder(Described):
+class RegionOrder(DescribedFields):
     """The order of the operations in a region."""
 
     path: tuple[int, ...]

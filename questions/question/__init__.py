@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from memplan.planner.errors import InvalidPlanError, Option, OptionError, excerpt
 from memplan.planner.foreign.model_options import ModelOptions
-from memplan.planner.model.field_docs import Described
+from memplan.planner.model.field_docs import DescribedFields
 from memplan.planner.model.rows import Value
 from memplan.questions.inputs.extent import Extent
 from memplan.questions.inputs.values import Input, InputValues, plan_refuted
@@ -202,7 +202,7 @@ def remove_default(schema: dict[str, Any]) -> None:
     schema.pop("default", None)
 
 
-class Answer(Described, BaseModel):
+class Answer(DescribedFields, BaseModel):
     """The base class of answers that are pydantic models."""
 
     model_config = {"frozen": True, "defer_build": True}

@@ -13,12 +13,12 @@ from memplan.api.http.auth import may
 from memplan.api.http.problem_details import NO_ROOM, ROOM, error_answers, problem_details
 from memplan.api.reports.solver_facts import SolverFacts, solver_facts
 from memplan.planner import __version__
-from memplan.planner.model.field_docs import Described
+from memplan.planner.model.field_docs import DescribedFields
 
 router = APIRouter()
 
 
-class Health(Described, BaseModel):
+class Health(DescribedFields, BaseModel):
     """The status and version of a running server."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -36,7 +36,7 @@ class Ability(Health):
     """One sentence for each thing that the server cannot do at present; left out if it can do all."""
 
 
-class SolverList(Described, BaseModel):
+class SolverList(DescribedFields, BaseModel):
     """All solvers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -10,14 +10,14 @@ from pydantic import field_serializer
 from memplan.extensions.networks.lifetimes.lifetimes import Liveness, Reading, Temporaries
 from memplan.extensions.networks.lifetimes.uses import Where
 from memplan.extensions.networks.operations.operations import OrderStatus
-from memplan.planner.model.field_docs import Described
+from memplan.planner.model.field_docs import DescribedFields
 from memplan.planner.model.finding import Finding
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import WireValue
 
 
 @dataclass(frozen=True)
-class Event(Described):
+class Event(DescribedFields):
     """The start or the end of a lifetime, at the beginning of a time step."""
 
     time: int
@@ -29,7 +29,7 @@ class Event(Described):
 
 
 @dataclass(frozen=True)
-class InsertFree(Described):
+class InsertFree(DescribedFields):
     """The earliest point on a control path after which a program that allocates dynamically may free a buffer.
 
     Between two of them, every path uses the buffer again; a path that never used the buffer has nothing to free.
@@ -45,7 +45,7 @@ class InsertFree(Described):
 
 
 @dataclass(frozen=True)
-class Step(Described):
+class Step(DescribedFields):
     """A time step of the program."""
 
     time: int
@@ -59,7 +59,7 @@ class Step(Described):
 
 
 @dataclass(frozen=True)
-class FunctionFacts(Described):
+class FunctionFacts(DescribedFields):
     """The temporaries of a function."""
 
     name: str
@@ -74,7 +74,7 @@ class FunctionFacts(Described):
 
 
 @dataclass(frozen=True)
-class TemporaryCounts(Described):
+class TemporaryCounts(DescribedFields):
     """The called functions, without the entry, by their numbers of temporaries."""
 
     none: int
@@ -86,7 +86,7 @@ class TemporaryCounts(Described):
 
 
 @dataclass(frozen=True)
-class Workspace(Described):
+class Workspace(DescribedFields):
     """The live peak of the program."""
 
     live_bytes: int
@@ -100,7 +100,7 @@ class Workspace(Described):
 
 
 @dataclass(frozen=True)
-class ReadingFacts(Described):
+class ReadingFacts(DescribedFields):
     """The live peak for one reading of lifetimes."""
 
     liveness: Liveness

@@ -27,7 +27,7 @@ from memplan.extensions.networks.lifetimes.timeline import (
 from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.errors import MAX_SHOWN, PlanError, Sentence, excerpt, prefix_sentence, unique_rule
 from memplan.planner.model.columns import repeated_positions
-from memplan.planner.model.field_docs import Described
+from memplan.planner.model.field_docs import DescribedFields
 from memplan.planner.model.plan import Plan
 
 _READS: frozenset[Action] = frozenset(("read", "update", "hold"))
@@ -36,7 +36,7 @@ _FORGETS: frozenset[Action] = frozenset(("alloc", "free", "end"))
 
 
 @dataclass(frozen=True)
-class Clobber(Described):
+class Clobber(DescribedFields):
     """A buffer that a statement needs after its content is overwritten on some path."""
 
     buffer: str

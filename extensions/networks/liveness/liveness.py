@@ -16,7 +16,7 @@ from memplan.extensions.networks.lifetimes.lifetimes import Liveness, Temporarie
 from memplan.extensions.networks.lifetimes.shadow import Clobber, shadow
 from memplan.extensions.networks.operations.operations import Operations
 from memplan.planner.errors import count_text
-from memplan.planner.model.field_docs import Described
+from memplan.planner.model.field_docs import DescribedFields
 from memplan.planner.model.plan import Plan, Status
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.rows import PoolNames
@@ -30,7 +30,7 @@ Planning = Literal["global", "local"]
 
 
 @dataclass(frozen=True)
-class StorageToken(Described):
+class StorageToken(DescribedFields):
     """A storage of TVM's Relay."""
 
     storage_id: int
@@ -46,7 +46,7 @@ class StorageToken(Described):
 
 
 @dataclass(frozen=True)
-class StoragePlan(Described):
+class StoragePlan(DescribedFields):
     """The storages that Relay assigns."""
 
     storage_ids: Mapping[str, tuple[int, ...]]
@@ -58,7 +58,7 @@ class StoragePlan(Described):
 
 
 @dataclass(frozen=True)
-class PlannedPeak(Described):
+class PlannedPeak(DescribedFields):
     """The planned peak of one variant of lifetimes and planning."""
 
     liveness: Liveness

@@ -13,7 +13,7 @@ from memplan.extensions.networks.operations.costs import costs_of
 from memplan.extensions.networks.operations.graph import OperationGraph
 from memplan.extensions.networks.operations.in_place import input_of_output_in_order
 from memplan.extensions.networks.operations.order_check import move_count
-from memplan.planner.model.field_docs import Described
+from memplan.planner.model.field_docs import DescribedFields
 from memplan.questions.explain.values import RegionOrder as RegionOrder
 from memplan.questions.inputs import PlanAndProblem
 from memplan.questions.question import Answer, AnswerOfFile
@@ -29,7 +29,7 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True)
-class StateWitness(Described):
+class StateWitness(DescribedFields):
     """A witness of the lower bound: the live bytes after operations that run first in every order."""
 
     done: tuple[int, ...]
@@ -39,7 +39,7 @@ class StateWitness(Described):
 
 
 @dataclass(frozen=True)
-class CutWitness(Described):
+class CutWitness(DescribedFields):
     """A witness of the lower bound: the fewest live bytes while an operation runs."""
 
     operation: int
@@ -51,7 +51,7 @@ class CutWitness(Described):
 
 
 @dataclass(frozen=True)
-class NeedWitness(Described):
+class NeedWitness(DescribedFields):
     """A witness of the lower bound: the bytes that an operation reads, writes and works on."""
 
     operation: int
@@ -61,7 +61,7 @@ class NeedWitness(Described):
 
 
 @dataclass(frozen=True)
-class ExhaustionWitness(Described):
+class ExhaustionWitness(DescribedFields):
     """A witness of the lower bound: a complete search found no order with a lower peak."""
 
     budget: int
