@@ -133,10 +133,10 @@ def _illegal_places(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
         root, distance = placed.root_distances
         inside = np.where(offset[root] == ABSENT, ABSENT, offset[root] + distance)
         checks.append((PlacedBuffers(problem, pool[root], inside), root))
-    for places, owner in checks:
+    for places, row in checks:
         for violation in check_places(problem, places):
             if violation.first is not None:
-                reasons.setdefault(int(owner[placed.row[violation.first]]), violation.message)
+                reasons.setdefault(int(row[placed.row[violation.first]]), violation.message)
     return reasons
 
 
