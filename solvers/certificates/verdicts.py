@@ -85,9 +85,11 @@ def verdict_beside_plan(problem: Problem, plan: Plan, proved: CheckerVerdict) ->
     """Return the checker's verdict, or a refusal if the valid plan has less than what the certificate claims of all."""
     if proved.kind is None or not len(plan.placements):
         return proved
-    ends = zip(used_of(problem, plan), proved.used, strict=False)
-    names = (f"bytes of {excerpt(pool.name)}" for pool in problem.pools)
-    goals = [(mine, least, name) for (mine, least), name in zip(ends, names, strict=False)][::-1]
+    columns = zip(used_of(problem, plan), proved.used, problem.pools, strict=False)
+    goals: list[tuple[float, float | None, str]] = [
+        (mine, least, f"bytes of {excerpt(pool.name)}") for mine, least, pool in columns
+    ]
+    goals.reverse()
     if proved.cost is not None:
         # A bound on the price bounds the cost, as other costs are at least 0. A cost depends on the profile.
         is_of_plan = plan.cost is not None and proved.kind in (kind_of(problem, plan), "price")

@@ -104,6 +104,7 @@ def old_places(problem: Problem, old: Plan | None, *, has_hints: bool = False) -
 
 
 def _usable_placements(problem: Problem, placements: PlacementTable) -> PlacementTable:
+    """Return the placements whose buffer exists in the problem and whose offset is not negative."""
     is_named = np.array([name in problem.index for name in placements.ids], dtype=np.bool_) & (placements.offset >= 0)
     if is_named.all():
         return placements
@@ -114,6 +115,7 @@ def _usable_placements(problem: Problem, placements: PlacementTable) -> Placemen
 
 
 def _row_mask(n: int, rows: Mapping[int, str]) -> Bool:
+    """Return a mask (n,) that is True at the keys of `rows`."""
     mask = np.zeros(n, dtype=np.bool_)
     mask[list(rows)] = True
     return mask
@@ -131,10 +133,10 @@ def _illegal_places(problem: Problem, pool: I64, offset: I64) -> dict[int, str]:
         root, distance = placed.root_distances
         inside = np.where(offset[root] == ABSENT, ABSENT, offset[root] + distance)
         checks.append((PlacedBuffers(problem, pool[root], inside), root))
-    for places, whole in checks:
+    for places, row in checks:
         for violation in check_places(problem, places):
             if violation.first is not None:
-                reasons.setdefault(int(whole[placed.row[violation.first]]), violation.message)
+                reasons.setdefault(int(row[placed.row[violation.first]]), violation.message)
     return reasons
 
 
@@ -152,6 +154,7 @@ def _colliding_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[
 
 
 def _wrong_distance_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of buffers with a wrong distance, which a move of either buffer can correct."""
     for i, (name, distance) in problem.buffers.rules["relative"].items():
         if placed.required_and_actual(i, placed.row[name], distance):
             a, b = int(placed.root[i]), placed.root_of(name)
@@ -159,6 +162,7 @@ def _wrong_distance_pairs(problem: Problem, placed: PlacedBuffers) -> Iterator[t
 
 
 def _sorted_roots(placed: PlacedBuffers, violation: Violation) -> tuple[int, int]:
+    """Return the positions of the root buffers of a violation's two buffers, in ascending order."""
     first, second = violation.first, violation.second
     assert first is not None
     assert second is not None
@@ -185,6 +189,7 @@ def _thin_collisions(
 
 
 def _fixed_mask(problem: Problem) -> Bool:
+    """Return the mask of the buffers that the problem pins to an offset."""
     is_fixed: Bool = problem.buffers.offset != ABSENT
     return is_fixed
 
@@ -213,6 +218,7 @@ def cheapest_cover(pairs: Sequence[tuple[int, int]], weight: I64, is_fixed: Bool
     bound = 0
 
     def choose_buffer(i: int) -> None:
+        """Add buffer `i` to the cover, and remove its pairs; its neighbours with one remaining pair become leaves."""
         chosen.add(i)
         for j in near.pop(i):
             near[j].discard(i)
