@@ -24,7 +24,7 @@ def test_the_command_listing_shows_the_first_sentence_of_each_commands_help(name
 def test_the_command_listing_includes_commands_of_installed_extensions(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    frob = Command(lambda _name: None, "Frob a plan, " * 9 + "twice.", "Networks")
+    frob = Command("nowhere:frob", "Frob a plan, " * 9 + "twice.", "Networks")
     rows = {"commands": {"frob": frob}}
     monkeypatch.setattr("memplan.api.cli.commands.extensions", lambda table: rows.get(table, {}))
     assert main(["--help"]) == 0
