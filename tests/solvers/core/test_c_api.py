@@ -22,7 +22,7 @@ pytestmark = [
 ]
 PROGRAMS = Path(__file__).parent
 LIBRARY = library_of(HERE)
-GIVEN = Path(__file__).resolve().parents[4] / "shared" / "instances"
+GIVEN = PROGRAMS / "audited"
 AUDITED = ("b1_places", "b3_pins_fit", "b4_reserved", "b5_read_outside", "c1_accept")
 """Programs of an audit: each calls memplan_choose and fails if memplan_check refuses the plan."""
 FACE = [HERE / name for name in SOURCES]
@@ -163,7 +163,6 @@ def test_concurrent_threads_of_the_core_do_not_interfere(tmp_path: Path) -> None
     run(tmp_path / "drawn", str(100 * DEPTH), "100000", "8")
 
 
-@pytest.mark.skipif(not GIVEN.exists(), reason="the audit's programs lie beside the project, not in it")
 @pytest.mark.parametrize("is_broken", [False, True])
 def test_the_c_api_returns_no_plan_that_its_check_refuses_even_if_a_search_makes_one(
     sanitized_folder: Path, tmp_path: Path, is_broken: bool
@@ -179,14 +178,14 @@ def test_the_c_api_returns_no_plan_that_its_check_refuses_even_if_a_search_makes
         objects = [tmp_path / "choose.o" if each.stem == "choose" else each for each in objects]
     flags = ["-fsanitize=address,undefined", "-fsanitize=float-cast-overflow", f"-I{HERE}"]
     for name in AUDITED:
-        run("g++", "-x", "c++", *flags, GIVEN / "trust-3" / f"{name}.c", "-x", "none", *objects, "-o", tmp_path / name)
+        run("g++", "-x", "c++", *flags, GIVEN / f"{name}.c", "-x", "none", *objects, "-o", tmp_path / name)
         assert "memplan_check: right" in run(tmp_path / name)
     if not is_broken:
         assert "moved 0, at least 0" in run(tmp_path / "c1_accept")
         run(
             "gcc",
             f"-I{HERE}",
-            GIVEN / "users-2" / "core_short_limit.c",
+            GIVEN / "core_short_limit.c",
             *objects,
             *flags,
             "-lstdc++",
