@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from lab import known_plans
 from memplan.api.cli.solvers.core import SOURCES
 from memplan.extensions.checkers.tests.checkers import answers
 from memplan.solvers.core.build import HERE, library_of
@@ -194,6 +196,13 @@ def test_the_c_api_returns_no_plan_that_its_check_refuses_even_if_a_search_makes
             tmp_path / "short",
         )
         assert run("env", "ASAN_OPTIONS=detect_leaks=0", tmp_path / "short").count("feasible") == 5
+
+
+@pytest.mark.drawn
+def test_answers_to_drawn_problems_with_a_known_plan_are_valid_and_never_contradict_this_plan() -> None:
+    tally = Counter[str]()
+    assert [line for seed in range(300) for line in known_plans.faults(seed, tally, every=10)] == []
+    assert sum(count for kind, count in tally.items() if kind.startswith("memplan_")) == 300
 
 
 def test_the_check_of_the_c_api_reports_every_violated_rule_with_its_row(tmp_path: Path) -> None:
