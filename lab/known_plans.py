@@ -131,6 +131,9 @@ def call_text(known: Known) -> str:
     pins = [FREE if row.offset is None else row.offset for row in rows]
     bounds = [(known.lowest.get(int(row.id), 0), row.end_at_most or 0, row.no_cross or 0) for row in rows]
     lives = [(row.intervals[0][0], row.intervals[-1][1]) for row in rows]
+    reserved: list[list[tuple[int, ...]]] = [
+        [(low, low + size) for low, size in pool.reserved] for pool in known.problem.pools
+    ]
     tables: list[list[tuple[int, ...]]] = [
         [(r.size, *life, r.alignment, pin, *b) for r, life, pin, b in zip(rows, lives, pins, bounds, strict=True)],
         [(k, a, b) for k, row in enumerate(rows) for (_, a), (b, _) in pairwise(row.intervals)],
@@ -144,7 +147,7 @@ def call_text(known: Known) -> str:
             for q in row.pools or ()
         ],
         [(int(known.plan[int(row.id)].pool),) for row in rows],
-        *([(low, low + size) for low, size in pool.reserved] for pool in known.problem.pools),
+        *reserved,
     ]
     sizes = [(UNLIMITED if pool.size is None else pool.size, pool.base_address) for pool in known.problem.pools]
     is_choice = int(known.problem.objective == "cost")
