@@ -20,7 +20,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from lab.support.cases import run_cases
-from lab.support.known_plans import Known, draw
+from lab.support.known_plans import KnownPlan, draw
 from memplan import Plan, plan
 from memplan.api.cli.solvers.core import SOURCES
 from memplan.planner.model.rows import Placement
@@ -57,13 +57,13 @@ def faults(seed: int, tally: Counter[str], every: int = 1) -> Iterator[str]:
         yield from faults_of_python(known, tally)
 
 
-def broken_rules(known: Known, placed: Sequence[Placement]) -> list[str]:
+def broken_rules(known: KnownPlan, placed: Sequence[Placement]) -> list[str]:
     """Return the rules that a plan breaks, with those of C alone."""
     low = [row.id for row in placed if isinstance(row.id, int) and row.offset < known.lowest.get(row.id, 0)]
     return oracle.check(known.problem, placed) + [f"lowest {i}" for i in low]
 
 
-def measures(known: Known, placed: Sequence[Placement]) -> SimpleNamespace:
+def measures(known: KnownPlan, placed: Sequence[Placement]) -> SimpleNamespace:
     """Return the peak, the cost, the weight that is moved, and the number of missed hints of a plan."""
     rows, pools = known.problem.index, {pool.name: pool for pool in known.problem.pools}
     ends, cost = dict.fromkeys(pools, 0), 0
@@ -76,7 +76,7 @@ def measures(known: Known, placed: Sequence[Placement]) -> SimpleNamespace:
     return SimpleNamespace(peak=sum(ends.values()), cost=cost, moved=sum(gone), missed=gone.count(0))
 
 
-def faults_of_header(known: Known, tally: Counter[str]) -> Iterator[str]:
+def faults_of_header(known: KnownPlan, tally: Counter[str]) -> Iterator[str]:
     """Yield the faults in the answer of `memplan_choose` or `memplan_plan`."""
     name = "memplan_choose" if known.problem.objective == "cost" else "memplan_plan"
     done = subprocess.run([driver()], input=call_text(known), capture_output=True, text=True, check=False)
@@ -97,7 +97,7 @@ def faults_of_header(known: Known, tally: Counter[str]) -> Iterator[str]:
     yield from (f"{name}, {STATUSES[said.status]}: {line}" for line in wrong)
 
 
-def false_words(known: Known, said: SimpleNamespace, own: SimpleNamespace) -> Iterator[str]:
+def false_words(known: KnownPlan, said: SimpleNamespace, own: SimpleNamespace) -> Iterator[str]:
     """Yield what a result of C says falsely of its valid plan, or of all plans, one of which is known."""
     best, is_choice = measures(known, known.plan), known.problem.objective == "cost"
     yield from (
@@ -119,13 +119,13 @@ def false_words(known: Known, said: SimpleNamespace, own: SimpleNamespace) -> It
             yield f"moves at least {said.moved_bound}, and a known plan {best.moved}"
 
 
-def has_room(known: Known) -> bool:
+def has_room(known: KnownPlan) -> bool:
     """Return True if each buffer may lie in a pool without a size, as high as necessary."""
     open_to = {pool.name for pool in known.problem.pools if pool.size is None}
     return all(row.end_at_most is None and open_to & {*(row.pools or ())} for row in known.problem.buffers)
 
 
-def call_text(known: Known) -> str:
+def call_text(known: KnownPlan) -> str:
     """Return the line for the driver: the options, then all tables, each after the number of its rows."""
     rows, at = known.problem.buffers, known.problem.index
     pins = [FREE if row.offset is None else row.offset for row in rows]
@@ -165,7 +165,7 @@ def call_text(known: Known) -> str:
     )
 
 
-def faults_of_python(known: Known, tally: Counter[str]) -> Iterator[str]:
+def faults_of_python(known: KnownPlan, tally: Counter[str]) -> Iterator[str]:
     """Yield the faults in Python's plan, which keeps the old places if there are any."""
     old = [{"id": i, "pool": str(q), "offset": at} for i, q, at, weight in known.places if weight]
     keep = Plan.model_validate({"status": "feasible", "placements": old}) if old else None

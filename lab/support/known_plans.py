@@ -31,7 +31,7 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownPlan:
     """A problem with ids from 0 on, a plan that follows its rules, and the options of a call.
 
     `lowest` maps some buffers to their least offset, a rule of C alone. `places` are the old (buffer, pool, offset,
@@ -48,7 +48,7 @@ class Known:
     asked: int
 
 
-def draw(seed: int) -> Known:
+def draw(seed: int) -> KnownPlan:
     """Return the case of a seed: one to three pools, filled or packed by first fit, and any mixture of rules."""
     rng = random.Random(seed)
     count, parts = 40 + int(100 * rng.random() ** 2), [rng.random() + 0.1 for _ in range(rng.choice((1, 2, 2, 3)))]
@@ -61,7 +61,7 @@ def draw(seed: int) -> Known:
             cuts = np.cumsum([0, *(rng.randint(1, 60) for _ in range(2 * rng.randint(1, 2) + 1))]).tolist()
             bands = list(zip(cuts[::2], cuts[1::2], strict=True))
         bands = [(low * granule, high * granule) for low, high in bands]
-        pieces = _packed(rng, bands, max(2, int(count * part / sum(parts))), granule)
+        pieces = _packed_plan(rng, bands, max(2, int(count * part / sum(parts))), granule)
         if has["gaps"]:
             pieces = [each for piece in pieces for each in _split(rng, piece)]
         for k in rng.sample(range(len(pieces)), len(pieces) // 8 * has["shares"]):
@@ -88,10 +88,10 @@ def draw(seed: int) -> Known:
     fields["objective"] = "cost" if is_choice else "peak"
     short = (0, 1), (0, 100), (0, 1000), (0, 1000), (0.01, 0), (0.05, 0), (0, 0 if count < 60 else 2000)
     limits = rng.choice((0.0, 0.1, 0.5, inf)), rng.choice((0, 0, 100, 1000)), *rng.choice(short)
-    return Known(Problem.model_validate(fields), plan, lowest, places, *limits)
+    return KnownPlan(Problem.model_validate(fields), plan, lowest, places, *limits)
 
 
-def _packed(rng: random.Random, bands: Spans, wanted: int, granule: int) -> list[Piece]:
+def _packed_plan(rng: random.Random, bands: Spans, wanted: int, granule: int) -> list[Piece]:
     """Return pieces that fill bands of bytes at all times, or that are packed into these and above by first fit."""
     steps, pieces = rng.choice((8, 20, 60)), list[Piece]()
     if rng.random() < 0.3:
