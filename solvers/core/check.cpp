@@ -1,4 +1,4 @@
-// memplan_check, which shares no code with the search, and the texts of statuses and rules.
+// The check of memplan_check and of all plans that leave, without code of the search; the texts of statuses and rules.
 #include "check.hpp"
 
 #include <algorithm>
@@ -197,8 +197,8 @@ class Check {
   // an offset overlap, a buffer that begins can meet only those of its offset, and those of the next one on both sides.
   bool sweep(memplan::Arena &arena) {
     const i64 n = static_cast<i64>(problem_.count), lives = n + static_cast<i64>(problem_.gap_count);
-    memplan::Array<Key> rows = arena.uncleared<Key>(n), begins = arena.uncleared<Key>(lives), ends = arena.uncleared<Key>(lives);
-    memplan::Array<Key> spare = arena.uncleared<Key>(lives);
+    memplan::Array<Key> rows{}, begins{}, ends{}, spare{};  // of one size, because sorting swaps them
+    for (memplan::Array<Key> *keys : {&rows, &begins, &ends, &spare}) *keys = arena.uncleared<Key>(lives);
     Ranks alive(arena, n);
     shares_ = arena.uncleared<memplan_pair>(static_cast<i64>(problem_.share_count));
     if (arena.has_failed) return shares_.size = 0, false;
