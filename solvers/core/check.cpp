@@ -1,13 +1,67 @@
-// memplan_check, which shares no code with the search, and the texts of statuses and rules.
+// The check of memplan_check and of all plans that leave, without code of the search; the texts of statuses and rules.
 #include "check.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "door.hpp"
 
 using memplan::i64;
+using memplan::u64;
 
 namespace {
+
+struct Key {
+  u64 value;
+  i64 row;
+};
+
+// A set of numbers below a limit. Each bit of a level says whether a word of the level below is not 0.
+class Ranks {
+ public:
+  // If the arena has failed, no member may be called.
+  Ranks(memplan::Arena &arena, i64 limit) {
+    do level_[levels_++] = arena.array<u64>(limit = (limit + 63) / 64);
+    while (limit > 1);
+  }
+
+  void add(i64 rank) {
+    for (int k = 0; k < levels_; ++k, rank >>= 6) level_[k][rank >> 6] |= bit(rank);
+  }
+
+  void drop(i64 rank) {
+    for (int k = 0; k < levels_; ++k, rank >>= 6)
+      if ((level_[k][rank >> 6] &= ~bit(rank)) != 0) return;
+  }
+
+  // Return the next lower number in the set, or ABSENT.
+  i64 below(i64 rank) const {
+    for (int k = 0; k < levels_; ++k, rank >>= 6)
+      if (const u64 word = level_[k][rank >> 6] & (bit(rank) - 1); word != 0) {
+        rank = rank >> 6 << 6 | (63 - std::countl_zero(word));
+        while (k-- > 0) rank = rank << 6 | (63 - std::countl_zero(level_[k][rank]));
+        return rank;
+      }
+    return memplan::kAbsent;
+  }
+
+  // Return the next higher number in the set, or ABSENT.
+  i64 above(i64 rank) const {
+    for (int k = 0; k < levels_; ++k, rank >>= 6)
+      if (const u64 word = level_[k][rank >> 6] & ~(bit(rank) | (bit(rank) - 1)); word != 0) {
+        rank = rank >> 6 << 6 | std::countr_zero(word);
+        while (k-- > 0) rank = rank << 6 | std::countr_zero(level_[k][rank]);
+        return rank;
+      }
+    return memplan::kAbsent;
+  }
+
+ private:
+  memplan::Array<u64> level_[6]{{nullptr, 0}, {nullptr, 0}, {nullptr, 0}, {nullptr, 0}, {nullptr, 0}, {nullptr, 0}};
+  int levels_ = 0;
+
+  static u64 bit(i64 rank) { return u64{1} << (rank & 63); }
+};
 
 class Check {
  public:
@@ -21,10 +75,7 @@ class Check {
   memplan_result result() {
     found_.rule = memplan::Door(problem_).fault(found_.buffer);
     if (found_.rule == MEMPLAN_FINE && offsets_ == nullptr && problem_.count > 0) found_.rule = MEMPLAN_NULL_POINTER;
-    return found_.rule == MEMPLAN_FINE ? result_of_offsets() : found_;
-  }
-
-  memplan_result result_of_offsets() {
+    if (found_.rule != MEMPLAN_FINE) return found_;
     for (std::size_t i = 0; i < problem_.count; ++i)
       if ((found_.rule = fault_of(i)) != MEMPLAN_FINE) return found_.buffer = i, found_;
     if ((found_.rule = fault_of_two()) != MEMPLAN_FINE) return found_;
@@ -41,21 +92,18 @@ class Check {
   const i64 *offsets_;
   memplan::Allocator *allocator_;
   memplan_result found_{};
-  struct Lifetime {
-    i64 begin, end, rank;
-  };
+  memplan::Array<memplan_pair> shares_{nullptr, 0};  // sorted, while the buffers are swept
+  static constexpr std::size_t kFew = 40;  // up to this many buffers, comparing all pairs is faster than a sweep
 
-  // Return the sum of the highest ends of all memories; each memory is handled at its first buffer.
+  std::size_t memory_of(std::size_t i) const { return problem_.memory_count > 0 ? problem_.memory_of[i] : 0; }
+
+  // Return the sum of the highest ends of all memories.
   i64 peak() const {
     i64 sum = 0;
-    for (std::size_t i = 0; i < problem_.count; ++i) {
-      std::size_t first = 0;
-      while (!memplan::is_in_one(problem_, first, i)) ++first;
-      if (first < i) continue;
+    for (std::size_t q = 0; q < std::max<std::size_t>(1, problem_.memory_count); ++q) {
       i64 end = 0;
-      for (std::size_t j = i; j < problem_.count; ++j)
-        if (memplan::is_in_one(problem_, i, j) && problem_.buffers[j].size > 0)
-          end = std::max(end, offsets_[j] + problem_.buffers[j].size);
+      for (std::size_t i = 0; i < problem_.count; ++i)
+        if (memory_of(i) == q && problem_.buffers[i].size > 0) end = std::max(end, offsets_[i] + problem_.buffers[i].size);
       sum += end;
     }
     return sum;
@@ -83,7 +131,7 @@ class Check {
   bool is_at(const memplan_place &place) const {
     const i64 offset = offsets_[place.buffer];
     if (problem_.buffers[place.buffer].size == 0) return true;
-    return offset == place.offset && (problem_.memory_count == 0 || problem_.memory_of[place.buffer] == place.memory);
+    return offset == place.offset && memory_of(place.buffer) == place.memory;
   }
 
   // Check the rules of one buffer; a buffer of size 0 occupies no bytes and breaks no rule.
@@ -101,12 +149,10 @@ class Check {
     if (at < buffer.lowest || (buffer.limit > 0 && end > buffer.limit)) return MEMPLAN_OUT_OF_RANGE;
     if (buffer.no_cross > 0 && address / buffer.no_cross != (address + buffer.size - 1) / buffer.no_cross)
       return MEMPLAN_CROSSING;
-    for (std::size_t row = 0; row < memory.reserved_count; ++row)
-      if (memory.reserved[row].begin < end && at < memory.reserved[row].end) {
-        found_.other = row;
-        return MEMPLAN_IN_RESERVED;
-      }
-    return MEMPLAN_FINE;
+    const memplan_range *last = memory.reserved + memory.reserved_count;
+    const memplan_range *row = std::partition_point(memory.reserved, last, [at](const memplan_range &range) { return range.end <= at; });
+    if (row == last || row->begin >= end) return MEMPLAN_FINE;
+    return found_.other = static_cast<std::size_t>(row - memory.reserved), MEMPLAN_IN_RESERVED;
   }
 
   memplan_rule fault_of_two() {
@@ -134,69 +180,97 @@ class Check {
 
   // Return whether two buffers that are alive together share bytes, and name them.
   bool has_overlap() {
-    if (allocator_ != nullptr && problem_.share_count == 0) {
+    if (allocator_ != nullptr && problem_.count > kFew) {
       memplan::Arena arena(*allocator_);
       const bool has_found = sweep(arena);
       if (!arena.has_failed) return has_found;
     }
     for (std::size_t i = 0; i < problem_.count; ++i)
       for (std::size_t j = i + 1; j < problem_.count; ++j)
-        if (overlap(i, j) && meet(i, j) && !(offsets_[i] == offsets_[j] && may_share(i, j)))
-          return found_.buffer = i, found_.other = j, true;
+        if (clash(i, j) && meet(i, j)) return found_.buffer = i, found_.other = j, true;
     return false;
   }
 
-  // Do the same in the order of time: while no buffers overlap, one that begins can only meet its two neighbours, by
-  // memory and offset, among those alive.
+  bool clash(std::size_t i, std::size_t j) const { return overlap(i, j) && !may_share(i, j); }
+
+  // Do the same in the order of time, with the buffers alive in the order of memory and offset. While only pairs that share
+  // an offset overlap, a buffer that begins can meet only those of its offset, and those of the next one on both sides.
   bool sweep(memplan::Arena &arena) {
-    const i64 n = static_cast<i64>(problem_.count);
-    const auto by_place = arena.uncleared<std::size_t>(n);
-    const auto lives = arena.uncleared<Lifetime>(n + static_cast<i64>(problem_.gap_count));
-    const auto ends = arena.uncleared<Lifetime>(lives.size);
-    const auto alive = arena.uncleared<i64>(n);
-    if (arena.has_failed) return false;
-    for (i64 i = 0; i < n; ++i) by_place[i] = static_cast<std::size_t>(i);
-    std::sort(by_place.begin(), by_place.end(), [this](std::size_t a, std::size_t b) {
-      const std::size_t here = problem_.memory_count > 0 ? problem_.memory_of[a] : 0;
-      const std::size_t there = problem_.memory_count > 0 ? problem_.memory_of[b] : 0;
-      return here != there ? here < there : offsets_[a] != offsets_[b] ? offsets_[a] < offsets_[b] : a < b;
-    });
-    i64 count = 0, living = 0;
-    for (i64 rank = 0; rank < n; ++rank) {
-      const std::size_t i = by_place[rank];
-      if (problem_.buffers[i].size == 0) continue;
+    const i64 n = static_cast<i64>(problem_.count), lives = n + static_cast<i64>(problem_.gap_count);
+    memplan::Array<Key> rows{}, begins{}, ends{}, spare{};  // of one size, because sorting swaps them
+    for (memplan::Array<Key> *keys : {&rows, &begins, &ends, &spare}) *keys = arena.uncleared<Key>(lives);
+    Ranks alive(arena, n);
+    shares_ = arena.uncleared<memplan_pair>(static_cast<i64>(problem_.share_count));
+    if (arena.has_failed) return shares_.size = 0, false;
+    for (i64 row = 0; row < shares_.size; ++row) shares_[row] = sorted(problem_.shares[row]);
+    std::sort(shares_.begin(), shares_.end(), is_before);
+    rows.size = begins.size = 0;
+    for (i64 i = 0; i < n; ++i)
+      if (problem_.buffers[i].size > 0) rows.data[rows.size++] = {static_cast<u64>(offsets_[i]), i};
+    sort(rows, spare);
+    for (Key &row : rows) row.value = memory_of(static_cast<std::size_t>(row.row));
+    if (problem_.memory_count > 1) sort(rows, spare);
+    for (i64 rank = 0; rank < rows.size; ++rank) {
+      const std::size_t i = static_cast<std::size_t>(rows[rank].row);
       i64 begin = problem_.buffers[i].begin;
-      for (std::size_t gap = first_gap(i); is_gap_of(gap, i); ++gap) {
-        if (problem_.gaps[gap].begin > begin) lives[count++] = {begin, problem_.gaps[gap].begin, rank};
-        begin = problem_.gaps[gap].end;
-      }
-      if (begin < problem_.buffers[i].end) lives[count++] = {begin, problem_.buffers[i].end, rank};
+      const auto add = [&](i64 end) { begins.data[begins.size] = {in_order(begin), rank}, ends.data[begins.size++] = {in_order(end), rank}; };
+      for (std::size_t gap = problem_.gap_count > 0 ? first_gap(i) : 0; is_gap_of(gap, i); ++gap) add(problem_.gaps[gap].begin), begin = problem_.gaps[gap].end;
+      add(problem_.buffers[i].end);
     }
-    std::copy(lives.data, lives.data + count, ends.data);
-    std::sort(lives.data, lives.data + count, [](const Lifetime &a, const Lifetime &b) {
-      return a.begin != b.begin ? a.begin < b.begin : a.rank < b.rank;
-    });
-    std::sort(ends.data, ends.data + count, [](const Lifetime &a, const Lifetime &b) {
-      return a.end != b.end ? a.end < b.end : a.rank > b.rank;
-    });
-    for (i64 k = 0, ended = 0; k < count; ++k) {
-      for (; ends[ended].end <= lives[k].begin; ++ended) {
-        i64 *at = std::lower_bound(alive.data, alive.data + living, ends[ended].rank);
-        std::copy(at + 1, alive.data + living--, at);
-      }
-      i64 *at = std::lower_bound(alive.data, alive.data + living, lives[k].rank);
-      found_.buffer = by_place[lives[k].rank];
-      if (at > alive.data && overlap(found_.other = by_place[at[-1]], found_.buffer)) return true;
-      if (at < alive.data + living && overlap(found_.other = by_place[*at], found_.buffer)) return true;
-      std::copy_backward(at, alive.data + living, alive.data + living + 1), ++living;
-      *at = lives[k].rank;
+    ends.size = begins.size;
+    sort(begins, spare), sort(ends, spare);
+    i64 ended = 0;
+    for (const Key &life : begins) {
+      for (; ends[ended].value <= life.value; ++ended) alive.drop(ends[ended].row);
+      if (meets_neighbour(rows, alive, life.row)) return true;
+      alive.add(life.row);
     }
     return false;
+  }
+
+  // Return whether a buffer clashes with one of its offset, or of the next offset on either side, and name them.
+  bool meets_neighbour(const memplan::Array<Key> &rows, const Ranks &alive, i64 rank) {
+    const std::size_t i = static_cast<std::size_t>(rows[rank].row);
+    for (const bool is_above : {false, true}) {
+      i64 next = offsets_[i];
+      for (i64 at = rank; (at = is_above ? alive.above(at) : alive.below(at)) != memplan::kAbsent;) {
+        const std::size_t j = static_cast<std::size_t>(rows[at].row);
+        if (!memplan::is_in_one(problem_, i, j) || (next != offsets_[i] && next != offsets_[j])) break;
+        if (clash(i, j)) return found_.buffer = i, found_.other = j, true;
+        next = offsets_[j];
+      }
+    }
+    return false;
+  }
+
+  // Return a time as a number without a sign, in the same order.
+  static u64 in_order(i64 time) { return static_cast<u64>(time) ^ u64{1} << 63; }
+
+  // Sort by value, byte by byte; keys of equal values keep their order.
+  static void sort(memplan::Array<Key> &keys, memplan::Array<Key> &spare) {
+    u64 differs = 0;
+    for (const Key &key : keys) differs |= key.value ^ keys[0].value;
+    for (int shift = 0; shift < 64; shift += 8) {
+      if ((differs >> shift & 255) == 0) continue;
+      i64 first[257] = {};
+      for (const Key &key : keys) ++first[(key.value >> shift & 255) + 1];
+      for (int byte = 0; byte < 256; ++byte) first[byte + 1] += first[byte];
+      for (const Key &key : keys) spare.data[first[key.value >> shift & 255]++] = key;
+      std::swap(keys.data, spare.data);
+    }
+  }
+
+  static memplan_pair sorted(const memplan_pair &row) { return {std::min(row.first, row.second), std::max(row.first, row.second)}; }
+  static bool is_before(const memplan_pair &a, const memplan_pair &b) {
+    return a.first != b.first ? a.first < b.first : a.second < b.second;
   }
 
   bool may_share(std::size_t i, std::size_t j) const {
-    return std::any_of(problem_.shares, problem_.shares + problem_.share_count, [=](const memplan_pair &row) {
-      return (row.first == i && row.second == j) || (row.first == j && row.second == i);
+    if (offsets_[i] != offsets_[j]) return false;
+    const memplan_pair asked = sorted({i, j});
+    if (shares_.size > 0) return std::binary_search(shares_.begin(), shares_.end(), asked, is_before);
+    return std::any_of(problem_.shares, problem_.shares + problem_.share_count, [&](const memplan_pair &row) {
+      return !is_before(asked, sorted(row)) && !is_before(sorted(row), asked);
     });
   }
 
@@ -338,8 +412,9 @@ constexpr const char *kRuleTexts[] = {
 
 }  // namespace
 
-memplan_result memplan::check_offsets(const memplan_problem &problem, const i64 *offsets, Allocator &allocator) {
-  return Check(problem, offsets, &allocator).result_of_offsets();
+memplan_result memplan::check_plan(memplan_problem problem, const std::size_t *memory_of, const i64 *offsets, Allocator &allocator) {
+  problem.memory_of = memory_of;
+  return Check(problem, offsets, &allocator).result();
 }
 
 extern "C" memplan_result memplan_check(const memplan_problem *problem, const int64_t *offsets) {

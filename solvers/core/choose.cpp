@@ -483,25 +483,18 @@ class Choosing {
     return made.status;
   }
 
-  // Keep the plan if it costs less than the best one; return whether it does.
+  // Keep the plan if it costs less than the best one and passes the check; return whether it is kept.
   bool take() {
-    i64 cost = 0, peak = 0;
+    i64 cost = 0;
     for (i64 j = 0; j < items(); ++j) cost += price(home_[j], j);
     if (result_.cost >= 0 && cost >= result_.cost) return false;
-    memplan_problem whole = problem_;
-    whole.memory_of = tried_.data;
     for (i64 i = 0; i < count(); ++i)
-      if (problem_.buffers[i].size > 0 && !may_be_in(static_cast<i64>(tried_[i]), items_.knapsack.item[i])) return false;
-    if (check_offsets(whole, offset_.data, allocator_).rule != MEMPLAN_FINE) return false;
-    for (i64 q = 0; q < memories(); ++q) {
-      i64 end = 0;
-      for (i64 i = 0; i < count(); ++i)
-        if (tried_[i] == static_cast<std::size_t>(q) && problem_.buffers[i].size > 0) end = std::max(end, offset_[i] + problem_.buffers[i].size);
-      peak += end;
-    }
+      if (!may_be_in(static_cast<i64>(tried_[i]), items_.knapsack.item[i])) return false;
+    const memplan_result seen = check_plan(problem_, tried_.data, offset_.data, allocator_);
+    if (seen.status != MEMPLAN_FEASIBLE) return false;
     std::copy(tried_.begin(), tried_.end(), memory_of_);
     std::copy(offset_.begin(), offset_.end(), offsets_);
-    result_.cost = cost, result_.peak = peak, result_.status = MEMPLAN_FEASIBLE;
+    result_.cost = cost, result_.peak = seen.peak, result_.status = MEMPLAN_FEASIBLE;
     return true;
   }
 
@@ -606,20 +599,13 @@ void choose_and_keep(const memplan_problem &problem, const memplan_home *homes, 
   memplan_result &result = asked.result = memplan_choose(&bare, homes, home_count, &half, memory_of, offsets);
   if (result.status > MEMPLAN_FEASIBLE) return;
   Allocator allocator = asked.allocator();
+  count_moves(problem, memory_of, offsets, allocator, result);
   {
     Arena arena(allocator);
     PinnedChoice fit(allocator, stop, problem, homes, home_count, asked.options, memory_of, raised_by(result.cost, asked.options.accept));
-    Keeping keeping(arena, problem, memory_of, offsets, fit, stop);
-    if (!arena.has_failed) keeping.run();
-    result.moved = keeping.moved, result.moved_bound = std::min(keeping.bound, keeping.moved), result.missed = keeping.missed;
-    result.cost = result.peak = 0;
+    Keeping(arena, problem, memory_of, offsets, fit, stop, result).run();
+    result.cost = 0;
     for (i64 i = 0; i < static_cast<i64>(problem.count); ++i) result.cost += fit.cost_of(static_cast<std::size_t>(i), memory_of[i]);
-    for (std::size_t q = 0; q < problem.memory_count; ++q) {
-      i64 end = 0;
-      for (std::size_t i = 0; i < problem.count; ++i)
-        if (memory_of[i] == q && problem.buffers[i].size > 0) end = std::max(end, offsets[i] + problem.buffers[i].size);
-      result.peak += end;
-    }
     if (result.cost > result.cost_bound) result.status = MEMPLAN_FEASIBLE;
   }
   result.memory = std::max(result.memory, allocator.most), result.ran_out |= allocator.has_refused;

@@ -26,20 +26,27 @@ inline i64 raised_by(i64 value, double part) {
   return more >= static_cast<double>(kLargest) ? kMost : value + static_cast<i64>(more);
 }
 
+// Count the places that a plan misses.
+inline void count_moves(const memplan_problem &problem, const std::size_t *memory_of, const i64 *offsets, Allocator &allocator, memplan_result &result) {
+  const memplan_result seen = check_plan(problem, memory_of, offsets, allocator);
+  result.moved = seen.moved, result.missed = seen.missed;
+}
+
 // `Fit` is called with pins, whether to look far, and two columns for the memories and offsets of a plan that fits;
 // its function `may_be_in` returns whether a buffer may be in a memory.
 template <class Fit>
 class Keeping {
  public:
-  // The problem has the capacities that a plan may use; the columns hold the memories and offsets of a plan.
-  // If the arena has failed, no member may be called.
-  Keeping(Arena &arena, const memplan_problem &problem, std::size_t *memory_of, i64 *offsets, Fit &fit, Stop &stop)
+  // The problem has the capacities that a plan may use; the columns hold the memories and offsets of a plan, and the
+  // result what it moves. If the arena has failed, nothing else is kept.
+  Keeping(Arena &arena, const memplan_problem &problem, std::size_t *memory_of, i64 *offsets, Fit &fit, Stop &stop, memplan_result &result)
       : problem_(problem),
         arena_(arena),
         memory_of_(memory_of),
         offsets_(offsets),
         fit_(fit),
         stop_(stop),
+        result_(result),
         pinned_(arena.array<const memplan_place *>(count())),
         row_(arena.uncleared<i64>(rows())),
         state_(arena.array<State>(rows())),
@@ -51,19 +58,22 @@ class Keeping {
     std::sort(row_.begin(), row_.end(), [this](i64 a, i64 b) {
       return place(a).weight != place(b).weight ? place(a).weight > place(b).weight : a < b;
     });
-    measure(memory_of, offsets, moved, missed);
   }
 
-  i64 moved = 0, missed = 0, bound = 0;
-
   void run() {
+    if (!arena_.has_failed) keep();
+    result_.moved_bound = std::min(bound_, result_.moved);
+  }
+
+ private:
+  void keep() {
     refuse();
     collide();
     if (arena_.has_failed || is_done()) return;
     if (rows() - std::count(state_.begin(), state_.end(), kIllegal) <= kFew) return try_sets();
     pin_all();
     if (try_pins(true) == Fits::kYes && is_done()) return;
-    if (moved > bound) {
+    if (result_.moved > bound_) {
       if (free_near() && try_pins(false) != Fits::kYes) pinned_.fill(nullptr);
       pin_again(true);
     }
@@ -71,7 +81,6 @@ class Keeping {
     pin_again(false);
   }
 
- private:
   enum State : i64 { kKeeps, kIllegal, kGivenUp };
   static constexpr i64 kFew = 10;            // with at most this many places, every set of them is tried
   static constexpr i64 kMostTries = 400, kLeastTries = 20, kTriesWork = 2'000'000;
@@ -88,34 +97,29 @@ class Keeping {
   i64 *const offsets_;
   Fit &fit_;
   Stop &stop_;
+  memplan_result &result_;
   Pins pinned_;
   Array<i64> row_;  // the rows of places, ordered by decreasing weight
   Array<State> state_;
   Array<std::size_t> found_memory_;
   Array<i64> found_offset_;
   Growing<Pair> pairs_;  // pairs of rows that cannot both keep their places
-  i64 tries_ = 0;
+  i64 bound_ = 0, tries_ = 0;
 
   i64 count() const { return static_cast<i64>(problem_.count); }
   i64 rows() const { return static_cast<i64>(problem_.place_count); }
   const memplan_place &place(i64 row) const { return problem_.places[row]; }
   const memplan_buffer &buffer_of(i64 row) const { return problem_.buffers[place(row).buffer]; }
   bool is_over() { return arena_.has_failed || tries_ >= std::clamp(kTriesWork / (count() + 1), kLeastTries, kMostTries) || stop_(); }
-  bool is_done() { return (moved <= bound && missed == 0) || is_over(); }
+  bool is_done() { return (result_.moved <= bound_ && result_.missed == 0) || is_over(); }
   memplan_memory memory(std::size_t q) const {
     if (problem_.memory_count > 0) return problem_.memories[q];
     return {problem_.capacity, problem_.base, problem_.reserved, problem_.reserved_count, problem_.bank};
   }
 
-  bool is_met(i64 row, const std::size_t *memory_of, const i64 *offsets) const {
+  bool is_met(i64 row) const {
     const std::size_t i = place(row).buffer;
-    return problem_.buffers[i].size == 0 || (offsets[i] == place(row).offset && memory_of[i] == place(row).memory);
-  }
-
-  void measure(const std::size_t *memory_of, const i64 *offsets, i64 &weight, i64 &hints) const {
-    weight = hints = 0;
-    for (i64 k = 0; k < rows(); ++k)
-      if (!is_met(k, memory_of, offsets)) weight += place(k).weight, hints += place(k).weight == 0;
+    return problem_.buffers[i].size == 0 || (offsets_[i] == place(row).offset && memory_of_[i] == place(row).memory);
   }
 
   // Mark the places that are illegal regardless of other buffers.
@@ -123,7 +127,7 @@ class Keeping {
     for (i64 k = 0; k < rows(); ++k) {
       if (may_lie(k)) continue;
       state_[k] = kIllegal;
-      bound += place(k).weight;
+      bound_ += place(k).weight;
     }
   }
 
@@ -175,7 +179,7 @@ class Keeping {
     // Of pairs that have no buffer in common, one buffer each must move, so their lighter weights add up to a bound.
     for (const Pair &pair : pairs_.array()) {
       if (is_seen[pair.first] || is_seen[pair.second]) continue;
-      is_seen[pair.first] = is_seen[pair.second] = true, bound += weight_of(pair);
+      is_seen[pair.first] = is_seen[pair.second] = true, bound_ += weight_of(pair);
     }
   }
 
@@ -209,24 +213,20 @@ class Keeping {
   Fits try_pins(bool is_far) {
     ++tries_;
     const Fits answer = fit_(pinned_, is_far, found_memory_, found_offset_);
-    if (answer != Fits::kYes) return answer;
-    memplan_problem whole = problem_;
-    whole.memory_of = found_memory_.data;
-    for (i64 i = 0; i < count(); ++i)
-      if (problem_.buffers[i].size > 0 && !fit_.may_be_in(static_cast<std::size_t>(i), found_memory_[i])) return Fits::kUnknown;
-    if (check_offsets(whole, found_offset_.data, arena_.allocator()).rule != MEMPLAN_FINE) return Fits::kUnknown;
-    take();
-    return answer;
+    return answer != Fits::kYes || take() ? answer : Fits::kUnknown;
   }
 
-  // Keep the found plan if it moves less weight, or as much with fewer missed hints.
-  void take() {
-    i64 weight, hints;
-    measure(found_memory_.data, found_offset_.data, weight, hints);
-    if (weight > moved || (weight == moved && hints >= missed)) return;
-    moved = weight, missed = hints;
+  // Keep the found plan if it moves less weight, or as much with fewer missed hints; return whether it passes the check.
+  bool take() {
+    for (i64 i = 0; i < count(); ++i)
+      if (!fit_.may_be_in(static_cast<std::size_t>(i), found_memory_[i])) return false;
+    const memplan_result seen = check_plan(problem_, found_memory_.data, found_offset_.data, arena_.allocator());
+    if (seen.status != MEMPLAN_FEASIBLE) return false;
+    if (seen.moved > result_.moved || (seen.moved == result_.moved && seen.missed >= result_.missed)) return true;
+    result_.moved = seen.moved, result_.missed = seen.missed, result_.peak = seen.peak;
     std::copy(found_memory_.begin(), found_memory_.end(), memory_of_);
     std::copy(found_offset_.begin(), found_offset_.end(), offsets_);
+    return true;
   }
 
   // Unpin the buffers that are alive together with a buffer without a place; return whether any was unpinned.
@@ -249,7 +249,7 @@ class Keeping {
   void pin_kept() {
     pinned_.fill(nullptr);
     for (i64 k = 0; k < rows(); ++k)
-      if (is_met(k, memory_of_, offsets_)) pin(k);
+      if (is_met(k)) pin(k);
   }
 
   // Pin unpinned places again, as many at once as fit: the heaviest first, or hints if `has_weight` is false.
@@ -265,11 +265,11 @@ class Keeping {
     i64 free = 0;
     for (i64 k = from; k < to; ++k) free += !is_pinned(row_[k]);
     if (free == 0 || is_done()) return;
-    const i64 before = moved, hints = missed;
+    const i64 before = result_.moved, hints = result_.missed;
     for (i64 k = from; k < to; ++k) pin(row_[k]);
     const Fits answer = try_pins(false);
     pin_kept();
-    if (answer == Fits::kYes && (moved < before || missed < hints)) return;
+    if (answer == Fits::kYes && (result_.moved < before || result_.missed < hints)) return;
     if (free == 1 || to - from == 1) return;
     halve(from, (from + to) / 2);
     halve((from + to) / 2, to);
@@ -295,8 +295,8 @@ class Keeping {
     });
     bool is_proved = true;
     for (const Set &set : sets) {
-      if (is_proved) bound = std::max(bound, std::min(set.weight, moved));
-      if (set.weight > moved || (set.weight == moved && set.hints >= missed) || stop_()) return;
+      if (is_proved) bound_ = std::max(bound_, std::min(set.weight, result_.moved));
+      if (set.weight > result_.moved || (set.weight == result_.moved && set.hints >= result_.missed) || stop_()) return;
       pinned_.fill(nullptr);
       for (i64 x = 0; x < count; ++x)
         if (!(set.leaves >> x & 1)) pin(few[x]);

@@ -330,17 +330,18 @@ bool plan_once(const memplan_problem &problem, const memplan_options &options, m
   else
     plan_memories(problem, options, result, allocator, stop, offsets, only_first);
   if (result.status > MEMPLAN_FEASIBLE) return result.status != MEMPLAN_UNKNOWN;
-  const memplan_result seen = check_offsets(problem, offsets, allocator);
+  const memplan_result seen = check_plan(problem, problem.memory_of, offsets, allocator);
   if (seen.status != MEMPLAN_FEASIBLE) return false;
   result.moved = 0, result.least = result.peak = seen.peak, result.cost = seen.cost;
   if (problem.price_count > 0 ? seen.cost > result.cost_bound : seen.peak > result.bound) result.status = MEMPLAN_FEASIBLE;
   return true;
 }
 
+// Return whether no buffer is in a memory with a capacity.
 bool is_unlimited(const memplan_problem &problem) {
-  const auto has_end = [](const memplan_memory &memory) { return memory.capacity != MEMPLAN_UNLIMITED; };
-  if (problem.memory_count == 0) return problem.capacity == MEMPLAN_UNLIMITED;
-  return std::none_of(problem.memories, problem.memories + problem.memory_count, has_end);
+  for (std::size_t i = 0; i < problem.count; ++i)
+    if (memory_of(problem, i).capacity != MEMPLAN_UNLIMITED) return false;
+  return true;
 }
 
 // Finds plans with pins, in which each buffer stays in its memory.
@@ -374,13 +375,14 @@ void plan_and_keep(const memplan_problem &problem, Asked &asked, i64 *offsets) {
   memplan_result &result = asked.result = memplan_plan(&bare, &half, offsets);
   if (result.status > MEMPLAN_FEASIBLE) return;
   Allocator allocator = asked.allocator();
+  count_moves(problem, problem.memory_of, offsets, allocator, result);
   {
     Arena arena(allocator);
     const i64 n = static_cast<i64>(problem.count), p = static_cast<i64>(problem.memory_count);
     const Array<memplan_memory> memories = arena.uncleared<memplan_memory>(p);
     const Array<std::size_t> memory_of = arena.array<std::size_t>(n);
     const Array<i64> ends = arena.array<i64>(p + 1);
-    if (arena.has_failed) return;
+    if (arena.has_failed) return void(result.ran_out = 1);
     for (i64 i = 0; i < n; ++i) {
       memory_of[i] = p > 0 ? problem.memory_of[i] : 0;
       i64 &end = ends[static_cast<i64>(memory_of[i])];
@@ -391,16 +393,7 @@ void plan_and_keep(const memplan_problem &problem, Asked &asked, i64 *offsets) {
     memplan_problem limited = problem;
     limited.memories = memories.data, limited.capacity = std::min(problem.capacity, raised_by(ends[0], asked.options.accept));
     PinnedPlan fit(allocator, stop, limited, asked.options);
-    Keeping keeping(arena, limited, memory_of.data, offsets, fit, stop);
-    if (!arena.has_failed) keeping.run();
-    result.least = result.peak, result.peak = 0;
-    result.moved = keeping.moved, result.moved_bound = std::min(keeping.bound, keeping.moved), result.missed = keeping.missed;
-    ends.fill(0);
-    for (i64 i = 0; i < n; ++i) {
-      i64 &end = ends[static_cast<i64>(memory_of[i])];
-      if (problem.buffers[i].size > 0) end = std::max(end, offsets[i] + problem.buffers[i].size);
-    }
-    for (const i64 end : ends) result.peak += end;
+    Keeping(arena, limited, memory_of.data, offsets, fit, stop, result).run();
     if (result.peak > result.bound) result.status = MEMPLAN_FEASIBLE;
   }
   result.memory = std::max(result.memory, allocator.most), result.ran_out |= allocator.has_refused;
@@ -453,12 +446,14 @@ extern "C" memplan_result memplan_plan(const memplan_problem *problem, const mem
   const bool is_right = memplan::plan_once(*problem, asked.options, asked.result, allocator, stop, offsets);
   const bool is_refused = !is_right && asked.result.status <= MEMPLAN_FEASIBLE;
   if (is_refused || (!is_right && memplan::is_unlimited(*problem))) {
-    // Without a capacity there is always a plan, which one order finds at once; that also replaces a plan that was refused.
+    // Without a capacity, one order finds a plan, whatever the remaining time is. A refused plan is replaced by that of
+    // quick orders, or of one order if no time is left.
     memplan_options quick = asked.options;
     quick.work = 0, quick.seconds = 0, quick.cancel = nullptr;
     memplan::Stop never(quick);
+    const bool only_first = !is_refused || stop();
     again.nodes = asked.result.nodes;
-    if (!memplan::plan_once(*problem, quick, again, allocator, never, offsets, true))
+    if (!memplan::plan_once(*problem, quick, again, allocator, only_first ? never : stop, offsets, only_first))
       again.status = MEMPLAN_UNKNOWN, again.peak = again.cost = -1;
     asked.result = again;
   }

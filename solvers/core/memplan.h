@@ -276,15 +276,17 @@ typedef struct memplan_moment {
   size_t count;
 } memplan_moment;
 
-/* Plan a problem. `offsets` must have room for `count` numbers; they are written if the status is OPTIMAL or FEASIBLE.
- * If `options` is NULL, quick orders are tried, and then a search of 100,000 nodes. Each plan has passed the code of
- * memplan_check. Without a capacity, the answer is a plan, however short the limits are. */
+/* Plan a problem. `offsets` must have room for `count` numbers; if the status is OPTIMAL or FEASIBLE, a plan is written
+ * that memplan_check accepts: each plan passes that check before it is returned, and one that does not is dropped. If
+ * `options` is NULL, quick orders are tried, and then a search of 100,000 nodes. If no buffer has a `limit`, nor its memory
+ * a capacity, there is a plan however soon `seconds` or `cancel` ends the call, unless rules contradict each other. */
 MEMPLAN_API memplan_result memplan_plan(const memplan_problem *problem, const memplan_options *options,
                                         int64_t *offsets);
 
 /* Check offsets from any source. Returns FEASIBLE with the peak, or INVALID with the first rule that the problem or the
  * offsets break. `moved` and `missed` are counted. Allocates nothing, and shares no code with the search. Takes O(n^2 +
- * rows), and O(rows of shares) for each pair that shares an offset. */
+ * rows), and O(rows of shares) for each pair that shares an offset; memplan_plan and memplan_choose check their plans by
+ * the same rules in O(n log n) with memory of their allocator. */
 MEMPLAN_API memplan_result memplan_check(const memplan_problem *problem, const int64_t *offsets);
 
 /* Find the first time at which most bytes are alive in a memory (`memory` is ignored if none are listed), and write the
@@ -295,10 +297,10 @@ MEMPLAN_API memplan_result memplan_check(const memplan_problem *problem, const i
 MEMPLAN_API memplan_moment memplan_fullest(const memplan_problem *problem, size_t memory, size_t *buffers, size_t room);
 
 /* Choose a memory for each buffer, and plan it, such that everything fits and the costs of the homes add up to little.
- * `memory_of` and `offsets` have room for `count` numbers, which are written if the status is OPTIMAL or FEASIBLE;
- * memplan_check accepts them. The problem lists `memories`, and its own `memory_of` is ignored. `work` is that of each
- * plan that is tried at first (100,000 nodes without options); later ones may take sixteen times as much, and all of
- * them about sixty times. OPTIMAL means that no choice costs less than `cost`; otherwise none costs less than
+ * `memory_of` and `offsets` have room for `count` numbers, which are written if the status is OPTIMAL or FEASIBLE; as by
+ * memplan_plan, each plan passes memplan_check before it is returned. The problem lists `memories`, and its own
+ * `memory_of` is ignored. `work` is that of each plan that is tried at first (100,000 nodes without options); later ones
+ * may take sixteen times as much, and all of them about sixty times. OPTIMAL means that no choice costs less than `cost`; otherwise none costs less than
  * `cost_bound`. The peak is that of all memories together. INFEASIBLE is proved. If it has a `buffer`,
  * either that is larger than each free piece of its memories, or `bound` bytes are alive at one time of buffers which may
  * be only in these memories, and they hold less; or `other` is joined with it, and no memory with room for them may have

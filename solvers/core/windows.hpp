@@ -111,13 +111,15 @@ class Search {
   // Place the unplaced buffers, and search windows until the work is spent. Returns false if a buffer fits nowhere. When
   // the search is over before all are placed, the rest is placed at once.
   bool run() {
+    if (!place_pins()) return false;
     if (run_.home.size > 0) pack_goal();
     if (run_.home.size > 0 && is_over_()) fill();
     if (!place_rest()) return false;
     return improve(run_.work);
   }
 
-  // Search windows until `work` is spent in total, or until no buffer costs more than in the goal. Returns true.
+  // Search windows until `work` is spent in total, or until no buffer costs more than in the goal. Returns true. All
+  // buffers must be placed.
   //
   // One window in kRises may raise the cost, by less than its middle buffer costs above its goal (record-to-record travel,
   // Dueck, Journal of Computational Physics 104, 1993). In the end, the cheapest placement is restored.
@@ -534,17 +536,23 @@ class Search {
     return true;
   }
 
-  // Place the unplaced buffers, window by window in the order of starts.
-  bool place_rest() {
-    is_backwards_ = false;
+  // Place the pinned buffers that may be in one memory only, before others take their bytes; return false if two of them
+  // collide.
+  bool place_pins() {
     for (i64 i = 0; i < n(); ++i) {
       i64 homes = 0, home = 0;
       for (i64 q = 0; q < p(); ++q)
         if (spaces_.homes[q][i]) ++homes, home = q;
       if (homes != 1 || run_.pool[i] != kAbsent || spaces_.lowest[home][i] != spaces_.highest[home][i] || spaces_.lead[i] != i) continue;
-      // What the goal has put there may be in the way; then the windows decide.
-      if (is_free(home) || lowest_free(home, i) == spaces_.lowest[home][i]) run_.pool[i] = home, run_.offset[i] = spaces_.lowest[home][i];
+      if (!is_free(home) && lowest_free(home, i) != spaces_.lowest[home][i]) return false;
+      run_.pool[i] = home, run_.offset[i] = spaces_.lowest[home][i];
     }
+    return true;
+  }
+
+  // Place the unplaced buffers, window by window in the order of starts.
+  bool place_rest() {
+    is_backwards_ = false;
     for (i64 next = 0; next < n();) {
       if (run_.pool[by_start_[next]] != kAbsent) {
         ++next;
