@@ -2,8 +2,8 @@
 
 Problems are drawn around a plan, so none is infeasible, and no bound exceeds what this plan uses, costs or moves. C
 runs under the address and undefined-behaviour sanitizers. The oracle of the tests judges all plans, and the functions
-below what is said of them. Every `--every`th problem goes to Python too. `tests/solvers/core/test_known_plans.py` runs
-some cases.
+below what is said of them. Every `--every`th problem goes to Python too. `tests/solvers/core/test_c_api.py` runs some
+cases.
 """
 
 from __future__ import annotations
@@ -37,9 +37,14 @@ NUMBERS = ["status", "peak", "bound", "cost", "cost_bound", "moved", "moved_boun
 
 
 @cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory()
+
+
+@cache
 def driver() -> Path:
     """Return the driver of the header, compiled with the sanitizers."""
-    folder = Path(tempfile.mkdtemp())
+    folder = Path(_folder().name)
     objects = []
     for source in (*(HERE / name for name in SOURCES), DRIVER):
         objects.append(folder / f"{source.stem}.o")
