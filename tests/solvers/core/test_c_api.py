@@ -133,7 +133,7 @@ def test_the_c_api_drops_wrong_plans_of_its_search_and_returns_others(
         objects.append(tmp_path / f"{name}.o")
         run(*ONCE, "g++", *SANITIZED, SANITIZERS, "-c", tmp_path / f"{name}.cpp", "-o", objects[-1])
     run("g++", SANITIZERS, *objects, "-o", tmp_path / "answers")
-    command = [tmp_path / "answers", PROGRAMS / "answers.txt", "100"]
+    command: list[str | Path] = [tmp_path / "answers", PROGRAMS / "answers.txt", "100"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode == 0) is is_checked, done.stdout[-2000:] + done.stderr[-2000:]
 
