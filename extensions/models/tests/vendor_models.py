@@ -48,7 +48,7 @@ class VendorModel(MicroModel):
         """Add zeros of a type that NumPy names, with a scale; `int4` is packed in halves of a byte."""
         count = int(np.prod(shape))
         array = np.zeros(-(-count // 2), np.int8) if kind == "int4" else np.zeros(count, kind)
-        index = self.tensor(shape, getattr(self.types, kind.upper()), scale, 0, self._buffer(array))
+        index = self.tensor(shape, getattr(self.types, kind.upper()), scale, 0, self.buffer(array))
         self.graph.tensors[index].quantization = self._scales([scale], [0])
         return index
 
