@@ -43,5 +43,4 @@ def update_benchmarks(text: str, rows: list[table.Cells]) -> str:
 
 
 def publish(path: Path) -> None:
-    """Write the tables of docs/benchmarks.md from a table's CSV file."""
     BENCHMARKS.write_text(update_benchmarks(BENCHMARKS.read_text(encoding="utf-8"), table.read(path)), encoding="utf-8")

@@ -9,7 +9,6 @@ from memplan.solvers.search.incumbent import Search
 
 
 def exact_search(instance: Instance, work_limit: int = 10**7) -> Search:
-    """Start a deterministic search that trusts the exact search and its cores."""
     return Search(
         instance,
         deadline=time.monotonic() + 60.0,

@@ -39,7 +39,6 @@ def random_model(seed: int, n: int, *, has_plan: bool = False) -> bytes:
 
 
 def outputs_of(data: bytes, image: np.ndarray) -> list[np.ndarray]:
-    """Return what LiteRT computes for one input."""
     runner = import_module("ai_edge_litert.interpreter").Interpreter(model_content=data, num_threads=1)
     runner.allocate_tensors()
     runner.set_tensor(runner.get_input_details()[0]["index"], image)

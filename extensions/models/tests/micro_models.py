@@ -95,7 +95,6 @@ class MicroModel:
         return index
 
     def bias(self, width: int, count: int | None = None) -> int:
-        """Add a random bias."""
         if not self.is_int8:
             return self.numbers(self.rng.standard_normal(width), np.float32)
         index = self.numbers(self.rng.integers(-900, 900, width))

@@ -16,11 +16,9 @@ class Network(MicroModel):
     def convolution(
         self, width: int, kernel: int, stride: int = 1, fused: str = "RELU6", padding: str = "SAME"
     ) -> None:
-        """Convolve."""
         self.at = window(self, "CONV_2D", kernel, stride, padding, width, fused)
 
     def depthwise(self, kernel: int, stride: int = 1) -> None:
-        """Add a depthwise convolution."""
         self.at = window(self, "DEPTHWISE_CONV_2D", kernel, stride, fused="RELU6")
 
     def max_pool(self, kernel: int, stride: int, padding: str = "VALID", name: str = "MAX_POOL_2D") -> None:
@@ -34,11 +32,9 @@ class Network(MicroModel):
         self.at = self.op("PAD", [self.at, pads], (1, rows + before + behind, columns + before + behind, depth))
 
     def add(self, other: int) -> None:
-        """Add an addition of another tensor of the same shape."""
         self.at = self.op("ADD", [self.at, other], self.shape())
 
     def classify(self, classes: int) -> None:
-        """Add an average over the image and a number for each class."""
         depth = self.shape()[3]
         self.at = self.op("MEAN", [self.at, self.numbers((1, 2))], (1, depth), keepDims=False)
         inputs = [self.at, self.filled((classes, depth), -1), self.bias(classes, 1)]
@@ -72,7 +68,6 @@ def mobilenet_v2(side: int = 96, scale: int = 8, **facts: Any) -> bytes:
 
 
 def vgg(side: int = 64, scale: int = 8, **facts: Any) -> bytes:
-    """Return a network of alternating convolutions and pools."""
     net = Network(side, 3, **facts)
     for width, count in ((1, 2), (2, 2), (4, 2), (8, 2)):
         for _ in range(count):

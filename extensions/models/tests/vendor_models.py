@@ -34,12 +34,10 @@ class VendorModel(MicroModel):
         return index
 
     def input_tensor(self, *shape: int) -> int:
-        """Add an input of the model."""
         self.graph.inputs.append(self.tensor(shape))
         return int(self.graph.inputs[-1])
 
     def state(self, shape: Sequence[int], kind: int, scale: float = 0.05) -> int:
-        """Add a variable."""
         index = self.tensor(shape, kind, scale)
         self.graph.tensors[index].isVariable = True
         return index
@@ -69,11 +67,9 @@ class VendorModel(MicroModel):
         return [] if self.draw.random() < 0.2 else [self.constant((width,), self.draw.choice(kinds[self.word]), scale)]
 
     def step(self, name: str, inputs: Sequence[int], shape: Sequence[int], **options: Any) -> None:
-        """Add a layer with an output of the model."""
         self.ends.append(self.op(name, inputs, self.tensor(shape), **options))
 
     def data(self) -> bytes:
-        """Return the model's file."""
         self.graphs[0].outputs = self.ends
         return super().data()
 

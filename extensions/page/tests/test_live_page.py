@@ -81,7 +81,6 @@ def test_the_start_screen_offers_an_example(opened_tab: Tab) -> None:
 
 
 def focused_name(found: Tab) -> str:
-    """Return the accessible name of the focused element."""
     name: str = found.page.evaluate(
         "(({ ariaLabel, textContent }) => ariaLabel ?? textContent)(document.activeElement)"
     )
@@ -89,7 +88,6 @@ def focused_name(found: Tab) -> str:
 
 
 def tab_to(found: Tab, name: str) -> None:
-    """Press Tab until the element with the given name has the focus."""
     for _ in range(40):
         found.page.keyboard.press("Tab")
         if focused_name(found) == name:

@@ -102,7 +102,6 @@ def costly_plan(problem: Problem) -> Plan:
 
 
 def foreign_plan(problem: Problem) -> Plan:
-    """Return a plan with a placement in a pool that the problem does not have."""
     rows = [{"id": row.id, "pool": "nowhere", "offset": 0} for row in problem.buffers]
     return Plan.model_validate({"status": "feasible", "placements": rows})
 
@@ -135,12 +134,10 @@ TEXT = "(selector) => [...document.querySelectorAll(selector)].map((one) => one.
 
 
 def text(selector: str) -> str:
-    """Return a script that returns the text of all elements that match a CSS selector."""
     return f"({TEXT})({json.dumps(selector)})"
 
 
 def ask_script(size: str) -> str:
-    """Return a script that types a size into the page's query and returns whether the plan fits."""
     fill = f"document.querySelector('.pool input').value = {json.dumps(size)}"
     return f"({fill}, document.querySelector('.pool form').requestSubmit(), {text('.pool .answer p')})"
 

@@ -23,5 +23,4 @@ def planner_input(seed: int) -> list[Row]:
 
 
 def digest(answers: Iterable[Sequence[int]]) -> str:
-    """Return a hash of the offsets that a planner returned for several inputs."""
     return hashlib.sha256("\n".join(" ".join(map(str, row)) for row in answers).encode()).hexdigest()[:16]

@@ -27,7 +27,6 @@ def program(*body: dict[str, Any], **fields: Any) -> Operations:
 
 
 def live_bytes(operations: Operations) -> int:
-    """Return the live peak in bytes of a program's statements."""
     return max((step.live_bytes for step in analyse(operations).steps), default=0)
 
 
