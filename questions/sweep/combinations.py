@@ -311,6 +311,8 @@ def _sizes_field(value: object) -> SizesOf:
     for name, its in sizes.items():
         if not len(its):
             raise OptionError(f"sizes.{name}: must have a last size of at least the first")
+    if (count := prod(map(len, sizes.values()))) > MOST_SIZES:
+        raise OptionError(f"sizes: must have at most {MOST_SIZES} combinations, got {count}")
     return sizes
 
 
