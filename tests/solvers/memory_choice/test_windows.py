@@ -69,7 +69,6 @@ def make_search(problem: Problem, work: int = 400_000) -> tuple[Knapsack, Search
 
 
 def begin_windows(problem: Problem, work: int = 400_000) -> Windows:
-    """Return a window search that begins at the cheapest choice of memories."""
     knapsack, search = make_search(problem, work)
     found, choice = Windows(knapsack, search), Decomposition(knapsack, search)
     goal = choice._find_cheapest_choice(choice.ends, choice.multipliers, [], choice.dearest)
