@@ -19,7 +19,7 @@ from memplan.solvers.exact import branch_and_bound
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.memory_choice.choice_search import ChoiceSearch
-from memplan.solvers.memory_choice.knapsack import Knapsack
+from memplan.solvers.memory_choice.knapsack import Knapsack, refit
 from memplan.solvers.memory_choice.multipliers import (
     NEVER,
     ChoiceEffort,
@@ -31,6 +31,7 @@ from memplan.solvers.memory_choice.multipliers import (
     cost_multipliers,
     load_multipliers,
 )
+from memplan.solvers.memory_choice.program import ProgramSolver
 from memplan.solvers.memory_choice.windows import StackRefutations, Windows, suits_windows
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
@@ -142,6 +143,10 @@ _MOST_IN_TURN = 1_000
 """The most items for which windows leave half of the time to exact searches."""
 _LAST_PATIENCE = 200
 """The window searches without a gain after which exact searches, or the end of the search, follow."""
+_QUICK_WORK = 100_000
+"""The work for each packing of a choice near the cheapest one."""
+_ROOMS = (0, 1, 4, 16, 64, 160, 320)
+"""The parts of a pool, of _WHOLE, that are left free one after another until a choice can be packed."""
 _WHOLE, _MOST_ROOM = 1024, 64
 """The parts into which a pool is divided, and the most that a choice leaves free for easier packing."""
 
@@ -155,8 +160,14 @@ def solve(instance: Instance, search: Search) -> None:
     if knapsack is None:
         search.log(f"{NAME}: the sizes or costs add up to more than its numbers hold")
         return
-    decomposition = Decomposition(knapsack, search)
-    windows = Windows(knapsack, search) if suits_windows(instance) else None
+    with ProgramSolver(knapsack, search) as program:
+        _solve_in_rounds(Decomposition(knapsack, search, program))
+
+
+def _solve_in_rounds(decomposition: Decomposition) -> None:
+    knapsack, search = decomposition.knapsack, decomposition.search
+    windows = Windows(knapsack, search) if suits_windows(knapsack.instance) else None
+    decomposition.pack_at_once()
     if windows and not decomposition.search_windows_first(windows):
         windows = None
     choice_search = None if windows else ChoiceSearch(knapsack, search, decomposition.multipliers)
@@ -185,9 +196,9 @@ class Decomposition:
     for which this is undecided.
     """
 
-    def __init__(self, knapsack: Knapsack, search: Search) -> None:
+    def __init__(self, knapsack: Knapsack, search: Search, program: ProgramSolver) -> None:
         """Share out the first part of the time, and find the first multipliers and bound."""
-        self.knapsack, self.search = knapsack, search
+        self.knapsack, self.search, self.program = knapsack, search, program
         self.instance = knapsack.instance
         self.packings = SubsetPackings(self.instance, search)
         self.stacks = StackRefutations(knapsack)
@@ -199,6 +210,7 @@ class Decomposition:
         partials = self._affordable_steps(_FIRST_PARTIALS, _LEAST_PARTIALS, _PARTIAL_S * knapsack.n_items)
         self.effort = ChoiceEffort(partials)
         self.spent, self._time_s = 0, search.remaining_s
+        self.first = PoolChoice(None, 0, 0)
         size = knapsack.n_items + knapsack.rows
         most = max(_ITERATIONS // 5, min(_ITERATIONS, _ITERATION_WORK // size))
         self.iterations = self._affordable_steps(most, _LEAST_ITERATIONS, _ITERATION_S * size)
@@ -241,12 +253,43 @@ class Decomposition:
             self.multipliers, floor = self._first_bound(COST)
             self.floor = max(self.floor, floor)
 
+    def pack_at_once(self) -> None:
+        """Offer plans near the cheapest choices, each pool packed as a whole, if the cost counts.
+
+        If the kernel's choice is not proved the cheapest, the integer program's is tried too.
+        """
+        if self.goals.order[0] != COST:
+            return
+        self.first = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
+        if self.first.home is None or self._is_over():
+            return
+        is_asked = self._is_open(self.first) and self.program.begin(self.first.home, self.search.remaining_s / 3)
+        self._pack_near(self.first.home)
+        if is_asked:
+            home = self.program.finish()
+            if home is not None and self.knapsack.cost(home) < self.first.cost:
+                self.first = self.first._replace(home=home, cost=self.knapsack.cost(home))
+                self._pack_near(home)
+
+    def _pack_near(self, home: I64) -> None:
+        """Offer the plan of a choice close to `home` that leaves a small part of each pool free, or none if possible."""
+        rooms = [1] * len(self.ends)
+        while not self._is_over():
+            ends = [end - end * _ROOMS[room] // _WHOLE for end, room in zip(self.ends, rooms, strict=True)]
+            near = refit(self.knapsack, home, self.knapsack.limits(ends))
+            failed = None if near is None else self._pack_pools(near, COST, 0, _QUICK_WORK)
+            if failed is None or rooms[failed] + 1 == len(_ROOMS):
+                break
+            rooms[failed] += 1
+        if max(rooms) == 1 and not self._is_over():
+            self._pack_pools(home, COST, 0, ROUNDS[0][0])
+
     def search_windows_first(self, windows: Windows) -> bool:
         """Improve plans near a cheap choice of pools, window by window, and also raise the bound on the cost.
 
         A window is a few buffers that are placed anew between all others. Returns True if there is a plan.
         """
-        choice = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
+        choice = self.first
         if choice.home is None or self._is_over() or not windows.begin(choice.home):
             return False
         self._time_s = self.search.remaining_s
@@ -423,17 +466,48 @@ class Decomposition:
         while True:
             choice = cheapest_choice(self.knapsack, limit, multipliers, speaking, most, self.effort, self._stop_flag())
             self.spent += choice.work
+            if self._is_open(choice) and not self._is_over():
+                choice = self._relax(choice, ends, limit, speaking, most)
             refuted = [] if choice.home is None or self._is_over() else self.stacks.find(choice.home, ends)
             if not refuted:
                 return choice
             speaking += refuted
             self.nogoods += refuted
 
+    def _is_open(self, choice: PoolChoice) -> bool:
+        return (choice.home is None or choice.cost > choice.bound) and self.goals.has_cost and not self.goals.proved
+
+    def _relax(
+        self, choice: PoolChoice, ends: list[int], limit: I64, nogoods: list[NoGood], most: int
+    ) -> PoolChoice:
+        """Return a cheaper choice of at most `most` steps near the integer program's relaxation, or else `choice`.
+
+        If the pools are whole, its multipliers are kept if they prove more.
+        """
+        relaxed = self.program.relax(limit, nogoods)
+        if relaxed is None:
+            return choice
+        home, multipliers = refit(self.knapsack, relaxed[0], limit), relaxed[1]
+        if ends == self.ends:
+            floor = multipliers.cost_bound(self.knapsack, limit)
+            if floor > self.multipliers.cost_bound(self.knapsack, limit):
+                self.multipliers = multipliers
+            self.floor = self._offer_floor(floor, self.floor)
+            choice = choice._replace(bound=max(choice.bound, min(floor, most + 1)))
+        cost = most + 1 if home is None else self.knapsack.cost(home)
+        is_cheaper = cost <= most and (choice.home is None or cost < choice.cost)
+        return choice._replace(home=home, cost=cost) if is_cheaper else choice
+
     def _pack(self, home: I64, goal: int, end: int, work: int) -> bool:
-        """Pack a choice of pools, the fullest pool first, and offer the plan if all pools can be packed.
+        """Pack a choice of pools as `_pack_pools` does, and return True if the search should continue."""
+        self._pack_pools(home, goal, end, work)
+        return len(self.doubts) <= _OPEN_AT_MOST
+
+    def _pack_pools(self, home: I64, goal: int, end: int, work: int) -> int | None:
+        """Pack a choice of pools, the fullest pool first; return the first pool that fails, or None and offer the plan.
 
         The goal's pool should end at or below `end`, but any end lower than in the best plan is accepted. If a pool
-        fails, its set of buffers is stored. Returns True if the search should continue.
+        fails, its set of buffers is stored.
         """
         pool = home[self.knapsack.item]
         filled = self.knapsack.loads(home) / np.maximum(1, self.knapsack.limits(self.ends))
@@ -451,10 +525,10 @@ class Decomposition:
             if packing.end > target:
                 self._store_failure(q, is_here, target, packing.need)
             if packing.offset is None or packing.end > at_most:
-                return len(self.doubts) <= _OPEN_AT_MOST
+                return int(q)
             offset[is_here] = packing.offset
         self.search.offer(column(pool), column(offset), NAME)
-        return len(self.doubts) <= _OPEN_AT_MOST
+        return None
 
     def _store_failure(self, q: int, kept: Bool, end: int, need: int) -> None:
         """Store that the buffers in the mask `kept` do not fit into pool `q` below `end`.

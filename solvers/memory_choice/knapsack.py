@@ -1,6 +1,7 @@
 """The choice of pools without offsets: in no live set may the bytes in a pool exceed its capacity.
 
-Every assignment is such a choice, so a bound on choices is also a bound on assignments. The choice is a multiple-choice
+Every assignment is such a choice, so a bound on choices is also a bound on assignments. Rules on offsets and prices of
+pairs are left out, and so are the bytes that a buffer may share with a larger one. The choice is a multiple-choice
 knapsack problem with a row for each live set and pool. All offsets in a pool are multiples of its granule, so buffers
 that are alive together occupy different granules. Only the last granule of the topmost buffer may exceed the pool's
 end.
@@ -19,6 +20,7 @@ from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.core.choice import ChoiceItems
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.formulation.sharing import Sharing
 
 Amounts = TypeVar("Amounts", I64, F64)
 
@@ -140,6 +142,12 @@ class Knapsack:
         self.start = column(np.concatenate((instance.start, row)))
         self.end = column(np.concatenate((instance.end, row + 1)))
         self.rows = instance.n_live_sets + len(timeless)
+        if not instance.features.isdisjoint({"relative", "sharing"}):
+            # Other buffers may use the same bytes, so that only these certainly use bytes of their own.
+            counted = Sharing(instance).disjoint_buffers(range(len(instance)))
+            is_counted = np.isin(self.lifetime_buffer, counted)
+            self.lifetime_buffer = self.lifetime_buffer[is_counted]
+            self.start, self.end = self.start[is_counted], self.end[is_counted]
         lives = self.lifetime_buffer, self.start, self.end
         self.row_capacities = [RowCapacity(instance, q, lives, self.rows) for q in range(len(instance.pools))]
         self.size = np.stack([capacity.size for capacity in self.row_capacities])
@@ -223,3 +231,88 @@ def _covering_cliques(instance: Instance, timeless: I64) -> list[list[int]]:
         covered.update(clique)
         cliques.append(clique)
     return cliques
+
+
+_MOVES = 32
+"""The most items that leave a pool between two estimates of what each move gains."""
+
+
+class Refit:
+    """The change of a choice of pools until all loads are within limits, an array (p, rows), and no item moves cheaper.
+
+    `home` is the pool of each item, and `loads` the load of each pool in each row.
+    """
+
+    def __init__(self, knapsack: Knapsack, home: I64, limit: I64) -> None:
+        """Start from a choice, which may exceed the limits."""
+        self.knapsack, self.limit, self.home = knapsack, limit, home.copy()
+        self.loads, self.lifetimes = knapsack.loads(home), item_lifetimes(knapsack)
+
+    def relieve(self) -> bool:
+        """Move items out of overfull pools, those that lose least per unit first; return True if all loads fit."""
+        knapsack, price = self.knapsack, self.knapsack.price
+        while (excess := np.maximum(0, self.loads - self.limit)).any():
+            q = int(excess.sum(axis=1).argmax())
+            sums = np.concatenate(
+                (np.zeros((2, 1), dtype=np.int64), np.cumsum([excess[q], excess[q] > 0], axis=1)), axis=1
+            )
+            over, rows = sums[:, knapsack.end] - sums[:, knapsack.start]
+            gain = np.zeros(knapsack.n_items)
+            relief = np.minimum(over, rows * knapsack.size[q, knapsack.lifetime_buffer])
+            np.add.at(gain, knapsack.item_of_lifetime, relief)
+            is_other = knapsack.homes & (np.arange(len(price)) != q)[:, None]
+            rise = np.where(is_other, price - price[q], np.inf)
+            loss = np.where((self.home == q) & (gain > 0), rise.min(axis=0) / np.maximum(gain, 1), np.inf)
+            leaving = np.argsort(loss, kind="stable")[: int(np.isfinite(loss).sum())].tolist()
+            moved = 0
+            for j in leaving:
+                if moved < _MOVES and self._is_over(q, j):
+                    pools = np.argsort(rise[:, j], kind="stable")[: int(is_other[:, j].sum())].tolist()
+                    moved += any(self._move(j, r) for r in pools)
+            if moved == 0:
+                return False
+        return True
+
+    def fill(self) -> None:
+        """Move items into cheaper pools where they fit, those that gain most per unit first."""
+        knapsack, price, number = self.knapsack, self.knapsack.price, np.arange(self.knapsack.n_items)
+        size = np.zeros(price.shape)
+        np.add.at(size, (slice(None), knapsack.item), knapsack.size)
+        gain = np.where(knapsack.homes, price[self.home, number] - price, 0) / np.maximum(1, size)
+        pools, items = np.nonzero(gain > 0)
+        for k in np.argsort(-gain[pools, items], kind="stable").tolist():
+            q, j = int(pools[k]), int(items[k])
+            if price[q, j] < price[self.home[j], j]:
+                self._move(j, q)
+
+    def _is_over(self, q: int, j: int) -> bool:
+        return any((self.loads[q, low:high] > self.limit[q, low:high]).any() for _, low, high in self.lifetimes[j])
+
+    def _move(self, j: int, q: int) -> bool:
+        """Move item `j` to pool `q` if it fits there, and return True if so."""
+        loads, limit, size = self.loads, self.limit, self.knapsack.size
+        if not all((loads[q, low:high] + size[q, i] <= limit[q, low:high]).all() for i, low, high in self.lifetimes[j]):
+            return False
+        for i, low, high in self.lifetimes[j]:
+            loads[self.home[j], low:high] -= size[self.home[j], i]
+            loads[q, low:high] += size[q, i]
+        self.home[j] = q
+        return True
+
+
+def refit(knapsack: Knapsack, home: I64, limit: I64) -> I64 | None:
+    """Return a choice near `home` whose loads are within `limit` (p, rows) and from which no item moves cheaper; or None."""
+    near = Refit(knapsack, home, limit)
+    if not near.relieve():
+        return None
+    near.fill()
+    return near.home
+
+
+def item_lifetimes(knapsack: Knapsack) -> list[list[tuple[int, int, int]]]:
+    """Return, for each item, the lifetimes of its buffers as tuples (buffer, first row, end row)."""
+    spans: list[list[tuple[int, int, int]]] = [[] for _ in range(knapsack.n_items)]
+    columns = (knapsack.item_of_lifetime, knapsack.lifetime_buffer, knapsack.start, knapsack.end)
+    for j, i, start, end in zip(*(values.tolist() for values in columns), strict=True):
+        spans[j].append((i, start, end))
+    return spans
