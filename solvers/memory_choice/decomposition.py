@@ -9,13 +9,15 @@ to the first. All later choices keep the proved values.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from memplan.planner.instance.instance import Bool, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column
-from memplan.solvers.exact import branch_and_bound
+from memplan.solvers.exact import FEATURES, branch_and_bound
+from memplan.solvers.formulation.stricter import stricter
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.memory_choice.choice_search import ChoiceSearch
@@ -32,7 +34,7 @@ from memplan.solvers.memory_choice.multipliers import (
     load_multipliers,
 )
 from memplan.solvers.memory_choice.program import ProgramSolver
-from memplan.solvers.memory_choice.windows import StackRefutations, Windows, suits_windows
+from memplan.solvers.memory_choice.windows import StackRefutations, Windows, windows_of
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
@@ -102,10 +104,8 @@ class SubsetPackings:
 
         inner.on_progress = stop_once_accepted
         greedy.solve(part, inner)
-        if not inner.is_over and len(part) > _MAX_EXACT:
-            local_search.solve(part, inner)
-        elif not inner.is_over:
-            branch_and_bound.solve(part, inner)
+        if not inner.is_over:
+            self._search_part(part, inner)
         packing.work = max(packing.work, work)
         if inner.best is not None:
             self._keep_if_lower(packing, inner.best.offset, part.size)
@@ -115,6 +115,19 @@ class SubsetPackings:
         packing.need = max(
             packing.need, at_most + 1 if inner.infeasibility_witness is not None else int(inner.bound[-1])
         )
+
+
+    def _search_part(self, part: Instance, inner: Search) -> None:
+        own, is_same = stricter(part)
+        if len(part) > _MAX_EXACT or not own.features <= FEATURES:
+            local_search.solve(part, inner)
+        elif is_same:
+            branch_and_bound.solve(own, inner)
+        else:
+            strict = inner.child(own)
+            branch_and_bound.solve(own, strict)
+            if strict.best is not None:
+                inner.offer(strict.best.pool, strict.best.offset, NAME)
 
 
 def _pool_below(pool: CompiledPool, end: int) -> CompiledPool:
@@ -143,6 +156,8 @@ _MOST_IN_TURN = 1_000
 """The most items for which windows leave half of the time to exact searches."""
 _LAST_PATIENCE = 200
 """The window searches without a gain after which exact searches, or the end of the search, follow."""
+_PACK_S = 2.0
+"""The seconds left for packing the choice of an integer program."""
 _QUICK_WORK = 100_000
 """The work for each packing of a choice near the cheapest one."""
 _ROOMS = (0, 1, 4, 16, 64, 160, 320)
@@ -160,14 +175,20 @@ def solve(instance: Instance, search: Search) -> None:
     if knapsack is None:
         search.log(f"{NAME}: the sizes or costs add up to more than its numbers hold")
         return
-    with ProgramSolver(knapsack, search) as program:
-        _solve_in_rounds(Decomposition(knapsack, search, program))
+    with (
+        ThreadPoolExecutor(1, thread_name_prefix=NAME) as beside,
+        ProgramSolver(knapsack, search) as program,
+    ):
+        decomposition = Decomposition(knapsack, search, program)
+        if decomposition.pack_at_once():
+            beside.submit(decomposition.pack_whole_choice)
+        _solve_in_rounds(decomposition)
+        beside.shutdown()
 
 
 def _solve_in_rounds(decomposition: Decomposition) -> None:
     knapsack, search = decomposition.knapsack, decomposition.search
-    windows = Windows(knapsack, search) if suits_windows(knapsack.instance) else None
-    decomposition.pack_at_once()
+    windows = windows_of(knapsack, search)
     if windows and not decomposition.search_windows_first(windows):
         windows = None
     choice_search = None if windows else ChoiceSearch(knapsack, search, decomposition.multipliers)
@@ -203,7 +224,8 @@ class Decomposition:
         self.packings = SubsetPackings(self.instance, search)
         self.stacks = StackRefutations(knapsack)
         self.ends = [pool.capacity for pool in self.instance.pools]
-        self.dearest = int(knapsack.price.max(axis=0, initial=0).sum())
+        clashes = 0 if knapsack.costs is None else sum(knapsack.costs.clash)
+        self.dearest = int(knapsack.price.max(axis=0, initial=0).sum()) + clashes
         self.goals = Goals(self.instance, search, knapsack.costs)
         self.nogoods: list[NoGood] = []
         self.doubts: list[NoGood] = []
@@ -253,23 +275,26 @@ class Decomposition:
             self.multipliers, floor = self._first_bound(COST)
             self.floor = max(self.floor, floor)
 
-    def pack_at_once(self) -> None:
-        """Offer plans near the cheapest choices, each pool packed as a whole, if the cost counts.
+    def pack_at_once(self) -> bool:
+        """Offer plans near the cheapest choice, each pool packed as a whole, if the cost counts.
 
-        If the kernel's choice is not proved the cheapest, the integer program's is tried too.
+        Returns True if the choice is not proved the cheapest, and the integer program is being solved.
         """
         if self.goals.order[0] != COST:
-            return
+            return False
         self.first = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
         if self.first.home is None or self._is_over():
-            return
-        is_asked = self._is_open(self.first) and self.program.begin(self.first.home, self.search.remaining_s / 3)
+            return False
+        left = self.search.remaining_s
+        is_asked = self._is_open(self.first) and self.program.begin(self.first.home, max(left / 2, left - _PACK_S))
         self._pack_near(self.first.home)
-        if is_asked:
-            home = self.program.finish()
-            if home is not None and self.knapsack.cost(home) < self.first.cost:
-                self.first = self.first._replace(home=home, cost=self.knapsack.cost(home))
-                self._pack_near(home)
+        return is_asked
+
+    def pack_whole_choice(self) -> None:
+        """Wait for the integer program's choice, in another thread, and offer plans near it."""
+        home = self.program.finish()
+        if home is not None and self.knapsack.cost(home) < self.first.cost:
+            self._pack_near(home)
 
     def _pack_near(self, home: I64) -> None:
         """Offer the plan of a choice close to `home` that leaves a small part of each pool free, or none if possible."""
@@ -368,8 +393,11 @@ class Decomposition:
             # Sets that may not fit seldom give plans, so exclude such sets unless the choice must prove a bound.
             if self.doubts and floor <= most:
                 choice = self._find_cheapest_choice(self.ends, multipliers, self.nogoods + self.doubts, most)
+            before = len(self.nogoods), len(self.doubts), reached
             if floor <= most and (choice.home is None or not self._pack(choice.home, COST, 0, work)):
                 return None
+            if before == (len(self.nogoods), len(self.doubts), self.goals.best_value(COST)):
+                return None  # The prices of pairs make the plan dearer than its choice of pools.
         return None
 
     def leave_room(self, work: int) -> None:

@@ -9,6 +9,7 @@ end.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
@@ -143,14 +144,38 @@ class Knapsack:
         self.end = column(np.concatenate((instance.end, row + 1)))
         self.rows = instance.n_live_sets + len(timeless)
         if not instance.features.isdisjoint({"relative", "sharing"}):
-            # Other buffers may use the same bytes, so that only these certainly use bytes of their own.
-            counted = Sharing(instance).disjoint_buffers(range(len(instance)))
-            is_counted = np.isin(self.lifetime_buffer, counted)
-            self.lifetime_buffer = self.lifetime_buffer[is_counted]
-            self.start, self.end = self.start[is_counted], self.end[is_counted]
+            self.lifetime_buffer, self.start, self.end = self._own_lifetimes()
         lives = self.lifetime_buffer, self.start, self.end
         self.row_capacities = [RowCapacity(instance, q, lives, self.rows) for q in range(len(instance.pools))]
         self.size = np.stack([capacity.size for capacity in self.row_capacities])
+
+    def _own_lifetimes(self) -> tuple[I64, I64, I64]:
+        """Return the lifetimes (buffer, start, end), in rows, without the rows in which a larger buffer may hide one.
+
+        A buffer hides another one with which it may share bytes. So no byte counts twice in a row.
+        """
+        sharing = Sharing(self.instance)
+        columns = (self.lifetime_buffer, self.start, self.end)
+        free = ~np.array(sharing.is_tied)[self.lifetime_buffer]
+        kept = [[*values[free].tolist()] for values in columns]
+        spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for i, start, end in zip(*(values[~free].tolist() for values in columns), strict=True):
+            spans[i].append((start, end))
+        groups: dict[int, list[int]] = defaultdict(list)
+        for i in spans:
+            groups[int(self.instance.anchor[i])].append(i)
+        for i in sorted(spans, key=lambda i: (-int(self.instance.size[i]), i)):
+            views = (j for j in groups[int(self.instance.anchor[i])] if j != i and sharing.overlap_always(i, j))
+            larger = [j for j in {*sharing.partners[i], *views} if (-self.instance.size[j], j) < (-self.instance.size[i], i)]
+            for j in larger:
+                for low, high in spans[j]:
+                    cut = [((start, min(end, low)), (max(start, high), end)) for start, end in spans[i]]
+                    spans[i] = [(start, end) for both in cut for start, end in both if start < end]
+            for start, end in spans[i]:
+                for values, value in zip(kept, (i, start, end), strict=True):
+                    values.append(value)
+        buffer, start, end = map(column, kept)
+        return buffer, start, end
 
     def _item_columns(self) -> tuple[I64, Bool, I64]:
         """Return each buffer's item (n,), a mask of each item's allowed pools (p, k), and each item's price (p, k)."""

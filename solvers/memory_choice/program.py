@@ -149,7 +149,7 @@ class ProgramSolver:
             return None
         if self._child is None:
             self._child = ChildProcess("memplan.solvers.memory_choice.program", lambda: self.search.is_over)
-        self._child.give(Task(self._program, np.zeros(0), self.search.remaining_s / 4))
+        self._child.give(Task(self._program, np.zeros(0), self.search.remaining_s / 2))
         dual, values = self._answer(), self._answer()
         if len(values) == 0 or len(dual) == 0:
             return None
@@ -161,13 +161,15 @@ class ProgramSolver:
             return False
         home = np.zeros(self.knapsack.homes.shape)
         home[start, np.arange(len(start))] = 1
+        self.is_ready = False
         self._child.give(Task(None, home.ravel()[self._program.cell], seconds))
         return True
 
     def finish(self) -> I64 | None:
         """Wait for the pool of each item in the cheapest choice that `begin` led to; None without a choice."""
         values = self._answer()
-        return self._home(values) if len(values) else None
+        self.is_ready = len(values) > 0
+        return self._home(values) if self.is_ready else None
 
     def _answer(self) -> F64:
         """Return the child's next array, which is empty if the child fails."""

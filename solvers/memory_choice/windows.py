@@ -8,6 +8,8 @@ core/windows.hpp.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
@@ -15,6 +17,7 @@ from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.core import windows as core
 from memplan.solvers.core.exact import seed_of
 from memplan.solvers.core.tables import Reference
+from memplan.solvers.formulation.stricter import without_pages_and_prices
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import NoGood
 from memplan.solvers.packing.orders import RULES, Traits
@@ -37,9 +40,15 @@ _STEPS_A_UNIT = 16
 _RULES = (RULES[3], RULES[1], RULES[7])
 
 
-def suits_windows(instance: Instance) -> bool:
-    """Return True if an instance has costs, many buffers, and only features that the window search supports."""
-    return instance.objective == "cost" and len(instance) >= _LEAST and instance.features <= FEATURES
+def windows_of(knapsack: Knapsack, search: Search) -> Windows | None:
+    """Return the window search of an instance with costs and many buffers; None if it does not support the rules.
+
+    Rules that it does not support are replaced by stricter ones where possible.
+    """
+    if knapsack.instance.objective != "cost" or len(knapsack.instance) < _LEAST:
+        return None
+    strict = without_pages_and_prices(knapsack.instance)
+    return Windows(replace(knapsack, instance=strict), search) if strict.features <= FEATURES else None
 
 
 class StackRefutations:
