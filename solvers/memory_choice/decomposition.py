@@ -522,7 +522,8 @@ class Decomposition:
                 self.multipliers = multipliers
             self.floor = self._offer_floor(floor, self.floor)
             choice = choice._replace(bound=max(choice.bound, min(floor, most + 1)))
-        cost = most + 1 if home is None else self.knapsack.cost(home)
+        is_refuted = home is not None and any(all(home[j] == q for j in items) for q, items, _ in nogoods)
+        cost = most + 1 if home is None or is_refuted else self.knapsack.cost(home)
         is_cheaper = cost <= most and (choice.home is None or cost < choice.cost)
         return choice._replace(home=home, cost=cost) if is_cheaper else choice
 
