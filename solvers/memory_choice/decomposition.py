@@ -513,10 +513,13 @@ class Decomposition:
         If the pools are whole, its multipliers are kept if they prove more.
         """
         relaxed = self.program.relax(limit, nogoods)
-        if relaxed is None:
-            return choice
-        home, multipliers = refit(self.knapsack, relaxed[0], limit), relaxed[1]
-        if ends == self.ends:
+        if relaxed is None:  # Without the engine, each item is put where it is cheapest by the own multipliers.
+            prices = np.where(self.knapsack.homes, self.multipliers.prices(self.knapsack), np.iinfo(np.int64).max)
+            chosen, multipliers = column(prices.argmin(axis=0)), self.multipliers
+        else:
+            chosen, multipliers = relaxed
+        home = refit(self.knapsack, chosen, limit)
+        if relaxed is not None and ends == self.ends:
             floor = multipliers.cost_bound(self.knapsack, limit)
             if floor > self.multipliers.cost_bound(self.knapsack, limit):
                 self.multipliers = multipliers
