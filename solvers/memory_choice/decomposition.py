@@ -9,7 +9,7 @@ to the first. All later choices keep the proved values.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -156,6 +156,8 @@ _MOST_IN_TURN = 1_000
 """The most items for which windows leave half of the time to exact searches."""
 _LAST_PATIENCE = 200
 """The window searches without a gain after which exact searches, or the end of the search, follow."""
+_MOST_ALIVE = 40
+"""The mean number of buffers that are alive at a time up to which windows come first."""
 _PACK_S = 2.0
 """The seconds left for packing the choice of an integer program."""
 _QUICK_WORK = 100_000
@@ -179,18 +181,21 @@ def solve(instance: Instance, search: Search) -> None:
         ThreadPoolExecutor(1, thread_name_prefix=NAME) as beside,
         ProgramSolver(knapsack, search) as program,
     ):
-        decomposition = Decomposition(knapsack, search, program)
-        if decomposition.pack_at_once():
-            beside.submit(decomposition.pack_whole_choice)
-        _solve_in_rounds(decomposition)
-        beside.shutdown()
+        _solve_in_rounds(Decomposition(knapsack, search, program), beside)
+        beside.shutdown()  # The program's choice is packed before the program ends.
 
 
-def _solve_in_rounds(decomposition: Decomposition) -> None:
+def _solve_in_rounds(decomposition: Decomposition, beside: Executor) -> None:
     knapsack, search = decomposition.knapsack, decomposition.search
     windows = windows_of(knapsack, search)
+    # Windows place buffers quickly where few are alive; else they have no space, so pack all buffers at once first.
+    is_packed_first = windows is None or knapsack.mean_alive > _MOST_ALIVE
+    if is_packed_first:
+        decomposition.pack_at_once(beside)
     if windows and not decomposition.search_windows_first(windows):
         windows = None
+    if not is_packed_first:
+        decomposition.pack_at_once(beside)
     choice_search = None if windows else ChoiceSearch(knapsack, search, decomposition.multipliers)
     if choice_search:
         choice_search.start(NAME)
@@ -275,20 +280,25 @@ class Decomposition:
             self.multipliers, floor = self._first_bound(COST)
             self.floor = max(self.floor, floor)
 
-    def pack_at_once(self) -> bool:
+    def pack_at_once(self, beside: Executor) -> None:
         """Offer plans near the cheapest choice, each pool packed as a whole, if the cost counts.
 
-        Returns True if the choice is not proved the cheapest, and the integer program is being solved.
+        If the choice is not proved the cheapest, the integer program follows `beside` this thread.
         """
-        if self.goals.order[0] != COST:
-            return False
-        self.first = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
+        reached = self.goals.best_value(COST) if self.goals.has_cost else None
+        if not self.goals.has_cost or self._is_over() or (reached is not None and self.floor >= reached):
+            return
+        limit = self.knapsack.limits(self.ends)
+        if self.first.home is None:
+            self.first = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
+        if self._is_open(self.first):
+            self.first = self._relax(self.first, self.ends, limit, self.nogoods, self.dearest)
         if self.first.home is None or self._is_over():
-            return False
+            return
         left = self.search.remaining_s
-        is_asked = self._is_open(self.first) and self.program.begin(self.first.home, max(left / 2, left - _PACK_S))
+        if self._is_open(self.first) and self.program.begin(self.first.home, max(left / 2, left - _PACK_S)):
+            beside.submit(self.pack_whole_choice)
         self._pack_near(self.first.home)
-        return is_asked
 
     def pack_whole_choice(self) -> None:
         """Wait for the integer program's choice, in another thread, and offer plans near it."""
@@ -314,6 +324,8 @@ class Decomposition:
 
         A window is a few buffers that are placed anew between all others. Returns True if there is a plan.
         """
+        if self.first.home is None:
+            self.first = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
         choice = self.first
         if choice.home is None or self._is_over() or not windows.begin(choice.home):
             return False
@@ -494,8 +506,6 @@ class Decomposition:
         while True:
             choice = cheapest_choice(self.knapsack, limit, multipliers, speaking, most, self.effort, self._stop_flag())
             self.spent += choice.work
-            if self._is_open(choice) and not self._is_over():
-                choice = self._relax(choice, ends, limit, speaking, most)
             refuted = [] if choice.home is None or self._is_over() else self.stacks.find(choice.home, ends)
             if not refuted:
                 return choice

@@ -195,6 +195,11 @@ class Knapsack:
         """The number of items (sets of buffers that must be in one pool)."""
         return int(self.homes.shape[1])
 
+    @property
+    def mean_alive(self) -> float:
+        """The mean number of buffers in a row."""
+        return float((self.end - self.start).sum()) / max(1, self.rows)
+
     @cached_property
     def item_of_lifetime(self) -> I64:
         """The number of the item of each lifetime's buffer, as an array (m,)."""

@@ -48,7 +48,9 @@ def windows_of(knapsack: Knapsack, search: Search) -> Windows | None:
     if knapsack.instance.objective != "cost" or len(knapsack.instance) < _LEAST:
         return None
     strict = without_pages_and_prices(knapsack.instance)
-    return Windows(replace(knapsack, instance=strict), search) if strict.features <= FEATURES else None
+    if not strict.features <= FEATURES:
+        return None
+    return Windows(knapsack if strict is knapsack.instance else replace(knapsack, instance=strict), search)
 
 
 class StackRefutations:
