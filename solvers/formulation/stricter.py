@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
-from math import lcm
+from itertools import islice
+from math import gcd, lcm
 from typing import Any
 
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
-from memplan.planner.model.buffer_table import I64, column
+from memplan.planner.model.buffer_table import ABSENT, I64, column
 
+_MOST_STARTS = 10_000
+"""The most offsets that are tried for a buffer or a rigid group within pages."""
 _MOST_PAGES = 1_000
 """The most pages below the capacity of a pool; beyond, lists of ranges would be long."""
 
@@ -43,24 +47,56 @@ def without_pages_and_prices(instance: Instance) -> Instance:
     return replace(instance, **changed) if changed else instance
 
 
+def without_offset_rules(instance: Instance) -> Instance:
+    """Return an instance without pages, banks, clearances, barred ranges and prices; it has all plans of `instance`."""
+    names = ("bank_with", "soft_pairs", "soft_weight", "clear_pairs", "clearance", "reuse_pairs", "reuse_price")
+    if instance.features.isdisjoint({"pages", "intervals", "banks", "bank-weights", "reuse", "clearances"}):
+        return instance
+    none = np.zeros_like(instance.page)
+    changed = {name: getattr(instance, name)[:0] for name in names}
+    changed |= {"bank_first": np.zeros_like(instance.bank_first), "page": none, "page_shift": none}
+    return replace(instance, barred=np.full_like(instance.barred, ABSENT), barred_ranges=(), **changed)
+
+
 def _alignments_for_pages(instance: Instance) -> dict[str, Any]:
     alignment, lowest, allowed = instance.alignment.copy(), instance.lowest.copy(), instance.allowed.copy()
-    for q, i in zip(*np.nonzero(instance.page * instance.allowed), strict=True):
-        page, step = int(instance.page[q, i]), int(alignment[q, i])
-        parts = page // int(instance.size[i])
-        while page % parts:
-            parts -= 1
-        both = lcm(page // parts, step)
-        starts = range(int(lowest[q, i]), int(lowest[q, i]) + both, step)
-        shift = int(instance.page_shift[q, i])
-        first = next((o for o in starts if (o + shift) % (page // parts) == 0), None)
-        if instance.pin[i] >= 0:
-            continue
-        allowed[q, i] = first is not None
-        if first is not None:
-            alignment[q, i], lowest[q, i] = both, first
+    groups: dict[int, list[int]] = defaultdict(list)
+    for i, anchor in enumerate(instance.anchor.tolist()):
+        groups[anchor].append(i)
+    for members in groups.values():
+        for q in range(len(alignment)):
+            paged = [i for i in members if instance.page[q, i] and instance.pin[i] < 0]
+            if not paged or not allowed[q, members[0]]:
+                continue
+            period, first = _first_within_pages(instance, q, members, paged)
+            for i in members:
+                allowed[q, i] = first is not None
+                if first is not None:
+                    alignment[q, i], lowest[q, i] = period, first + int(instance.distance[i])
     none = np.zeros_like(instance.page)
     return {"alignment": alignment, "lowest": lowest, "allowed": allowed, "page": none, "page_shift": none}
+
+
+def _first_within_pages(instance: Instance, q: int, members: list[int], paged: list[int]) -> tuple[int, int | None]:
+    """Return (a period, the first offset of a rigid group's lowest member) so that no period later crosses a page.
+
+    The offset is None if the group crosses a page at all offsets, or at all of the first _MOST_STARTS.
+    """
+    anchor = int(instance.anchor[members[0]])
+    step, page, shift = (values[q].tolist() for values in (instance.alignment, instance.page, instance.page_shift))
+    size, distance = instance.size.tolist(), instance.distance.tolist()
+    period = step[anchor]
+    for i in paged:
+        parts = page[i] // size[i] if len(members) == 1 else 1
+        while page[i] % parts:
+            parts -= 1
+        period = lcm(period, page[i] // parts)
+    lowest = int(instance.lowest[q, anchor])
+    for first in islice(range(lowest, lowest + period, step[anchor]), _MOST_STARTS):
+        # Within a period that divides the page, all later offsets are at the same place of a part of a page.
+        if all((first + distance[i] + shift[i]) % gcd(period, page[i]) + size[i] <= gcd(period, page[i]) for i in paged):
+            return period, first
+    return period, None
 
 
 def _ranges_for_pages(instance: Instance) -> Instance:
