@@ -177,12 +177,10 @@ def solve(instance: Instance, search: Search) -> None:
     if knapsack is None:
         search.log(f"{NAME}: the sizes or costs add up to more than its numbers hold")
         return
-    with (
-        ThreadPoolExecutor(1, thread_name_prefix=NAME) as beside,
-        ProgramSolver(knapsack, search) as program,
-    ):
-        _solve_in_rounds(Decomposition(knapsack, search, program), beside)
-        beside.shutdown()  # The program's choice is packed before the program ends.
+    decomposition = Decomposition(knapsack, search)
+    # The executor's block ends first, so that the program's choice is packed before its process ends.
+    with decomposition.program, ThreadPoolExecutor(1, thread_name_prefix=NAME) as beside:
+        _solve_in_rounds(decomposition, beside)
 
 
 def _solve_in_rounds(decomposition: Decomposition, beside: Executor) -> None:
@@ -222,9 +220,9 @@ class Decomposition:
     for which this is undecided.
     """
 
-    def __init__(self, knapsack: Knapsack, search: Search, program: ProgramSolver) -> None:
+    def __init__(self, knapsack: Knapsack, search: Search) -> None:
         """Share out the first part of the time, and find the first multipliers and bound."""
-        self.knapsack, self.search, self.program = knapsack, search, program
+        self.knapsack, self.search, self.program = knapsack, search, ProgramSolver(knapsack, search)
         self.instance = knapsack.instance
         self.packings = SubsetPackings(self.instance, search)
         self.stacks = StackRefutations(knapsack)
@@ -405,8 +403,10 @@ class Decomposition:
             # Sets that may not fit seldom give plans, so exclude such sets unless the choice must prove a bound.
             if self.doubts and floor <= most:
                 choice = self._find_cheapest_choice(self.ends, multipliers, self.nogoods + self.doubts, most)
+            if floor > most:
+                continue
             before = len(self.nogoods), len(self.doubts), reached
-            if floor <= most and (choice.home is None or not self._pack(choice.home, COST, 0, work)):
+            if choice.home is None or not self._pack(choice.home, COST, 0, work):
                 return None
             if before == (len(self.nogoods), len(self.doubts), self.goals.best_value(COST)):
                 return None  # The prices of pairs make the plan dearer than its choice of pools.
