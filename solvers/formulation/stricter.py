@@ -41,7 +41,9 @@ def without_pages_and_prices(instance: Instance) -> Instance:
     if "sharing" in instance.features:
         changed |= {"share_first": np.zeros_like(instance.share_first), "share": instance.share[:0]}
     if len(instance.priced_pairs):
-        changed |= {name: getattr(instance, name)[:0] for name in ("soft_pairs", "soft_weight", "reuse_pairs", "reuse_price")}
+        changed |= {
+            name: getattr(instance, name)[:0] for name in ("soft_pairs", "soft_weight", "reuse_pairs", "reuse_price")
+        }
     if "pages" in instance.features:
         changed |= _alignments_for_pages(instance)
     return replace(instance, **changed) if changed else instance
@@ -94,7 +96,9 @@ def _first_within_pages(instance: Instance, q: int, members: list[int], paged: l
     lowest = int(instance.lowest[q, anchor])
     for first in islice(range(lowest, lowest + period, step[anchor]), _MOST_STARTS):
         # Within a period that divides the page, all later offsets are at the same place of a part of a page.
-        if all((first + distance[i] + shift[i]) % gcd(period, page[i]) + size[i] <= gcd(period, page[i]) for i in paged):
+        if all(
+            (first + distance[i] + shift[i]) % gcd(period, page[i]) + size[i] <= gcd(period, page[i]) for i in paged
+        ):
             return period, first
     return period, None
 

@@ -116,7 +116,6 @@ class SubsetPackings:
             packing.need, at_most + 1 if inner.infeasibility_witness is not None else int(inner.bound[-1])
         )
 
-
     def _search_part(self, part: Instance, inner: Search) -> None:
         own, is_same = stricter(part)
         if len(part) > _MAX_EXACT or not own.features <= FEATURES:
@@ -515,9 +514,7 @@ class Decomposition:
     def _is_open(self, choice: PoolChoice) -> bool:
         return (choice.home is None or choice.cost > choice.bound) and self.goals.has_cost and not self.goals.proved
 
-    def _relax(
-        self, choice: PoolChoice, ends: list[int], limit: I64, nogoods: list[NoGood], most: int
-    ) -> PoolChoice:
+    def _relax(self, choice: PoolChoice, ends: list[int], limit: I64, nogoods: list[NoGood], most: int) -> PoolChoice:
         """Return a cheaper choice of at most `most` steps near the integer program's relaxation, or else `choice`.
 
         If the pools are whole, its multipliers are kept if they prove more.

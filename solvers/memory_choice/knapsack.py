@@ -166,7 +166,9 @@ class Knapsack:
             groups[int(self.instance.anchor[i])].append(i)
         for i in sorted(spans, key=lambda i: (-int(self.instance.size[i]), i)):
             views = (j for j in groups[int(self.instance.anchor[i])] if j != i and sharing.overlap_always(i, j))
-            larger = [j for j in {*sharing.partners[i], *views} if (-self.instance.size[j], j) < (-self.instance.size[i], i)]
+            larger = [
+                j for j in {*sharing.partners[i], *views} if (-self.instance.size[j], j) < (-self.instance.size[i], i)
+            ]
             for j in larger:
                 for low, high in spans[j]:
                     cut = [((start, min(end, low)), (max(start, high), end)) for start, end in spans[i]]
@@ -331,7 +333,7 @@ class Refit:
 
 
 def refit(knapsack: Knapsack, home: I64, limit: I64) -> I64 | None:
-    """Return a choice near `home` whose loads are within `limit` (p, rows) and from which no item moves cheaper; or None."""
+    """Return a choice near `home` with loads within `limit` (p, rows) in which no item moves cheaper, or None."""
     near = Refit(knapsack, home, limit)
     if not near.relieve():
         return None

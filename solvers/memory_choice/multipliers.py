@@ -67,7 +67,11 @@ class Multipliers:
         scale = _FINEST
         while scale > 1 and scale * largest >= _LARGEST_SUM:
             scale //= 2
-        worth = np.rint(price * scale).astype(np.int64) if scale * largest < _LARGEST_SUM else np.zeros(price.shape, dtype=np.int64)
+        worth = (
+            np.rint(price * scale).astype(np.int64)
+            if scale * largest < _LARGEST_SUM
+            else np.zeros(price.shape, dtype=np.int64)
+        )
         none = np.zeros(len(price), dtype=np.int64)
         table = core.MultiplierTable(np.arange(len(price)), knapsack.size, none, none, worth, scale)
         return cls(Reference(table))

@@ -35,10 +35,10 @@ _GAP = 2e-5
 
 @dataclass(frozen=True, eq=False)
 class ChoiceProgram:
-    """The rows `value @ x <= most`, row by row from `first`, and the costs of the columns; the first `k` rows are homes.
+    """The rows `value @ x <= most`, row by row from `first`, and the costs of the columns.
 
-    `load_row` has (pool, row of the knapsack, scale) for each row of loads, and `cell` the number of each column in an
-    array (p, k).
+    The first `n_items` rows give each item one pool. Row n_items + r limits the load of pool[r] in the live set row[r],
+    in `scale[r]` parts of a unit. `cell` is the number of each column in an array (p, k).
     """
 
     n_items: int
@@ -84,7 +84,9 @@ def write_program(knapsack: Knapsack, limit: I64, nogoods: Sequence[NoGood]) -> 
             return None
         mine = np.flatnonzero(is_here)
         each = np.repeat(mine, spans[mine])
-        time = np.arange(len(each)) - np.repeat(np.cumsum(spans[mine]) - spans[mine], spans[mine]) + knapsack.start[each]
+        time = (
+            np.arange(len(each)) - np.repeat(np.cumsum(spans[mine]) - spans[mine], spans[mine]) + knapsack.start[each]
+        )
         is_bound = place[time] >= 0
         each, time = each[is_bound], time[is_bound]
         scale = _ROW_SCALE / np.maximum(1, limit[q, binding])
@@ -156,7 +158,7 @@ class ProgramSolver:
         return self._home(values), self._multipliers(self._program, dual)
 
     def begin(self, start: I64, seconds: float) -> bool:
-        """Let the child solve the last program in whole numbers, from a choice, within some seconds; False if it can't."""
+        """Let the child solve the last program in whole numbers, from a choice; return False without a program."""
         if not self.is_ready or self._program is None or self._child is None:
             return False
         home = np.zeros(self.knapsack.homes.shape)
