@@ -304,7 +304,7 @@ class Decomposition:
             self._pack_near(home)
 
     def _pack_near(self, home: I64) -> None:
-        """Offer the plan of a choice close to `home` that leaves a small part of each pool free, or none if possible."""
+        """Offer the plan of a choice close to `home` that leaves as small a part of each pool free as possible."""
         rooms = [1] * len(self.ends)
         while not self._is_over():
             ends = [end - end * _ROOMS[room] // _WHOLE for end, room in zip(self.ends, rooms, strict=True)]

@@ -309,7 +309,7 @@ class Refit:
         """Move items into cheaper pools where they fit, those that gain most per unit first."""
         knapsack, price, number = self.knapsack, self.knapsack.price, np.arange(self.knapsack.n_items)
         size = np.zeros(price.shape)
-        np.add.at(size, (slice(None), knapsack.item), knapsack.size)
+        np.add.at(size.T, knapsack.item, knapsack.size.T)
         gain = np.where(knapsack.homes, price[self.home, number] - price, 0) / np.maximum(1, size)
         pools, items = np.nonzero(gain > 0)
         for k in np.argsort(-gain[pools, items], kind="stable").tolist():

@@ -203,7 +203,7 @@ def main() -> None:
     """
     import highspy
 
-    parent, lp = Parent(is_kept=True), None
+    parent, lp = Parent(is_kept=True), highspy.HighsLp()
     with contextlib.suppress(EOFError):
         while True:
             task = parent.next_task()

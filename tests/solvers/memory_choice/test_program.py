@@ -87,7 +87,7 @@ def test_any_prices_give_multipliers_with_a_true_bound() -> None:
 
 def paged_problem(seed: int, more: dict[str, Any], n: int = 12) -> Problem:
     rng = random.Random(seed)
-    rows = []
+    rows = list[dict[str, Any]]()
     for i in range(n):
         size = rng.randrange(1, 9)
         rows.append({"id": i, "size": size, "start": i, "end": i + rng.randrange(1, 5), "traffic": size})
