@@ -193,7 +193,9 @@ def _solve_in_rounds(decomposition: Decomposition, beside: Executor) -> None:
         windows = None
     if not is_packed_first:
         decomposition.pack_at_once(beside)
-    choice_search = None if windows else ChoiceSearch(knapsack, search, decomposition.multipliers)
+    # Windows place buffers apart that may share bytes, so other plans may be cheaper.
+    is_searched = windows is None or "sharing" in knapsack.instance.features
+    choice_search = ChoiceSearch(knapsack, search, decomposition.multipliers) if is_searched else None
     if choice_search:
         choice_search.start(NAME)
     for work, effort in ROUNDS:
@@ -202,7 +204,7 @@ def _solve_in_rounds(decomposition: Decomposition, beside: Executor) -> None:
         if choice_search:
             choice_search.improve(NAME)
         decomposition.improve_cost_bound()
-        if windows:
+        if windows and not choice_search:
             decomposition.search_on(windows, _PATIENCE[-1])
         else:
             decomposition.leave_room(work)

@@ -83,7 +83,7 @@ _OWN = (
     ),
     SolverRow(
         "memory-choice",
-        "chooses memories by dynamic programming, packs each by the exact search",
+        "chooses memories without offsets, packs each at once or window by window",
         "memplan.solvers.memory_choice.decomposition:solve",
         can=EVERYTHING | PACKED,
         is_trusted=True,
