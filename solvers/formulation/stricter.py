@@ -113,19 +113,19 @@ def _ranges_for_pages(instance: Instance) -> Instance:
         key = int(page[i]), int(shift[i]), int(instance.size[i]), int(barred[0, i])
         if key not in numbers:
             numbers[key] = len(ranges)
-            ranges.append(_merged(_crossing(*key[:3], end), instance.barred_to(i, 0)))
+            ranges.append(_merged_ranges(_crossing_ranges(*key[:3], end), instance.barred_to(i, 0)))
         barred[0, i] = numbers[key]
     none = np.zeros_like(instance.page)
     return replace(instance, page=none, page_shift=none, barred=barred, barred_ranges=tuple(ranges))
 
 
-def _crossing(page: int, shift: int, size: int, end: int) -> list[tuple[int, int]]:
+def _crossing_ranges(page: int, shift: int, size: int, end: int) -> list[tuple[int, int]]:
     """Return the ranges of offsets below `end` at which a buffer would cross the end of a page."""
     borders = range(page - shift, end + page, page)
     return [(max(0, border - size + 1), border) for border in borders if border > 0 and size > 1]
 
 
-def _merged(ranges: list[tuple[int, int]], others: list[tuple[int, int]]) -> I64:
+def _merged_ranges(ranges: list[tuple[int, int]], others: list[tuple[int, int]]) -> I64:
     merged: list[list[int]] = []
     for low, high in sorted([*ranges, *others]):
         if merged and low <= merged[-1][1]:

@@ -53,7 +53,7 @@ class ChoiceProgram:
     scale: F64
 
 
-class Task(NamedTuple):
+class ProgramTask(NamedTuple):
     """The task of relaxing a program or, without one, of solving the last one in whole numbers from a start.
 
     `start` is the value of each column; the engine stops after some seconds.
@@ -151,7 +151,7 @@ class ProgramSolver:
             return None
         if self._child is None:
             self._child = ChildProcess("memplan.solvers.memory_choice.program", lambda: self.search.is_over)
-        self._child.give(Task(self._program, np.zeros(0), self.search.remaining_s / 2))
+        self._child.give(ProgramTask(self._program, np.zeros(0), self.search.remaining_s / 2))
         dual, values = self._answer(), self._answer()
         if len(values) == 0 or len(dual) == 0:
             return None
@@ -164,7 +164,7 @@ class ProgramSolver:
         home = np.zeros(self.knapsack.homes.shape)
         home[start, np.arange(len(start))] = 1
         self.is_ready = False
-        self._child.give(Task(None, home.ravel()[self._program.cell], seconds))
+        self._child.give(ProgramTask(None, home.ravel()[self._program.cell], seconds))
         return True
 
     def finish(self) -> I64 | None:
@@ -197,7 +197,7 @@ class ProgramSolver:
 
 
 def main() -> None:
-    """Solve programs in the child process, each one first relaxed and then, if asked, in whole numbers.
+    """Solve programs in the child process, each one first relaxed, and then in whole numbers if the parent wants it.
 
     For a program, the dual values of its rows and the values of its columns are sent; else the values of its columns.
     """
