@@ -21,7 +21,7 @@ from memplan.solvers.formulation.stricter import stricter
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.memory_choice.choice_search import ChoiceSearch
-from memplan.solvers.memory_choice.knapsack import Knapsack, refit
+from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import (
     NEVER,
     ChoiceEffort,
@@ -32,6 +32,7 @@ from memplan.solvers.memory_choice.multipliers import (
     cost_bound,
     cost_multipliers,
     load_multipliers,
+    refit,
 )
 from memplan.solvers.memory_choice.program import ProgramSolver
 from memplan.solvers.memory_choice.windows import StackRefutations, Windows, windows_of
@@ -310,7 +311,7 @@ class Decomposition:
         rooms = [1] * len(self.ends)
         while not self._is_over():
             ends = [end - end * _ROOMS[room] // _WHOLE for end, room in zip(self.ends, rooms, strict=True)]
-            near = refit(self.knapsack, home, self.knapsack.limits(ends))
+            near = refit(self.knapsack, home, self.knapsack.limits(ends), self._stop_flag())
             failed = None if near is None else self._pack_pools(near, COST, 0, _QUICK_WORK)
             if failed is None or rooms[failed] + 1 == len(_ROOMS):
                 break
@@ -527,7 +528,7 @@ class Decomposition:
             chosen, multipliers = column(prices.argmin(axis=0)), self.multipliers
         else:
             chosen, multipliers = relaxed
-        home = refit(self.knapsack, chosen, limit)
+        home = refit(self.knapsack, chosen, limit, self._stop_flag())
         if relaxed is not None and ends == self.ends:
             floor = multipliers.cost_bound(self.knapsack, limit)
             if floor > self.multipliers.cost_bound(self.knapsack, limit):

@@ -159,6 +159,12 @@ def cheapest_choice(
     return PoolChoice(task.home if is_found else None, cost, bound, work)
 
 
+def refit(knapsack: Knapsack, home: I64, limit: I64, flag: I64) -> I64 | None:
+    """Return a choice near `home` with loads within `limit` (p, rows) in which no item moves cheaper, or None."""
+    task = core.RefitTask(np.ascontiguousarray(limit), flag, column(home.copy()))
+    return task.home if core.refit_choice(knapsack.table, Reference(task)) else None
+
+
 def cost_bound(
     knapsack: Knapsack,
     limit: I64,

@@ -14,8 +14,8 @@ from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.model.problem import Problem
 from memplan.solvers.formulation.stricter import stricter, without_offset_rules, without_pages_and_prices
 from memplan.solvers.memory_choice import program
-from memplan.solvers.memory_choice.knapsack import Knapsack, refit
-from memplan.solvers.memory_choice.multipliers import Multipliers
+from memplan.solvers.memory_choice.knapsack import Knapsack
+from memplan.solvers.memory_choice.multipliers import Multipliers, refit
 from memplan.solvers.memory_choice.program import ProgramSolver
 from memplan.solvers.packing.packer import Packer
 from memplan.solvers.packing.place import place
@@ -71,7 +71,7 @@ def test_relaxed_programs_bound_the_cost_of_every_choice(seed: int) -> None:
                 continue
             bound = knapsack.costs.cost_of_steps(max(0, relaxed[1].cost_bound(knapsack, limit)))
             assert bound <= least[0] * (1 + 1e-12)
-            home = refit(knapsack, relaxed[0], limit)
+            home = refit(knapsack, relaxed[0], limit, solver.search.flag)
             assert home is None or (knapsack.loads(home) <= limit).all()
 
 
