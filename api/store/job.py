@@ -95,6 +95,7 @@ class WorkAnswer:
     status: the status of the plan or answer; None if it has none.
     is_plan: True for a plan, which can later be found by its hash.
     facts: the quality of the answer (such as its gap), for the last progress report of a job.
+    is_proved: True for a plan that cannot be improved.
     known: the improved cache entry of the problem; None if the cache stays unchanged.
     searched: the result of the search for the plan, without placements; None if the cache answered.
     """
@@ -103,6 +104,7 @@ class WorkAnswer:
     status: str | None = None
     is_plan: bool = False
     facts: Mapping[str, Any] | None = None
+    is_proved: bool = False
     known: Any = None
     searched: Any = None
 

@@ -1,6 +1,6 @@
 """A child process of the pool: it runs one task at a time, reports progress, and ends when its parent ends.
 
-Tasks arrive on standard input; the message None requests the running task to end early.
+Tasks arrive on standard input; the message True or False requests the running task to end early, True for other tasks.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from queue import SimpleQueue
@@ -27,11 +28,10 @@ from memplan.api.workers.task import Task, TaskControl, error_report
 from memplan.api.workers.template import Line, fork_always
 from memplan.solvers.processes.harden import limit_memory
 from memplan.solvers.processes.parent import Parent
-from memplan.solvers.search.control import Deadline
 
 Ids = tuple[str | None, str | None]
 """The ids of a task's request and job, which the lines of the log carry."""
-_TASKS = "memplan.api.service.answering"
+_TASKS = "memplan.api.service.request_task"
 """The module that defines most tasks; its name is a string because this layer must not import a higher one."""
 _REPORT_EVERY_S, _RESULT_EVERY_S = 0.25, 1.0
 
@@ -82,19 +82,21 @@ class _Child:
     def __init__(self, parent: Parent) -> None:
         """Use the connection to the parent; no task is running yet."""
         self._parent, self._sending = parent, threading.Lock()
-        self._tasks: SimpleQueue[tuple[Task, Deadline, threading.Event, int, int, Ids]] = SimpleQueue()
+        self._tasks: SimpleQueue[tuple[Task, TaskControl, int, int, Ids]] = SimpleQueue()
 
     def listen(self) -> None:
         """Receive tasks until the parent is gone; then end this process and all processes that it started."""
-        cancelled = threading.Event()
+        control = TaskControl()
         try:
             while True:
-                if (received := self._parent.next_task()) is None:
-                    cancelled.set()
+                if isinstance(received := self._parent.next_task(), bool):
+                    if received:
+                        control.is_cut.set()
+                    control.cancelled.set()
                 else:
                     task, due, *limits = received
-                    cancelled = threading.Event()
-                    self._tasks.put((task, due, cancelled, *limits))
+                    control = TaskControl(due, note=lambda found: self.send("noted", found))
+                    self._tasks.put((task, control, *limits))
         except (EOFError, pickle.UnpicklingError):
             if sys.platform == "win32":
                 os._exit(1)
@@ -105,17 +107,13 @@ class _Child:
         while True:
             self._run_task(*self._tasks.get())
 
-    def _run_task(
-        self, task: Task, due: Deadline, cancelled: threading.Event, most_bytes: int, niceness: int, ids: Ids
-    ) -> None:
+    def _run_task(self, task: Task, control: TaskControl, most_bytes: int, niceness: int, ids: Ids) -> None:
         """Run a task until it ends or is due, within `most_bytes` of memory; send the answer or error to the parent."""
         limit_memory(most_bytes)
         if niceness:
             os.nice(niceness)
         reporter = _Reporter(self.send)
-        control = TaskControl(
-            due, cancelled, reporter.report, note=lambda found: self.send("noted", found), watch=reporter.watch
-        )
+        control = replace(control, report=reporter.report, watch=reporter.watch)
         try:
             with log_context(*ids):
                 answer = task.run(control, *task.arguments)

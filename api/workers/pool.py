@@ -207,7 +207,7 @@ class _Call:
         is_due = self._is_short.is_set() and (self._task.is_search or self._noted is not None)
         if (self._stops_at is not None or is_due) and self._is_given and not self._is_told:
             self._is_told = True
-            self._child.give(None)
+            self._child.give(not self._cancelled.is_set())
             if self._noted is not None:
                 self._stops_at = now + _END_S
         return (self._stops_at is not None and now > self._stops_at) or self._due.remaining_s < -self._task.grace_s

@@ -1,7 +1,8 @@
 """Tasks of child processes, and the errors that child processes report."""
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from memplan.api.faults import Fault, is_fault
@@ -26,9 +27,11 @@ class TaskControl(Control):
     """The control of a task in a child process, which can also report the task's best result.
 
     watch: a function to call once with `best()`, which returns the best result so far; reporting threads call `best`.
+    is_cut: an event that is set before `cancelled` if the task is to end for other waiting tasks.
     """
 
     watch: Callable[[Callable[[], Any]], object] = ignore_report
+    is_cut: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(frozen=True, eq=False)

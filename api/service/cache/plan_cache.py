@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any
 
 from memplan.api.service.cache.cached_plan import CachedPlan, better_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
@@ -124,7 +125,7 @@ class PlanCache:
             if not self._unwritten:
                 return
             plans, self._unwritten = self._unwritten, {}
-            changes = {name: partial(join_entries, *entry, name in self._wrong) for name, entry in plans.items()}
+            changes = {name: partial(_joined_record, *entry, name in self._wrong) for name, entry in plans.items()}
             if await self._try_store("written", lambda store: store.plans.change(changes)):
                 self._wrong -= plans.keys()
 
@@ -164,8 +165,8 @@ class PlanCache:
 
 def join_entries(
     problem: CompiledProblem, found: CachedPlan, is_wrong: bool, stored: StoredPlan | None
-) -> StoredPlan | None:
-    """Return the entry to store for a problem, the better of `found` and `stored`; None if `stored` should stay.
+) -> CachedPlan | None:
+    """Return the plan to store for a problem, the better of `found` and `stored`; None if `stored` should stay.
 
     With `is_wrong`, the stored entry is known to be invalid and is ignored.
     """
@@ -174,4 +175,9 @@ def join_entries(
     if cached is not None and is_proved and cached.score(problem) <= found.score(problem):
         return None  # The stored plan is not worse and claims to be optimal, so keep the stored plan.
     best = better_of(problem, cached, found)
-    return None if best is cached else best.compress(problem.cache_name)
+    return None if best is cached else best
+
+
+def _joined_record(problem: CompiledProblem, *entries: Any) -> StoredPlan | None:
+    best = join_entries(problem, *entries)
+    return None if best is None else best.compress(problem.cache_name)

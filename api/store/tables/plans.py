@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from sqlalchemy import Connection, delete, func, select
 
@@ -54,9 +54,7 @@ class Plans:
 
     def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
         """Store the plan `found`, unless the entry `before`, from which its search started, has changed."""
-        # A plan's stored name contains a part for the key, which the child process does not know, so set the name here.
-        named = replace(found, hash=problem_hash)
-        self.change({problem_hash: lambda now: named if now == before else None})
+        self.change({problem_hash: lambda now: found if now == before else None})
 
     def evict(self, most_plans: int, most_bytes: int) -> None:
         """Remove the least recently written plans until both limits are met; plans may use an eighth of a small disk.

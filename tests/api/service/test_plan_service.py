@@ -16,11 +16,9 @@ from memplan.api.options import Options
 from memplan.api.refusals import FullError
 from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.service.plan_service import PlanRequest
 from memplan.api.store.store import Store
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
-from memplan.solvers.search.control import Deadline
 from memplan.solvers.search.result import SolveResult
 from tests.support.hard_requests import hard_request
 from tests.support.plan_services import (
@@ -169,11 +167,7 @@ async def test_time_in_the_queue_does_not_count_without_a_deadline(room: Room) -
     others = asyncio.create_task(room.plan_problem(HARD))
     await room.workers.is_asked.wait()
     problem = Problem.model_validate(hard_request(9)["problem"])
-    mine = asyncio.create_task(
-        room.solving.plan(
-            PlanRequest(CompiledProblem.from_problem(problem), LONG, Deadline.from_limit(inf)), asyncio.Event()
-        )
-    )
+    mine = asyncio.create_task(room.plan_problem(problem, limit_s=inf))
     await asyncio.sleep(0.5)  # time in the queue does not count against the limit
     assert len(room.workers.tasks) == 1
     room.workers.may_answer.set()
@@ -202,7 +196,7 @@ async def test_a_hard_request_is_continued_by_a_worker_from_the_quick_plan(room:
     (task,) = room.workers.tasks
     assert (plan.peak, plan.stop_reason) == (require_value(task.start).peak, "time_limit")
     assert 30 < task.deadline.remaining_s < 60
-    assert task.options.seed != LONG.seed
+    assert require_value(task.options).seed != LONG.seed
 
 
 @pytest.mark.parametrize(
