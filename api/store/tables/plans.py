@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import asdict
 
 from sqlalchemy import Connection, delete, func, select
@@ -34,8 +34,8 @@ class Plans:
         with self._database.reading() as connection:
             return _find_plan(connection, problem_hash)
 
-    def change(self, changes: Mapping[str, Change]) -> None:
-        """Apply a function to the known plan (or None) of each problem hash, and store the plan that it returns.
+    def change(self, changes: Mapping[str, Change]) -> Set[str]:
+        """Apply a function to the known plan (or None) of each problem hash, store the plans, and return the hashes.
 
         If a function returns None, the known plan stays. A function may be called twice.
         """
@@ -51,6 +51,7 @@ class Plans:
                 better = changes[problem_hash](_find_plan(connection, problem_hash, is_locked=True))
                 if better is not None:
                     upsert_row(connection, schema.plans, _plan_row(better))
+        return changes.keys()
 
     def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
         """Store the plan `found`, unless the entry `before`, from which its search started, has changed."""
