@@ -83,7 +83,8 @@ class JobRun:
             limit_s = min(limit_s, max(_LEAST_S, job.deadline_at - time.time()))
         grace_s = _GRACE_S * 2**job.failures
         what = RequestTask(job.kind, job.head, job.body, record=record, before=job.answer)
-        task = Task(run, (what,), job.kind, NEVER, limit_s=limit_s, grace_s=grace_s)
+        file_bytes = None if job.n_buffers else len(job.body)  # Only files of other systems are stored without a count.
+        task = Task(run, (what,), job.kind, NEVER, limit_s=limit_s, grace_s=grace_s, file_bytes=file_bytes)
         answer: WorkAnswer = self._pool.run(task, self._write_reports, self.cancelled)
         if answer.known is not None:
             # The answer is valid even if the cache entry cannot be stored, so ignore the error.

@@ -329,6 +329,7 @@ class Answering:
             grace_s=_GRACE_S + carry_s,
             is_search=is_plan and place.can_end,
             is_large=call.is_large,
+            file_bytes=n_bytes if asked.is_foreign else None,
         )
         is_short, noted = place.is_short if place.can_end else None, partial(self._queue.note_first, place)
 

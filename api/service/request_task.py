@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import starmap
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -17,8 +19,9 @@ from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import join_entries
 from memplan.api.store.job import WorkAnswer
 from memplan.api.store.stored_plan import StoredPlan
-from memplan.api.workers.forked import run_forked
 from memplan.api.workers.task import TaskControl
+from memplan.planner.errors import FormatError, InputError, OptionError, ReaderFaultError, TimeOverError, add_way
+from memplan.planner.foreign.imported import reader_fault
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.plan import NO_PLACEMENTS, Plan, StopReason
 from memplan.planner.model.problem import Problem
@@ -37,7 +40,7 @@ from memplan.solvers.search.result import Progress, SolveResult
 OF_A_LINE = ("id",)
 """The fields that a line of a batch may have besides its problem and options."""
 _ANSWER_S = 0.25
-"""The seconds reserved for returning an answer that a forked process computed from a foreign file."""
+"""The seconds reserved for returning an answer that was computed from a foreign file."""
 _SEARCHED_SHARE = 0.9
 """A cached plan suffices if its search took at least this fraction of the caller's time limit."""
 _CHILD_SEED = 2**62
@@ -64,17 +67,28 @@ class RequestTask:
 
 
 def run(control: TaskControl, task: RequestTask, asked: ParsedRequest | None = None) -> WorkAnswer:
-    """Return the answer to a request, which is parsed first unless `asked` is given; raises MemplanError.
-
-    If an input is a file of another system, a forked process answers, because that file's reader may crash.
-    """
+    """Return the answer to a request, which is parsed first unless `asked` is given; raises MemplanError."""
     asked = asked or parse_request(task.kind, task.head, task.body, terms=(*TERMS, *OF_A_LINE))
     if asked.is_plain_plan:
         return _plain_plan(control, task, asked)
     if not asked.is_foreign:
         return _answer(asked, control)
-    due = Control(control.deadline.bring_forward(_ANSWER_S), control.cancelled)
-    return run_forked(lambda note: _answer(asked, replace(due, note=note)), control, len(task.body), task.kind)
+    with reader_errors():
+        return _answer(asked, Control(control.deadline.bring_forward(_ANSWER_S), control.cancelled, note=control.note))
+
+
+@contextmanager
+def reader_errors() -> Iterator[None]:
+    """Name the file in errors of its reader; an unexpected exception becomes a ReaderFaultError."""
+    try:
+        yield
+    except (OptionError, MemoryError, ReaderFaultError):
+        raise
+    except InputError as error:
+        kind = TimeOverError if isinstance(error, TimeOverError) else FormatError
+        raise kind(*starmap(add_way, error.prefix_name("file").rules_with_ways(str))) from error
+    except Exception as error:
+        raise reader_fault(error) from error
 
 
 def _answer(asked: ParsedRequest, control: Control) -> WorkAnswer:

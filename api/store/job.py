@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Literal, get_args
 
+from pydantic_core import from_json, to_json
+
 State = Literal["queued", "running", "succeeded", "cancelled", "failed", "expired"]
 STATES: tuple[State, ...] = get_args(State)
 
@@ -107,6 +109,17 @@ class WorkAnswer:
     is_proved: bool = False
     known: Any = None
     searched: Any = None
+
+    def pack(self) -> bytes:
+        """Return status and content as bytes that, unlike a pickle, may come from a process that is not trusted."""
+        return to_json([self.status, self.is_plan]) + b"\n" + self.content
+
+    @classmethod
+    def unpack(cls, data: bytes) -> WorkAnswer:
+        """Return the answer that was packed."""
+        head, _, content = data.partition(b"\n")
+        status, is_plan = from_json(head)
+        return cls(content, status, is_plan)
 
     @property
     def hash(self) -> str | None:

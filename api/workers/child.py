@@ -5,6 +5,7 @@ Tasks arrive on standard input; the message True or False requests the running t
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import logging.config
 import os
@@ -26,7 +27,7 @@ from memplan.api.logs import count_refusals, log_config, log_context
 from memplan.api.readiness import load_all
 from memplan.api.workers.task import Task, TaskControl, error_report
 from memplan.api.workers.template import Line, fork_always
-from memplan.solvers.processes.harden import limit_memory
+from memplan.solvers.processes.harden import forbid_file_writing, limit_memory
 from memplan.solvers.processes.parent import Parent
 
 Ids = tuple[str | None, str | None]
@@ -81,7 +82,7 @@ class _Child:
 
     def __init__(self, parent: Parent) -> None:
         """Use the connection to the parent; no task is running yet."""
-        self._parent, self._sending = parent, threading.Lock()
+        self._parent, self._sending, self._is_trusted = parent, threading.Lock(), True
         self._tasks: SimpleQueue[tuple[Task, TaskControl, int, int, Ids]] = SimpleQueue()
 
     def listen(self) -> None:
@@ -113,26 +114,31 @@ class _Child:
         if niceness:
             os.nice(niceness)
         reporter = _Reporter(self.send)
-        control = replace(control, report=reporter.report, watch=reporter.watch)
+        if task.file_bytes is None:
+            control = replace(control, report=reporter.report, watch=reporter.watch)
+        else:
+            self._is_trusted = False
+            forbid_file_writing()
+            faulthandler.disable()
         try:
             with log_context(*ids):
                 answer = task.run(control, *task.arguments)
         except Exception as error:  # noqa: BLE001 - the parent process receives every error
             reporter.end()
-            self._send_error(error)
+            self.send_plain(*error_report(error))
         else:
             reporter.end()
             self.send("answer", answer)
 
     def send(self, kind: str, value: Any) -> None:
-        """Send the parent a message of this kind with a pickled value."""
-        data = np.frombuffer(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), np.uint8)
-        with self._sending:
-            self._parent.send([kind, data])
+        """Send the parent a message of this kind with a pickled value, or with a packed WorkAnswer."""
+        data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL) if self._is_trusted else value.pack()
+        self.send_plain(kind, np.frombuffer(data, np.uint8))
 
-    def _send_error(self, error: Exception) -> None:
+    def send_plain(self, *message: Any) -> None:
+        """Send the parent a message of JSON values and arrays."""
         with self._sending:
-            self._parent.send([*error_report(error)])
+            self._parent.send([*message])
 
 
 def main() -> None:
@@ -144,7 +150,7 @@ def main() -> None:
     fork_always(Line(fileno=0))
     gc.enable()
     child = _Child(Parent(is_kept=True))
-    count_refusals(partial(child.send, "refused"))
+    count_refusals(partial(child.send_plain, "refused"))
     threading.Thread(target=child.listen, daemon=True).start()
     child.work()
 

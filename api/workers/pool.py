@@ -14,9 +14,11 @@ from memplan.api.faults import Fault, FaultError, Faults
 from memplan.api.logs import JOB, REFUSALS, REQUEST
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.settings import Settings
+from memplan.api.store.job import WorkAnswer
 from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError
 from memplan.api.workers.template import ForkedChild, Template
 from memplan.planner import errors
+from memplan.solvers.processes.child import reading_memory
 from memplan.solvers.processes.folders import remove_leftover_folders
 
 _CANCEL_S = 3.0
@@ -108,7 +110,8 @@ class ChildPool:
         finally:
             child.limit()
             # A child cannot raise its lowered priority, and a killed child may still answer, so reuse no such child.
-            self._return_child(child, is_well and child.stopped_by is None and not call.is_nice and not task.is_large)
+            is_last = call.is_nice or task.is_large or task.file_bytes is not None
+            self._return_child(child, is_well and child.stopped_by is None and not is_last)
         if isinstance(outcome, errors.MemplanError):
             raise outcome
         return outcome
@@ -163,13 +166,14 @@ class _Call:
         self._faults = faults
         self._cancelled, self._is_short = cancelled, is_short
         self._due = task.deadline_now()
+        self._file_memory = None if task.file_bytes is None else reading_memory(task.file_bytes)
         self._noted: Any = None
         self._stops_at: float | None = None
         self._is_given = self._is_told = self.is_nice = False
 
     def outcome(self, most_bytes: int, niceness: int) -> Any:
         """Send the task to the child, and return its answer; raises an error if the child dies or is killed."""
-        self._child.limit(self._is_over, most_bytes)
+        self._child.limit(self._is_over, self._file_memory or most_bytes)
         self.is_nice = niceness > 0 and self._due.remaining_s >= _NICE_FROM_S
         ids = REQUEST.get(), JOB.get()
         self._child.give((self._task, self._due, most_bytes, niceness if self.is_nice else 0, ids))
@@ -182,19 +186,22 @@ class _Call:
                 if kind == "fault":
                     error = self._faults.note(FaultError(Fault(*value)), self._task.what)
                     return error if self._noted is None else self._noted  # The verified interim answer stays valid.
-                value = pickle.loads(value.data)
                 if kind == "refused":
                     REFUSALS.count(value)
                     continue
+                data = value.tobytes()
+                found: Any = WorkAnswer.unpack(data) if self._file_memory else pickle.loads(data)
                 if kind == "answer":
-                    return value
+                    return found
                 if kind == "noted":
                     if self._noted is None:
                         self._note()
-                    self._noted = value
+                    self._noted = found
                 elif self._report is not None:
-                    self._report(*value)
-        except (EOFError, ValueError):
+                    self._report(*found)
+        except (EOFError, ValueError) as error:
+            if isinstance(error, ValueError):  # The message was malformed, so the child may still run.
+                self._child.kill()
             if self._noted is not None and self._child.stopped_by == "over":
                 return self._noted
             raise self._loss_error() from None
@@ -216,11 +223,15 @@ class _Call:
         """Return the error that explains why a child ended without an answer: memory, cancellation, time or a crash."""
         what, status = self._task.what, self._child.wait()
         if self._child.stopped_by == "memory":
-            return TooMuchMemoryError()
+            if self._file_memory is None:
+                return TooMuchMemoryError()
+            return errors.FormatError(f"file: must be parsed within {self._file_memory} bytes of memory, got more")
         if self._cancelled.is_set():
             return UnavailableError(f"{what}: the request was cancelled before there was an answer")
         if self._child.stopped_by == "over":
             return NotInTimeError(f"{what}: no answer arrived within its time limit")
+        if self._file_memory is not None:
+            return errors.FormatError(f"file: cannot be read: its reader ended with status {status}")
         return LostWorkersError(f"memplan: a worker ended with status {status}")
 
 

@@ -44,6 +44,8 @@ class Task:
     grace_s: the seconds after the deadline until the child is killed.
     is_search: True if it can end early with the best answer so far at any time.
     is_large: True if it needs much memory, which its child would not release; a new child replaces it afterwards.
+    file_bytes: the size of the file of another system that it reads; None without one. Such a file may crash its reader
+    or take it over, so its child has no other task, writes no file, and sends a WorkAnswer but no pickle.
     """
 
     run: Callable[..., Any]
@@ -54,6 +56,7 @@ class Task:
     grace_s: float = 0.25
     is_search: bool = False
     is_large: bool = False
+    file_bytes: int | None = None
 
     def deadline_now(self) -> Deadline:
         """Return the deadline of the answer if a child process starts the task now."""
