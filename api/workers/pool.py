@@ -7,6 +7,7 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import starmap
 from typing import Any
 
@@ -97,10 +98,8 @@ class ChildPool:
         or no child starts, TooMuchMemoryError, and LostWorkersError if the child died.
         """
         child = self._take_child(task.what)
-        call = _Call(
-            child, task, cancelled or threading.Event(), is_short or threading.Event(), report, noted, self.faults
-        )
-        is_well = False
+        ends = cancelled or threading.Event(), is_short or threading.Event()
+        call, is_well = _Call(child, task, *ends, report, noted, self.faults), False
         try:
             outcome = call.outcome(self.most_bytes, self._niceness)
             is_well = True
@@ -148,28 +147,27 @@ class ChildPool:
             child.close()
 
 
+@dataclass(eq=False)
 class _Call:
     """The run of one task in a child process, from sending the task until its answer or loss."""
 
-    def __init__(
-        self,
-        child: ForkedChild,
-        task: Task,
-        cancelled: threading.Event,
-        is_short: threading.Event,
-        report: Callable[[list[Any], Any], None] | None,
-        noted: Callable[[], None],
-        faults: Faults,
-    ) -> None:
-        """Store the task, its events and callbacks, and its deadline; `outcome` then sends the task to the child."""
-        self._child, self._task, self._report, self._note = child, task, report, noted
-        self._faults = faults
-        self._cancelled, self._is_short = cancelled, is_short
-        self._due = task.deadline_now()
-        self._file_memory = None if task.file_bytes is None else reading_memory(task.file_bytes)
-        self._noted: Any = None
-        self._stops_at: float | None = None
-        self._is_given = self._is_told = self.is_nice = False
+    _child: ForkedChild
+    _task: Task
+    _cancelled: threading.Event
+    _is_short: threading.Event
+    _report: Callable[[list[Any], Any], None] | None
+    _note: Callable[[], None]
+    _faults: Faults
+    _noted: Any = None
+    _stops_at: float | None = None
+    _is_given: bool = False
+    _is_told: bool = False
+    is_nice: bool = False
+
+    def __post_init__(self) -> None:
+        """Set the deadline and the memory limit; `outcome` then sends the task to the child."""
+        count = self._task.file_bytes
+        self._due, self._file_memory = self._task.deadline_now(), None if count is None else reading_memory(count)
 
     def outcome(self, most_bytes: int, niceness: int) -> Any:
         """Send the task to the child, and return its answer; raises an error if the child dies or is killed."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -29,24 +28,14 @@ class Workers:
         cancelled: asyncio.Event,
         is_short: threading.Event | None = None,
         hear: Callable[[list[Any], Any], None] | None = None,
-        noted: Callable[[], None] | None = None,
+        noted: Callable[[], None] = lambda: None,
     ) -> Any:
         """Run a task in a child process without blocking the event loop, and return its answer.
 
-        `cancelled` and `is_short` end the task early, `hear` gets its reports, and `noted` is called at its first
+        `cancelled` and `is_short` end the task early. A thread calls `hear` with its reports, and `noted` at its first
         interim answer; errors are those of `ChildPool.run`.
         """
-        loop, over = asyncio.get_running_loop(), threading.Event()
-
-        def report(reports: list[Any], best: Any) -> None:
-            with suppress(RuntimeError):  # The event loop may have been closed already, so ignore the error.
-                if hear is not None:
-                    loop.call_soon_threadsafe(hear, reports, best)
-
-        def note() -> None:
-            with suppress(RuntimeError):
-                if noted is not None:
-                    loop.call_soon_threadsafe(noted)
+        over = threading.Event()
 
         async def forward() -> None:
             await cancelled.wait()
@@ -54,7 +43,7 @@ class Workers:
 
         forwarding = asyncio.create_task(forward())
         try:
-            work = partial(self.pool.run, task, report, over, is_short, note)
+            work = partial(self.pool.run, task, hear, over, is_short, noted)
             return await to_thread.run_sync(work, limiter=self._threads, abandon_on_cancel=True)
         finally:
             over.set()

@@ -9,14 +9,17 @@ from typing import Any
 from unittest.mock import patch
 
 from memplan.api.service import request_task
+from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.store.job import WorkAnswer
 from memplan.api.workers.task import Task, TaskControl
+from memplan.planner.instance.objective import score
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.solve import solve
+from memplan.solvers.portfolio.warm_start import assignment_of
 from memplan.solvers.search.control import Deadline
-from memplan.solvers.search.result import SolveResult
+from memplan.solvers.search.result import Assignment, SolveResult
 
 
 @dataclass
@@ -61,3 +64,11 @@ class PatientWorkers:
 def greedy_plan(problem: Problem) -> Plan:
     """Return an unproved plan by greedy packing."""
     return solve(problem, solver="greedy", accept="fit")
+
+
+def searched_result(problem: CompiledProblem, plan: Plan) -> SolveResult:
+    """Return a plan as the result of a search that has proved no bound."""
+    is_empty = plan.peak is None and not plan.placements
+    found = None if is_empty else assignment_of(problem.problem, problem.instance, plan.placements)
+    assignment = None if found is None else Assignment(*found, score(problem.instance, *found), plan.solver or "")
+    return SolveResult(plan, assignment, problem.bound)

@@ -19,7 +19,6 @@ from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.store.store import Store
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
-from memplan.solvers.search.result import SolveResult
 from tests.support.hard_requests import hard_request
 from tests.support.plan_services import (
     HARD,
@@ -35,7 +34,7 @@ from tests.support.plan_services import (
 )
 from tests.support.renaming import problem_data, respell
 from tests.support.values import require_value
-from tests.support.workers import greedy_plan
+from tests.support.workers import greedy_plan, searched_result
 
 LARGE = Problem.model_validate(
     {"buffers": [{"id": k, "size": 1 + k % 9, "start": k, "end": k + 3} for k in range(20_001)]}
@@ -44,7 +43,7 @@ LARGE = Problem.model_validate(
 
 def cache_plan(problem: Problem, searched_s: float) -> tuple[CompiledProblem, CachedPlan]:
     compiled = CompiledProblem.from_problem(problem)
-    known = require_value(CachedPlan.from_result(compiled, SolveResult(greedy_plan(problem)), searched_s))
+    known = require_value(CachedPlan.from_result(compiled, searched_result(compiled, greedy_plan(problem)), searched_s))
     return compiled, known
 
 
