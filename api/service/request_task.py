@@ -92,11 +92,15 @@ def reader_errors() -> Iterator[None]:
 
 
 def _answer(asked: ParsedRequest, control: Control) -> WorkAnswer:
-    is_plan, note = asked.kind == PLAN, control.note
-    if note is not None:
-        control = replace(control, note=lambda found: note(WorkAnswer(found[0], found[1], is_plan)))
-    content, status = asked.answer(control)
-    return WorkAnswer(content, status, is_plan)
+    question, reader, note = asked.question, asked.reader(), control.note
+    values = asked.input_values(reader)
+
+    def written(answer: Any) -> WorkAnswer:
+        content = asked.written_answer(values, add_reading_facts(answer, reader))
+        return WorkAnswer(content, question.status(answer), asked.kind == PLAN)
+
+    noting = None if note is None else lambda found: note(written(found))
+    return written(question.answer_verified(values, asked.options, replace(control, note=noting)))
 
 
 def _plain_plan(control: TaskControl, task: RequestTask, asked: ParsedRequest) -> WorkAnswer:
