@@ -35,7 +35,7 @@ def _escape_strings(value: Any, asked: bytes) -> Any:
 
 
 def check_plan(problem: Problem, plan: Plan | None) -> Plan:
-    """Return a plan that is valid and whose claims neither a lower bound nor a short search refutes; raises WrongAnswerError."""
+    """Return a plan that is valid and whose claims no bound or short search refutes; raises WrongAnswerError."""
     violations = () if plan is None else verify(problem, plan)
     if plan is None or violations:
         rule = f": {violations[0].message}" if violations else ""

@@ -39,7 +39,7 @@ from memplan.api.service.request_task import (
     written_answer,
 )
 from memplan.api.store.job import WorkAnswer
-from memplan.api.store.stored_plan import cache_name
+from memplan.api.store.stored_plan import StoredPlan, cache_name
 from memplan.api.workers.task import LostWorkersError, Task, TaskControl, TooMuchMemoryError
 from memplan.api.workers.workers import Workers
 from memplan.planner.model.plan import StopReason
@@ -230,9 +230,14 @@ class Answering:
                     return await self._keep_result(call, problem, best)
         if best is not None and call.deadline.remaining_s < _min_child_s(problem):
             return await self._keep_result(call, problem, replace(best, stop_reason="time_limit"))
-        heard = list[WorkAnswer]()
+        has_plan, heard = best is not None and bool(best.plan.placements), list[WorkAnswer]()
+        # If the search in this process found no plan, a child needs at least as much time.
+        least_s = _min_child_s(problem) + (0.0 if has_plan else tried_s)
+        can_end = not call.options.deterministic
+        place = Seat(call.key_id, call.deadline.at, least_s=least_s, can_end=can_end, has_answer=has_plan)
+        record = await self._run_brief(problem, partial(_record_of, problem, best)) if best and has_plan else None
         try:
-            answer = await self._search_in_child(call, problem, best, tried_s, heard)
+            answer = await self._run_in_child(call, replace(call.task, record=record), place, heard)
         except (FullError, UnavailableError, NotInTimeError, TooMuchMemoryError, LostWorkersError) as error:
             known = None if not heard or heard[-1].known is None else heard[-1].known
             best = best if known is None else result_of(known, problem) or best
@@ -265,21 +270,6 @@ class Answering:
         control = Control(call.deadline.limit_to(_QUICK_S))
         reason = partial(add_reason, problem.problem, found.plan, control, is_quick=True)
         return replace(found, plan=await to_thread.run_sync(reason, limiter=self._places))
-
-    async def _search_in_child(
-        self, call: Call, problem: CompiledProblem, best: SolveResult | None, tried_s: float, heard: list[WorkAnswer]
-    ) -> WorkAnswer:
-        """Wait for a slot, and search in a child process from the best result so far.
-
-        `tried_s`: the seconds of the search in this process. If it found no plan, a child needs at least as much time.
-        """
-        has_answer = best is not None and bool(best.plan.placements)
-        least_s = _min_child_s(problem) + (0.0 if has_answer else tried_s)
-        can_end = not call.options.deterministic
-        place = Seat(call.key_id, call.deadline.at, least_s=least_s, can_end=can_end, has_answer=has_answer)
-        known = CachedPlan.from_result(problem, best, tried_s) if best is not None and has_answer else None
-        task = replace(call.task, record=None if known is None else known.compress(""))
-        return await self._run_in_child(call, task, place, heard)
 
     async def _large_plan(self, call: Call, name: str) -> WorkAnswer:
         """Return the plan of a large problem, parsed and searched in a child process, starting from the known plan.
@@ -405,6 +395,11 @@ class _SharedSearch:
             if not self._callers:
                 self._over.set()
         return await asyncio.shield(self.task)
+
+
+def _record_of(problem: CompiledProblem, result: SolveResult) -> StoredPlan | None:
+    known = CachedPlan.from_result(problem, result, 0.0)
+    return None if known is None else known.compress(problem.cache_name)
 
 
 def _min_child_s(problem: CompiledProblem) -> float:
