@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import starmap
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from memplan.api.options import Options
 from memplan.api.refusals import UnavailableError
@@ -53,6 +53,7 @@ class RequestTask:
 
     plan_format: the format in which a plan in pools is written.
     record: the known plan from which a search starts.
+    keep: the plan to keep, as JSON, in place of the hash that the request has.
     before: a job's best plan so far, as JSON, from which its search continues.
     arrived: the deadline of the request since its arrival; None if its time counts from the start of its task.
     """
@@ -62,6 +63,7 @@ class RequestTask:
     body: bytes
     plan_format: str = "json"
     record: StoredPlan | None = None
+    keep: bytes | None = None
     before: bytes | None = None
     arrived: Deadline | None = None
 
@@ -69,6 +71,8 @@ class RequestTask:
 def run(control: TaskControl, task: RequestTask, asked: ParsedRequest | None = None) -> WorkAnswer:
     """Return the answer to a request, which is parsed first unless `asked` is given; raises MemplanError."""
     asked = asked or parse_request(task.kind, task.head, task.body, terms=(*TERMS, *OF_A_LINE))
+    if task.keep is not None:
+        asked = replace(asked, fields={**asked.fields, "keep": from_json(task.keep)})
     if asked.is_plain_plan:
         return _plain_plan(control, task, asked)
     if not asked.is_foreign:
@@ -239,11 +243,3 @@ def parse_for_child(body: bytes, kind: str, head: str, terms: tuple[str, ...] = 
     asked = parse_request(kind, head, body, terms=terms)
     is_plain = asked.is_plain_plan
     return asked.drop_inputs(), CompiledProblem.from_problem(asked.input_values()["problem"]).hash if is_plain else None
-
-
-def insert_old_plan(body: bytes, kind: str, head: str, plan_format: str, old: bytes) -> bytes:
-    """Return a request's body with all options, in which the plan to keep (`old`, JSON) replaces its hash."""
-    asked = parse_request(kind, head, body, terms=())
-    reading = {} if asked.reading is None else asked.reading.model_dump(mode="json", exclude_unset=True)
-    options = asked.options.model_dump(mode="json", exclude_defaults=True) | reading | {"format": plan_format}
-    return b'{"problem":%b,"options":%b,"keep":%b}' % (to_json(asked.fields["problem"]), to_json(options), old.strip())

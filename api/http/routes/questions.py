@@ -29,7 +29,7 @@ from memplan.api.requests import (
     stated_time_limit_s,
 )
 from memplan.api.service.answering import Call
-from memplan.api.service.request_task import RequestTask, insert_old_plan
+from memplan.api.service.request_task import RequestTask
 from memplan.api.store.caller import Caller
 from memplan.api.store.job import WorkAnswer
 from memplan.api.store.tables.jobs import HASH
@@ -108,7 +108,7 @@ def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[
             async with service.caller(request) as cancelled:
                 one = Call(task, asked, deadline, cancelled, caller.key_id, plan_key, is_large, problem_hash)
                 if "keep" in asked.fields:
-                    one = await _insert_old_plan(service, caller, one)
+                    one = await _add_old_plan(service, caller, one)
                 try:
                     answer = await service.answering.run(one)
                 except NotInTimeError:
@@ -127,12 +127,12 @@ def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[
     return call
 
 
-async def _insert_old_plan(service: Service, caller: Caller, call: Call) -> Call:
-    """Return the call with the plan's hash in its input `keep` replaced by the plan itself, from the caller's jobs.
+async def _add_old_plan(service: Service, caller: Caller, call: Call) -> Call:
+    """Return the call with the plan itself, from the caller's jobs, beside the plan's hash in its input `keep`.
 
     Raises OptionError if none of these jobs has a plan with this hash; a call without a hash is returned unchanged.
     """
-    keep, task = call.asked.fields["keep"], call.task
+    keep = call.asked.fields["keep"]
     if not isinstance(keep, dict) or PLAN_HASH not in keep:
         return call
     store, plan_hash = service.store, keep[PLAN_HASH]
@@ -141,8 +141,7 @@ async def _insert_old_plan(service: Service, caller: Caller, call: Call) -> Call
     old = await store.run_in_thread(partial(store.jobs.plan_of_hash, plan_hash, caller))
     if old is None:
         raise OptionError(f"keep.{PLAN_HASH}: must be the hash of a plan of a kept job, got {excerpt(plan_hash)}")
-    body = await service.parse_body(insert_old_plan, task.body, task.kind, task.head, task.plan_format, old)
-    return replace(call, task=replace(task, head=head_of(JSON, ""), body=body))
+    return replace(call, task=replace(call.task, keep=old))
 
 
 for _question in QUESTIONS.values():
