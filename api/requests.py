@@ -160,7 +160,7 @@ class ParsedRequest:
         # Parsing a file of another system may crash, so only a child process parses such a file; pass it on unparsed.
         return each.from_json(sent) if importers.detect(data) else each.from_file(reader, data, "-", values)
 
-    def written_answer(self, values: InputValues, answer: Any) -> bytes:
+    def answer_bytes(self, values: InputValues, answer: Any) -> bytes:
         """Return the bytes of an answer about the inputs `values`; a plan in the requested format."""
         if isinstance(self.options, Options) and self.options.format is not None and isinstance(answer, Plan):
             return write_in(self.options.format, answer, problem_in_heaps(values["problem"], answer))

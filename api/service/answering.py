@@ -32,11 +32,11 @@ from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.request_task import (
     RequestTask,
     is_cacheable,
+    plan_answer,
     plan_options,
     reason_to_answer,
     run,
     time_searched,
-    written_answer,
 )
 from memplan.api.store.job import WorkAnswer
 from memplan.api.store.stored_plan import StoredPlan, cache_name
@@ -70,7 +70,7 @@ RunWork = Callable[..., Awaitable[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class CallerRequest:
     """A caller's request, parsed, until its answer.
 
     With an infinite deadline, it waits for a slot as long as necessary, and its time limit starts with the slot. Any
@@ -123,7 +123,7 @@ class Answering:
         """An event per running search that is set when the search ends."""
         self._shared: dict[Hashable, _SharedSearch] = {}
 
-    async def run(self, call: Call) -> WorkAnswer:
+    async def run(self, call: CallerRequest) -> WorkAnswer:
         """Return the answer by the deadline: for a plan, the best verified one or an explanation of why there is none.
 
         When the call is cancelled, the best plan so far is returned. Raises the question's errors, FullError,
@@ -147,7 +147,7 @@ class Answering:
         place = Seat(call.key_id, deadline.at, sort, can_end=can_end, arrived=deadline.began)
         return await self._run_in_child(call, call.task, place)
 
-    async def _plan(self, call: Call) -> WorkAnswer:
+    async def _plan(self, call: CallerRequest) -> WorkAnswer:
         """Return the plan of a problem that this process parses, from the cache or a search."""
         asked, extent = call.asked, call.asked.extent
         if extent.n_rows * _ROW_S > call.deadline.remaining_s:
@@ -168,7 +168,7 @@ class Answering:
         has_profile = call.options.profile_of(problem.problem) is not None or problem.problem.equal_use
         return await self._full_search(call, problem, None, None if has_profile else self._quick_search(call, problem))
 
-    async def _cached_or_searched(self, call: Call, problem: CompiledProblem) -> WorkAnswer:
+    async def _cached_or_searched(self, call: CallerRequest, problem: CompiledProblem) -> WorkAnswer:
         """Return the cached plan if it suffices, else search; equal simultaneous requests wait for one search."""
         options, quick = call.options, None
         key = problem.cache_name, options.time_limit_s, options.accept, options.seed
@@ -194,13 +194,13 @@ class Answering:
             self._metrics.looked_up("joined")
             if (stop := await _wait_for_search(ended, call)) is not None:
                 result = empty_result(problem, stop) if start is None else replace(start, stop_reason=stop)
-                return await self._written(call, problem, result)
+                return await self._plan_answer(call, problem, result)
             cached, start = await self._find_cached(problem)
         assert start is not None
         self._metrics.looked_up("hit")
-        return await self._written(call, problem, replace(start, stop_reason=reason))
+        return await self._plan_answer(call, problem, replace(start, stop_reason=reason))
 
-    def _quick_search(self, call: Call, problem: CompiledProblem) -> OneSearch | None:
+    def _quick_search(self, call: CallerRequest, problem: CompiledProblem) -> OneSearch | None:
         """Return a prepared quick search in this process; None for a large problem, which a child process plans.
 
         A large problem is also searched here if the time left is too short for a child process.
@@ -215,7 +215,7 @@ class Answering:
         return OneSearch(problem.problem, call.options, control, is_quick=True, instance=begun)
 
     async def _full_search(
-        self, call: Call, problem: CompiledProblem, start: SolveResult | None, quick: OneSearch | None
+        self, call: CallerRequest, problem: CompiledProblem, start: SolveResult | None, quick: OneSearch | None
     ) -> WorkAnswer:
         """Search quickly, then in a child process from the best known plan; raises FullError if neither gets a slot."""
         best, began, tried_s = start, time.monotonic(), 0.0
@@ -255,10 +255,10 @@ class Answering:
             return await self._keep_result(call, problem, found)
         if answer.known is None or (better := await self._keep_better(problem, answer.known)) is None:
             return answer
-        return await self._written(call, problem, better)
+        return await self._plan_answer(call, problem, better)
 
     async def _add_quick_reason(
-        self, call: Call, problem: CompiledProblem, found: SolveResult | None
+        self, call: CallerRequest, problem: CompiledProblem, found: SolveResult | None
     ) -> SolveResult | None:
         """Return the result. If a bound proves that no plan fits, a small problem's result gets an explanation."""
         lack = None if found is None or found.bound is None else found.bound.nothing_fits
@@ -271,7 +271,7 @@ class Answering:
         reason = partial(add_reason, problem.problem, found.plan, control, is_quick=True)
         return replace(found, plan=await to_thread.run_sync(reason, limiter=self._places))
 
-    async def _large_plan(self, call: Call, name: str) -> WorkAnswer:
+    async def _large_plan(self, call: CallerRequest, name: str) -> WorkAnswer:
         """Return the plan of a large problem, parsed and searched in a child process, starting from the known plan.
 
         Equal simultaneous requests share one search and its answer.
@@ -288,7 +288,7 @@ class Answering:
         self._metrics.looked_up(lookup if is_new else "hit")
         return answer
 
-    async def _search_large(self, call: Call, name: str) -> tuple[WorkAnswer, Lookup]:
+    async def _search_large(self, call: CallerRequest, name: str) -> tuple[WorkAnswer, Lookup]:
         """Plan a large problem in a child process from the plan stored as `name`, and store a better plan."""
         record = await self._cache.read_stored(name)
         place = Seat(call.key_id, call.deadline.at, can_end=False)
@@ -298,7 +298,7 @@ class Answering:
         return answer, "hit" if answer.searched is None else "miss" if record is None else "started_from"
 
     async def _run_in_child(
-        self, call: Call, request: RequestTask, place: Seat, heard: list[WorkAnswer] | None = None
+        self, call: CallerRequest, request: RequestTask, place: Seat, heard: list[WorkAnswer] | None = None
     ) -> WorkAnswer:
         """Wait for a slot, and return the answer of a child process; if one is lost, the work is repeated.
 
@@ -342,13 +342,13 @@ class Answering:
             self._metrics.count_solve(answer.searched, call.options.solver, "worker")
         return answer
 
-    async def _keep_result(self, call: Call, problem: CompiledProblem, found: SolveResult) -> WorkAnswer:
+    async def _keep_result(self, call: CallerRequest, problem: CompiledProblem, found: SolveResult) -> WorkAnswer:
         """Keep a result in the cache if it is better than the known one, and return the better of both as an answer."""
         if is_cacheable(problem.problem, call.options):
             searched_s = time_searched(found, call.options)
             cached = await self._run_brief(problem, partial(CachedPlan.from_result, problem, found, searched_s))
             found = found if cached is None else await self._keep_better(problem, cached) or found
-        return await self._written(call, problem, found)
+        return await self._plan_answer(call, problem, found)
 
     async def _keep_better(self, problem: CompiledProblem, found: CachedPlan) -> SolveResult | None:
         """Keep a plan in the cache if it is better than the known one, or else return the known one as a result."""
@@ -358,8 +358,8 @@ class Answering:
         again = await self._run_brief(problem, partial(result_of, known, problem))
         return again and replace(again, stop_reason="proved" if again.plan.status == "optimal" else "time_limit")
 
-    async def _written(self, call: Call, problem: CompiledProblem, found: SolveResult) -> WorkAnswer:
-        write = partial(written_answer, call.asked, problem, found, call.task.plan_format, call.deadline)
+    async def _plan_answer(self, call: CallerRequest, problem: CompiledProblem, found: SolveResult) -> WorkAnswer:
+        write = partial(plan_answer, call.asked, problem, found, call.task.plan_format, call.deadline)
         return await self._run_brief(problem, write)
 
     async def _find_cached(self, problem: CompiledProblem) -> tuple[CachedPlan | None, SolveResult | None]:
@@ -418,7 +418,7 @@ def _is_enough(found: SolveResult) -> bool:
     return why is not None and bool(why.irreducible) and why.would_do is not None and why.would_do.proved
 
 
-async def _wait_for_search(ended: asyncio.Event, call: Call) -> StopReason | None:
+async def _wait_for_search(ended: asyncio.Event, call: CallerRequest) -> StopReason | None:
     """Wait for another request's search; return None when it ends, else `cancelled` or `time_limit`."""
     waiting = {asyncio.create_task(event.wait()) for event in (ended, call.cancelled)}
     left_s = None if call.deadline.at == inf else max(0.0, call.deadline.remaining_s)

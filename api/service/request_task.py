@@ -99,12 +99,12 @@ def _answer(asked: ParsedRequest, control: Control) -> WorkAnswer:
     question, reader, note = asked.question, asked.reader(), control.note
     values = asked.input_values(reader)
 
-    def written(answer: Any) -> WorkAnswer:
-        content = asked.written_answer(values, add_reading_facts(answer, reader))
+    def work_answer(answer: Any) -> WorkAnswer:
+        content = asked.answer_bytes(values, add_reading_facts(answer, reader))
         return WorkAnswer(content, question.status(answer), asked.kind == PLAN)
 
-    noting = None if note is None else lambda found: note(written(found))
-    return written(question.answer_verified(values, asked.options, replace(control, note=noting)))
+    noting = None if note is None else lambda found: note(work_answer(found))
+    return work_answer(question.answer_verified(values, asked.options, replace(control, note=noting)))
 
 
 def _plain_plan(control: TaskControl, task: RequestTask, asked: ParsedRequest) -> WorkAnswer:
@@ -115,7 +115,7 @@ def _plain_plan(control: TaskControl, task: RequestTask, asked: ParsedRequest) -
     known = None if cached is None else result_of(cached, problem)
     if (reason := reason_to_answer(cached, known, options, problem.problem)) is not None and known is not None:
         found = replace(known, stop_reason=reason)
-        return written_answer(asked, problem, found, task.plan_format, task.arrived or control.deadline)
+        return plan_answer(asked, problem, found, task.plan_format, task.arrived or control.deadline)
     start = known.plan if known is not None and known.plan.placements else None
     if task.before is not None:
         start = Plan.model_validate(from_json(task.before))
@@ -130,7 +130,7 @@ def _plain_plan(control: TaskControl, task: RequestTask, asked: ParsedRequest) -
     def best_answer(best: SolveResult | None) -> WorkAnswer | None:
         if best is None:
             return None
-        answer = _written_plan(asked, problem, best.plan, task.plan_format)
+        answer = _answer_of_plan(asked, problem, best.plan, task.plan_format)
         return replace(answer, known=CachedPlan.from_result(problem, best, 0.0) if is_cached else None)
 
     def watch(best: Callable[[], SolveResult | None]) -> None:
@@ -143,7 +143,7 @@ def _plain_plan(control: TaskControl, task: RequestTask, asked: ParsedRequest) -
         raise UnavailableError("plan: the request was cancelled before there was an answer")
     to_cache = CachedPlan.from_result(problem, found, time_searched(found, options)) if is_cached else None
     return replace(
-        written_answer(asked, problem, found, task.plan_format, task.arrived or control.deadline),
+        plan_answer(asked, problem, found, task.plan_format, task.arrived or control.deadline),
         known=None if to_cache is None else join_entries(problem, to_cache, False, task.record),
         searched=replace(
             found, plan=found.plan.model_copy(update={"placements": NO_PLACEMENTS}), assignment=None, bound=None
@@ -198,14 +198,14 @@ def answer_of(result: SolveResult, problem: CompiledProblem, options: Options, d
     return answer
 
 
-def written_answer(
+def plan_answer(
     asked: ParsedRequest, problem: CompiledProblem, result: SolveResult, plan_format: str, deadline: Deadline
 ) -> WorkAnswer:
     """Return the verified plan of a result as an answer, whose time counts from the start of the deadline."""
-    return _written_plan(asked, problem, answer_of(result, problem, plan_options(asked), deadline), plan_format)
+    return _answer_of_plan(asked, problem, answer_of(result, problem, plan_options(asked), deadline), plan_format)
 
 
-def _written_plan(asked: ParsedRequest, problem: CompiledProblem, plan: Plan, plan_format: str) -> WorkAnswer:
+def _answer_of_plan(asked: ParsedRequest, problem: CompiledProblem, plan: Plan, plan_format: str) -> WorkAnswer:
     facts = None
     if plan.lower_bound is not None:
         facts = Progress(0.0, plan.peak, plan.lower_bound, plan.solver or "").facts()

@@ -20,7 +20,7 @@ from memplan.api.options import Options
 from memplan.api.request_bodies import JSON
 from memplan.api.requests import head_of, parse_request
 from memplan.api.service.admission import AdmissionQueue
-from memplan.api.service.answering import Answering, Call
+from memplan.api.service.answering import Answering, CallerRequest
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.request_task import RequestTask
 from memplan.api.store.store import Store
@@ -107,7 +107,7 @@ async def plan_of_service(
     content = options.model_dump(mode="json", exclude_defaults=True)
     body = b'{"problem":%b,"options":%b}' % (write_problem(problem), json.dumps(content).encode())
     task, due = RequestTask("plan", head_of(JSON, ""), body), Deadline.from_limit(limit_s)
-    call = Call(task, parse_request(task.kind, task.head, body), due, cancelled or asyncio.Event())
+    call = CallerRequest(task, parse_request(task.kind, task.head, body), due, cancelled or asyncio.Event())
     plan = Plan.model_validate_json((await service.run(call)).content)
     assert verify(problem, plan) == ()
     return plan

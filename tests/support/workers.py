@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 
@@ -23,7 +23,7 @@ from memplan.solvers.search.result import Assignment, SolveResult
 
 
 @dataclass
-class Sent:
+class SentTask:
     """A task that was sent to a worker; its start and options are known once the worker answers."""
 
     deadline: Deadline
@@ -38,13 +38,13 @@ class PatientWorkers:
     """
 
     def __init__(self) -> None:
-        self.tasks: list[Sent] = []
+        self.tasks: list[SentTask] = []
         self.cancelled = 0
         self.may_answer = asyncio.Event()
         self.is_asked = asyncio.Event()
 
     async def run(self, task: Task, cancelled: asyncio.Event, is_short: threading.Event | None, *_: Any) -> WorkAnswer:
-        sent = Sent(task.deadline_now())
+        sent = SentTask(task.deadline_now())
         self.tasks.append(sent)
         self.is_asked.set()
         while not (self.may_answer.is_set() or cancelled.is_set() or (is_short and is_short.is_set())):
@@ -53,8 +53,9 @@ class PatientWorkers:
 
         def search(_: Any, problem: Problem, options: SolveOptions, start: Plan | None, *__: Any) -> SolveResult:
             sent.start, sent.options = start, options
-            reason = "time_limit" if self.may_answer.is_set() or not cancelled.is_set() else "cancelled"
-            return SolveResult(start or greedy_plan(problem), stop_reason=reason)  # type: ignore[arg-type]
+            found = searched_result(CompiledProblem.from_problem(problem), start or greedy_plan(problem))
+            is_cancelled = cancelled.is_set() and not self.may_answer.is_set()
+            return replace(found, stop_reason="cancelled" if is_cancelled else "time_limit")
 
         with patch.object(request_task, "search", search):
             answer: WorkAnswer = task.run(TaskControl(sent.deadline), *task.arguments)

@@ -114,7 +114,7 @@ def read_file(control: TaskControl, kind: str) -> WorkAnswer:
             with open("/tmp/never", "w") as file:  # noqa: PTH123
                 file.write("x")
         if kind == "is taken over":
-            WorkAnswer.pack = lambda _: pickle.dumps(print)  # type: ignore[method-assign]
+            setattr(WorkAnswer, "pack", lambda _: pickle.dumps(print))  # noqa: B010 - mypy knows the method
         if kind == "reads":
             log_refusal(control)
         if kind == "notes":

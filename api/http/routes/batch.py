@@ -26,7 +26,7 @@ from memplan.api.refusals import UnavailableError
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.request_bodies import JSON, LARGE_BYTES, PLAN
 from memplan.api.requests import ParsedRequest, check_time_limit, head_of, parse_request, submissions_of
-from memplan.api.service.answering import Call
+from memplan.api.service.answering import CallerRequest
 from memplan.api.service.request_task import OF_A_LINE, RequestTask
 from memplan.planner.errors import InputError, OptionError, excerpt
 from memplan.planner.model.plan import Plan
@@ -115,7 +115,7 @@ class _Batch:
             options = self._check_options(asked, about)
             task, due = RequestTask(PLAN, head, line, options.format or "json"), Deadline.from_limit(inf)
             plan_key, is_large = self.service.plan_key(self.key_id), len(line) > LARGE_BYTES
-            call = Call(task, asked, due, cancelled, self.key_id, plan_key, is_large, problem_hash)
+            call = CallerRequest(task, asked, due, cancelled, self.key_id, plan_key, is_large, problem_hash)
             written = (await self.service.answering.run(call)).content
             selection = self.wanted.selection
             return _result_line(about, "plan", written if selection is None else selection.write(written))

@@ -28,7 +28,7 @@ from memplan.api.requests import (
     max_bytes,
     stated_time_limit_s,
 )
-from memplan.api.service.answering import Call
+from memplan.api.service.answering import CallerRequest
 from memplan.api.service.request_task import RequestTask
 from memplan.api.store.caller import Caller
 from memplan.api.store.job import WorkAnswer
@@ -46,7 +46,7 @@ CACHE = "x-memplan-cache"
 """The response header that states whether a plan came from the cache: `hit` or `miss`."""
 
 
-def _response(call: Call, answer: WorkAnswer) -> Response:
+def _response(call: CallerRequest, answer: WorkAnswer) -> Response:
     if call.task.kind != PLAN:
         return Response(answer.content, media_type=JSON)
     response = plan_response(answer.content, answer.status, call.task.plan_format)
@@ -106,7 +106,7 @@ def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[
         task, deadline = RequestTask(kind, head, body, plan_format), Deadline.from_limit(options.time_limit_s, arrived)
         try:
             async with service.caller(request) as cancelled:
-                one = Call(task, asked, deadline, cancelled, caller.key_id, plan_key, is_large, problem_hash)
+                one = CallerRequest(task, asked, deadline, cancelled, caller.key_id, plan_key, is_large, problem_hash)
                 if "keep" in asked.fields:
                     one = await _add_old_plan(service, caller, one)
                 try:
@@ -127,7 +127,7 @@ def _question_handler(question: Question[Any]) -> Callable[[Request], Awaitable[
     return call
 
 
-async def _add_old_plan(service: Service, caller: Caller, call: Call) -> Call:
+async def _add_old_plan(service: Service, caller: Caller, call: CallerRequest) -> CallerRequest:
     """Return the call with the plan itself, from the caller's jobs, beside the plan's hash in its input `keep`.
 
     Raises OptionError if none of these jobs has a plan with this hash; a call without a hash is returned unchanged.

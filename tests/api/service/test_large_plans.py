@@ -12,7 +12,7 @@ from memplan.api.metrics import LOOKUP, Metrics
 from memplan.api.request_bodies import JSON
 from memplan.api.requests import head_of, parse_request
 from memplan.api.service.admission import AdmissionQueue
-from memplan.api.service.answering import Call
+from memplan.api.service.answering import CallerRequest
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.request_task import RequestTask
 from memplan.api.store.job import WorkAnswer
@@ -52,7 +52,9 @@ def run_in_service(day: Callable[[WaitingWorkers, Callable[..., Awaitable[Any]]]
         async def ask(body: bytes, cancelled: asyncio.Event | None = None) -> tuple[bytes, str]:
             deadline, over = Deadline.from_limit(60.0), cancelled or asyncio.Event()
             task = RequestTask("plan", "", body)
-            answer = await service.run(Call(task, asked, deadline, over, is_large=True, problem_hash="sha256:1"))
+            answer = await service.run(
+                CallerRequest(task, asked, deadline, over, is_large=True, problem_hash="sha256:1")
+            )
             return answer.content, LOOKUP.get()
 
         async with asyncio.timeout(60):
