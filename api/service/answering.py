@@ -25,7 +25,7 @@ from memplan.api.metrics import LOOKUP, Lookup, Metrics
 from memplan.api.options import Options
 from memplan.api.refusals import FullError, NotInTimeError, NoTurnError, UnavailableError
 from memplan.api.requests import ParsedRequest
-from memplan.api.service.admission import AdmissionQueue, Seat
+from memplan.api.service.admission import AdmissionQueue, Seat, wait_for_any
 from memplan.api.service.cache.cached_plan import CachedPlan, empty_result, result_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.service.cache.plan_cache import PlanCache
@@ -192,7 +192,9 @@ class Answering:
                 finally:
                     self._running.pop(key).set()
             self._metrics.looked_up("joined")
-            if (stop := await _wait_for_search(ended, call)) is not None:
+            await wait_for_any(ended, call.cancelled, limit_s=max(0.0, call.deadline.remaining_s))
+            if not ended.is_set():
+                stop: StopReason = "cancelled" if call.cancelled.is_set() else "time_limit"
                 result = empty_result(problem, stop) if start is None else replace(start, stop_reason=stop)
                 return await self._plan_answer(call, problem, result)
             cached, start = await self._find_cached(problem)
@@ -380,17 +382,16 @@ class _SharedSearch:
 
     def __init__(self, work: Callable[[asyncio.Event], Coroutine[Any, Any, tuple[WorkAnswer, Lookup]]]) -> None:
         """Start `work` as a task; it gets an event that is set once no caller is left."""
-        self._over, self._callers = asyncio.Event(), 0
+        self._over, self._has_ended, self._callers = asyncio.Event(), asyncio.Event(), 0
         self.task = asyncio.create_task(work(self._over))
+        self.task.add_done_callback(lambda _: self._has_ended.set())
 
     async def answer(self, cancelled: asyncio.Event) -> tuple[WorkAnswer, Lookup]:
         """Return the search's answer; once all callers have cancelled, it is the best plan so far."""
         self._callers += 1
-        leaving = asyncio.create_task(cancelled.wait())
         try:
-            await asyncio.wait((self.task, leaving), return_when=asyncio.FIRST_COMPLETED)
+            await wait_for_any(self._has_ended, cancelled)
         finally:
-            leaving.cancel()
             self._callers -= 1
             if not self._callers:
                 self._over.set()
@@ -416,15 +417,3 @@ def _is_enough(found: SolveResult) -> bool:
         return found.stop_reason != "time_limit"
     why = found.plan.explanation
     return why is not None and bool(why.irreducible) and why.would_do is not None and why.would_do.proved
-
-
-async def _wait_for_search(ended: asyncio.Event, call: CallerRequest) -> StopReason | None:
-    """Wait for another request's search; return None when it ends, else `cancelled` or `time_limit`."""
-    waiting = {asyncio.create_task(event.wait()) for event in (ended, call.cancelled)}
-    left_s = None if call.deadline.at == inf else max(0.0, call.deadline.remaining_s)
-    try:
-        await asyncio.wait(waiting, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in waiting:
-            task.cancel()
-    return None if ended.is_set() else "cancelled" if call.cancelled.is_set() else "time_limit"
