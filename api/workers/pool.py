@@ -144,7 +144,7 @@ class ChildPool:
             else:
                 self._all.discard(child)
         if not is_kept:
-            child.close()
+            threading.Thread(target=child.close).start()  # An answer need not wait until its child has ended.
 
 
 @dataclass(eq=False)
