@@ -31,7 +31,7 @@ def stricter(instance: Instance) -> tuple[Instance, bool]:
     return replace(instance, share_first=np.zeros_like(instance.share_first), share=instance.share[:0]), False
 
 
-def without_pages_and_prices(instance: Instance) -> Instance:
+def restrict_rules(instance: Instance) -> Instance:
     """Return an instance without pages, sharing and priced pairs; its plans are plans of `instance` and may pay prices.
 
     A buffer with a page gets an alignment that divides the page and is at least its size. Buffers that may share bytes
@@ -49,7 +49,7 @@ def without_pages_and_prices(instance: Instance) -> Instance:
     return replace(instance, **changed) if changed else instance
 
 
-def without_offset_rules(instance: Instance) -> Instance:
+def relax_offset_rules(instance: Instance) -> Instance:
     """Return an instance without pages, banks, clearances, barred ranges and prices; it has all plans of `instance`."""
     names = ("bank_with", "soft_pairs", "soft_weight", "clear_pairs", "clearance", "reuse_pairs", "reuse_price")
     if instance.features.isdisjoint({"pages", "intervals", "banks", "bank-weights", "reuse", "clearances"}):

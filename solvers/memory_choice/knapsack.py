@@ -144,12 +144,12 @@ class Knapsack:
         self.end = column(np.concatenate((instance.end, row + 1)))
         self.rows = instance.n_live_sets + len(timeless)
         if not instance.features.isdisjoint({"relative", "sharing"}):
-            self.lifetime_buffer, self.start, self.end = self._own_lifetimes()
+            self.lifetime_buffer, self.start, self.end = self._lifetimes_of_own_bytes()
         lives = self.lifetime_buffer, self.start, self.end
         self.row_capacities = [RowCapacity(instance, q, lives, self.rows) for q in range(len(instance.pools))]
         self.size = np.stack([capacity.size for capacity in self.row_capacities])
 
-    def _own_lifetimes(self) -> tuple[I64, I64, I64]:
+    def _lifetimes_of_own_bytes(self) -> tuple[I64, I64, I64]:
         """Return the lifetimes (buffer, start, end), in rows, without the rows in which a larger buffer may hide one.
 
         A buffer hides another one with which it may share bytes. So no byte counts twice in a row.

@@ -17,7 +17,7 @@ from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.core import windows as core
 from memplan.solvers.core.exact import seed_of
 from memplan.solvers.core.tables import Reference
-from memplan.solvers.formulation.stricter import without_offset_rules, without_pages_and_prices
+from memplan.solvers.formulation.stricter import relax_offset_rules, restrict_rules
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import NoGood
 from memplan.solvers.packing.orders import RULES, Traits
@@ -47,7 +47,7 @@ def windows_of(knapsack: Knapsack, search: Search) -> Windows | None:
     """
     if knapsack.instance.objective != "cost" or len(knapsack.instance) < _LEAST:
         return None
-    strict = without_pages_and_prices(knapsack.instance)
+    strict = restrict_rules(knapsack.instance)
     if not strict.features <= FEATURES:
         return None
     return Windows(knapsack if strict is knapsack.instance else replace(knapsack, instance=strict), search)
@@ -58,7 +58,7 @@ class StackRefutations:
 
     def __init__(self, knapsack: Knapsack) -> None:
         self.knapsack = knapsack
-        looser = without_offset_rules(knapsack.instance)
+        looser = relax_offset_rules(knapsack.instance)
         self.spaces = Reference(_window_spaces(knapsack, looser)) if looser.features <= FEATURES else None
 
     def find(self, home: I64, ends: list[int]) -> list[NoGood]:

@@ -12,7 +12,7 @@ import pytest
 from memplan.planner.errors.extras import is_installed
 from memplan.planner.instance.compile import compile_problem, lift
 from memplan.planner.model.problem import Problem
-from memplan.solvers.formulation.stricter import stricter, without_offset_rules, without_pages_and_prices
+from memplan.solvers.formulation.stricter import relax_offset_rules, restrict_rules, stricter
 from memplan.solvers.memory_choice import program
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import Multipliers, refit
@@ -100,7 +100,7 @@ def paged_problem(seed: int, more: dict[str, Any], n: int = 12) -> Problem:
     return Problem.model_validate({"objective": "cost", "pools": pools, "buffers": rows, **shared})
 
 
-@pytest.mark.parametrize("make", [without_pages_and_prices, lambda instance: stricter(instance)[0]])
+@pytest.mark.parametrize("make", [restrict_rules, lambda instance: stricter(instance)[0]])
 @pytest.mark.parametrize("more", [{}, {"relative": True}, {"may_share": [[0, 1], [5, 6]]}])
 @pytest.mark.parametrize("seed", range(12))
 def test_plans_of_stricter_instances_are_plans_of_the_instance(
@@ -116,9 +116,9 @@ def test_plans_of_stricter_instances_are_plans_of_the_instance(
 
 def test_rules_on_offsets_are_left_out_for_a_bound_and_nothing_else_is() -> None:
     instance = compile_problem(paged_problem(1, {"may_share": [[0, 1]]}))
-    looser = without_offset_rules(instance)
+    looser = relax_offset_rules(instance)
     assert instance.features - looser.features == {"pages"}
-    assert without_offset_rules(looser) is looser
+    assert relax_offset_rules(looser) is looser
 
 
 def test_a_few_buffers_with_pages_in_two_memories_are_placed_at_least_cost_without_engines(
