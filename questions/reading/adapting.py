@@ -111,6 +111,21 @@ def adapt_problem(problem: Problem, read: ImportedProblem | None, options: Probl
     return _add_pins(problem, options.pin) if options.pin else problem
 
 
+def persistent_buffers(problem: Problem, read: ImportedProblem | None, options: ProblemOptions) -> tuple[str, ...]:
+    """Return the ids of an adapted problem's buffers that keep their bytes between runs: state, constants, copies."""
+    if read is None and not options.copies:
+        return ()
+    texts = [text.rpartition("=")[0] for text in options.copies]
+    copied = {name for text in texts for name in ([text] if text else _inputs_and_outputs(read))}
+    kept = set() if read is None else {*read.persistent, *(str(row["id"]) for row in (read.constants or ()))}
+
+    def is_copy(name: str) -> bool:
+        first = name.rpartition("#")[0] if name.rpartition("#")[2].isdecimal() else name
+        return not copied.isdisjoint((name, first, name.partition("/")[2], first.partition("/")[2]))
+
+    return tuple(name for name in map(str, problem.buffers.ids) if name in kept or is_copy(name))
+
+
 def align_problem(problem: Problem, alignment: int) -> Problem:
     """Return the problem with each buffer also aligned to `alignment` bytes; aliases keep their inner offsets."""
     is_free = [

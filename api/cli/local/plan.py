@@ -48,11 +48,17 @@ _TOGETHER = (
     "none, all of them run in turns."
 )
 
+_PERSISTENT = (
+    "With --together, a buffer that keeps its bytes while other models run, such as a/state; variables of a model,"
+    " constants that are planned, and copies keep theirs in any case."
+)
+
 
 @command_of(
     QUESTION,
     files_argument("Models that share the memory with it, or with -o FOLDER/ alone are planned each by itself."),
     Flag("together", multiple=True, metavar="NAMES", help=_TOGETHER),
+    Flag("persistent", multiple=True, metavar="MODEL/BUFFER", help=_PERSISTENT),
     Flag("order", multiple=True, metavar="best|A,B", help=_ORDER),
     ON,
     PROVE,
@@ -108,7 +114,7 @@ def _read_inputs_of(call: Call) -> Mapping[str, Any]:
     is_reordered = _BEST in (given["order"] or ())
     if is_reordered and given["more"]:
         raise OptionError("order: best must not be given with several files: order each, then plan the written files")
-    if given["more"] or given["together"]:
+    if given["more"] or given["together"] or given["persistent"]:
         return read_several(reader, given)
     if is_reordered:
         load_search("check-reorder")(given)
