@@ -36,8 +36,8 @@ class ProblemOptions(WireValue):
 
     capacity: SizeTexts = Field(
         (),
-        description="The size of the pool: bytes, 64kB or 1MiB, and its base address. With names, one for each pool, in"
-        " order of preference: sram=128KiB@0x20000000.",
+        description="The size of the pool: bytes, 64kB or 1MiB, its base address, and the cost of moving a byte."
+        " With names, one for each pool, in order of preference: sram=128KiB@0x20000000, psram=8MiB,cost=4.",
     )
     weights: Weights | None = Field(
         None,
@@ -65,7 +65,8 @@ class ProblemOptions(WireValue):
 
     in_place: bool = Field(
         False,
-        description="Let element-wise operations of a model write over an input that nothing reads later.",
+        description="Let element-wise operations of a model write over an input of the same size that"
+        " nothing reads later.",
     )
     spare: Texts = Field(
         (),

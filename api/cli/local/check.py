@@ -62,7 +62,7 @@ def _adjust_options(call: Call) -> None:
     if call.flags["save_baseline"] is not None and not call.flags["budgets"] and "baseline" not in call.values:
         call.change(budgets=(UNLIMITED,))  # The first run only saves a baseline, so accept any size.
     has_files = any(call.flags[name] is not None for name in ("save_plan", "save_baseline"))
-    call.change(with_plan=has_files or call.has_output(PAGE))
+    call.change(with_plan=call.flags["with_plan"] or has_files or call.has_output(PAGE))
 
 
 def _require_comparable_baseline(call: Call) -> None:

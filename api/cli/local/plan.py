@@ -82,6 +82,8 @@ def plan(line: CommandLine) -> int:
     if call.flags["prove"] and (server is None or isinstance(problem, ObjectsProblem)):
         rule = "applies only with --server and a problem with pools; -o FILE.proof writes a certificate"
         raise OptionError(f"prove: {rule}")
+    for path in (path for path in call.outputs if suffix_of(path) not in _BESIDE):
+        _format_of(path, call.flags["display"], is_selected=call.selection is not None)
     with call_control(call, draws=True) as control:
         if _BEST in (call.flags["order"] or ()):
             call.values = call.run_in_time(lambda: load_search("reorder")(call, control))
@@ -135,6 +137,16 @@ def _write_parts(call: Call, answer: Plan, path: str) -> None:
         )
 
 
+def _format_of(path: str, display: str | None, *, is_selected: bool = False) -> str:
+    """Return the format of a plan's file: by its suffix, else as `--format` says; raises OptionError if they differ."""
+    by_name = next((name for name, module in FORMATS.items() if path.lower().endswith(module.SUFFIX)), None)
+    if display in (None, TABLE) or is_selected:
+        return by_name or "json"
+    if by_name is not None and PLAN_FORMATS[by_name].media_type != PLAN_FORMATS[display].media_type:
+        raise OptionError(f"format: must be {by_name} for {path}, got {display}: leave it out, or name another file")
+    return display
+
+
 def _show_plan(call: Call, answer: Plan) -> Plan:
     """Write a plan to the output files and the terminal; return the plan, with a reference to any certificate."""
     flags, problem = call.flags, call.values["problem"]
@@ -151,11 +163,14 @@ def _show_plan(call: Call, answer: Plan) -> Plan:
     if not plans and not is_table and call.selection is None:
         plans = [STANDARD]
     for path in plans:
-        by_name = next((name for name, module in FORMATS.items() if path.lower().endswith(module.SUFFIX)), "json")
-        write_output(path, write_plan(answer, problem, by_name if display in (None, TABLE) else display))
+        write_output(
+            path, write_plan(answer, problem, _format_of(path, display, is_selected=call.selection is not None))
+        )
     if not is_quiet:
         if answer.findings or answer.kept is not None:
             call.say(*warning_lines(answer.findings), *place_lines(answer))
+        if flags["profile"] is not None and answer.profile is None and len(problem.pools) == 1:
+            call.say("warning: no-effect: profile: the problem has one pool, so the option has no effect")
         if answer.heaps is not None:
             call.say(heaps_line(answer, answer.heaps))
         if answer.others is not None:

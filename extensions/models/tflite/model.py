@@ -180,12 +180,12 @@ class Model:
         if data is None:
             return None
         count = int.from_bytes(data[8:12], "little")
-        if count != len(self.tensors) or len(data) != 12 + 4 * count:
+        if count != len(self.tensors) or len(data) < 12 + 4 * count:
             raise FormatError(
                 f"model.metadata {OFFLINE_PLAN}: must have an offset for each of {len(self.tensors)} tensors, got "
                 f"{count} in {len(data)} bytes"
             )
-        return struct.unpack(f"<{count}i", data[12:])
+        return struct.unpack_from(f"<{count}i", data, 12)  # Some writers pad the entry, so ignore further bytes.
 
 
 def read_model(data: bytes) -> Model:

@@ -238,7 +238,7 @@ def _graph_rows(
         shared.tensors = [replace(row, private=(0, 1)) if row.private else row for row in step.tensors]
         reserved = _reserved_bytes(shared, device, settings)
         if reserved is not None:
-            note = "the graphs must run in turns, in the order of their captures"
+            note = "the graphs may run in any order, one at a time; read the outputs of each before another runs"
             yield AdviceRow(change="one pool for all graphs", reserved=reserved, line=handle, note=note)
     captures = captures_of(step)
     if found is None or isinstance(captures, str):
