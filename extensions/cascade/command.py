@@ -12,6 +12,7 @@ from memplan.api.cli.question_command import command_of
 from memplan.api.cli.streams import FOLDER, PAGE, write_output
 from memplan.extensions.cascade.cascade import QUESTION
 from memplan.extensions.networks.commands.order import load_writing, model_if_gained, refuse_no_model
+from memplan.planner.errors import OptionError
 from memplan.planner.systems import systems
 from memplan.questions.question import Control
 
@@ -31,6 +32,8 @@ _PICTURE, _SCHEDULE = ".svg", ".schedule"
 def cascade(line: CommandLine) -> int:
     """Print the answer and write the output files; if a model is to be written, search that model's own access maps."""
     load_writing(line.given)
+    if (machine := line.given["target"] or "").endswith(".json"):
+        raise OptionError(f"target: must be a processor, such as cortex-m4, got {machine}: write --machine {machine}")
     call = read_call(line)
     graph, model = call.values["graph"], None
     refuse_no_model(call)

@@ -270,7 +270,8 @@ def add_reading_facts(answer: A, reader: Reader) -> A:
     if reader.options.target is not None and not hasattr(answer, "arena"):
         if refused := next((warning for warning in reader.warnings if warning.rule == REFUSED), None):
             raise FormatError(f"model: {refused.message}")
-        reader.warnings.append(Finding("no-effect", TARGET_NOTE, ()))
+        if reader.options.kernels in (None, "reference"):  # Other kernels have scratch, which changes the problem.
+            reader.warnings.append(Finding("no-effect", TARGET_NOTE, ()))
     # Dumping options needs the complete model, which is slow to build, so skip dumping if no option is set.
     fields = reader.options.model_dump(mode="json", exclude_defaults=True) if reader.options.model_fields_set else {}
     if isinstance(answer, Plan) and fields:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from memplan.api.cli.advice import CommandLine
@@ -28,9 +30,11 @@ from memplan.api.cli.streams import (
 from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
 from memplan.planner.errors import OptionError
 from memplan.planner.extensions import extensions
+from memplan.planner.foreign.arena import rules_of
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 from memplan.questions import load_search
 from memplan.questions.plan.answers import further_plan_lines, heaps_line, place_lines, problem_in_heaps
 from memplan.questions.plan.plan import QUESTION
@@ -82,8 +86,6 @@ def plan(line: CommandLine) -> int:
     if call.flags["prove"] and (server is None or isinstance(problem, ObjectsProblem)):
         rule = "applies only with --server and a problem with pools; -o FILE.proof writes a certificate"
         raise OptionError(f"prove: {rule}")
-    for path in (path for path in call.outputs if suffix_of(path) not in _BESIDE):
-        _format_of(path, call.flags["display"], is_selected=call.selection is not None)
     with call_control(call, draws=True) as control:
         if _BEST in (call.flags["order"] or ()):
             call.values = call.run_in_time(lambda: load_search("reorder")(call, control))
@@ -100,6 +102,8 @@ def plan(line: CommandLine) -> int:
     if answer.peak is not None and call.reader.imported is not None and "in-place-hint" in extensions("searches"):
         hint = call.writing(lambda: load_search("in-place-hint")(call.values["problem"], call.reader))
         call.said += [] if hint is None else [hint]
+    if answer.peak is not None and len(answer.pools) > 1 and call.reader.imported and rules_of(call.reader.data):
+        call.said += _next_steps(call)
     if answer.status == "infeasible" and not call.flags["quiet"] and "cascade-hint" in extensions("searches"):
         left_s = max(0.01, call.left_s())
         hint = call.writing(lambda: load_search("cascade-hint")(call.values["problem"], call.reader, left_s))
@@ -137,14 +141,22 @@ def _write_parts(call: Call, answer: Plan, path: str) -> None:
         )
 
 
-def _format_of(path: str, display: str | None, *, is_selected: bool = False) -> str:
-    """Return the format of a plan's file: by its suffix, else as `--format` says; raises OptionError if they differ."""
-    by_name = next((name for name, module in FORMATS.items() if path.lower().endswith(module.SUFFIX)), None)
-    if display in (None, TABLE) or is_selected:
-        return by_name or "json"
-    if by_name is not None and PLAN_FORMATS[by_name].media_type != PLAN_FORMATS[display].media_type:
-        raise OptionError(f"format: must be {by_name} for {path}, got {display}: leave it out, or name another file")
-    return display
+def _next_steps(call: Call) -> Iterator[str]:
+    """Yield that the runtime has a single arena, and the command that writes a plan in several memories as C."""
+    plans = [path for path in call.outputs if path.endswith(".json")]
+    name = str(call.files["problem"])
+    way = f"`memplan convert {shlex.join([name, *plans[:1]])} -o {Path(name).stem}_memory.c`" if plans else "C"
+    yield f"the runtime itself has one arena; your program calls the kernels in several, with the addresses of {way}"
+
+
+def _write_plan(call: Call, path: str, answer: Plan, problem: Problem) -> None:
+    """Write a plan's file in the form of its suffix; another `--format` is followed, and said."""
+    by_name = next((name for name, module in FORMATS.items() if path.lower().endswith(module.SUFFIX)), "json")
+    display = by_name if call.selection is not None else call.flags["display"]
+    form = by_name if display in (None, TABLE) else display
+    write_output(path, write_plan(answer, problem, form))
+    if PLAN_FORMATS[form].media_type != PLAN_FORMATS[by_name].media_type and Path(path).suffix in (".json", ".csv"):
+        call.say(f"warning: {path} is written as {form}, as --format says, not as its suffix says")
 
 
 def _show_plan(call: Call, answer: Plan) -> Plan:
@@ -163,9 +175,7 @@ def _show_plan(call: Call, answer: Plan) -> Plan:
     if not plans and not is_table and call.selection is None:
         plans = [STANDARD]
     for path in plans:
-        write_output(
-            path, write_plan(answer, problem, _format_of(path, display, is_selected=call.selection is not None))
-        )
+        _write_plan(call, path, answer, problem)
     if not is_quiet:
         if answer.findings or answer.kept is not None:
             call.say(*warning_lines(answer.findings), *place_lines(answer))
