@@ -12,7 +12,7 @@ from rich.table import Table
 
 from memplan.api.reports.solver_facts import OF_OTHERS, SolverFacts
 from memplan.planner.bounds.lower_bound import live_bytes
-from memplan.planner.errors import excerpt
+from memplan.planner.errors import excerpt, shorten
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -129,7 +129,7 @@ def live_bytes_chart(loads: list[tuple[int, int]]) -> list[str]:
 def display_name(name: Id) -> str:
     """Return a name for one terminal line: long names lose their middle, and unprintable ones are quoted."""
     text = str(name) if str(name).isprintable() else excerpt(name)
-    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME // 2]}...{text[3 - _LONGEST_NAME // 2 :]}"
+    return shorten(text, _LONGEST_NAME)
 
 
 def _yes_or_no(is_so: bool) -> str:

@@ -184,7 +184,7 @@ def test_a_tensor_keeps_its_offset_in_all_runs_of_its_subgraph() -> None:
 
 def test_tensors_without_a_unique_name_are_named_by_their_index() -> None:
     found = read_tensors(chain(tensor("", (1,)), tensor("same", (1,)), tensor("same", (1,)), tensor("#x", (1,))))
-    assert [row.id for row in found.tensors] == ["#0/0", "#0/1", "#0/2", "#0/3"]
+    assert [row.id for row in found.tensors] == ["#0/0", "#0/1 same", "#0/2 same", "#0/3"]
 
 
 def test_a_tflite_output_that_is_a_constant_is_copied() -> None:
