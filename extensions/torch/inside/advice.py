@@ -89,12 +89,14 @@ def advice_of(step: StepMemory, device: FitsOptions) -> Advice:
     found = None
     if not isinstance(captures, str) and len(captures) > 1:
         found = best_captures(whole, captures, device, settings)
-    rows = [
+    settings_rows = [
         *_settings_rows(whole, device, settings),
         *_threshold_rows(whole, device, settings),
         *_priming_rows(whole, device, settings, reserved),
-        *_graph_rows(whole, device, settings, found),
     ]
+    most = now if reserved is None else reserved  # What costs more is no advice.
+    rows = [row for row in settings_rows if row.reserved <= most]
+    rows += _graph_rows(whole, device, settings, found)
     return Advice(
         reserved=now,
         blocks=_allocated_peak(whole, device, settings),

@@ -50,7 +50,7 @@ def fits(
     if device.together:
         raise OptionError("together: applies only to snapshots with CUDA graphs, got the step of a model")
     device.refuse_idle(())
-    if not device.is_simulated:
+    if device.allocator == "cpu":
         device.refuse_workspace(f"with the allocator {device.allocator}, which has none")
     step = TorchStep(model, inputs, loss, targets, optimizer)
     with prefix_file_name("snapshot"):
@@ -66,7 +66,8 @@ def fits(
         return answer
     changing = sizes_of(step) if device.sizes is None else device.sizes
     tries = partial(is_sure_to_fit, device=device)
-    ways_ = find_remedies(step, recording, device.usable_bytes, tries, run, changing, 2 * device.time_limit_s)
+    room = device.usable_bytes - answer.roles.get("workspaces", 0)
+    ways_ = find_remedies(step, recording, room, tries, run, changing, 2 * device.time_limit_s)
     return answer.model_copy(update={"ways": ways_})
 
 

@@ -24,7 +24,7 @@ import memplan
 from memplan.extensions.torch.files.storages import Phase, Role, StepMemory, Storage
 from memplan.extensions.torch.inside.kernels import SCRATCH_COPIES, RealKernels, is_scratch_taken
 
-_OF_TORCH, _OF_MEMPLAN = (str(Path(torch.__file__).parent), __file__, "<"), str(Path(memplan.__file__).parent)
+OF_TORCH, OF_MEMPLAN = (str(Path(torch.__file__).parent), __file__, "<"), str(Path(memplan.__file__).parent)
 """Prefixes of file names whose lines are not user code."""
 
 
@@ -161,9 +161,9 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
 
 def _user_line() -> str:
     frame: Any = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(_OF_TORCH):
+    while frame is not None and frame.f_code.co_filename.startswith(OF_TORCH):
         frame = frame.f_back
-    if frame is None or frame.f_code.co_filename.startswith(_OF_MEMPLAN):
+    if frame is None or frame.f_code.co_filename.startswith(OF_MEMPLAN):
         return ""
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 

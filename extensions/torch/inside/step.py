@@ -8,6 +8,8 @@ from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 import torch
@@ -20,7 +22,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode
 from torch.utils._pytree import tree_leaves, tree_map_only
 from torch.utils.checkpoint import checkpoint
 
-from memplan.extensions.torch.inside.recording import Recording
+from memplan.extensions.torch.inside.recording import OF_MEMPLAN, OF_TORCH, Recording
 from memplan.extensions.torch.inside.tracing import interpret
 from memplan.planner.errors import InputError, OptionError, excerpt
 
@@ -90,9 +92,12 @@ class TorchStep:
             raise
         except Exception as error:
             text = excerpt(f"{type(error).__name__}: {error}"[:_MOST_SAID])
-            if self.loss is not None and not self.targets and "missing" in text:
+            has_targets = not isinstance(self.targets, (tuple, list)) or len(self.targets) > 0
+            if self.loss is not None and not has_targets and "missing" in str(error):
                 raise InputError(f"targets: must be given for this loss, got none: {text}") from error
-            raise InputError(f"{_stop_location(recording)}: must run on its inputs: {text}") from error
+            raise InputError(
+                f"{_stop_location(recording)}: must run on its inputs: {_own_line(error)}{text}"
+            ) from error
         finally:
             log.disabled = is_quiet
             recording.close()
@@ -251,6 +256,13 @@ def _scalar_loss(loss: Any) -> Any:
             "the result and the targets"
         )
     return scalar
+
+
+def _own_line(error: BaseException) -> str:
+    """Return the last line of the user's files in an error's traceback, as a prefix of the message; else empty."""
+    rows = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    own = [f"{Path(file).name}:{line}: " for file, line in rows if not file.startswith((*OF_TORCH, OF_MEMPLAN))]
+    return own[-1] if own else ""
 
 
 def _stop_location(found: Recording) -> str:
