@@ -41,6 +41,11 @@ def show_plan(problem: Problem, plan: Plan, stream: TextIO, completed: Callable[
         console.print(escape(line), soft_wrap=True)
 
 
+def _least_peak(plan: Plan) -> str:
+    least = None if plan.kept is None else plan.kept.peak_without_keeping
+    return "fewer bytes" if least is None else f"{least:,} bytes"
+
+
 def peak_lines(problem: Problem, plan: Plan) -> Iterator[str]:
     """Yield one line per used pool that lists the buffers alive at the pool's fullest time, largest first."""
     if plan.status not in ("optimal", "feasible"):
@@ -68,7 +73,11 @@ def advice(problem: Problem, plan: Plan) -> Iterator[str]:
     elif plan.status == "unknown" and plan.stop_reason == "time_limit":
         yield "a longer --time-limit may find a plan"
     elif plan.status == "feasible" and plan.gap:
-        yield "less is not ruled out: a longer --time-limit may find it, or prove that there is none"
+        yield (
+            "less is not ruled out: a longer --time-limit may find it, or prove that there is none"
+            if plan.kept is None or not plan.kept.proved
+            else f"the fewest moves within --accept are proved; without old places, {_least_peak(plan)} would do"
+        )
 
 
 def show_solvers(facts: Iterable[SolverFacts]) -> None:

@@ -42,7 +42,7 @@ def curves(results: Iterable[Result]) -> dict[str, tuple[Curve, Curve]]:
 
 
 def _qualities(row: Result, best: float) -> Curve:
-    peaks = [(each.wall_time_s, each.peak) for each in row.curve if each.peak is not None]
+    peaks: Curve = [(each.wall_time_s, each.peak) for each in row.curve if each.peak is not None]
     if row.outcome == "plan" and row.peak is not None:
         peaks.append((row.wall_time_s or 0, row.peak))
     return [(at, best / peak if peak else 1.0) for at, peak in peaks]

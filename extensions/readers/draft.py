@@ -263,7 +263,7 @@ class OperationsDraft:
             if "loop" in row:
                 yield from self._facts_in(row["loop"], (*where, k, "loop"))
 
-    def _join_tensors(self, op: str, source: str, result: str, reason: str | None, others: Iterable[str] = ()) -> None:
+    def _join_tensors(self, op: str, source: str, result: str, reason: str | None, reads: Iterable[str] = ()) -> None:
         """Merge the families of a view and its source or, if `reason` is given, add a copy and report the reason."""
         size = self._values[result].size
         if reason is None:
@@ -278,7 +278,7 @@ class OperationsDraft:
             for name in others.members:
                 self._families[name] = mine
             return
-        self.operation(op, (source, *others), (result,))
+        self.operation(op, (source, *reads), (result,))
         self._apart_sizes.append(size)
         if self.options.views == "alias":
             message = f"{op} {excerpt(result)}: takes {size} bytes beside {excerpt(source)}, because {reason}"
