@@ -88,7 +88,10 @@ ELSEWHERE = {
     "writing:convert": "what an order of a model does not gain: the tests of convert",
     "options:solvers": "help of a flag",
     "core:core": "a comment in the file that it writes",
-    **dict.fromkeys(("arena:convert", "arena:plan", "plan:convert"), "the way from a chip to two memories, below"),
+    **dict.fromkeys(
+        ("arena:convert", "arena:plan", "plan:convert", "convert_command:convert"),
+        "the way from a chip to two memories, below",
+    ),
     "command:bench": "help of a flag",
     "command:plan": "help of a flag",
     "model_solution:convert": "a program of another problem: tests/solvers/mip/test_model_solution.py",
@@ -221,7 +224,11 @@ CARRIED = [
     ("", "halves.tflite", FIRST),
     (CHIP, "halves.tflite", FIRST),
     (CHIP, "kws.tflite", "check --budget 20KiB;plan --capacity 20KiB;explain --capacity 20KiB --repairs 3"),
-    (f"{CHIP} --capacity sram=16KiB --capacity psram=1MiB", "kws.tflite", "plan -o plan.json;explain --repairs 3"),
+    (
+        f"{CHIP} --capacity sram=16KiB@0x3fc90000 --capacity psram=1MiB@0x3c000000",
+        "kws.tflite",
+        "plan -o plan.json;explain --repairs 3",
+    ),
     ("--dim N=1", "chain.onnx", "check --budget 9KiB;plan --capacity 9KiB;explain --capacity 9KiB --repairs 3"),
     ("", "step.pickle", "fits --capacity 1KiB --advise;check --budget 1KiB;plan --capacity 1KiB"),
 ]
