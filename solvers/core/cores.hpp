@@ -45,8 +45,12 @@ class CoreRounds {
     result = search(capacity, std::max<i64>(1, std::min(most, left)), is_over);
     spent = inner_.rounds().nodes() - before;
     nodes_ += spent;
-    if (inner_.has_failed() || is_over()) return result;
-    if (result.outcome == kFound && core_.size < rounds_.size()) {
+    const bool is_of_core = result.outcome == kFound && core_.size < rounds_.size();
+    if (inner_.has_failed() || is_over()) {
+      if (is_of_core) result.outcome = kStopped;  // the offsets of a core are not those of the component
+      return result;
+    }
+    if (is_of_core) {
       grow(result.offset, capacity);
       result.outcome = kStopped;
       is_given_up_ = !set_core(is_over);
