@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from math import log10
+from collections.abc import Iterable, Iterator, Sequence
+from math import ceil, floor, log10
 
 from memplan.api.reports.picture import text_at
 from memplan.extensions.bench.results import Result, latest_rows
 
-_SOLVED = ("optimal", "infeasible")
-_WIDTH, _HEIGHT, _LEFT, _TOP, _ROW = 460, 300, 50, 30, 16
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _ROW = 460, 300, 50, 440, 30, 16
 _COLOURS = ("#4878a8", "#c9742a", "#3a923a", "#b2182b", "#7a5ba6", "#8c6d31", "#d684bd", "#555555")
+_TITLES = "quality over time (best known peak / peak)", "solved over time (share of runs)"
 _SHORTEST_S = 1e-3
-_TICKS = 5
 Curve = list[tuple[float, float]]
 
 
@@ -26,83 +24,69 @@ def curves(results: Iterable[Result]) -> dict[str, tuple[Curve, Curve]]:
     rows = [row for row in latest_rows(results) if row.outcome != "skipped"]
     best: dict[str, float] = {}
     for row in rows:
-        for peak in (row.known_peak, row.peak if row.outcome == "plan" else None):
-            if peak is not None:
-                best[row.instance] = min(peak, best.get(row.instance, peak))
-    of_solver = {
-        name: [row for row in rows if row.solver == name] for name in dict.fromkeys(row.solver for row in rows)
-    }
+        peaks = (peak for peak in (row.known_peak, row.peak if row.outcome == "plan" else None) if peak is not None)
+        best[row.instance] = min([*peaks, best.get(row.instance, float("inf"))])
+    runs = {row.solver: [each for each in rows if each.solver == row.solver] for row in rows}
     return {
-        name: (
-            _mean([_qualities(row, best.get(row.instance, 0)) for row in runs]),
-            _mean([[(row.wall_time_s or 0, 1.0)] if row.is_valid and row.status in _SOLVED else [] for row in runs]),
-        )
-        for name, runs in of_solver.items()
+        name: (_mean([_qualities(row, best[row.instance]) for row in mine]), _mean(list(map(_solved, mine))))
+        for name, mine in runs.items()
     }
 
 
 def _qualities(row: Result, best: float) -> Curve:
     peaks: Curve = [(each.wall_time_s, each.peak) for each in row.curve if each.peak is not None]
-    if row.outcome == "plan" and row.peak is not None:
-        peaks.append((row.wall_time_s or 0, row.peak))
+    peaks += [(row.wall_time_s or 0, row.peak)] if row.outcome == "plan" and row.peak is not None else []
     return [(at, best / peak if peak else 1.0) for at, peak in peaks]
+
+
+def _solved(row: Result) -> Curve:
+    return [(row.wall_time_s or 0, 1.0)] if row.is_valid and row.status in ("optimal", "infeasible") else []
 
 
 def _mean(parts: Sequence[Curve]) -> Curve:
     """Return the mean of step functions that are 0 before their first point."""
-    times = sorted({at for part in parts for at, _ in part})
-
-    def value(part: Curve, at: float) -> float:
-        k = bisect_right([time for time, _ in part], at)
-        return part[k - 1][1] if k else 0.0
-
-    return [(at, sum(value(part, at) for part in parts) / len(parts)) for at in times]
+    changes = sorted(
+        (at, value - before)
+        for part in parts
+        for (at, value), before in zip(part, [0.0, *(value for _, value in part)], strict=False)
+    )
+    total, found = 0.0, dict[float, float]()
+    for at, change in changes:
+        total += change
+        found[at] = round(total / len(parts), 9)
+    return [*found.items()]
 
 
 def draw_curves(results: Iterable[Result]) -> bytes:
     """Return an SVG picture with quality over time and solved runs over time, a line for each solver."""
     found = curves(results)
-    times = [at for pair in found.values() for curve in pair for at, _ in curve]
-    low, high = _decades(times)
-    height = _TOP + _HEIGHT + 40 + _ROW * len(found)
+    logs = [log10(max(at, _SHORTEST_S)) for pair in found.values() for curve in pair for at, _ in curve] or [0.0]
+    low, height = floor(min(logs)), _TOP + _HEIGHT + 40 + _ROW * len(found)
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * _WIDTH}" height="{height}" font-family="sans-serif"'
     lines = [f'{head} font-size="11">', f'<rect width="{2 * _WIDTH}" height="{height}" fill="white"/>']
-    for k, title in enumerate(("quality over time (best known peak / peak)", "solved over time (share of runs)")):
-        lines += [
-            f'<g transform="translate({k * _WIDTH} 0)">',
-            *_panel(title, [pair[k] for pair in found.values()], low, high),
-        ]
-        lines.append("</g>")
+    for k, title in enumerate(_TITLES):
+        panel = _panel_elements(title, [pair[k] for pair in found.values()], low, max(low + 1, ceil(max(logs))))
+        lines += [f'<g transform="translate({k * _WIDTH} 0)">', *panel, "</g>"]
     for k, name in enumerate(found):
         y = _TOP + _HEIGHT + 40 + _ROW * k
-        lines.append(f'<path d="M{_LEFT} {y - 4}h18" stroke-width="2" stroke="{_COLOURS[k % len(_COLOURS)]}"/>')
-        lines.append(text_at(_LEFT + 24, y, name))
+        lines += [f'<path d="M{_LEFT} {y - 4}h18" {_stroke(k)}/>', text_at(_LEFT + 24, y, name)]
     return "\n".join([*lines, "</svg>\n"]).encode()
 
 
-def _decades(times: Iterable[float]) -> tuple[int, int]:
-    logs = [log10(max(at, _SHORTEST_S)) for at in times] or [0.0]
-    low = int(min(logs) // 1)
-    return low, max(low + 1, int(-(-max(logs) // 1)))
+def _stroke(k: int) -> str:
+    return f'fill="none" stroke-width="2" stroke="{_COLOURS[k % len(_COLOURS)]}"'
 
 
-def _panel(title: str, rows: Sequence[Curve], low: int, high: int) -> Iterable[str]:
+def _panel_elements(title: str, rows: Sequence[Curve], low: int, high: int) -> Iterator[str]:
     """Yield the SVG elements of a panel: its axes, from 10^low to 10^high seconds, and a step line for each curve."""
-    right, bottom = _WIDTH - 20, _TOP + _HEIGHT
-
-    def across(at: float) -> float:
-        return round(_LEFT + (right - _LEFT) * (log10(max(at, _SHORTEST_S)) - low) / (high - low), 2)
-
-    def up(value: float) -> float:
-        return round(bottom - _HEIGHT * value, 2)
-
+    bottom, width = _TOP + _HEIGHT, (_RIGHT - _LEFT) / (high - low)
     yield text_at(_LEFT, 18, title, 'font-size="13"')
-    yield f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="#888"/>'
-    for k in range(_TICKS + 1):
-        yield text_at(_LEFT - 6, up(k / _TICKS) + 4, f"{k / _TICKS:.1f}", 'text-anchor="end"')
+    yield f'<path d="M{_LEFT} {_TOP}V{bottom}H{_RIGHT}" fill="none" stroke="#888"/>'
+    for k in range(6):
+        yield text_at(_LEFT - 6, bottom - _HEIGHT * k / 5 + 4, f"{k / 5:.1f}", 'text-anchor="end"')
     for power in range(low, high + 1):
-        yield text_at(across(10.0**power), bottom + 14, f"{10.0**power:g} s", 'text-anchor="middle"')
+        yield text_at(_LEFT + width * (power - low), bottom + 14, f"{10.0**power:g} s", 'text-anchor="middle"')
     for k, curve in enumerate(rows):
-        steps = "".join(f"H{across(at)}V{up(value)}" for at, value in curve)
-        style = f'fill="none" stroke-width="2" stroke="{_COLOURS[k % len(_COLOURS)]}"'
-        yield f'<path d="M{_LEFT} {bottom}{steps}H{right}" {style}/>'
+        places = ((width * (log10(max(at, _SHORTEST_S)) - low), _HEIGHT * value) for at, value in curve)
+        steps = "".join(f"H{_LEFT + across:.2f}V{bottom - up:.2f}" for across, up in places)
+        yield f'<path d="M{_LEFT} {bottom}{steps}H{_RIGHT}" {_stroke(k)}/>'
