@@ -41,7 +41,7 @@ def show_plan(problem: Problem, plan: Plan, stream: TextIO, completed: Callable[
         console.print(escape(line), soft_wrap=True)
 
 
-def _least_peak(plan: Plan) -> str:
+def _peak_text(plan: Plan) -> str:
     least = None if plan.kept is None else plan.kept.peak_without_keeping
     return "fewer bytes" if least is None else f"{least:,} bytes"
 
@@ -76,7 +76,7 @@ def advice(problem: Problem, plan: Plan) -> Iterator[str]:
         yield (
             "less is not ruled out: a longer --time-limit may find it, or prove that there is none"
             if plan.kept is None or not plan.kept.proved
-            else f"the fewest moves within --accept are proved; without old places, {_least_peak(plan)} would do"
+            else f"the fewest moves within --accept are proved; without old places, {_peak_text(plan)} would do"
         )
 
 

@@ -28,7 +28,7 @@ def curves(results: Iterable[Result]) -> dict[str, tuple[Curve, Curve]]:
         best[row.instance] = min([*peaks, best.get(row.instance, float("inf"))])
     runs = {row.solver: [each for each in rows if each.solver == row.solver] for row in rows}
     return {
-        name: (_mean([_qualities(row, best[row.instance]) for row in mine]), _mean(list(map(_solved, mine))))
+        name: (_mean([_qualities(row, best[row.instance]) for row in mine]), _mean(list(map(_curve_of_solution, mine))))
         for name, mine in runs.items()
     }
 
@@ -39,7 +39,7 @@ def _qualities(row: Result, best: float) -> Curve:
     return [(at, best / peak if peak else 1.0) for at, peak in peaks]
 
 
-def _solved(row: Result) -> Curve:
+def _curve_of_solution(row: Result) -> Curve:
     return [(row.wall_time_s or 0, 1.0)] if row.is_valid and row.status in ("optimal", "infeasible") else []
 
 

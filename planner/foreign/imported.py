@@ -197,7 +197,7 @@ class ImportedProblem:
         return None
 
     @property
-    def persistent(self) -> tuple[str, ...]:
+    def state_ids(self) -> tuple[str, ...]:
         """The ids of a program's buffers that keep their bytes between two runs, such as its variables."""
         return ()
 

@@ -49,6 +49,6 @@ def application_from(value: dict[str, Any]) -> Application:
             if poses_a_problem(each) and "functions" in each
         }
         value = {**value, "models": {**models, **{name: program.problem for name, program in programs.items()}}}
-        if kept := [f"{name}/{each}" for name, program in programs.items() for each in program.persistent]:
+        if kept := [f"{name}/{each}" for name, program in programs.items() for each in program.state_ids]:
             value["persistent"] = [*value.get("persistent", ()), *kept]
     return Application.model_validate(value)

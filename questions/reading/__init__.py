@@ -180,7 +180,7 @@ class Reader:
             self.warnings += idle_findings(self.options, self.imported, problem, found)
         return found
 
-    def persistent(self, problem: Problem) -> tuple[str, ...]:
+    def ids_of_state(self, problem: Problem) -> tuple[str, ...]:
         """Return the ids of the buffers of the problem just read that keep their bytes between two runs."""
         return persistent_buffers(problem, self.imported, self.options)
 

@@ -118,7 +118,7 @@ def persistent_buffers(problem: Problem, read: ImportedProblem | None, options: 
         return ()
     texts = [text.rpartition("=")[0] for text in options.copies]
     copied = {name for text in texts for name in ([text] if text else _inputs_and_outputs(read))}
-    kept = set() if read is None else {*read.persistent, *(str(row["id"]) for row in (read.constants or ()))}
+    kept = set() if read is None else {*read.state_ids, *(str(row["id"]) for row in (read.constants or ()))}
 
     def is_copy(name: str) -> bool:
         first = name.rpartition("#")[0] if name.rpartition("#")[2].isdecimal() else name

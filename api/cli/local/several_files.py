@@ -27,7 +27,7 @@ def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
     read = []
     for path in paths:
         problem = read_as(path, lambda data: reader.problem(data, path))  # noqa: B023 - run at once
-        read.append((path, problem, reader.persistent(problem)))
+        read.append((path, problem, reader.ids_of_state(problem)))
     reader.imported = None
     reader.application = join_problems(read, together, given["persistent"] or ())
     problem = reader.application.problem

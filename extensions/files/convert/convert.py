@@ -76,12 +76,8 @@ def convert(
     if options.target is not None and options.kernels in (None, "reference") and target != "c":
         reader.warnings.append(Finding("no-effect", TARGET_NOTE, ()))
     facts = facts_of_source(file, problem, reader, target)
-    if target in EXPORTERS:
+    if target in EXPORTERS or (plan is not None and target in FORMATS):
         return _export(problem, plan, reader, facts, options, running)
-    if plan is not None and target in FORMATS:
-        lay_out(problem, plan)
-        written = WrittenFile.from_data("", FORMATS[target].write_plan(plan, problem))
-        return facts.model_copy(update={"files": (written,), "plan": None, "own_peak": None, "violations": ()})
     if plan is not None:
         raise OptionError(f"to: must be a format for plans ({', '.join((*FORMATS, *EXPORTERS))}), got {target}")
     if target in PROGRAMS:
@@ -118,7 +114,8 @@ def _export(
     model = None if reader.imported is None else reader.data
     found = found.model_copy(update={"warnings": (*found.warnings, *alignment_notes(problem, plan, target))})
     layout = replace(lay_out(problem, plan, model, options), section=options.section)
-    files = export(target, layout, options.prefix or PurePath(options.name or "memplan").stem)
+    stem = options.prefix or PurePath(options.name or "memplan").stem
+    files = {"": FORMATS[target].write_plan(plan, problem)} if target in FORMATS else export(target, layout, stem)
     rules = None if target != TFLITE or model is None else rules_of(model)
     arenas = {} if rules is None or model is None else {"arena": files[""], "given": model}
     of_files = {

@@ -245,7 +245,7 @@ def test_what_was_said_once_reaches_each_command_that_is_printed(
     times = [{"action": "alloc", "addr": 512, "size": 4096}, {"action": "free_completed", "addr": 512, "size": 4096}]
     Path("step.pickle").write_bytes(pickle.dumps({"segments": [], "device_traces": [times]}))
 
-    def printed(line: str) -> list[str]:
+    def advised_commands(line: str) -> list[str]:
         """Run a command, which may find that nothing fits, and return the commands that it prints."""
         assert main(shlex.split(line if line.startswith("fits") else f"{line} --time-limit 5")) in (0, 1), (
             line,
@@ -261,7 +261,7 @@ def test_what_was_said_once_reaches_each_command_that_is_printed(
         if (line := todo.pop()) in done:
             continue
         done.add(line)
-        todo += printed(line)
+        todo += advised_commands(line)
         if line.endswith("NEW.tflite") and Path("NEW.tflite").exists():
             assert main(shlex.split(f"check NEW.tflite {said} --budget {line.split()[-3]} -q")) == 0, line
     advised = {line.split()[0] for line in done if not line.endswith(" table")}

@@ -54,7 +54,7 @@ class ImportedProgram(ImportedProblem):
         return tuple(f"{self.operations.entry}/{name}" for name in ends)
 
     @property
-    def persistent(self) -> tuple[str, ...]:
+    def state_ids(self) -> tuple[str, ...]:
         """The ids of the buffers, of all called functions, that keep their bytes between two runs of the program."""
         return tuple(row.id for row in expand(self.operations).variables if row.is_persistent)
 

@@ -96,7 +96,7 @@ class TorchStep:
             if self.loss is not None and not has_targets and "missing" in str(error):
                 raise InputError(f"targets: must be given for this loss, got none: {text}") from error
             raise InputError(
-                f"{_stop_location(recording)}: must run on its inputs: {_own_line(error)}{text}"
+                f"{_stop_location(recording)}: must run on its inputs: {_line_of_user(error)}{text}"
             ) from error
         finally:
             log.disabled = is_quiet
@@ -258,7 +258,7 @@ def _scalar_loss(loss: Any) -> Any:
     return scalar
 
 
-def _own_line(error: BaseException) -> str:
+def _line_of_user(error: BaseException) -> str:
     """Return the last line of the user's files in an error's traceback, as a prefix of the message; else empty."""
     rows = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     own = [f"{Path(file).name}:{line}: " for file, line in rows if not file.startswith((*OF_TORCH, OF_MEMPLAN))]

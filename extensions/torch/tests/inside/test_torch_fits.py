@@ -358,10 +358,10 @@ def test_the_workspace_of_cublas_is_counted_once_in_every_figure(allocator: str)
 
 
 def test_a_wrong_step_with_a_tensor_as_its_targets_is_an_error_of_the_user() -> None:
-    class Wide(torch.nn.Module):
+    class LayerOfWrongWidth(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x @ torch.zeros(8, 2, device=x.device)
 
     targets = torch.zeros(3, dtype=torch.long)
     with pytest.raises(InputError, match=r"^model: must run on its inputs: test_torch_fits\.py:\d+: .*\[8, 2\]"):
-        fits(Wide(), (torch.zeros(3, 16),), loss=torch.nn.functional.cross_entropy, targets=targets)
+        fits(LayerOfWrongWidth(), (torch.zeros(3, 16),), loss=torch.nn.functional.cross_entropy, targets=targets)
