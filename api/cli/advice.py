@@ -126,10 +126,11 @@ class CommandLine(NamedTuple):
         for each in parameters:
             value = given.get(each.name)
             if value is not None and value != each.default:
-                yield from _parameter_words(each, value)
+                yield from parameter_words(each, value)
 
 
-def _parameter_words(parameter: click.Parameter, value: Any) -> Iterator[str]:
+def parameter_words(parameter: click.Parameter, value: Any) -> Iterator[str]:
+    """Yield the words of a command line that set a parameter to a value, or to each of a list of values."""
     for one in value if isinstance(value, list) else [value]:
         if isinstance(parameter, click.Option):
             yield parameter.secondary_opts[0] if one is False else parameter.opts[0]

@@ -44,6 +44,8 @@ def convert(line: CommandLine) -> int:
 def _set_target(call: Call) -> None:
     """Set a call's target, C prefix and name from its file names. Raises OptionError for an unusable output file."""
     output, file = call.flags["output"], call.files["file"]
+    if output is not None and call.flags["program"]:
+        raise OptionError("program: applies only without -o, whose file has no other facts: leave one of them out")
     if output is not None and output != STANDARD:
         if Path(output).resolve() == Path(file or "").resolve():
             raise OptionError(f"output: must not be a file that the command reads, got {excerpt(output)}")
