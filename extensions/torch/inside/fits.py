@@ -22,7 +22,7 @@ from memplan.files import prefix_file_name
 from memplan.planner.errors import InputError, OptionError, excerpt
 from memplan.questions.reading import validate_options
 
-_FIELDS = ("model", "inputs", "loss", "targets", "optimizer")
+_FIELDS = ("model", "inputs", "loss", "targets", "optimizer", "step")
 
 
 def fits(
@@ -32,6 +32,7 @@ def fits(
     loss: Any = None,
     targets: Any = (),
     optimizer: Any = None,
+    step: Any = None,
     snapshot: bytes | None = None,
     **options: Any,
 ) -> FitsAnswer:
@@ -52,7 +53,11 @@ def fits(
     device.refuse_idle(())
     if device.allocator == "cpu":
         device.refuse_workspace(f"with the allocator {device.allocator}, which has none")
-    step = TorchStep(model, inputs, loss, targets, optimizer)
+    if step is not None and not (loss is None and callable(step) and (optimizer is None or callable(optimizer))):
+        raise OptionError(
+            "step: must be a function of model, optimizer and inputs, without loss, and optimizer a function"
+        )
+    step = TorchStep(model, inputs, loss, targets, optimizer, step)
     with prefix_file_name("snapshot"):
         beside = None if snapshot is None else recorded_steps(snapshot)
     run = partial(

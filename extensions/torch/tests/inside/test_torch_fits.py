@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memplan.api.cli.main import main
-from memplan.planner.errors import InputError
+from memplan.planner.errors import InputError, OptionError
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # modules of other packages warn when they are imported
@@ -365,3 +365,47 @@ def test_a_wrong_step_with_a_tensor_as_its_targets_is_an_error_of_the_user() -> 
     targets = torch.zeros(3, dtype=torch.long)
     with pytest.raises(InputError, match=r"^model: must run on its inputs: test_torch_fits\.py:\d+: .*\[8, 2\]"):
         fits(LayerOfWrongWidth(), (torch.zeros(3, 16),), loss=torch.nn.functional.cross_entropy, targets=targets)
+
+
+def test_a_whole_step_as_people_write_it_is_counted_like_its_parts() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Linear(64, 64))
+    x = torch.zeros(512, 64)
+
+    def step(model: Any, optimizer: Any, x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def adam(of: Any) -> Any:
+        return torch.optim.Adam(of.parameters())
+
+    given: dict[str, Any] = {"capacity": "1GiB", "allocator": "cpu"}
+    parts = fits(model, (x,), loss=lambda made: made.square().mean(), optimizer="adam", **given)
+    whole = fits(model, (x,), step=step, optimizer=adam, **given)
+    assert whole.fits
+    assert 0 <= parts.live_peak - whole.live_peak <= 512 * 64 * 4  # the result of the model may end before the step
+    assert {"parameters", "optimizer"} <= whole.roles.keys()
+    with pytest.raises(OptionError, match=r"^step: must be a function of model, optimizer and inputs, without loss"):
+        fits(model, (x,), step=step, optimizer="adam")
+
+
+def test_two_optimizers_two_backward_passes_and_accumulation_are_counted() -> None:
+    both = torch.nn.ModuleDict({"made": torch.nn.Linear(32, 64), "judge": torch.nn.Linear(64, 1)})
+
+    def optimizers(of: Any) -> Any:
+        return torch.optim.Adam(of["made"].parameters()), torch.optim.Adam(of["judge"].parameters())
+
+    def step(of: Any, optimizers: Any, noise: Any, parts: int = 4) -> None:
+        for part, optimizer in zip(("judge", "made"), optimizers[::-1], strict=True):
+            optimizer.zero_grad()
+            for some in noise.chunk(parts):
+                sign = 1 if part == "made" else -1
+                (sign * of["judge"](of["made"](some)).mean() / parts).backward()
+            optimizer.step()
+
+    given: dict[str, Any] = {"optimizer": optimizers, "capacity": "2MiB", "allocator": "cpu"}
+    found, alone = (fits(both, (torch.zeros(1024, 32),), step=each, **given) for each in (step, partial(step, parts=1)))
+    assert found.roles["optimizer"] >= 2 * sum(each.numel() * 4 for each in both.parameters())
+    assert alone.live_peak - found.live_peak >= 3 * 256 * 64 * 4  # what three of four parts make is not alive
