@@ -40,6 +40,8 @@ def check(line: CommandLine) -> int:
     call = read_call(apply_budgets(line))
     _adjust_options(call)
     answer = answer_of_call(call)
+    told = [each.model_copy(update={"message": line.complete(each.message)}) for each in answer.failures]
+    answer = answer.model_copy(update={"failures": tuple(told)})  # Reports need commands that run as they are written.
     write_answer(
         call, answer, {suffix: lambda path: REPORTS[suffix_of(path)](answer) for suffix in REPORTS}, says_lines=True
     )

@@ -266,6 +266,8 @@ def test_what_was_said_once_reaches_each_command_that_is_printed(
             assert main(shlex.split(f"check NEW.tflite {said} --budget {line.split()[-3]} -q")) == 0, line
     advised = {line.split()[0] for line in done if not line.endswith(" table")}
     if CHIP in said:
+        assert main(shlex.split(f"check {file} {CHIP} --budget 1KiB -o out.sarif -o out.json -q")) == 1
+        assert all(f"convert {file} {CHIP} --fit" in Path(f"out.{kind}").read_text() for kind in ("sarif", "json"))
         assert all(CHIP in line or "plan.json -o" in line for line in done)
         assert ("kws" in file) == any("/#scratch/" in path.read_text() for path in Path().glob("*_memory.h"))
     assert advised or file == "step.pickle"
