@@ -4,76 +4,77 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal
 
+_File = str | PathLike[str] | Mapping[str, Any]
+
 from memplan.extensions.cascade.answer import CascadeAnswer as CascadeAnswer
 from memplan.extensions.cascade.cascade import CascadeOptions as CascadeOptions
 from memplan.extensions.cascade.timing.target import Target as Target
-from memplan.extensions.files.compare.compare import (
-    CompareOptions as CompareOptions,
-    ModelComparison as ModelComparison,
-)
+from memplan.extensions.files.compare.compare import CompareOptions as CompareOptions
+from memplan.extensions.files.compare.compare import ModelComparison as ModelComparison
 from memplan.extensions.files.convert.answer import Converted as Converted
 from memplan.extensions.files.convert.options import ConvertOptions as ConvertOptions
 from memplan.extensions.networks.files import read_graph as read_graph
-from memplan.extensions.networks.liveness.liveness import (
-    LivenessAnswer as LivenessAnswer,
-    LivenessOptions as LivenessOptions,
-    Shadow as Shadow,
-)
+from memplan.extensions.networks.liveness.liveness import LivenessAnswer as LivenessAnswer
+from memplan.extensions.networks.liveness.liveness import LivenessOptions as LivenessOptions
+from memplan.extensions.networks.liveness.liveness import Shadow as Shadow
 from memplan.extensions.networks.operations.graph import OperationGraph as OperationGraph
-from memplan.extensions.networks.order.answer import OrderAnswer as OrderAnswer, Recomputed as Recomputed
+from memplan.extensions.networks.order.answer import OrderAnswer as OrderAnswer
+from memplan.extensions.networks.order.answer import Recomputed as Recomputed
 from memplan.extensions.networks.order.options import OrderOptions as OrderOptions
 from memplan.extensions.networks.order.search.solve import order_operations as order_operations
 from memplan.extensions.schedule.answer import ScheduleAnswer as ScheduleAnswer
 from memplan.extensions.schedule.schedule import ScheduleOptions as ScheduleOptions
 from memplan.extensions.shapes.limits import ShapesLimits as ShapesLimits
-from memplan.extensions.shapes.shapes import ShapesAnswer as ShapesAnswer, ShapesOptions as ShapesOptions
+from memplan.extensions.shapes.shapes import ShapesAnswer as ShapesAnswer
+from memplan.extensions.shapes.shapes import ShapesOptions as ShapesOptions
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem as SymbolicProblem
-from memplan.extensions.shapes.verify_shapes import SymbolicOffsets as SymbolicOffsets, VerifiedShapes as VerifiedShapes
-from memplan.files import (
-    read_plan as read_plan,
-    read_problem as read_problem,
-    write_plan as write_plan,
-    write_problem as write_problem,
-)
+from memplan.extensions.shapes.verify_shapes import SymbolicOffsets as SymbolicOffsets
+from memplan.extensions.shapes.verify_shapes import VerifiedShapes as VerifiedShapes
+from memplan.files import read_plan as read_plan
+from memplan.files import read_problem as read_problem
+from memplan.files import write_plan as write_plan
+from memplan.files import write_problem as write_problem
 from memplan.planner import __version__ as __version__
-from memplan.planner.errors import (
-    FileError as FileError,
-    FormatError as FormatError,
-    InputError as InputError,
-    InvalidPlanError as InvalidPlanError,
-    MemplanError as MemplanError,
-    OperationsError as OperationsError,
-    OptionError as OptionError,
-    PlanError as PlanError,
-    ProblemError as ProblemError,
-)
+from memplan.planner.errors import FileError as FileError
+from memplan.planner.errors import FormatError as FormatError
+from memplan.planner.errors import InputError as InputError
+from memplan.planner.errors import InvalidPlanError as InvalidPlanError
+from memplan.planner.errors import MemplanError as MemplanError
+from memplan.planner.errors import OperationsError as OperationsError
+from memplan.planner.errors import OptionError as OptionError
+from memplan.planner.errors import PlanError as PlanError
+from memplan.planner.errors import ProblemError as ProblemError
 from memplan.planner.model.application import Application as Application
 from memplan.planner.model.objects import ObjectsProblem as ObjectsProblem
-from memplan.planner.model.plan import Explanation as Explanation, Plan as Plan
+from memplan.planner.model.plan import Explanation as Explanation
+from memplan.planner.model.plan import Plan as Plan
 from memplan.planner.model.problem import Problem as Problem
-from memplan.planner.model.problem_fields import BankUse as BankUse, Pool as Pool
-from memplan.planner.model.rows import (
-    Buffer as Buffer,
-    OffsetMod as OffsetMod,
-    Placement as Placement,
-    Relative as Relative,
-)
+from memplan.planner.model.problem_fields import BankUse as BankUse
+from memplan.planner.model.problem_fields import Pool as Pool
+from memplan.planner.model.rows import Buffer as Buffer
+from memplan.planner.model.rows import OffsetMod as OffsetMod
+from memplan.planner.model.rows import Placement as Placement
+from memplan.planner.model.rows import Relative as Relative
 from memplan.planner.verify.violation import Violation as Violation
 from memplan.questions.certify.certify import CertifyOptions as CertifyOptions
 from memplan.questions.check.check import CheckOptions as CheckOptions
 from memplan.questions.explain.explain import ExplainAnswer as ExplainAnswer
-from memplan.questions.explain.values import ExplainOptions as ExplainOptions, Repairs as Repairs, WhatIf as WhatIf
+from memplan.questions.explain.values import ExplainOptions as ExplainOptions
+from memplan.questions.explain.values import Repairs as Repairs
+from memplan.questions.explain.values import WhatIf as WhatIf
 from memplan.questions.plan.objects import ObjectsAnswer as ObjectsAnswer
 from memplan.questions.plan.plan import PlanOptions as PlanOptions
 from memplan.questions.question import Control as Control
 from memplan.questions.question.selection import select_fields as select_fields
-from memplan.questions.sweep.combinations import Sweep as Sweep, SweepOptions as SweepOptions
+from memplan.questions.sweep.combinations import Sweep as Sweep
+from memplan.questions.sweep.combinations import SweepOptions as SweepOptions
 from memplan.questions.sweep.grid import Change as Change
-from memplan.questions.verify.verify import Verdict as Verdict, VerifyOptions as VerifyOptions
-from memplan.solvers.certificates.certify import Certificate as Certificate, infeasible_core as infeasible_core
+from memplan.questions.verify.verify import Verdict as Verdict
+from memplan.questions.verify.verify import VerifyOptions as VerifyOptions
+from memplan.solvers.certificates.certify import Certificate as Certificate
+from memplan.solvers.certificates.certify import infeasible_core as infeasible_core
 from memplan.solvers.search.result import Progress as Progress
 
-_File = str | PathLike[str] | Mapping[str, Any]
 _Solver = Literal[
     "greedy",
     "local-search",
@@ -312,7 +313,7 @@ def plan(
     profile: Literal["speed", "balanced", "size"] | str | Mapping[str, float] | None = ...,
     heaps: int | None | str | int = ...,
     least: Literal["buffers", "bytes"] = ...,
-    plans: int | str = ...,
+    plans: int | str | int = ...,
     distance: int = ...,
     explain_s: float = ...,
 ) -> Plan: ...
