@@ -121,7 +121,6 @@ def _views() -> Mapping[str, Any]:
         "cell": "memplan.extensions.page.file_page:cell",
         "comparison": "memplan.extensions.page.comparison:comparison_page",
         "cascade": "memplan.extensions.page.studies:cascade_page",
-        "cascade-picture": "memplan.extensions.page.cascade_picture:picture",
         "explain": "memplan.extensions.page.studies:explain_page",
         "order": "memplan.extensions.page.studies:order_page",
         "recompute": "memplan.extensions.page.studies:recompute_page",

@@ -81,7 +81,6 @@ def functions_of_post(is_known: bool = False, query: str = "") -> set[Function]:
 
 
 def functions_of_command(words: list[str]) -> set[Function]:
-    """Return the functions that a command line of memplan enters."""
     recorder = Recorder()
     command(words)
     return recorder.functions()

@@ -183,7 +183,6 @@ def unrelated_packages(extra: str) -> list[str]:
 
 
 def missing_packages(extra: str) -> list[str]:
-    """Return the requirements of an extra that are not installed in this environment."""
     needed = [Requirement(line) for line in requirements(extra)]
     installed = {_normal_name(each.name) for each in metadata.distributions()}
     return [each.name for each in needed if _applies(each, "") and _normal_name(each.name) not in installed]

@@ -193,7 +193,6 @@ FAMILIES: dict[str, Callable[..., Problem]] = {
 
 
 def shuffle_buffers(problem: Problem, seed: int) -> Problem:
-    """Return a copy of the problem with the same buffers in a random order."""
     order = np.random.default_rng(seed).permutation(len(problem.buffers)).tolist()
     return replace_fields(problem, buffers=[problem.buffers.fields(i) for i in order])
 

@@ -37,7 +37,6 @@ def files() -> Iterator[tuple[str, bytes]]:
 
 
 def faults(seed: int, tally: Counter[str]) -> Iterator[str]:
-    """Yield a line for each invariant that the answers about a random model violate."""
     name, data, live = draw_file(seed)
     for line in violations(data, name, live=live, tally=tally):
         yield f"{name}: {line}"

@@ -42,7 +42,6 @@ def _onnx_files() -> list[bytes]:
 
 
 def _files_with_suffix(suffix: str) -> Callable[[], list[bytes]]:
-    """Return a function that reads all model files of the project with this suffix."""
     return lambda: [path.read_bytes() for path in sorted(MODELS.glob(f"*{suffix}"))]
 
 

@@ -62,7 +62,6 @@ def add(library: ProblemLibrary, entry: Entry, data: bytes, time_limit_s: float,
 
 
 def _listed_entries(library: ProblemLibrary, kind: str) -> list[Entry]:
-    """Return the library's problems of one kind that are in its lists."""
     return library.entries(kind) if kind in library.kinds() else []
 
 

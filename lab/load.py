@@ -113,7 +113,6 @@ class _Requests:
         self._head = f"POST /v1/plan HTTP/1.1\r\nHost: {netloc}\r\nContent-Type: application/json\r\n"
 
     def new_request(self) -> bytes:
-        """Return the bytes of an HTTP request with a new problem."""
         body = json.dumps({"problem": self._problem(), "options": {"time_limit_s": self._asked.time_limit}}).encode()
         return f"{self._head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 

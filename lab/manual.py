@@ -57,7 +57,6 @@ def manual() -> str:
 
 
 def _options(command: Command) -> Iterator[Option]:
-    """Yield the options of a command and of all its subcommands."""
     every: list[Any] = [*command.commands.values()] if isinstance(command, Group) else [command]
     for each in every:
         yield from (row for row in each.params if isinstance(row, Option) and row.name != "help")
@@ -99,7 +98,6 @@ def _call_forms(question: Question[Any], name: str) -> str:
 
 
 def _file_argument(each: Input[Any]) -> str:
-    """Return the argument of a command line that names the file of a question's input."""
     return f"{flags_of(each.name)[0]} FILE" if each.named_by_flag else each.metavar or each.name.upper()
 
 

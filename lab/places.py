@@ -57,7 +57,6 @@ def loose_plan(seed: int) -> tuple[Problem, Plan | None]:
 
 
 def roots(problem: Problem) -> list[int]:
-    """Return the positions of the buffers that are not aliases."""
     return [i for i in range(len(problem.buffers)) if i not in problem.buffers.aliases]
 
 

@@ -91,7 +91,6 @@ def build(project: Path, kind: str, folder: Path, target: str = "") -> Path:
 
 
 def faults(file: Path) -> Iterator[str]:
-    """Yield the reasons why a package index or an installer would reject a release file."""
     if (size := file.stat().st_size) > MOST_BYTES:
         yield f"{file.name}: must have at most {MOST_BYTES:,} bytes, got {size:,}"
     if file.suffix != ".whl":

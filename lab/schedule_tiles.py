@@ -38,7 +38,6 @@ class Figures(NamedTuple):
 
 
 def faults(seed: int, _: Counter[str]) -> list[str]:
-    """Return the differences between the search and the enumeration for the random layer of a seed."""
     return differences(seed)
 
 

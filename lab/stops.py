@@ -77,7 +77,6 @@ class Tally:
             print(self.wrong[-1], flush=True)
 
     def table(self) -> Iterator[str]:
-        """Yield the lines of a Markdown table with one row per question and a row of totals."""
         yield " | ".join(("question", *_COLUMNS, "time checks after stop", "CPU s after stop"))
         for name, counts in sorted(self.counts.items()):
             row = name, *(counts[column] for column in _COLUMNS), self.asked_on[name], f"{self.went_on_s[name]:.2f}"
@@ -213,7 +212,6 @@ async def _cancelled_job(own: ServerProcess, name: str, content: bytes, after_s:
 
 
 def _status_and_body(answer: bytes) -> tuple[int, bytes]:
-    """Return the status code and the body of the bytes of an HTTP response."""
     head, _, body = answer.partition(b"\r\n\r\n")
     return int(head[9:12] or 0), body
 

@@ -122,7 +122,6 @@ def _group(module: str) -> str | None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    """Schedule tests in groups."""
     return _Scheduling(config, log)
 
 

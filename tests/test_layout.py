@@ -24,12 +24,10 @@ ROOMS = sorted(
 
 @cache
 def parse_tests() -> dict[Path, ast.Module]:
-    """Return the parsed test modules by path."""
     return {path: ast.parse(path.read_text()) for path in sorted(TESTS.rglob("*.py"))}
 
 
 def imported_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the dotted names of all modules and names that a module imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -38,7 +36,6 @@ def imported_names(tree: ast.Module) -> Iterator[str]:
 
 
 def names_of_tests(tree: ast.Module) -> list[str]:
-    """Return the names of a module's test functions."""
     return [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
 
 

@@ -43,7 +43,6 @@ MANY_IMPORTS = {
 
 @cache
 def parse_product() -> dict[str, ast.Module]:
-    """Return the parsed product modules by path."""
     paths = (
         path
         for room in ROOMS

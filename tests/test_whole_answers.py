@@ -30,7 +30,6 @@ class WrappedAnswer(Answer):
 def false_peak_answer(
     problem: Problem, options: SearchOptions = SearchOptions(), control: Control = Control()
 ) -> WrappedAnswer:
-    """Return a plan with a false peak."""
     return WrappedAnswer(plan=solve(problem).model_copy(update={"peak": 9}))
 
 

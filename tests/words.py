@@ -180,7 +180,6 @@ def docstrings(tree: ast.Module) -> Iterator[Docstring]:
 
 
 def _checked_files() -> list[str]:
-    """Return the names of the repository's Python files and pages that the glossary binds."""
     listed = subprocess.run(["git", "ls-files", "*.py", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True)
     bound = (*PRODUCT, *PROSE, "lab/", "tests/")
     return [name for name in listed.stdout.splitlines() if name.startswith(bound) and not name.startswith(FREE)]

@@ -6,11 +6,10 @@ A share contains its input files, and its output files are sent back, so the mac
 from __future__ import annotations
 
 import io
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, suppress
+from contextlib import redirect_stderr
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from memplan.api.cli.advice import CommandLine, QuestionCommand
 from memplan.api.cli.asking import run_apart
@@ -21,8 +20,6 @@ from memplan.solvers.processes.child import ChildProcess
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.processes.threads import SETTING
 
-_IDLE_S = 3.0
-"""The seconds that an idle process waits for another share before it ends."""
 Values = Mapping[str, Any]
 
 
@@ -61,55 +58,17 @@ class LineResult:
 
 
 def run_share(share: Share) -> Sequence[LineResult]:
-    """Run a share on this machine, in a process that may be reused for further shares."""
-    with _IdleProcesses.child(share.threads) as child:
+    """Run a share on this machine, in a process of its own."""
+    environment = {} if share.threads is None else {SETTING: share.threads}
+    with ChildProcess(__name__, is_unwanted(), environment=environment) as child:
         child.give(share)
         return [LineResult(*answer) for answer in child.answer()]
 
 
-class _IdleProcesses:
-    """Child processes kept for some seconds for later shares, because starting one takes as long as 300 small plans."""
-
-    _waiting: ClassVar[list[tuple[str | None, ChildProcess]]] = []
-    _lock = threading.Lock()
-
-    @classmethod
-    @contextmanager
-    def child(cls, threads: str | None) -> Iterator[ChildProcess]:
-        """Yield a child process with a thread limit; afterwards, keep it idle, or end it if the `with` block raised."""
-        with cls._lock:
-            k = next((k for k, (has, _) in enumerate(cls._waiting) if has == threads), None)
-            child = None if k is None else cls._waiting.pop(k)[1]
-        if child is None:
-            child = ChildProcess(__name__, environment={} if threads is None else {SETTING: threads})
-        child.limit(is_unwanted())
-        try:
-            yield child
-        except BaseException:
-            child.close()
-            raise
-        child.limit()
-        with cls._lock:
-            cls._waiting.append((threads, child))
-        timer = threading.Timer(_IDLE_S, cls._end_if_idle, (child,))
-        timer.daemon = True
-        timer.start()
-
-    @classmethod
-    def _end_if_idle(cls, child: ChildProcess) -> None:
-        with cls._lock:
-            left = [each for each in cls._waiting if each[1] is not child]
-            is_idle, cls._waiting[:] = len(left) < len(cls._waiting), left
-        if is_idle:
-            child.close()
-
-
 def main() -> None:
-    """Run the child process: receive shares, and send the results of their lines."""
-    parent = Parent(is_kept=True)
-    with suppress(EOFError):  # The parent closes the pipe after its last share, so EOFError ends the loop.
-        while True:
-            parent.send([*_run_lines(parent.next_task())])
+    """Run the child process: receive a share, and send the results of its lines."""
+    parent = Parent()
+    parent.send([*_run_lines(parent.task)])
 
 
 def _run_lines(share: Share) -> Iterator[Sequence[Any]]:

@@ -1,4 +1,4 @@
-"""The command `memplan cascade`: prints points, and can write C, a script, a picture, a page, and a split model."""
+"""The command `memplan cascade`: prints points, and can write C, a script, a page, and a split model."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _ALIGNMENT = "Round the sizes of buffers up to multiples of this power of two, 1
 _MODELS = tuple(suffix for each in systems() if each.rewrites for row in each.readers for suffix in row.suffixes)
 _ORDER_S = 1.0
 """The minimum time, in seconds, for the search of an operation order before a model is written."""
-_PICTURE, _SCHEDULE = ".svg", ".schedule"
+_SCHEDULE = ".schedule"
 
 
 @command_of(
     QUESTION,
     Flag("alignment", type=integer, metavar="SIZE", help=_ALIGNMENT),
-    beside=(PAGE, _PICTURE, _SCHEDULE, FOLDER, *_MODELS),
-    needs_plans=(PAGE, _PICTURE, _SCHEDULE, FOLDER, *_MODELS),
+    beside=(PAGE, _SCHEDULE, FOLDER, *_MODELS),
+    needs_plans=(PAGE, _SCHEDULE, FOLDER, *_MODELS),
 )
 def cascade(line: CommandLine) -> int:
     """Print the answer and write the output files; if a model is to be written, search that model's own access maps."""
@@ -44,15 +44,13 @@ def cascade(line: CommandLine) -> int:
         call.values = {"graph": model.access}
     answer = answer_of_call(call)
     write_answer(call, answer)
-    drawn = {PAGE: lambda _path: _page_of_answer(call, answer), _PICTURE: lambda _path: _picture_of_answer(answer)}
     written = {
+        PAGE: lambda _path: _page_of_answer(call, answer),
         _SCHEDULE: lambda path: _schedule_of_answer(call, answer, path),
         FOLDER: lambda path: _write_c(call, graph, answer, path),
+        **dict.fromkeys(_MODELS, lambda path: _write_model(call, graph, model, answer, path)),
     }
-    write_beside(
-        call,
-        {**drawn, **written, **dict.fromkeys(_MODELS, lambda path: _write_model(call, graph, model, answer, path))},
-    )
+    write_beside(call, written)
     return end_call(call, answer)
 
 
@@ -60,12 +58,6 @@ def _page_of_answer(call: Call, answer: Any) -> bytes:
     from memplan.api.reports.views import view
 
     return view("cascade")(call.title(answer.name), answer)
-
-
-def _picture_of_answer(answer: Any) -> bytes:
-    from memplan.api.reports.views import view
-
-    return view("cascade-picture")(answer)
 
 
 def _schedule_of_answer(call: Call, answer: Any, path: str) -> bytes | None:

@@ -19,6 +19,7 @@ from memplan.extensions.recompute.limits import (
     points_of_large,
     points_within,
     replan_lowest_points,
+    replan_points,
     search_cheapest,
     settle_points,
 )
@@ -38,6 +39,8 @@ _PLAN_SHARE, _MIDDLE_PLAN_SHARE, _LARGE_PLAN_SHARE = 0.5, 0.25, 0.8
 """The fractions of the remaining time for the first plan of small, medium and large graphs."""
 _REST_SHARE = 0.2
 """The fraction of the time that is reserved for ordering and planning the programs found."""
+_AROUND_SHARE = 0.4
+"""The fraction of the remaining time for other programs if one without clones exceeds the limit by its plan alone."""
 _WITHOUT_SHARE = 0.5
 """The fraction of the time for programs without transfers, if tensors may also be sent over a link."""
 
@@ -75,6 +78,10 @@ def _search_without_link(
     costs, within = costs_of(graph), options.limit
     search = _Search(ordering.graph, costs, base.order, options, limit_s)
     first = search.first_point(control) if within is not None and base.peak <= within else None
+    # If only the plan of the order without clones exceeds the limit, a better plan of it may need much time.
+    whole = control
+    if first is not None and not control.counts_work:
+        control = control.child(_AROUND_SHARE)
     if within is not None and first is not None and first.peak <= within:
         # A program without clones has no extra cost, so none is better if the plan for it is within the limit.
         found = _FoundPrograms([first], FrontierFacts({within: 0}), removal_bounds(ordering.graph, costs))
@@ -91,11 +98,12 @@ def _search_without_link(
             found = replace(found, points=[point, *found.points[1:]])
     if not found.points:
         return first_answer, ()
-    points = drop_dominated(found.points, options, search.most)
+    points = replan_points(ordering.graph, costs, found.points, whole, within)
+    points = drop_dominated(points, options, search.most)
     points = [_add_cost_bound(point, found.known.bounds, found.away) for point in points]
     if options.with_plan:
         points = [point.model_copy(update={"planned": point.placed}) for point in points]
-    return _answer_with_points(graph, base, points, found, options, control), found.sequences
+    return _answer_with_points(graph, base, points, found, options, whole), found.sequences
 
 
 @dataclass(frozen=True)

@@ -204,6 +204,30 @@ def replan_lowest_points(
     return points
 
 
+def replan_points(
+    graph: OperationGraph,
+    costs: Sequence[int],
+    points: Sequence[RecomputedPoint],
+    control: Control,
+    within: int | None,
+) -> list[RecomputedPoint]:
+    """Return the points and, of those whose plans exceed their live peaks, better plans found in the remaining time.
+
+    The cheapest programs come first whose plans exceed the limit `within`, but whose live peaks do not.
+    """
+    waiting = [point for point in points if point.live_peak < point.peak]
+    if within is not None:
+        waiting = [point for point in waiting if point.live_peak <= within < point.peak]
+    better = list[RecomputedPoint]()
+    for k, point in enumerate(sorted(waiting, key=lambda point: point.extra_cost)):
+        if control.counts_work or control.is_over:
+            break
+        share = control.child(1 / (len(waiting) - k))
+        found = points_of(graph, costs, [point.order], share, is_ordered=True)
+        better += [again.model_copy(update={"lower_bound": point.lower_bound}) for again in found]
+    return [*points, *better]
+
+
 def points_of_large(
     graph: OperationGraph,
     costs: Sequence[int],

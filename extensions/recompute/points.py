@@ -97,7 +97,7 @@ def _ordered_point(
     first = {v: k for k, v in reversed([*enumerate(program.runs)])}
     clones = tuple(v for k, v in enumerate(program.runs) if first[v] != k)
     # If time is short, a plan matters more than a bound, so the plan of a cloned program or large graph gets all time.
-    is_all = is_late and (bool(clones) or len(graph.ops) > LARGEST)
+    is_all = is_late and (is_ordered or bool(clones) or len(graph.ops) > LARGEST)
     placed = _plan_program(program, control.remaining_s if is_all else share_s, control)
     if is_late:
         bound = bound_unsearched(relax_clones(graph, clones))[0]

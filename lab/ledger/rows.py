@@ -59,7 +59,6 @@ class Row:
 
 
 def read_rows() -> dict[str, Row]:
-    """Return the recorded rows of the ledger by name."""
     rows = {}
     for line in FILE.read_text().splitlines():
         fields = json.loads(line)

@@ -108,7 +108,6 @@ def _is_accepted(name: str, content: Data) -> bool:
 
 @cache
 def _options_schema(name: str) -> Data:
-    """Return the JSON schema of a question's options."""
     return QUESTIONS[name].options.model_json_schema()
 
 

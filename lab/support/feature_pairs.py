@@ -128,7 +128,6 @@ class _PairTies:
     """The ties (aliases, fixed distances in multiples of `step`) of random buffers, and pairs of untied buffers."""
 
     def __init__(self, rows: list[dict[str, Any]], rng: np.random.Generator, step: int) -> None:
-        """Start with all buffers untied."""
         self._rows, self._rng, self._step = rows, rng, step
         self._group = list(range(len(rows)))
         self._taken: set[tuple[int, int]] = set()

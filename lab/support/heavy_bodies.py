@@ -119,5 +119,4 @@ def heavy_bodies(rows: float = 1.0) -> dict[tuple[str, str], Callable[[], Data]]
 
 
 def body_bytes(content: Data, limit_s: float) -> bytes:
-    """Return the JSON bytes of a body after adding the time limit to its options."""
     return json.dumps(content | {"options": content.get("options", {}) | {"time_limit_s": limit_s}}).encode()

@@ -33,15 +33,12 @@ class ServerProcess:
     log: Path
 
     def cpu_s(self) -> float:
-        """Return the total CPU seconds of the server's processes and of their ended children."""
         return sum(self._process_values(lambda one: float(sum(one.cpu_times()[:4]))))
 
     def descriptors(self) -> int:
-        """Return the number of open file descriptors of all processes of the server."""
         return sum(self._process_values(lambda one: int(one.num_fds())))
 
     def _process_values(self, of: Callable[[psutil.Process], T]) -> list[T]:
-        """Return the values of a function for all processes of the server that still run."""
         found = []
         for one in (self.process, *self.process.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):

@@ -1,13 +1,13 @@
-"""Run the zoo: `python -m lab.zoo run [--minutes 360] [MODEL ...]`, `again N`, `write MODEL TO`, `page`.
+"""Run the zoo: `python -m lab.zoo run [--minutes 360] [MODEL ...]`, `again N`, `write MODEL TO`, `tables`.
 
 - `run` measures all models without a row in the table, each in a separate process, and adds their rows. With `--on
   ADDRESS`, the machines of a cluster measure them; each needs this checkout. If a model fails, crashes or exceeds its
   CPU seconds, its row states the reason.
 - `again` measures N random rows again and compares the results.
 - `write` writes a model's certificates and the other files that the checkers read.
-- `page` writes the HTML page of the table, and the tables of `docs/benchmarks.md`.
+- `tables` writes the tables of `docs/benchmarks.md`.
 
-All commands except `page` need torch, timm, torchvision and transformers.
+All commands except `tables` need torch, timm, torchvision and transformers.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def main(words: Sequence[str] | None = None) -> int:
     write = verbs.add_parser("write")
     write.add_argument("model")
     write.add_argument("folder", type=Path)
-    verbs.add_parser("page")
+    verbs.add_parser("tables")
     given = parser.parse_args(words)
     if given.verb == "run":
         return _run_models(given.table, given.models, given.modes.split(","), given.minutes, given.seconds, given.on)
@@ -131,7 +131,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return _repeat_rows(given.table, given.count, given.seed, given.seconds)
     if given.verb == "write":
         return _write_certificates(given.model, given.folder, given.seconds)
-    from lab.zoo.page import publish
+    from lab.zoo.tables import publish
 
     publish(given.table)
     return 0

@@ -103,7 +103,6 @@ def _image_of_torchvision(model: Any, batch: int) -> Any:
 
 
 def _transformers_models() -> Iterator[Model]:
-    """Yield a base and a small model for each architecture of the package transformers."""
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
     from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
 

@@ -37,16 +37,16 @@ from memplan.questions.sweep.grid import (
     MOST_COMBINATIONS,
     MOST_SIZES,
     Change,
-    SweepPoint,
     apply_changes,
-    plans_by_size,
-    propagate_bounds,
     refuse_unknown,
+    refuse_unknown_pools,
 )
 from memplan.solvers.portfolio.options import SolveOptions
 
 SizesOf = Mapping[str, range | tuple[int, ...]]
 """The sizes of each swept pool in bytes, by pool name."""
+FOUND = ("optimal", "feasible")
+"""The statuses of combinations for which a plan was found."""
 _REPORT_AFTER = 20
 """The number of combinations between two progress reports of a large sweep."""
 _NOTED_PART = 20
@@ -182,37 +182,31 @@ def sweep(
             f"sizes: must have a list for each pool, as [65536, 131072], got none for {excerpt(wrong[0])}"
         )
     combinations = _combination_count(sizes, changes, options)
+    refuse_unknown_pools(problem, sizes)
     rows: list[SweepRow] = []
     plans: list[Plan] = []
     noted_until = 0.0
-
-    def note(found: Sequence[SweepPoint]) -> None:
-        nonlocal noted_until
-        if running.note is not None and (began := time.monotonic()) >= noted_until:
-            more = [_sweep_row(point, tuple(sizes), alignment, chosen) for point in found]
-            planned = (*plans, *(point.plan for point in found))
-            running.note(Sweep(combinations=combinations, points=(*rows, *more), plans=planned))
-            noted_until = time.monotonic() + _NOTED_PART * (time.monotonic() - began)
-
-    report_after = 1 if combinations <= MOST_SIZES else _REPORT_AFTER
-
-    def plan_one(sized: Problem, smaller: Plan | None) -> Plan:
-        return _best_plan(sized, smaller or start, options, running)
-
     for alignment, chosen in product(options.alignments or (None,), product(*changes)):
-        changed, points = _change_problem(problem, alignment, chosen), list[SweepPoint]()
-        for point in plans_by_size(changed, sizes, plan_one) if sizes else [SweepPoint((), plan_one(changed, None))]:
-            points.append(point)
-            if (done := len(rows) + len(points)) % report_after == 0:
-                running.report({"done": done, "combinations": combinations})
-            note(points)
-            if _is_over(running):
+        changed, first = _change_problem(problem, alignment, chosen), len(rows)
+        for values in product(*(sorted(set(its)) for its in sizes.values())):
+            if rows and (running.deadline.remaining_s <= 0 or running.cancelled.is_set()):
                 break
-        points_ = propagate_bounds(points) if sizes else points
-        plans += [point.plan for point in points_]
-        rows += [_sweep_row(point, tuple(sizes), alignment, chosen) for point in points_]
-        if _is_over(running):
-            break
+            at = dict(zip(sizes, values, strict=True))
+            # A plan for smaller pools also fits larger ones, so start from it: then costs never rise with the size.
+            smaller = (
+                plan
+                for row, plan in zip(rows[first:], plans[first:], strict=True)
+                if row.status in FOUND and all(row.sizes[name] <= size for name, size in at.items())
+            )
+            sized = changed.with_capacity(at) if at else changed
+            plans.append(_best_plan(sized, min(smaller, key=_plan_rank, default=start), options, running))
+            size = values[0] if len(values) == 1 else None
+            rows.append(SweepRow.from_fields(plans[-1], size=size, sizes=at, alignment=alignment, changes=chosen))
+            if combinations <= MOST_SIZES or len(rows) % _REPORT_AFTER == 0:
+                running.report({"done": len(rows), "combinations": combinations})
+            if running.note is not None and (began := time.monotonic()) >= noted_until:
+                running.note(Sweep(combinations=combinations, points=tuple(rows), plans=tuple(plans)))
+                noted_until = time.monotonic() + _NOTED_PART * (time.monotonic() - began)
     return Sweep(combinations=combinations, points=tuple(rows), plans=tuple(plans))
 
 
@@ -223,8 +217,10 @@ def _combination_count(sizes: SizesOf, changes: Sequence[Sequence[Change]], opti
             "sizes, changes, alignments: one of them is required, got none: "
             'as {"sizes": {"sram": [131072, 1048576]}}, or `--size 128KiB:1MiB:64KiB`'
         )
-    count = prod(len(set(values)) for values in sizes.values()) * prod(map(len, changes))
-    count *= len(options.alignments) or 1
+    count = prod(len(set(values)) for values in sizes.values())
+    if count > MOST_SIZES:
+        raise OptionError(f"sizes: must have at most {MOST_SIZES} combinations, got {count}")
+    count *= prod(map(len, changes)) * (len(options.alignments) or 1)
     if count > MOST_COMBINATIONS:
         raise OptionError(f"sweep: must have at most {MOST_COMBINATIONS} combinations, got {count}")
     return count
@@ -250,18 +246,8 @@ def _best_plan(problem: Problem, start: Plan | None, options: SweepOptions, runn
     return best
 
 
-def _plan_rank(plan: Plan) -> tuple[bool, float, float]:
-    return plan.peak is None, plan.cost or 0.0, float(plan.peak or 0)
-
-
-def _is_over(running: Control) -> bool:
-    return running.deadline.remaining_s <= 0 or running.cancelled.is_set()
-
-
-def _sweep_row(point: SweepPoint, pools: Sequence[str], alignment: int | None, changes: tuple[Change, ...]) -> SweepRow:
-    size = point.sizes[0] if len(pools) == 1 else None
-    sizes = dict(zip(pools, point.sizes, strict=True))
-    return SweepRow.from_fields(point.plan, size=size, sizes=sizes, alignment=alignment, changes=changes)
+def _plan_rank(plan: Plan) -> tuple[float, ...]:
+    return plan.peak is None, plan.cost or 0.0, *(use.used or 0 for use in reversed(plan.pools))
 
 
 def sweep_lines(found: Sweep) -> Iterator[str]:
@@ -428,7 +414,7 @@ QUESTION = Question(
     inputs=(PROBLEM, SIZES, CHANGES, START),
     lines=sweep_lines,
     check=_refuse_wrong_sweep,
-    exit_status=lambda found: 0 if any(point.status in ("optimal", "feasible") for point in found.points) else 1,
+    exit_status=lambda found: 0 if any(point.status in FOUND for point in found.points) else 1,
     exits={0: "there is a plan for some combination", 1: "nothing fits in any"},
     status=lambda _: "done",
     example={

@@ -1,6 +1,7 @@
 // The choice of memories, as Python calls it.
 #include "asked.hpp"
 #include "cheapest.hpp"
+#include "refit.hpp"
 
 using namespace memplan;
 using namespace memplan::choice;
@@ -43,6 +44,11 @@ struct ChoiceTask {
   Array<i64> flag;
   Array<i64> home;
   Array<i64> answer;
+};
+struct RefitTask {
+  Rows<i64> limit;
+  Array<i64> flag;
+  Array<i64> home;
 };
 struct Amounts {
   Rows<i64> amounts;
@@ -119,4 +125,11 @@ MEMPLAN_KERNEL memplan_least_choice(const ChoiceItems *knapsack, const Multiplie
   const Cheapest made = least_cost(arena, *knapsack, table->multipliers(), task->limit, nogoods, task->at_most, task->partials, stop);
   task->answer[2] = made.bound, task->answer[3] = made.work;
   return arena.has_failed ? kNoMemory : 0;
+}
+
+MEMPLAN_KERNEL memplan_refit_choice(const ChoiceItems *knapsack, const RefitTask *task) {
+  Allocator allocator;
+  Arena arena(allocator);
+  const bool fits = Refit(arena, *knapsack, task->limit, task->home).run([&] { return is_set(task->flag); });
+  return arena.has_failed ? kNoMemory : fits;
 }

@@ -87,6 +87,14 @@ class ChoiceTask(NamedTuple):
     answer: I64  # (4,): 1 if a choice was found, else 0; cost of the choice; bound on all choices; work done
 
 
+class RefitTask(NamedTuple):
+    """The task of changing the choice `home` until its loads are within the limits and no item moves cheaper."""
+
+    limit: Rows  # (p, rows): limit of each pool in each row, in units
+    flag: I64  # (1,): flag that stops the kernel once it is not 0
+    home: I64  # (k,): pool of each item
+
+
 class Amounts(NamedTuple):
     """A two-dimensional array of integers, wrapped in a table because kernels accept only tables."""
 
@@ -103,3 +111,5 @@ cheapest_choice = CORE.kernel("cheapest_choice", tables=3)
 """`cheapest_choice(items, multipliers, task)`: fill the task with the cheapest choice. Raises MemoryError."""
 least_choice = CORE.kernel("least_choice", tables=3)
 """`least_choice(items, multipliers, task)`: fill `task` with a lower bound on every choice. Raises MemoryError."""
+refit_choice = CORE.kernel("refit_choice", tables=2)
+"""`refit_choice(items, task)`: change the task's choice; return 1, or 0 if it stays too large. Raises MemoryError."""

@@ -11,6 +11,7 @@
 #include "memories.hpp"
 #include "no_goods.hpp"
 #include "problem_items.hpp"
+#include "refit.hpp"
 #include "stacks.hpp"
 
 namespace memplan {
@@ -36,6 +37,8 @@ constexpr choice::Effort kQuickEffort = {200, 200'000};
 constexpr i64 kFirstRooms[] = {kWhole / 16, 0}, kFirstRounds = 20;
 constexpr i64 kLeastOfHurry = 1'000;  // from this many buffers on, choosing takes long, so a quicker choice precedes it
 constexpr choice::Effort kFirstEffort = {30, 8'000'000};
+constexpr double kMostAlive = 40;  // with more buffers alive, windows have no space, so whole choices are packed first
+constexpr i64 kNearRooms[] = {1, 4, 16, 64, 160};  // space left free in these choices
 constexpr i64 kLeastOfWindows = 40;  // from this many buffers on, the first plans are sought window by window
 constexpr i64 kWindowWork = 5'000;  // steps per buffer
 constexpr i64 kWidest[] = {1'000, 3'000, 10'000};  // partial choices of the bounds on the cost of all choices
@@ -127,6 +130,7 @@ class Choosing {
       raise(choice::rounded_up(choice::value_of(arena_, knapsack, multipliers, items_.limit), multipliers.scale));
       round_ = is_measured ? kSecondRound : kFirstRound;
       if (!is_measured) plan_quickly(multipliers);
+      if (!is_measured && mean_alive() > kMostAlive) pack_near(multipliers);
       if (!is_measured && stacks_ && count() >= kLeastOfWindows && !is_over()) go_through(multipliers);
       // for few buffers, this is mostly sufficient and takes little memory
       if (!is_measured && count() < kLeastOfWindows) {
@@ -225,6 +229,33 @@ class Choosing {
       if (!cheapest(multipliers, limit, false, most(), kQuickEffort).is_found || !pack()) break;
     }
     is_quick_ = false, first_cost_ = result_.cost;
+  }
+
+  // Return the mean number of buffers in a live set.
+  double mean_alive() const {
+    const choice::ChoiceItems &knapsack = items_.knapsack;
+    double sum = 0;
+    for (i64 m = 0; m < knapsack.start.size; ++m) sum += static_cast<double>(knapsack.end[m] - knapsack.start[m]);
+    return sum / static_cast<double>(std::max<i64>(1, knapsack.rows));
+  }
+
+  // Pack choices near the one of each item's cheapest memory by the multipliers, which leave more and more room free.
+  void pack_near(const choice::Multipliers &multipliers) {
+    Arena arena(allocator_);
+    const Rows<i64> prices = choice::prices_of(arena, items_.knapsack, multipliers);
+    const Rows<i64> limit = arena.rows<i64>(items_.limit.size, items_.limit.columns);
+    for (const i64 room : kNearRooms) {
+      if (arena.has_failed || is_over()) return;
+      leave_free(limit, room);
+      home_.fill(kAbsent);
+      for (i64 j = 0; j < items(); ++j)
+        for (i64 q = 0; q < memories(); ++q)
+          if (may_be_in(q, j) && (home_[j] == kAbsent || prices[q][j] < prices[home_[j]][j])) home_[j] = q;
+      Arena inner(allocator_);
+      const i64 before = result_.cost;
+      if (!choice::Refit(inner, items_.knapsack, limit, home_).run([this] { return is_over(); })) continue;
+      if (!pack() || result_.cost != before) return;
+    }
   }
 
   // Return whether windows and stacks know all rules of the problem.

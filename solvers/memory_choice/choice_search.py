@@ -16,8 +16,9 @@ import numpy as np
 
 from memplan.planner.instance.instance import F64, Bool
 from memplan.planner.model.buffer_table import ABSENT, I64, column
+from memplan.solvers.formulation.pair_rules import pairs_of
 from memplan.solvers.heuristics.greedy import preference
-from memplan.solvers.memory_choice.knapsack import Knapsack
+from memplan.solvers.memory_choice.knapsack import Knapsack, item_lifetimes
 from memplan.solvers.memory_choice.multipliers import Multipliers
 from memplan.solvers.packing.orders import RULES, Traits
 from memplan.solvers.packing.packer import Packer, packing_work
@@ -44,6 +45,7 @@ class ChoiceSearch:
         instance = self.instance = knapsack.instance
         self.pools = preference(instance)
         self.packer, self.traits = Packer(instance, search.flag), Traits(instance)
+        self.pairs = pairs_of(instance.share_first, instance.share)
         self.rng = np.random.default_rng(search.seed)
         self.ratio = _ratios(knapsack, multipliers, self.pools)
         self.is_alone = np.bincount(knapsack.item)[knapsack.item] == 1
@@ -81,7 +83,7 @@ class ChoiceSearch:
         """
         knapsack = self.knapsack
         home = np.full(knapsack.n_items, ABSENT)
-        spans = _item_lifetimes(knapsack)
+        spans = item_lifetimes(knapsack)
         for q in self.pools[:-1]:
             capacity = (part * knapsack.row_capacities[q].capacity_below(self.instance.pools[q].capacity)).astype(
                 np.int64
@@ -114,6 +116,9 @@ class ChoiceSearch:
         ratio come first. Returns None if a buffer fits nowhere.
         """
         instance, item = self.instance, self.knapsack.item
+        packer = self.packer
+        if self.pairs:  # Pairs that may share bytes do so where both are in one pool.
+            packer = Packer(instance, self.search.flag, [(i, j) for i, j in self.pairs if pool[i] == pool[j]])
         found_pool, offsets = np.zeros(len(item), dtype=np.int64), np.full(len(item), ABSENT)
         for q in self.pools:
             is_last = q == self.pools[-1]
@@ -124,7 +129,7 @@ class ChoiceSearch:
             others = by_gain[(waiting & (pool != q) & (self.is_alone | is_last))[by_gain]]
             mine = np.concatenate((chosen, others))
             mine = bounded_first(instance, mine)
-            offsets[mine], found_pool[mine] = self.packer.pack(q, mine), q
+            offsets[mine], found_pool[mine] = packer.pack(q, mine), q
             is_out = np.zeros(self.knapsack.n_items, dtype=np.bool_)
             # If one buffer of an item finds no offset, the whole item moves to the next pool: drop the item's offsets.
             is_out[item[offsets == ABSENT]] = True
@@ -147,11 +152,3 @@ def _ratios(knapsack: Knapsack, multipliers: Multipliers, pools: tuple[int, ...]
         gain = np.where(np.isfinite(own[q]), later - np.where(np.isfinite(own[q]), own[q], 0), -np.inf)
         ratio[q] = np.clip(gain / np.where(np.isfinite(taken[q]), taken[q], 1.0), -1e12, 1e12)
     return ratio
-
-
-def _item_lifetimes(knapsack: Knapsack) -> list[list[tuple[int, int, int]]]:
-    spans: list[list[tuple[int, int, int]]] = [[] for _ in range(knapsack.n_items)]
-    columns = (knapsack.item_of_lifetime, knapsack.lifetime_buffer, knapsack.start, knapsack.end)
-    for j, i, start, end in zip(*(values.tolist() for values in columns), strict=True):
-        spans[j].append((i, start, end))
-    return spans

@@ -9,13 +9,15 @@ to the first. All later choices keep the proved values.
 
 from __future__ import annotations
 
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from memplan.planner.instance.instance import Bool, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column
-from memplan.solvers.exact import branch_and_bound
+from memplan.solvers.exact import FEATURES, branch_and_bound
+from memplan.solvers.formulation.stricter import stricter
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.memory_choice.choice_search import ChoiceSearch
@@ -30,8 +32,10 @@ from memplan.solvers.memory_choice.multipliers import (
     cost_bound,
     cost_multipliers,
     load_multipliers,
+    refit,
 )
-from memplan.solvers.memory_choice.windows import StackRefutations, Windows, suits_windows
+from memplan.solvers.memory_choice.program import ProgramSolver
+from memplan.solvers.memory_choice.windows import StackRefutations, Windows, windows_of
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
@@ -101,10 +105,8 @@ class SubsetPackings:
 
         inner.on_progress = stop_once_accepted
         greedy.solve(part, inner)
-        if not inner.is_over and len(part) > _MAX_EXACT:
-            local_search.solve(part, inner)
-        elif not inner.is_over:
-            branch_and_bound.solve(part, inner)
+        if not inner.is_over:
+            self._search_part(part, inner)
         packing.work = max(packing.work, work)
         if inner.best is not None:
             self._keep_if_lower(packing, inner.best.offset, part.size)
@@ -114,6 +116,18 @@ class SubsetPackings:
         packing.need = max(
             packing.need, at_most + 1 if inner.infeasibility_witness is not None else int(inner.bound[-1])
         )
+
+    def _search_part(self, part: Instance, inner: Search) -> None:
+        own, is_same = stricter(part)
+        if len(part) > _MAX_EXACT or not own.features <= FEATURES:
+            local_search.solve(part, inner)
+        elif is_same:
+            branch_and_bound.solve(own, inner)
+        else:
+            strict = inner.child(own)
+            branch_and_bound.solve(own, strict)
+            if strict.best is not None:
+                inner.offer(strict.best.pool, strict.best.offset, NAME)
 
 
 def _pool_below(pool: CompiledPool, end: int) -> CompiledPool:
@@ -142,6 +156,14 @@ _MOST_IN_TURN = 1_000
 """The most items for which windows leave half of the time to exact searches."""
 _LAST_PATIENCE = 200
 """The window searches without a gain after which exact searches, or the end of the search, follow."""
+_MOST_ALIVE = 40
+"""The mean number of buffers that are alive at a time up to which windows come first."""
+_PACK_S = 2.0
+"""The seconds left for packing the choice of an integer program."""
+_QUICK_WORK = 100_000
+"""The work for each packing of a choice near the cheapest one."""
+_ROOMS = (0, 1, 4, 16, 64, 160, 320)
+"""The parts of a pool, of _WHOLE, that are left free one after another until a choice can be packed."""
 _WHOLE, _MOST_ROOM = 1024, 64
 """The parts into which a pool is divided, and the most that a choice leaves free for easier packing."""
 
@@ -156,10 +178,25 @@ def solve(instance: Instance, search: Search) -> None:
         search.log(f"{NAME}: the sizes or costs add up to more than its numbers hold")
         return
     decomposition = Decomposition(knapsack, search)
-    windows = Windows(knapsack, search) if suits_windows(instance) else None
+    # The executor's block ends first, so that the program's choice is packed before its process ends.
+    with decomposition.program, ThreadPoolExecutor(1, thread_name_prefix=NAME) as beside:
+        _solve_in_rounds(decomposition, beside)
+
+
+def _solve_in_rounds(decomposition: Decomposition, beside: Executor) -> None:
+    knapsack, search = decomposition.knapsack, decomposition.search
+    windows = windows_of(knapsack, search)
+    # Windows place buffers quickly where few are alive; else they have no space, so pack all buffers at once first.
+    is_packed_first = windows is None or knapsack.mean_alive > _MOST_ALIVE
+    if is_packed_first:
+        decomposition.pack_at_once(beside)
     if windows and not decomposition.search_windows_first(windows):
         windows = None
-    choice_search = None if windows else ChoiceSearch(knapsack, search, decomposition.multipliers)
+    if not is_packed_first:
+        decomposition.pack_at_once(beside)
+    # Windows place buffers apart that may share bytes, so other plans may be cheaper.
+    is_searched = windows is None or "sharing" in knapsack.instance.features
+    choice_search = ChoiceSearch(knapsack, search, decomposition.multipliers) if is_searched else None
     if choice_search:
         choice_search.start(NAME)
     for work, effort in ROUNDS:
@@ -168,7 +205,7 @@ def solve(instance: Instance, search: Search) -> None:
         if choice_search:
             choice_search.improve(NAME)
         decomposition.improve_cost_bound()
-        if windows:
+        if windows and not choice_search:
             decomposition.search_on(windows, _PATIENCE[-1])
         else:
             decomposition.leave_room(work)
@@ -187,18 +224,20 @@ class Decomposition:
 
     def __init__(self, knapsack: Knapsack, search: Search) -> None:
         """Share out the first part of the time, and find the first multipliers and bound."""
-        self.knapsack, self.search = knapsack, search
+        self.knapsack, self.search, self.program = knapsack, search, ProgramSolver(knapsack, search)
         self.instance = knapsack.instance
         self.packings = SubsetPackings(self.instance, search)
         self.stacks = StackRefutations(knapsack)
         self.ends = [pool.capacity for pool in self.instance.pools]
-        self.dearest = int(knapsack.price.max(axis=0, initial=0).sum())
+        clashes = 0 if knapsack.costs is None else sum(knapsack.costs.clash)
+        self.dearest = int(knapsack.price.max(axis=0, initial=0).sum()) + clashes
         self.goals = Goals(self.instance, search, knapsack.costs)
         self.nogoods: list[NoGood] = []
         self.doubts: list[NoGood] = []
         partials = self._affordable_steps(_FIRST_PARTIALS, _LEAST_PARTIALS, _PARTIAL_S * knapsack.n_items)
         self.effort = ChoiceEffort(partials)
         self.spent, self._time_s = 0, search.remaining_s
+        self.first = PoolChoice(None, 0, 0)
         size = knapsack.n_items + knapsack.rows
         most = max(_ITERATIONS // 5, min(_ITERATIONS, _ITERATION_WORK // size))
         self.iterations = self._affordable_steps(most, _LEAST_ITERATIONS, _ITERATION_S * size)
@@ -241,12 +280,53 @@ class Decomposition:
             self.multipliers, floor = self._first_bound(COST)
             self.floor = max(self.floor, floor)
 
+    def pack_at_once(self, beside: Executor) -> None:
+        """Offer plans near the cheapest choice, each pool packed as a whole, if the cost counts.
+
+        If the choice is not proved the cheapest, the integer program follows `beside` this thread.
+        """
+        reached = self.goals.best_value(COST) if self.goals.has_cost else None
+        if not self.goals.has_cost or self._is_over() or (reached is not None and self.floor >= reached):
+            return
+        limit = self.knapsack.limits(self.ends)
+        if self.first.home is None:
+            self.first = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
+        if self._is_open(self.first):
+            self.first = self._relax(self.first, self.ends, limit, self.nogoods, self.dearest)
+        if self.first.home is None or self._is_over():
+            return
+        left = self.search.remaining_s
+        if self._is_open(self.first) and self.program.begin(self.first.home, max(left / 2, left - _PACK_S)):
+            beside.submit(self.pack_whole_choice)
+        self._pack_near(self.first.home)
+
+    def pack_whole_choice(self) -> None:
+        """Wait for the integer program's choice, in another thread, and offer plans near it."""
+        home = self.program.finish()
+        if home is not None and self.knapsack.cost(home) < self.first.cost:
+            self._pack_near(home)
+
+    def _pack_near(self, home: I64) -> None:
+        """Offer the plan of a choice close to `home` that leaves as small a part of each pool free as possible."""
+        rooms = [1] * len(self.ends)
+        while not self._is_over():
+            ends = [end - end * _ROOMS[room] // _WHOLE for end, room in zip(self.ends, rooms, strict=True)]
+            near = refit(self.knapsack, home, self.knapsack.limits(ends), self._stop_flag())
+            failed = None if near is None else self._pack_pools(near, COST, 0, _QUICK_WORK)
+            if failed is None or rooms[failed] + 1 == len(_ROOMS):
+                break
+            rooms[failed] += 1
+        if max(rooms) == 1 and not self._is_over():
+            self._pack_pools(home, COST, 0, ROUNDS[0][0])
+
     def search_windows_first(self, windows: Windows) -> bool:
         """Improve plans near a cheap choice of pools, window by window, and also raise the bound on the cost.
 
         A window is a few buffers that are placed anew between all others. Returns True if there is a plan.
         """
-        choice = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
+        if self.first.home is None:
+            self.first = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
+        choice = self.first
         if choice.home is None or self._is_over() or not windows.begin(choice.home):
             return False
         self._time_s = self.search.remaining_s
@@ -325,8 +405,13 @@ class Decomposition:
             # Sets that may not fit seldom give plans, so exclude such sets unless the choice must prove a bound.
             if self.doubts and floor <= most:
                 choice = self._find_cheapest_choice(self.ends, multipliers, self.nogoods + self.doubts, most)
-            if floor <= most and (choice.home is None or not self._pack(choice.home, COST, 0, work)):
+            if floor > most:
+                continue
+            before = len(self.nogoods), len(self.doubts), reached
+            if choice.home is None or not self._pack(choice.home, COST, 0, work):
                 return None
+            if before == (len(self.nogoods), len(self.doubts), self.goals.best_value(COST)):
+                return None  # The prices of pairs make the plan dearer than its choice of pools.
         return None
 
     def leave_room(self, work: int) -> None:
@@ -429,11 +514,42 @@ class Decomposition:
             speaking += refuted
             self.nogoods += refuted
 
+    def _is_open(self, choice: PoolChoice) -> bool:
+        return (choice.home is None or choice.cost > choice.bound) and self.goals.has_cost and not self.goals.proved
+
+    def _relax(self, choice: PoolChoice, ends: list[int], limit: I64, nogoods: list[NoGood], most: int) -> PoolChoice:
+        """Return a cheaper choice of at most `most` steps near the integer program's relaxation, or else `choice`.
+
+        If the pools are whole, its multipliers are kept if they prove more.
+        """
+        relaxed = self.program.relax(limit, nogoods)
+        if relaxed is None:  # Without the engine, each item is put where it is cheapest by the own multipliers.
+            prices = np.where(self.knapsack.homes, self.multipliers.prices(self.knapsack), np.iinfo(np.int64).max)
+            chosen, multipliers = column(prices.argmin(axis=0)), self.multipliers
+        else:
+            chosen, multipliers = relaxed
+        home = refit(self.knapsack, chosen, limit, self._stop_flag())
+        if relaxed is not None and ends == self.ends:
+            floor = multipliers.cost_bound(self.knapsack, limit)
+            if floor > self.multipliers.cost_bound(self.knapsack, limit):
+                self.multipliers = multipliers
+            self.floor = self._offer_floor(floor, self.floor)
+            choice = choice._replace(bound=max(choice.bound, min(floor, most + 1)))
+        is_refuted = home is not None and any(all(home[j] == q for j in items) for q, items, _ in nogoods)
+        cost = most + 1 if home is None or is_refuted else self.knapsack.cost(home)
+        is_cheaper = cost <= most and (choice.home is None or cost < choice.cost)
+        return choice._replace(home=home, cost=cost) if is_cheaper else choice
+
     def _pack(self, home: I64, goal: int, end: int, work: int) -> bool:
-        """Pack a choice of pools, the fullest pool first, and offer the plan if all pools can be packed.
+        """Pack a choice of pools as `_pack_pools` does, and return True if the search should continue."""
+        self._pack_pools(home, goal, end, work)
+        return len(self.doubts) <= _OPEN_AT_MOST
+
+    def _pack_pools(self, home: I64, goal: int, end: int, work: int) -> int | None:
+        """Pack a choice of pools, the fullest pool first; return the first pool that fails, or None and offer the plan.
 
         The goal's pool should end at or below `end`, but any end lower than in the best plan is accepted. If a pool
-        fails, its set of buffers is stored. Returns True if the search should continue.
+        fails, its set of buffers is stored.
         """
         pool = home[self.knapsack.item]
         filled = self.knapsack.loads(home) / np.maximum(1, self.knapsack.limits(self.ends))
@@ -451,10 +567,10 @@ class Decomposition:
             if packing.end > target:
                 self._store_failure(q, is_here, target, packing.need)
             if packing.offset is None or packing.end > at_most:
-                return len(self.doubts) <= _OPEN_AT_MOST
+                return int(q)
             offset[is_here] = packing.offset
         self.search.offer(column(pool), column(offset), NAME)
-        return len(self.doubts) <= _OPEN_AT_MOST
+        return None
 
     def _store_failure(self, q: int, kept: Bool, end: int, need: int) -> None:
         """Store that the buffers in the mask `kept` do not fit into pool `q` below `end`.

@@ -1,6 +1,7 @@
 """The choice of pools without offsets: in no live set may the bytes in a pool exceed its capacity.
 
-Every assignment is such a choice, so a bound on choices is also a bound on assignments. The choice is a multiple-choice
+Every assignment is such a choice, so a bound on choices is also a bound on assignments. Rules on offsets and prices of
+pairs are left out, and so are the bytes that a buffer may share with a larger one. The choice is a multiple-choice
 knapsack problem with a row for each live set and pool. All offsets in a pool are multiples of its granule, so buffers
 that are alive together occupy different granules. Only the last granule of the topmost buffer may exceed the pool's
 end.
@@ -8,6 +9,7 @@ end.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
@@ -19,6 +21,7 @@ from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.core.choice import ChoiceItems
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.formulation.costs import Costs
+from memplan.solvers.formulation.sharing import Sharing
 
 Amounts = TypeVar("Amounts", I64, F64)
 
@@ -140,9 +143,41 @@ class Knapsack:
         self.start = column(np.concatenate((instance.start, row)))
         self.end = column(np.concatenate((instance.end, row + 1)))
         self.rows = instance.n_live_sets + len(timeless)
+        if not instance.features.isdisjoint({"relative", "sharing"}):
+            self.lifetime_buffer, self.start, self.end = self._own_lifetimes()
         lives = self.lifetime_buffer, self.start, self.end
         self.row_capacities = [RowCapacity(instance, q, lives, self.rows) for q in range(len(instance.pools))]
         self.size = np.stack([capacity.size for capacity in self.row_capacities])
+
+    def _own_lifetimes(self) -> tuple[I64, I64, I64]:
+        """Return the lifetimes (buffer, start, end), in rows, without the rows in which a larger buffer may hide one.
+
+        A buffer hides another one with which it may share bytes. So no byte counts twice in a row.
+        """
+        sharing = Sharing(self.instance)
+        columns = (self.lifetime_buffer, self.start, self.end)
+        free = ~np.array(sharing.is_tied)[self.lifetime_buffer]
+        kept = [[*values[free].tolist()] for values in columns]
+        spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for i, start, end in zip(*(values[~free].tolist() for values in columns), strict=True):
+            spans[i].append((start, end))
+        groups: dict[int, list[int]] = defaultdict(list)
+        for i in spans:
+            groups[int(self.instance.anchor[i])].append(i)
+        for i in sorted(spans, key=lambda i: (-int(self.instance.size[i]), i)):
+            views = (j for j in groups[int(self.instance.anchor[i])] if j != i and sharing.overlap_always(i, j))
+            larger = [
+                j for j in {*sharing.partners[i], *views} if (-self.instance.size[j], j) < (-self.instance.size[i], i)
+            ]
+            for j in larger:
+                for low, high in spans[j]:
+                    cut = [((start, min(end, low)), (max(start, high), end)) for start, end in spans[i]]
+                    spans[i] = [(start, end) for both in cut for start, end in both if start < end]
+            for start, end in spans[i]:
+                for values, value in zip(kept, (i, start, end), strict=True):
+                    values.append(value)
+        buffer, start, end = map(column, kept)
+        return buffer, start, end
 
     def _item_columns(self) -> tuple[I64, Bool, I64]:
         """Return each buffer's item (n,), a mask of each item's allowed pools (p, k), and each item's price (p, k)."""
@@ -161,6 +196,11 @@ class Knapsack:
     def n_items(self) -> int:
         """The number of items (sets of buffers that must be in one pool)."""
         return int(self.homes.shape[1])
+
+    @property
+    def mean_alive(self) -> float:
+        """The mean number of buffers in a row."""
+        return float((self.end - self.start).sum()) / max(1, self.rows)
 
     @cached_property
     def item_of_lifetime(self) -> I64:
@@ -223,3 +263,12 @@ def _covering_cliques(instance: Instance, timeless: I64) -> list[list[int]]:
         covered.update(clique)
         cliques.append(clique)
     return cliques
+
+
+def item_lifetimes(knapsack: Knapsack) -> list[list[tuple[int, int, int]]]:
+    """Return, for each item, the lifetimes of its buffers as tuples (buffer, first row, end row)."""
+    spans: list[list[tuple[int, int, int]]] = [[] for _ in range(knapsack.n_items)]
+    columns = (knapsack.item_of_lifetime, knapsack.lifetime_buffer, knapsack.start, knapsack.end)
+    for j, i, start, end in zip(*(values.tolist() for values in columns), strict=True):
+        spans[j].append((i, start, end))
+    return spans

@@ -8,11 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from memplan.planner.instance.instance import F64
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.core import choice as core
 from memplan.solvers.core.tables import Reference
 from memplan.solvers.memory_choice.knapsack import Knapsack
 
+_FINEST, _LARGEST_SUM = 2**40, 2.0**60
+"""The finest scale of multipliers, and the limit of sums of scaled prices."""
 NEVER = 2**62
 """The bound that means that no choice exists."""
 
@@ -49,6 +52,29 @@ class Multipliers:
     """Lagrange multipliers: the price of capacity in each row (live set) and pool. Any prices give a valid bound."""
 
     table: Reference[core.MultiplierTable]
+
+    @classmethod
+    def from_prices(cls, knapsack: Knapsack, price: F64) -> Multipliers:
+        """Return multipliers close to the price, in steps, of a unit of each pool in each row (p, rows), as fine as
+        sums of them allow.
+        """
+        charged = knapsack.price + np.zeros(knapsack.price.shape)
+        below = np.concatenate((np.zeros((len(price), 1)), price.cumsum(axis=1)), axis=1)
+        for q, sums in enumerate(below):
+            used = (sums[knapsack.end] - sums[knapsack.start]) * knapsack.size[q, knapsack.lifetime_buffer]
+            np.add.at(charged[q], knapsack.item_of_lifetime, used)
+        largest = charged.max(axis=0).sum() + (price.sum(axis=1) * knapsack.size.sum(axis=1)).sum() + 1.0
+        scale = _FINEST
+        while scale > 1 and scale * largest >= _LARGEST_SUM:
+            scale //= 2
+        worth = (
+            np.rint(price * scale).astype(np.int64)
+            if scale * largest < _LARGEST_SUM
+            else np.zeros(price.shape, dtype=np.int64)
+        )
+        none = np.zeros(len(price), dtype=np.int64)
+        table = core.MultiplierTable(np.arange(len(price)), knapsack.size, none, none, worth, scale)
+        return cls(Reference(table))
 
     @property
     def scale(self) -> int:
@@ -131,6 +157,12 @@ def cheapest_choice(
     core.cheapest_choice(knapsack.table, multipliers.table, Reference(task))
     is_found, cost, bound, work = task.answer.tolist()
     return PoolChoice(task.home if is_found else None, cost, bound, work)
+
+
+def refit(knapsack: Knapsack, home: I64, limit: I64, flag: I64) -> I64 | None:
+    """Return a choice near `home` with loads within `limit` (p, rows) in which no item moves cheaper, or None."""
+    task = core.RefitTask(np.ascontiguousarray(limit), flag, column(home.copy()))
+    return task.home if core.refit_choice(knapsack.table, Reference(task)) else None
 
 
 def cost_bound(

@@ -8,6 +8,8 @@ core/windows.hpp.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
@@ -15,6 +17,7 @@ from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.core import windows as core
 from memplan.solvers.core.exact import seed_of
 from memplan.solvers.core.tables import Reference
+from memplan.solvers.formulation.stricter import without_offset_rules, without_pages_and_prices
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import NoGood
 from memplan.solvers.packing.orders import RULES, Traits
@@ -37,9 +40,17 @@ _STEPS_A_UNIT = 16
 _RULES = (RULES[3], RULES[1], RULES[7])
 
 
-def suits_windows(instance: Instance) -> bool:
-    """Return True if an instance has costs, many buffers, and only features that the window search supports."""
-    return instance.objective == "cost" and len(instance) >= _LEAST and instance.features <= FEATURES
+def windows_of(knapsack: Knapsack, search: Search) -> Windows | None:
+    """Return the window search of an instance with costs and many buffers; None if it does not support the rules.
+
+    Rules that it does not support are replaced by stricter ones where possible.
+    """
+    if knapsack.instance.objective != "cost" or len(knapsack.instance) < _LEAST:
+        return None
+    strict = without_pages_and_prices(knapsack.instance)
+    if not strict.features <= FEATURES:
+        return None
+    return Windows(knapsack if strict is knapsack.instance else replace(knapsack, instance=strict), search)
 
 
 class StackRefutations:
@@ -47,7 +58,8 @@ class StackRefutations:
 
     def __init__(self, knapsack: Knapsack) -> None:
         self.knapsack = knapsack
-        self.spaces = Reference(_window_spaces(knapsack)) if knapsack.instance.features <= FEATURES else None
+        looser = without_offset_rules(knapsack.instance)
+        self.spaces = Reference(_window_spaces(knapsack, looser)) if looser.features <= FEATURES else None
 
     def find(self, home: I64, ends: list[int]) -> list[NoGood]:
         """Return no-goods: sets of items whose buffers, in any stacking order in pool q, end above ends[q]."""
@@ -80,7 +92,7 @@ class Windows:
     def __init__(self, knapsack: Knapsack, search: Search) -> None:
         """Start with no buffer placed, and create the packer for memories without a limit."""
         self.knapsack, self.search, self.instance = knapsack, search, knapsack.instance
-        self.spaces = Reference(_window_spaces(knapsack))
+        self.spaces = Reference(_window_spaces(knapsack, knapsack.instance))
         n = len(self.instance)
         self.spent, self.is_at_goal = 0, False
         self._pool, self._offset = np.full(n, ABSENT), np.zeros(n, dtype=np.int64)
@@ -169,9 +181,9 @@ def _highest_end(instance: Instance, order: I64, offsets: I64) -> int:
     return 2**63 - 1 if (offsets == ABSENT).any() else int((offsets + instance.size[order]).max(initial=0))
 
 
-def _window_spaces(knapsack: Knapsack) -> core.Spaces:
-    """Return the instance and the costs of a knapsack as the table that the window kernels read."""
-    instance, costs = knapsack.instance, knapsack.costs
+def _window_spaces(knapsack: Knapsack, instance: Instance) -> core.Spaces:
+    """Return an instance and the costs of a knapsack as the table that the window kernels read."""
+    costs = knapsack.costs
     price = np.zeros(instance.allowed.shape, dtype=np.int64)
     for i, extra in enumerate([] if costs is None else costs.extra):
         for q, steps in extra.items():

@@ -8,8 +8,9 @@ from memplan.planner.errors.extras import require_packages
 from memplan.planner.extensions import extensions
 from memplan.planner.instance.instance import FEW
 from memplan.planner.systems import reference_planners
+from memplan.solvers import exact
 from memplan.solvers.portfolio.rows import EVERYTHING as EVERYTHING
-from memplan.solvers.portfolio.rows import PACKED, SEARCHED
+from memplan.solvers.portfolio.rows import PACKED
 from memplan.solvers.portfolio.rows import Solver as Solver
 from memplan.solvers.portfolio.rows import SolverRow as SolverRow
 
@@ -66,7 +67,7 @@ _OWN = (
         "exact",
         "branches on sections, learns from failures; one memory",
         "memplan.solvers.exact.branch_and_bound:solve",
-        can=(EVERYTHING | SEARCHED) - {"pools", "cost"},
+        can=exact.FEATURES,
         is_trusted=True,
         proves=True,
         at_most=4_000,
@@ -75,16 +76,16 @@ _OWN = (
         "core",
         "the exact search on what is hard, the rest packed around it; one memory",
         "memplan.solvers.exact.peak_cores:solve",
-        can=(EVERYTHING | SEARCHED) - {"pools", "cost"},
+        can=exact.FEATURES,
         is_trusted=True,
         proves=True,
         at_least=500,
     ),
     SolverRow(
         "memory-choice",
-        "chooses memories by dynamic programming, packs each by the exact search",
+        "chooses memories without offsets, packs each at once or window by window",
         "memplan.solvers.memory_choice.decomposition:solve",
-        can=EVERYTHING | {"together"},
+        can=EVERYTHING | PACKED,
         is_trusted=True,
         proves=True,
         memories_at_least=2,

@@ -7,7 +7,7 @@ from typing import cast
 
 from memplan.planner.errors.extras import is_installed
 from memplan.planner.extensions import import_object
-from memplan.planner.instance.instance import PLAIN, Instance
+from memplan.planner.instance.instance import CONSTRAINTS, PLAIN, Instance
 from memplan.solvers.search.incumbent import Search
 
 Solver = Callable[[Instance, Search], None]
@@ -15,9 +15,7 @@ Solver = Callable[[Instance, Search], None]
 
 EVERYTHING = frozenset(PLAIN)
 """The instance features that a solver supports by default."""
-SEARCHED = frozenset({"clearances", "intervals"})
-"""The features of constraint kinds that exact searches support."""
-PACKED = SEARCHED | {"relative", "sharing", "pages", "banks", "bank-weights", "reuse", "together"}
+PACKED = frozenset(CONSTRAINTS) - {"same-offset", "equal-use"}
 """The features of constraint kinds that packers support, and engines too, as packers place their solutions."""
 
 

@@ -46,7 +46,6 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return the URL of an empty database of the given kind."""
     if kind == "sqlite":
         return f"sqlite:///{tmp_path}/memplan.db"
     return _make_database(request.getfixturevalue("postgres"), "template1")
@@ -54,7 +53,6 @@ def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def second_url(postgres: PostgreSQL) -> str:
-    """Return the URL of another empty PostgreSQL database."""
     return _make_database(postgres, "template1")
 
 

@@ -45,7 +45,6 @@ def assert_success(done: subprocess.CompletedProcess[str]) -> str:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return a copy of the example project."""
     shutil.copytree(ROOT / "examples" / "cmake", tmp_path / "project")
     return tmp_path / "project"
 

@@ -44,7 +44,6 @@ def container(deployment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield every mapping in a document."""
     if isinstance(value, dict):
         yield value
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
@@ -52,7 +51,6 @@ def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def assert_arguments_are_known(arguments: list[str]) -> None:
-    """Assert that every flag of a container's start command is an option of that memplan command."""
     known = {flag for each in make_command(arguments[0]).params for flag in each.opts}
     assert [text for text in arguments if text.startswith("--") and text not in known] == []
 

@@ -128,7 +128,6 @@ def model_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: Probl
 
 
 def commands(page: str, language: str = "") -> list[list[str]]:
-    """Return the arguments of a page's memplan commands that run unchanged."""
     lines = [line for block in blocks(page, language) for line in block.splitlines() if line.startswith("memplan ")]
     # Text after two spaces is a comment; lines with an ellipsis or brackets are not runnable.
     written = [re.split(r"\s{2,}|\s>\s", line)[0] for line in lines if not re.search(r"…|\.\.\.|\[", line)]

@@ -96,7 +96,6 @@ SOURCES = ("*.py", "*.toml", "*.yml", "*.yaml", "*.h", "*.c", "*.js", "Dockerfil
 
 
 def list_files(*patterns: str) -> list[str]:
-    """Return the version-controlled files that match the patterns."""
     command = ["git", "ls-files", *patterns]
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
 

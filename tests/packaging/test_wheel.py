@@ -45,7 +45,6 @@ def _compiled_once() -> Iterator[None]:
 
 
 def build(project: Path, target: str, folder: Path) -> Path:
-    """Build a wheel or a source archive of a project."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(folder)]
     subprocess.run(command, cwd=project, check=True, capture_output=True)
     (made,) = folder.iterdir()
@@ -92,7 +91,6 @@ def tracked_files() -> set[str]:
 
 
 def _place_in_package(name: str) -> str:
-    """Return the path in the package of a file in a folder that the package links to."""
     link, folder = next((link, folder) for link, folder in LINKED.items() if name.startswith(f"{folder}/"))
     return f"{link}{name.removeprefix(folder)}"
 
@@ -179,7 +177,6 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def site_of(environment: Path) -> Path:
-    """Return the site-packages folder of a virtual environment."""
     return Path(sysconfig.get_path("purelib", vars={"base": str(environment), "platbase": str(environment)}))
 
 

@@ -19,7 +19,6 @@ _OTHERS |= {"more": 64, "shrunk_to": 0.5, "tolerance": "2%", "differences": True
 
 
 def rows() -> Iterator[tuple[str, str]]:
-    """Yield each question with each option that needs another one."""
     for name, question in QUESTIONS.items():
         yield from ((name, option) for option in question.options.needs)
 

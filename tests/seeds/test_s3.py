@@ -56,7 +56,6 @@ def spans(ranges: Answer) -> list[tuple[int, int]]:
 
 
 def chain(*layers: Callable[[Network, int], int], size: int = 12, channels: int = 2) -> OperationGraph:
-    """Return a network of layers in sequence."""
     net = Network()
     x = net.input(size, size, channels)
     for layer in layers:

@@ -21,7 +21,6 @@ def coarse(graph: OperationGraph) -> AccessGraph:
 
 
 def region_of(graph: AccessGraph, options: CascadeOptions, row: Sequence[int]) -> CascadeRegion:
-    """Return the cascade region that a row of the search describes."""
     return RegionSteps(graph, options).region(row)
 
 

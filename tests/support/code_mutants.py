@@ -74,7 +74,6 @@ def survivors(
 
 
 def equivalent_names(module: ModuleType, names: Collection[str]) -> set[str]:
-    """Return those of the given mutant names that belong to a module."""
     return {name for name in names if name.startswith(f"{module.__name__.rpartition('.')[2]}: ")}
 
 

@@ -63,7 +63,6 @@ def constrained_instance(seed: int, n: int, features: frozenset[str], capacity: 
 
 
 def add_intervals(instance: Instance, seed: int) -> Instance:
-    """Return the instance with ranges of offsets forbidden to some buffers that are not pinned."""
     rng = np.random.default_rng(seed)
     lows = rng.integers(0, 9, (3, 2))
     ranges = [np.array([[a, a + 1 + b % 4], [a + 6, a + 7 + b]]) for a, b in lows.tolist()]
@@ -72,7 +71,6 @@ def add_intervals(instance: Instance, seed: int) -> Instance:
 
 
 def add_clearances(instance: Instance, seed: int) -> Instance:
-    """Return the instance with clearances between some buffers of different rigid groups."""
     rng = np.random.default_rng(seed)
     drawn = np.sort(rng.integers(0, len(instance), (len(instance) // 2, 2)), axis=1)
     pairs = np.unique(drawn[instance.anchor[drawn[:, 0]] != instance.anchor[drawn[:, 1]]], axis=0)
@@ -187,5 +185,4 @@ def may_share(instance: Instance, i: int, j: int) -> bool:
 
 
 def neighbours_of(first: np.ndarray, neighbour: np.ndarray, i: int) -> list[int]:
-    """Return the neighbours of one buffer in adjacency arrays."""
     return [int(j) for j in neighbour[first[i] : first[i + 1]]]

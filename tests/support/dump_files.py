@@ -82,5 +82,4 @@ def perceptron() -> bytes:
 
 
 def dump_bytes(*names: str) -> list[bytes]:
-    """Return the bytes of files in tests/dumps."""
     return [(DUMPS / name).read_bytes() for name in names]

@@ -35,7 +35,6 @@ class Elf:
         self.symbols = self._symbols()
 
     def pointer(self, name: str) -> int:
-        """Return the value of an initialised pointer variable."""
         address = self.symbols[name]
         for section in self.sections:
             if section.kind == _WITH_BYTES and 0 < section.address <= address < section.address + section.size:

@@ -12,7 +12,6 @@ _MOST_S = 60
 
 
 def run_in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Turn a coroutine function into a test function with the same fixtures."""
 
     @functools.wraps(test)
     def run(*arguments: Any, **fixtures: Any) -> None:

@@ -24,12 +24,10 @@ def denies(instance: Instance, search: Search) -> None:
 
 
 def exaggerates(instance: Instance, search: Search) -> None:
-    """Claim a lower bound that no plan can meet."""
     search.offer_bound(tuple(10**6 for _ in search.bound), "exaggerates")
 
 
 def fails(instance: Instance, search: Search) -> None:
-    """Fail before offering a plan."""
     raise ZeroDivisionError("the solver fell over")
 
 
@@ -55,5 +53,4 @@ def ends(instance: Instance, search: Search) -> None:
 
 
 def row(function: str) -> SolverRow:
-    """Return the registry row of one of these solvers."""
     return SolverRow(function.replace("_", "-"), "a solver for tests", f"tests.support.false_claims:{function}")

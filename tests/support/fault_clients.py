@@ -125,7 +125,6 @@ def _blocks(stream: str) -> list[str]:
 
 
 def easy_problem(draw: random.Random) -> Problem:
-    """Return a random problem that is solved immediately."""
     rows = [{"id": k, "size": draw.randint(1, 1000), "start": k, "end": k + draw.randint(1, 5)} for k in range(20)]
     return Problem.model_validate({"buffers": rows})
 

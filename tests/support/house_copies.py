@@ -41,12 +41,10 @@ Patch = Mapping[str, Sequence[tuple[str, str]]]
 
 
 def insertion_before(anchor: str, text: str) -> tuple[str, str]:
-    """Return the edit that inserts a text before another one."""
     return anchor, text + anchor
 
 
 def extend(folder: Path, patch: Patch) -> None:
-    """Apply the edits of a guide to a copy."""
     for name, edits in patch.items():
         file = folder / name
         file.parent.mkdir(exist_ok=True)
@@ -58,6 +56,5 @@ def extend(folder: Path, patch: Patch) -> None:
 
 
 def guide(section: str) -> set[str]:
-    """Return the files that a section of docs/adding.md lists."""
     text = (ROOT / "docs/adding.md").read_text().split(f"## {section}\n")[1].split("\n## ")[0]
     return set(re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE))

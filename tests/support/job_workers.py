@@ -68,7 +68,6 @@ class Pool:
 
 @contextmanager
 def job_workers(store: Store, pool: Pool, workers: int = 1, lease_s: float = PATIENCE_S) -> Iterator[JobWorkers]:
-    """Run workers of jobs until the block ends."""
     found = JobWorkers(store, Settings(workers=workers), cast(ChildPool, pool), lease_s, renew_s=0.05)
     found.start()
     try:
@@ -91,7 +90,6 @@ def new_job(deterministic: bool = False, **said: object) -> Job:
 
 
 def job(store: Store, job_id: str) -> Job:
-    """Return a job that exists."""
     found = store.jobs.find(job_id)
     assert found is not None
     return found
@@ -103,7 +101,6 @@ def kinds(store: Store, job_id: str) -> list[str]:
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    """Wait until a condition holds."""
     give_up = time.monotonic() + PATIENCE_S
     while not is_so():
         assert time.monotonic() < give_up, "it has not come to be"

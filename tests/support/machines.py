@@ -53,7 +53,6 @@ class Machine:
         self.process.wait(_PATIENCE_S)
 
     def end(self) -> None:
-        """Kill the process and its remaining children."""
         if self.process is not None:
             try:
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -63,7 +62,6 @@ class Machine:
                 self.process.wait(_PATIENCE_S)
 
     def wait_until_ready(self, path: str = "/readyz") -> None:
-        """Wait until a server answers that it is ready."""
         wait_until(lambda: answers(f"{self.url}{path}"), f"{self.name} is ready")
 
 
@@ -80,7 +78,6 @@ def server(name: str, folder: Path, **settings: str) -> Machine:
 
 
 def worker(name: str, folder: Path, database_url: str) -> Machine:
-    """Return a worker that runs the jobs of a database."""
     return Machine(name, (_MEMPLAN, "worker", "--store", database_url, "--workers", "1"), log=folder / f"{name}.log")
 
 

@@ -35,7 +35,6 @@ def list_jobs(store: Store, **wanted: Any) -> list[Job]:
 
 
 def states(store: Store) -> dict[str, int]:
-    """Return the number of jobs in each state that occurs."""
     return dict(Counter(job.state for job in list_jobs(store, limit=1000)))
 
 

@@ -59,7 +59,6 @@ def _faults(number: int, problem: Problem, tally: Counter[str]) -> Generator[str
 
 
 def faults_of(problem: Problem, plan: Plan, name: str = "auto") -> Iterator[str]:
-    """Yield the false statements of a plan."""
     found = equal_pools.faults_of_plan(problem, plan) if problem.equal_use else faults_of_plan(problem, plan)
     found += oracle.check(problem, plan.placements) if plan.peak is not None else []
     yield from (f"{name}: {fault}" for fault in found)

@@ -210,7 +210,6 @@ def header_faults(rng: random.Random, problem: Problem, plan: Plan, tally: Count
 
 
 def posted_to(service: RunningServer) -> Post:
-    """Return a function that posts a body to the plan call of a running service."""
 
     def post(body: Mapping[str, Any]) -> Mapping[str, Any]:
         answer = service.client.post("/v1/plan", json=body, timeout=60)

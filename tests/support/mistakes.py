@@ -41,7 +41,6 @@ class Mistake(NamedTuple):
         return self.where, self.value, self.rule, self.way
 
     def lacking(self, said: str) -> list[str]:
-        """Return the words that an answer lacks."""
         return [word for word in self.words if word not in said]
 
 

@@ -293,14 +293,12 @@ def unet() -> OperationGraph:
 
 
 def tvm_double_convolution(brick: int = 1) -> OperationGraph:
-    """Return the two convolutions of a test of TVM's cascader."""
     net = Network("tvm_double_convolution")
     net.conv(net.conv(net.input(321, 212, 6), -(-10 // brick) * brick, (3, 2), 1, d=(2, 1), pad="valid"), 3, 1, (3, 2))
     return net.graph()
 
 
 def tvm_depthwise(brick: int = 1) -> OperationGraph:
-    """Return the depthwise convolution and pool of a test of TVM's cascader."""
     net = Network("tvm_depthwise")
     x = net.depthwise(net.conv(net.input(80, 75, 3), -(-7 // brick) * brick, (3, 2), pad="valid"), 3, pad="valid")
     net.pool(net.conv(x, -(-2 // brick) * brick, (3, 2)), 3, 1)

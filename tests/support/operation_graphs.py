@@ -245,7 +245,6 @@ def _op(inputs: list[int], outputs: list[int], work: int = 0, after: list[int] |
 
 
 def random_order(graph: OperationGraph, rng: random.Random) -> list[int]:
-    """Return a random legal order of a graph's operations."""
     order: list[int] = []
     while len(order) < len(graph.ops):
         ready = [v for v in range(len(graph.ops)) if v not in order and {*graph.predecessors[v]} <= {*order}]

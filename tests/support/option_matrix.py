@@ -134,14 +134,12 @@ def ask_with_files(
 
 
 def _timeless_parts(value: Any) -> Any:
-    """Return the parts of a written answer that do not differ between runs."""
     if isinstance(value, dict):
         return {name: _timeless_parts(each) for name, each in value.items() if name not in _UNTOLD}
     return [_timeless_parts(each) for each in value] if isinstance(value, list) else value
 
 
 def options_of(question: Question[Any]) -> set[str]:
-    """Return the names of the options for reading the files of a question."""
     models = [each.reading for each in question.inputs if each.reading is not None and each.from_file is not None]
     names = {name for model in models for name in model.model_fields}
     return names | ({*question.options.model_fields} & {*ReadOptions.model_fields})

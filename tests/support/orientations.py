@@ -68,7 +68,6 @@ class Group:
 
     @property
     def span(self) -> int:
-        """Return the bytes from the group's start to its end."""
         return max(distance + family.size for distance, family in self.members)
 
     def next_legal(self, at: int, horizon: int) -> int | None:
@@ -155,7 +154,6 @@ def costs_that_fit(problem: Problem, has_weights: bool = False) -> Iterator[tupl
 
 
 def _colocation(problem: Problem, groups: list[list[tuple[int, Family]]]) -> list[tuple[int, int]]:
-    """Return the pairs of rigid groups that must be in the same pool."""
     home = {row.id: k for k, group in enumerate(groups) for _, family in group for _, row in family.members}
     return [(home[names[0]], home[name]) for names in problem.together for name in names]
 

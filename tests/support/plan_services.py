@@ -87,7 +87,6 @@ class AloneService:
         self._solving = PlanService(self.cache, EagerWorkers(), AdmissionQueue(1, 0), _METRICS, 1)
 
     async def plan_problem(self, problem: Problem, time_limit_s: float = 10.0) -> Plan:
-        """Return the verified plan of a problem."""
         options = Options(time_limit_s=time_limit_s)
         request = PlanRequest(CompiledProblem.from_problem(problem), options, Deadline.from_limit(time_limit_s))
         plan = await self._solving.plan(request, asyncio.Event())

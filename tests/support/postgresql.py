@@ -59,7 +59,6 @@ class PostgreSQL:
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def url(self, database: str = "postgres") -> str:
-        """Return the URL of a database."""
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
 
     def start(self) -> None:

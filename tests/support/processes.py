@@ -18,14 +18,12 @@ WORKER, ENGINE = "memplan.api.workers.child", "memplan.solvers.portfolio.subproc
 
 
 def child_processes(pid: int, module: str) -> list[psutil.Process]:
-    """Return the descendants of a process that run a module of memplan."""
     with contextlib.suppress(psutil.NoSuchProcess):
         return [child for child in psutil.Process(pid).children(recursive=True) if runs(child, module)]
     return []
 
 
 def workers() -> list[psutil.Process]:
-    """Return the worker processes of the test process."""
     return child_processes(os.getpid(), WORKER)
 
 
@@ -49,5 +47,4 @@ def command(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def kill(process: psutil.Process) -> None:
-    """Kill a process by SIGKILL."""
     process.send_signal(signal.SIGKILL)

@@ -33,7 +33,6 @@ def choice(*branches: list[Statement]) -> Statement:
 
 
 def loop(*body: Statement, trips: int | None = None) -> Statement:
-    """Return a loop over statements."""
     return {"loop": list(body), "trips": trips}
 
 

@@ -49,7 +49,6 @@ def rename(data: Data) -> Data:
 
 
 def retime(data: Data) -> Data:
-    """Return the problem with other times in the same order of starts and ends."""
     rows = []
     for row in data["buffers"]:
         changes: Data = {name: _time(row[name]) for name in ("start", "end") if name in row}

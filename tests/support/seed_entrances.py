@@ -46,7 +46,6 @@ class CommandResult:
 
     @property
     def answer(self) -> Any:
-        """The JSON on standard output."""
         return json.loads(self.out)
 
 

@@ -18,7 +18,6 @@ UNITS = st.sampled_from((1, 1, 1, 2, 3, 64))
 
 @st.composite
 def intervals(draw: st.DrawFn) -> list[int]:
-    """Draw one half-open lifetime."""
     start = draw(TIMES)
     return [start, start + draw(st.integers(1, 4))]
 
@@ -105,7 +104,6 @@ def raw_problems(draw: st.DrawFn, most: int = 5, roomy: bool = False) -> dict[st
 
 
 def problems(most: int = 5, roomy: bool = False) -> st.SearchStrategy[Problem]:
-    """Return the strategy of valid problems."""
     return raw_problems(most, roomy).map(Problem.model_validate)
 
 

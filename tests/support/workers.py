@@ -35,5 +35,4 @@ class PatientWorkers:
 
 
 def greedy_plan(problem: Problem) -> Plan:
-    """Return an unproved plan by greedy packing."""
     return solve(problem, solver="greedy", accept="fit")

@@ -16,12 +16,10 @@ from memplan.planner.errors import InvalidPlanError, OptionError, TimeOverError
 
 
 def remaining_s(control: TaskControl) -> float:
-    """Return the seconds left until the task's deadline."""
     return control.deadline.remaining_s
 
 
 def niceness(_control: TaskControl) -> int:
-    """Return the niceness of the child."""
     return os.nice(0)
 
 
@@ -48,12 +46,10 @@ def wait_for_cancellation(control: TaskControl, progress: list[Any]) -> str:
 
 
 def raise_option_error(_control: TaskControl) -> None:
-    """Raise OptionError."""
     raise OptionError("size: must be small", "name: must be known")
 
 
 def wrong_at_length(_control: TaskControl) -> None:
-    """Raise OptionError with a long message."""
     raise OptionError(f"size: {20_000 * 'x'}")
 
 
@@ -64,7 +60,6 @@ def raise_fault(_control: TaskControl) -> None:
 
 
 def raise_invalid_plan(_control: TaskControl) -> None:
-    """Raise InvalidPlanError with data of a caller in its message."""
     name = "secret"
     raise InvalidPlanError(f"{name}: overlaps")
 
@@ -77,7 +72,6 @@ def noted_and_faulty(control: TaskControl) -> None:
 
 
 def logging_ids(_control: TaskControl) -> tuple[str | None, str | None]:
-    """Return the request and job ids that log lines of this task carry."""
     return REQUEST.get(), JOB.get()
 
 
@@ -87,12 +81,10 @@ def log_refusal(_control: TaskControl) -> None:
 
 
 def exhaust_memory(_control: TaskControl) -> None:
-    """Allocate memory until there is none left."""
     raise MemoryError
 
 
 def exit_child(_control: TaskControl, status: int) -> None:
-    """End the child with an exit status."""
     os._exit(status)
 
 

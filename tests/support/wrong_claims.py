@@ -30,7 +30,6 @@ def _plan(**fields: Any) -> Plan:
 
 
 def wrong_claims() -> Iterator[Case]:
-    """Yield plans with right and wrong claims of each kind."""
     yield from _empty_claims()
     yield from _pool_claims()
     yield from _goal_claims()

@@ -40,7 +40,6 @@ class StandIn(ClusterExecutor):
 
     @property
     def places(self) -> int:
-        """The number of processors of the stand-in."""
         return 2
 
     def run_on_each(self, work: Any) -> dict[str, Any]:

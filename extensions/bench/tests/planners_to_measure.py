@@ -19,7 +19,6 @@ _BURN = f"import time\nwhile time.process_time() < {BUSY_S}: pass"
 
 
 def stack(problem: Problem, time_limit_s: float) -> I64:
-    """Place each buffer above the previous one."""
     return np.cumsum(problem.buffers.size) - problem.buffers.size
 
 

@@ -44,7 +44,6 @@ def holds(formula: str, true: Mapping[str, bool]) -> bool:
 
 
 def negate(literal: str) -> str:
-    """Return the negation of a literal."""
     return literal[1:] if literal[0] == "~" else f"~{literal}"
 
 

@@ -77,7 +77,6 @@ def faults(data: bytes, seconds: float, tally: Counter[str], run: Run = run) -> 
 
 
 def _overestimates(name: str, data: bytes, tally: Counter[str], run: Run) -> Iterator[str]:
-    """Yield a sentence where a model starts in less than it is said to need."""
     whole = arena.arena_of(data)
     if whole.unknown:
         tally["arenas not known"] += 1

@@ -50,6 +50,7 @@ class MicroModel:
         self.buffers: list[Any] = [self.schema.BufferT()]
         self.codes: list[str] = []
         self.graphs: list[Any] = []
+        self.metadata: list[tuple[str, int]] = []
         self.graph = self.new_graph()
         self.at = self.tensor(shape)
         self.graph.inputs = [self.at]
@@ -81,7 +82,7 @@ class MicroModel:
         """Add a constant of numbers; of int8 they are quantised."""
         array = np.array(values, dtype)
         kinds = {"int32": self.types.INT32, "float32": self.types.FLOAT32, "int8": self.types.INT8}
-        return self.tensor(array.shape, kinds[array.dtype.name], buffer=self._buffer(array))
+        return self.tensor(array.shape, kinds[array.dtype.name], buffer=self.buffer(array))
 
     def filled(self, shape: Sequence[int], channel_axis: int = 0) -> int:
         """Add random weights, with a scale for each channel in int8."""
@@ -94,7 +95,6 @@ class MicroModel:
         return index
 
     def bias(self, width: int, count: int | None = None) -> int:
-        """Add a random bias."""
         if not self.is_int8:
             return self.numbers(self.rng.standard_normal(width), np.float32)
         index = self.numbers(self.rng.integers(-900, 900, width))
@@ -139,6 +139,11 @@ class MicroModel:
             code.builtinCode = getattr(schema.BuiltinOperator, name)
             code.deprecatedBuiltinCode, code.version = min(code.builtinCode, 127), 3 if self.is_int8 else 1
             model.operatorCodes.append(code)
+        model.metadata = [] if self.metadata else None
+        for name, buffer in self.metadata:
+            entry = schema.MetadataT()
+            entry.name, entry.buffer = name, buffer
+            model.metadata.append(entry)
         builder = flatbuffers.Builder(1024)
         builder.Finish(model.Pack(builder), b"TFL3")
         return bytes(builder.Output())
@@ -152,18 +157,22 @@ class MicroModel:
         found.scale, found.zeroPoint, found.quantizedDimension = scales, zeros, axis
         return found
 
-    def _buffer(self, array: np.ndarray) -> int:
+    def buffer(self, array: np.ndarray) -> int:
+        """Add a buffer of an array's bytes, and return its position."""
         buffer = self.schema.BufferT()
         buffer.data = np.frombuffer(array.tobytes(), np.uint8)
         self.buffers.append(buffer)
         return len(self.buffers) - 1
 
 
-def window(m: MicroModel, name: str, kernel: int, stride: int, padding: str = "SAME", width: int = 4) -> int:
+def window(
+    m: MicroModel, name: str, kernel: int, stride: int, padding: str = "SAME", width: int = 4, fused: str = "NONE"
+) -> int:
     """Add a convolution or a pool of the model's current image."""
     _, rows, columns, depth = m.shape()
     sizes = [-(-n // stride) if padding == "SAME" else (n - kernel) // stride + 1 for n in (rows, columns)]
     options: dict[str, Any] = {"padding": getattr(m.schema.Padding, padding), "strideW": stride, "strideH": stride}
+    options["fusedActivationFunction"] = getattr(m.schema.ActivationFunctionType, fused)
     inputs, made = [m.at], depth
     if name.endswith("POOL_2D"):
         options |= {"filterWidth": kernel, "filterHeight": kernel}

@@ -27,12 +27,10 @@ def graph(nodes: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any], *
 
 
 def model(nodes: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any], **constants: Any) -> bytes:
-    """Return the bytes of a model of one graph."""
     return model_bytes(graph(nodes, inputs, outputs, **constants))
 
 
 def model_bytes(whole: Any, opset: int = 17, functions: Sequence[Any] = ()) -> bytes:
-    """Return the bytes of a model."""
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid("own", 1)]
     made = helper.make_model(whole, opset_imports=opsets, functions=list(functions), ir_version=8)
     data: bytes = made.SerializeToString()

@@ -22,7 +22,6 @@ CODES = {
 
 
 def flatbuffer(root: Fields, identifier: bytes = b"TFL3") -> bytes:
-    """Return the bytes of a FlatBuffer."""
     out = bytearray(struct.pack("<I", 0) + identifier)
     struct.pack_into("<I", out, 0, _put(out, root))
     return bytes(out)
@@ -77,7 +76,6 @@ def operator(name: str, inputs: Sequence[int], outputs: Sequence[int], *subgraph
 def subgraph(
     tensors: Sequence[Fields], inputs: Sequence[int], outputs: Sequence[int], operators: Sequence[Fields]
 ) -> Fields:
-    """Return a subgraph."""
     return {0: list(tensors), 1: list(inputs), 2: list(outputs), 3: list(operators)}
 
 
@@ -95,7 +93,6 @@ def model(*subgraphs: Fields, offline_plan: Sequence[int] | None = None, content
 
 
 def two_halves() -> bytes:
-    """Return a model with two wide tensors that need not be alive together."""
     names = {"x": 64, "a": 4096, "b": 4096, "c": 16, "d": 16, "y": 16}
     rows = [("RELU", [0], [1]), ("RELU", [0], [2]), ("RELU", [1], [3]), ("RELU", [2], [4]), ("ADD", [3, 4], [5])]
     tensors = [tensor(name, (size,), INT8) for name, size in names.items()]

@@ -34,12 +34,10 @@ class VendorModel(MicroModel):
         return index
 
     def input_tensor(self, *shape: int) -> int:
-        """Add an input of the model."""
         self.graph.inputs.append(self.tensor(shape))
         return int(self.graph.inputs[-1])
 
     def state(self, shape: Sequence[int], kind: int, scale: float = 0.05) -> int:
-        """Add a variable."""
         index = self.tensor(shape, kind, scale)
         self.graph.tensors[index].isVariable = True
         return index
@@ -48,7 +46,7 @@ class VendorModel(MicroModel):
         """Add zeros of a type that NumPy names, with a scale; `int4` is packed in halves of a byte."""
         count = int(np.prod(shape))
         array = np.zeros(-(-count // 2), np.int8) if kind == "int4" else np.zeros(count, kind)
-        index = self.tensor(shape, getattr(self.types, kind.upper()), scale, 0, self._buffer(array))
+        index = self.tensor(shape, getattr(self.types, kind.upper()), scale, 0, self.buffer(array))
         self.graph.tensors[index].quantization = self._scales([scale], [0])
         return index
 
@@ -69,11 +67,9 @@ class VendorModel(MicroModel):
         return [] if self.draw.random() < 0.2 else [self.constant((width,), self.draw.choice(kinds[self.word]), scale)]
 
     def step(self, name: str, inputs: Sequence[int], shape: Sequence[int], **options: Any) -> None:
-        """Add a layer with an output of the model."""
         self.ends.append(self.op(name, inputs, self.tensor(shape), **options))
 
     def data(self) -> bytes:
-        """Return the model's file."""
         self.graphs[0].outputs = self.ends
         return super().data()
 

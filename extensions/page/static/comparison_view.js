@@ -5,7 +5,6 @@ import { tablesOf } from "./answer_tables.js";
 import { fill, h, table } from "./dom.js";
 import { openPlan } from "./plan_view.js";
 import { PlanModel } from "./plan_model.js";
-import { openSides } from "./sides_view.js";
 import { bytesText, countText, nameText, sizeText } from "./text.js";
 
 const ARROWS = 400;
@@ -23,18 +22,9 @@ const KINDS = {
 export function openComparison(element, view, style, keep) {
   const stage = h("div", { class: "view" });
   const side = h("section", { class: "causes", "aria-label": "What changed" });
-  const aside = h("aside", { class: "side", hidden: true, tabindex: "0", "aria-label": "details of both" });
   const models = { before: new PlanModel(view.before), after: new PlanModel(view.after) };
   const open = (/** @type {string} */ which) => {
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.which === which));
-    aside.hidden = which !== "both";
-    if (which === "both") {
-      aside.append(side);
-      const [before, after] = [[models.before, models.after], [models.after, models.before]].map(([plan, there]) =>
-        ({ plan, moved: movesOf(plan, there, view.facts).moved }));
-      openSides(stage, before, after, style, view.caption);
-      return null;
-    }
     const [here, there] = which === "after" ? [models.after, models.before] : [models.before, models.after];
     const { moved, ghosts } = movesOf(here, there, view.facts);
     const found = openPlan(stage, view[which], style, { title: view[which].title, moved });
@@ -46,18 +36,16 @@ export function openComparison(element, view, style, keep) {
     found.panel.element.prepend(side);
     return found;
   };
-  const buttons = [["before", `before: ${nameText(view.before.title, 60)}`], ["after", `after: ${nameText(view.after.title, 60)}`], ["both", "side by side"]]
-    .map(([which, text]) =>
-    h("button", { "data-which": which, onclick: () => (shown = open(which)) }, text));
+  const buttons = ["before", "after"].map((which) =>
+    h("button", { "data-which": which, onclick: () => { shown = open(which); } }, `${which}: ${nameText(view[which].title, 60)}`));
   fill(element,
     h("div", { class: "bar", role: "group", "aria-label": "Which plan is drawn" }, ...buttons, h("span", { class: "facts" }, ...summary(view.facts)),
       keep instanceof HTMLElement && keep, h("span", { class: "quiet", title: "arrows lead from old places to new ones" }, "dashed: where a buffer lay")),
-    h("div", { class: "body" }, stage, aside));
+    stage);
   let shown = open("after");
   const select = (/** @type {string | number} */ id) => {
-    shown ??= open("after");
-    const i = shown?.plan.indexOf(id) ?? -1;
-    if (i >= 0) shown?.select(i);
+    const i = shown.plan.indexOf(id);
+    if (i >= 0) shown.select(i);
   };
   fill(side, ...growths(view.facts, select), ...changes(view.facts, select));
   return shown;

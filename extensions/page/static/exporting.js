@@ -79,7 +79,7 @@ export function savers(drawing, title) {
 const STYLED = ["fill", "stroke", "stroke-opacity", "stroke-width", "stroke-dasharray", "paint-order", "font-family", "font-size", "font-weight"];
 
 /** Save an SVG drawing unchanged, or as PNG at twice its size. @param {SVGElement} drawing @param {string} name @param {"png" | "svg"} kind */
-export function saveDrawing(drawing, name, kind) {
+function saveDrawing(drawing, name, kind) {
   const copy = /** @type {SVGElement} */ (drawing.cloneNode(true));
   const copies = copy.querySelectorAll("*");
   drawing.querySelectorAll("*").forEach((part, k) => {

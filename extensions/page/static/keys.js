@@ -29,6 +29,6 @@ export function showHelp(bindings) {
     h("table", {}, h("tbody", {}, ...bindings.map(({ keys, says }) =>
       h("tr", {}, h("td", {}, ...keys.flatMap((key) => [h("kbd", {}, named(key)), " "])), h("td", {}, says))),
     h("tr", {}, h("td", {}, "wheel"), h("td", {}, "magnify at the pointer; with Shift time alone, with Alt offsets alone")),
-    h("tr", {}, h("td", {}, "drag"), h("td", {}, "move; with Shift an area, whose bytes are summed; in the strip below, choose the times shown")))),
+    h("tr", {}, h("td", {}, "drag"), h("td", {}, "move; with Shift an area, whose bytes are summed")))),
     h("form", { method: "dialog" }, h("button", {}, "close")));
 }

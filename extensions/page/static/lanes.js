@@ -15,15 +15,13 @@ const SEEN_CAPACITY = 2;
 
 /** The lanes of a picture, with conversions of times and offsets to the picture's coordinates. */
 export class Lanes {
-  /** @param {PlanModel} plan @param {PlanModel} [other]  a plan that is to have the same scale */
-  constructor(plan, other) {
+  /** @param {PlanModel} plan */
+  constructor(plan) {
     this.plan = plan;
     this.demand = demandOf(plan);
     /** The pools, each with a lane, or a single one that represents their sum. */
     this.pools = this.demand?.sum ? [this.demand.sum] : plan.pools;
-    const both = [{ plan, pools: this.pools, demand: this.demand }, ...(other ? [{ plan: other, pools: other.pools, demand: null }] : [])];
-    const bytes = Array.from({ length: Math.max(...both.map(({ pools }) => pools.length)) }, (_, q) =>
-      Math.max(...both.map((one) => (q < one.pools.length ? laneBytes(one.plan, one.pools, q, one.demand) : 0))));
+    const bytes = this.pools.map((_, q) => laneBytes(plan, this.pools, q, this.demand));
     const whole = Math.max(1, bytes.reduce((sum, most) => sum + most, 0));
     const shares = bytes.map((most) => Math.max(LEAST_SHARE, most / whole));
     const sum = shares.reduce((total, share) => total + share, 0);
@@ -35,7 +33,7 @@ export class Lanes {
       const lane = { pool, top, bottom: top + height, bytes: most };
       top += height + GAP;
       return lane;
-    }).slice(0, this.pools.length);
+    });
   }
 
   /** @param {number} time */

@@ -107,19 +107,3 @@ export function highest(time, bytes, start, end, count) {
   }
   return found;
 }
-
-/** Return the highest end of live buffers in each of `count` equal parts of time, summed over all pools. @param {PlanModel} plan @param {number} count */
-export function highestEnds(plan, count) {
-  const most = plan.pools.map(() => new Float64Array(count));
-  const { start, end, buffer } = plan.taken;
-  const scale = count / plan.span;
-  for (let row = 0; row < start.length; row++) {
-    const i = buffer[row];
-    const [high, top] = [most[plan.pool[i]], plan.offset[i] + plan.size[i]];
-    if (!high || plan.size[i] === 0) continue;
-    const from = Math.min(count - 1, Math.floor(start[row] * scale));
-    const until = Math.max(from + 1, Math.ceil(end[row] * scale));
-    for (let x = from; x < until && x < count; x++) if (high[x] < top) high[x] = top;
-  }
-  return Float64Array.from({ length: count }, (_, x) => most.reduce((sum, high) => sum + high[x], 0));
-}

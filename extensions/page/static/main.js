@@ -9,15 +9,13 @@ import { fill, h } from "./dom.js";
 import { droppable } from "./drop.js";
 import { readText } from "./from_json.js";
 import { readLink, writeLink } from "./link.js";
-import { openFilm } from "./film_view.js";
 import { openPlan } from "./plan_view.js";
 import { openSchedule } from "./schedule_view.js";
 import { nameText } from "./text.js";
 import { style } from "./theme.js";
 
 /** @type {Record<string, (element: HTMLElement, view: any, style: (name: string) => string, options: {title: string}) => unknown>} */
-const OPEN = { plan: openPlan, comparison: openComparison, chart: openChart, curve: openCurve, order: openOrder, schedule: openSchedule,
-  film: openFilm };
+const OPEN = { plan: openPlan, comparison: openComparison, chart: openChart, curve: openCurve, order: openOrder, schedule: openSchedule };
 
 /**
  * Show a document: a heading, a tab for each view, and the view that the address names, else the first.

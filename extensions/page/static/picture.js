@@ -34,11 +34,11 @@ const FADE = 0.2;
 
 /** The picture of a plan in its own element. Once it has colours, it redraws itself after changes, at most once per frame. */
 export class Picture {
-  /** @param {PlanModel} plan @param {(name: string) => string} style  a colour of the page by its name @param {PlanModel} [other]  of the same scale */
-  constructor(plan, style, other) {
+  /** @param {PlanModel} plan @param {(name: string) => string} style  a colour of the page by its name */
+  constructor(plan, style) {
     this.plan = plan;
     this.style = style;
-    this.lanes = new Lanes(plan, other);
+    this.lanes = new Lanes(plan);
     this.drawn = this.lanes.all.map(({ pool }) => this.lanes.rectangles(pool));
     /** @type {number[]} */ this.aliases = [];
     for (let i = 0; i < plan.count && this.aliases.length < 2000; i++) if (plan.isAlias(i)) this.aliases.push(i);

@@ -1,22 +1,20 @@
 // @ts-check
-// The view of one plan: picture, minimap, legend, and the panel beside them, tied together.
+// The view of one plan: picture, legend, and the panel beside them, tied together.
 
 import { COLOUR_BY, colouredPart } from "./colours.js";
 import { fill, h, save } from "./dom.js";
-import { csvOf, saveDrawing, savePng, svgOf } from "./exporting.js";
+import { csvOf, savePng, svgOf } from "./exporting.js";
 import { factsOf } from "./facts.js";
 import { bindKeys, showHelp } from "./keys.js";
 import { legendOf } from "./legend.js";
 import { readLink, writeLink } from "./link.js";
 import { aliveAt } from "./live_bytes.js";
-import { Minimap } from "./minimap.js";
 import { Panel } from "./panel.js";
 import { Picture } from "./picture.js";
 import { PlanModel } from "./plan_model.js";
 import { Search } from "./search.js";
 import { bytesText, countText, exactly, nameText, percentText } from "./text.js";
 import { onTheme, switchTheme } from "./theme.js";
-import { Treemap } from "./treemap.js";
 import { Verdict } from "./verdict.js";
 import { keyBindings } from "./walking.js";
 
@@ -47,16 +45,13 @@ export class PlanView {
     this.picture.look.moved = moved;
     this.search = new Search(this.plan);
     this.panel = new Panel(this.plan, { ...actions, select: (i) => this.select(i), lookAt: (time) => this.lookAt(time) });
-    this.areas = new Treemap(this.picture, (i) => this.select(i));
-    this.areas.element.hidden = true;
-    this.minimap = new Minimap(this.picture);
     this.legend = h("div", { class: "legend", role: "group", "aria-label": "legend" });
     this.card = h("div", { class: "card", hidden: true, role: "tooltip" });
     this.bindings = keyBindings(this);
     this.said = h("div", { class: "sentences", role: "group", tabindex: "0", "aria-label": "what decides the peak" });
     this.head = h("div", { class: "facts" });
     fill(element, this.bar(), h("div", { class: "body" },
-      h("div", { class: "stage" }, this.said, this.picture.element, this.areas.element, this.minimap.element, this.legend), this.panel.element), this.card);
+      h("div", { class: "stage" }, this.said, this.picture.element, this.legend), this.panel.element), this.card);
     this.opened = new AbortController();
     bindKeys(this.bindings, this.opened.signal);
     onTheme(() => this.recolour(), this.opened.signal);
@@ -82,11 +77,9 @@ export class PlanView {
     this.told = h("span", { class: "quiet", role: "status" });
     const button = (/** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ run) =>
       h("button", { type: "button", title, onclick: run }, text);
-    this.tab = h("button", { type: "button", title: "areas: the bytes of this time by layer (T)", "aria-pressed": "false",
-      onclick: () => this.showAreas(Boolean(this.areas.element.hidden)) }, "areas");
     return h("div", { class: "bar", role: "toolbar", "aria-label": "plan" },
       this.head, h("div", { class: "controls" },
-      h("label", {}, h("span", { class: "wide" }, "colour"), this.menu), this.field, this.told, this.tab,
+      h("label", {}, h("span", { class: "wide" }, "colour"), this.menu), this.field, this.told,
       button("whole", "show all (0)", () => this.picture.camera.all()),
       button("peak", "show the peak, or that of the next pool (P)", () => this.toPeak()),
       button("PNG", "save the picture as PNG", () => this.save("png")),
@@ -100,18 +93,8 @@ export class PlanView {
     const { title } = this;
     const caption = [title, ...[...(this.head?.children ?? [])].map(({ textContent }) => textContent)].join("  \u00b7  ");
     if (kind === "csv") save(new Blob([csvOf(this.picture)], { type: "text/csv" }), title, kind);
-    else if (!this.areas.element.hidden && this.areas.root) saveDrawing(this.areas.root, title, kind);
     else if (kind === "png") savePng(this.picture, title, caption);
     else save(new Blob([svgOf(this.picture, caption)], { type: "image/svg+xml" }), title, kind);
-  }
-
-  /** Show the treemap of areas instead of the picture, or the picture again. @param {boolean} isShown */
-  showAreas(isShown) {
-    this.areas.element.hidden = !isShown;
-    this.picture.element.hidden = isShown;
-    this.tab?.setAttribute("aria-pressed", String(isShown));
-    if (isShown) this.areas.draw();
-    else this.picture.resize();
   }
 
   /** Apply a verdict on the plan that arrived later. @param {any} inspection  null: there is none */
@@ -195,7 +178,6 @@ export class PlanView {
 
   recolour() {
     this.picture.colour();
-    this.minimap.draw();
     this.showLegend();
   }
 
@@ -235,7 +217,6 @@ export class PlanView {
     const at = Math.max(0, Math.min(this.plan.span - 1, Math.floor(time)));
     this.picture.look.time = at;
     this.panel.showTime(at);
-    if (!this.areas.element.hidden) this.areas.draw();
     if (isLinked) writeLink({ time: at });
     this.picture.changed();
   }
@@ -306,11 +287,6 @@ export class PlanView {
       this.lookAt(this.picture.lanes.time(place.x));
       const isAxis = event.clientY - box.top > (this.picture.height ?? 0);
       if (!isAxis) this.select(this.picture.bufferAt(place));
-    });
-    this.minimap.element.addEventListener("click", (event) => {
-      const box = over.getBoundingClientRect();
-      const x = (event.clientX - box.left - (box.width - (this.picture.width ?? 1))) / (this.picture.width ?? 1);
-      if (x >= 0 && x <= 1) this.lookAt(x * this.plan.span);
     });
   }
 

@@ -56,7 +56,6 @@ export function keyBindings(view) {
     { keys: ["0"], says: "show all", run: () => camera.all() },
     { keys: ["f"], says: "fit the selected buffer; again: with all that it stands on", run: () => fit(view) },
     { keys: ["m"], says: "mark this time, or take its mark away", run: () => view.mark() },
-    { keys: ["t"], says: "areas by layer, or the picture again", run: () => view.showAreas(Boolean(view.areas.element.hidden)) },
     { keys: ["p"], says: "to the peak; again: to that of the next pool", run: () => view.toPeak() },
     { keys: [",", "ArrowLeft"], says: "the buffer before in time", run: () => neighbour(view, -1) },
     { keys: [".", "ArrowRight"], says: "the next buffer in time", run: () => neighbour(view, 1) },

@@ -42,7 +42,6 @@ class Tab:
         return found
 
     def serious_violations(self) -> list[str]:
-        """Return the serious accessibility violations that the tool axe finds on the page."""
         self.page.evaluate(AXE.read_text(encoding="utf-8"))
         rows = self.page.evaluate("axe.run()")["violations"]
         return [f"{row['id']}: {row['help']}" for row in rows if row["impact"] in ("serious", "critical")]

@@ -140,7 +140,6 @@ def drop_file(found: Tab, name: str, text: str) -> str:
 
 
 def shown_plan(found: Tab) -> Plan:
-    """Return the plan that the page draws."""
     script = """(() => { const { facts, pools, ids } = memplan.view.plan;
       const offsets = ids.map((_, i) => String(memplan.view.plan.offsetOf(i)));
       return JSON.stringify([facts.status, String(facts.peak), pools[0].name, ids, offsets]); })()"""

@@ -38,7 +38,6 @@ def text_between(text: str, opening: str, end: str) -> str:
 
 
 def script(text: str) -> str:
-    """Return the JavaScript that is packed in a page."""
     return unpack_styles(text)[1]
 
 

@@ -267,18 +267,6 @@ def test_exported_png_svg_and_csv_show_the_visible_part(opened_tab: Tab, plan: P
     }
 
 
-def test_the_brush_below_the_picture_selects_the_visible_times(opened_tab: Tab) -> None:
-    box = opened_tab.page.locator(".minimap").bounding_box()
-    start, width = box["x"] + 92, box["width"] - 92
-    opened_tab.page.mouse.move(start + 0.25 * width, box["y"] + 20)
-    opened_tab.page.mouse.down()
-    opened_tab.page.mouse.move(start + 0.5 * width, box["y"] + 20, steps=5)
-    opened_tab.page.mouse.up()
-    frame = opened_tab.page.evaluate(SEEN)
-    assert frame["left"] == pytest.approx(0.25, abs=0.02)
-    assert frame["right"] == pytest.approx(0.5, abs=0.02)
-
-
 def test_a_query_for_a_size_reports_the_buffers_in_the_way(opened_tab: Tab) -> None:
     field = opened_tab.page.locator("input[aria-label='size to ask of pool sram']")
     field.fill("8 KiB")

@@ -16,7 +16,7 @@ from memplan.api.cli.main import main
 from memplan.api.reports.views import PlanOf
 from memplan.extensions.page import studies
 from memplan.extensions.page.comparison import comparison_page
-from memplan.extensions.page.file_page import file_page, plan_page
+from memplan.extensions.page.file_page import plan_page
 from memplan.extensions.page.studies import order_page, recompute_page
 from memplan.extensions.page.tests.browser import DROP, Tab, tab
 from memplan.extensions.shapes.symbolic_input import EXAMPLE
@@ -315,34 +315,3 @@ def test_a_notebook_cell_shows_the_page_without_access_to_the_notebook(browser: 
         frame.locator(".picture canvas").first.wait_for()
         assert found.page.locator("iframe").get_attribute("sandbox") == "allow-scripts allow-downloads"
         assert found.errors == []
-
-
-def test_the_film_of_a_search_shows_the_best_plan_at_each_time(open_page: Any) -> None:
-    plans = [json.loads(plan.model_dump_json()) for plan in (solve(OLD), raise_plan(OLD))]
-    times = ((0.0, None, 64, None), (1.0, 1152, 64, plans[1]), (4.0, 128, 128, plans[0]))
-    frames = [{"at": at, "peak": peak, "bound": bound, "plan": plan} for at, peak, bound, plan in times]
-    film = {"kind": "film", "title": "the film", "problem": OLD.model_dump(mode="json"), "frames": frames}
-    found = open_page(file_page("film", film))
-    shown = found.page
-    assert found.serious_violations() == []
-    shown.keyboard.press("Tab")
-    shown.keyboard.press("Tab")
-    for key, sentence, top in (
-        ("End", "4.00 s: 128 B, proved to be the least", 128),
-        ("ArrowLeft", "1.00 s: 1.125 KiB", 1152),
-        ("ArrowRight", "4.00 s: 128 B, proved to be the least", 128),
-        ("Home", "0.00 s: no plan yet", None),
-    ):
-        shown.keyboard.press(key)
-        assert sentence in shown.inner_text(".bar:has(input[type=range]) [role=status]")
-        assert shown.evaluate("document.activeElement.getAttribute('aria-valuetext')").startswith(sentence)
-        assert shown.evaluate("memplan.view.shown()?.plan.top(0) ?? null") == top
-    assert "No plan was kept of this time." in shown.inner_text(".welcome")
-    shown.keyboard.press("Shift+Tab")
-    shown.keyboard.press("Enter")
-    assert shown.evaluate("document.activeElement.textContent") == "pause"
-    shown.locator(".picture canvas").first.wait_for()
-    shown.focus(".picture .over")
-    shown.wait_for_function("() => Number(document.querySelector('input[type=range]').value) === 4")
-    assert shown.evaluate("document.activeElement.className") == "over"  # The new plan's canvas must have the focus.
-    assert shown.locator(".film path.peak").count() == shown.locator(".film path.bound").count() == 1

@@ -15,7 +15,6 @@ RANDWIRE = str(Path(__file__).parents[3] / "examples" / "graphs" / "cells_randwi
 
 
 def order_within(path: Path, limit: str, capfd: Captured) -> dict[str, Any]:
-    """Return the command's answer for a limit of the peak."""
     assert main(["order", str(path), "--recompute", "--deterministic", "--within", limit, "--format", "json"]) == 0
     found: dict[str, Any] = json.loads(capfd.readouterr().out)
     return found

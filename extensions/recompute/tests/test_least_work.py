@@ -50,13 +50,11 @@ def budgets(graph: OperationGraph) -> list[int]:
 
 
 def searched(graph: OperationGraph, budget: int, **limits: Any) -> SearchResult:
-    """Return the result of the search of states within a budget."""
     with Control.from_limit(60).search_control(1) as control:
         return search_states(graph, costs_of(graph), budget, None, control, **limits)
 
 
 def extra_cost(graph: OperationGraph, runs: tuple[int, ...]) -> int:
-    """Return the cost of the repeated runs in a sequence."""
     costs = costs_of(graph)
     return sum(costs[v] for v in runs) - sum(costs)
 

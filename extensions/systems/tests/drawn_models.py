@@ -59,7 +59,6 @@ class Format:
 
 
 def draw(seed: int, how: Format) -> DrawnModel:
-    """Return a random model of at most ten steps that can be written in the given format."""
     rng = random.Random(seed)
     draft = _Draft(rng, how)
     for _ in range(rng.randint(1, 3)):

@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from math import inf
 from typing import Any
 from unittest.mock import patch
 
-from memplan.extensions.systems.tests.answer_schemas import unlike_schema
+import jsonschema_rs
+
+from memplan.api.http.app import create_app
 from memplan.planner.errors import InputError, MemplanError, TimeOverError
+from memplan.questions import QUESTIONS
 from memplan.questions.question import Control, Question
 from memplan.questions.question.wire import read_body_options, read_question
 from memplan.solvers.search.control import Deadline, ignore_report
+
+
+@cache
+def _answer_validators() -> dict[str, jsonschema_rs.Validator]:
+    spec = create_app().openapi()
+    answers = {name: spec["paths"][f"/v1/{name}"]["post"]["responses"]["200"]["content"] for name in QUESTIONS}
+    schemas = {name: content["application/json"]["schema"] for name, content in answers.items()}
+    parts = {"components": spec["components"]}
+    return {name: jsonschema_rs.validator_for({**schema, **parts}) for name, schema in schemas.items()}
+
+
+def unlike_schema(name: str, answer: bytes) -> str | None:
+    """Return where and why a JSON answer to the question `name` violates its schema, or None if it conforms."""
+    wrong = next(_answer_validators()[name].iter_errors(json.loads(answer)), None)
+    return None if wrong is None else f"{'.'.join(map(str, wrong.instance_path))}: {wrong.message[:500]}"
+
 
 LATER = 1e6
 """The seconds that are subtracted from the remaining time, so that every deadline expires."""

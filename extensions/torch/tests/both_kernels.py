@@ -45,7 +45,6 @@ class BothKernels(TorchDispatchMode):  # type: ignore[misc]  # the package is un
 
 
 def _allocated_bytes(given: Any, result: Any) -> int:
-    """Return the bytes of the result's storages that do not belong to an argument."""
     before, after = ({each._cdata: each.nbytes() for each in _storages(values)} for values in (given, result))
     return sum(size for key, size in after.items() if key not in before)
 

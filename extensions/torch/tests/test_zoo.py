@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.zoo import page, table
+from lab.zoo import table, tables
 from lab.zoo.planners import PLANNERS
 
 ROWS = table.read(table.TABLE)
@@ -20,10 +20,9 @@ TEN = (
 
 
 def test_documents_quote_the_figures_of_the_zoo_table() -> None:
-    figures = page.BENCHMARKS.read_text(encoding="utf-8")
-    assert page.update_benchmarks(figures, ROWS) == figures
-    assert "timm,vit" in page.page(table.TABLE.read_text("utf-8"))
-    assert f"{table.Summary.from_rows(ROWS, PLANNERS).traced:,}" in page.lines(ROWS)
+    figures = tables.BENCHMARKS.read_text(encoding="utf-8")
+    assert tables.update_benchmarks(figures, ROWS) == figures
+    assert f"{table.Summary.from_rows(ROWS, PLANNERS).traced:,}" in tables.lines(ROWS)
 
 
 def test_every_row_of_the_zoo_table_has_a_plan_or_a_reason() -> None:
@@ -51,10 +50,10 @@ def test_rows_of_ten_models_are_reproduced_and_a_second_run_computes_none(tmp_pa
         pytest.importorskip(name, reason=f"needs {name}")
     path = tmp_path / "zoo.csv"
     command = [sys.executable, "-m", "lab.zoo", "--table", str(path), "run", "--modes", "inference", *TEN]
-    subprocess.run(command, check=True, capture_output=True, cwd=page.ROOT)
+    subprocess.run(command, check=True, capture_output=True, cwd=tables.ROOT)
     made = {table.key(row): row | {"cpu_s": ""} for row in table.read(path)}
     assert len(made) == len(TEN)
-    again = subprocess.run(command, check=True, capture_output=True, cwd=page.ROOT)
+    again = subprocess.run(command, check=True, capture_output=True, cwd=tables.ROOT)
     assert again.stdout == b""
     recorded = {table.key(row): row | {"cpu_s": ""} for row in ROWS}
     for key, row in made.items():

@@ -9,7 +9,6 @@ from torch import nn
 
 
 def normal(inward: int, outward: int, size: int, stride: int = 1) -> Any:
-    """Return a convolution followed by batch normalization."""
     convolution = nn.Conv2d(inward, outward, size, stride, padding=size // 2, bias=False)
     return nn.Sequential(convolution, nn.BatchNorm2d(outward))
 

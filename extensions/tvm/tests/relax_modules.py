@@ -87,7 +87,6 @@ class Branches:
 
 
 def prepare_module(module: Any, *first: Any) -> Any:
-    """Return a module after all passes of the default pipeline that run before StaticPlanBlockMemory."""
     names = ("LegalizeOps", "RewriteDataflowReshape", "ToNonDataflow", "RemovePurityChecking", "CallTIRRewrite")
     passes = [getattr(relax.transform, name)() for name in names]
     with TARGET:

@@ -25,7 +25,6 @@ CHAIN, PADDED, LIFTED, BRANCHED, OPEN = "chain", "padded", "lifted", "branches",
 
 @cache
 def make_module(name: str) -> Any:
-    """Return the module of this name in its state directly before StaticPlanBlockMemory."""
     if name == CHAIN:
         return prepare_module(module_of(chain, (24, 16)))
     if name == BRANCHED:

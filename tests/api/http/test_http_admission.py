@@ -21,7 +21,6 @@ from tests.support.server import RunningServer, run_server
 
 @pytest.fixture(scope="module")
 def narrow_server() -> Iterator[RunningServer]:
-    """A server that solves one problem at a time and lets one caller wait."""
     with run_server(Settings(solves=1, waiting=1)) as found:
         yield found
 

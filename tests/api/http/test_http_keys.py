@@ -20,7 +20,6 @@ ADMIN_KEY = "an-operator-wrote-this-one-by-hand-42"
 
 @pytest.fixture(scope="module")
 def guarded_server() -> Iterator[RunningServer]:
-    """A server that requires keys."""
     with run_server(Settings(require_keys=True, admin_key=ADMIN_KEY, workers=0, max_body_bytes=100_000)) as found:
         yield found
 

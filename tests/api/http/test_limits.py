@@ -91,7 +91,6 @@ def connection(server: RunningServer) -> socket.socket:
 
 
 def read_all(from_: socket.socket) -> bytes:
-    """Return all bytes until the server closes the connection."""
     return b"".join(iter(lambda: from_.recv(65536), b""))
 
 

@@ -53,7 +53,6 @@ def ready_pool() -> Pool:
 
 
 def plan_of(store: Store, job_id: str) -> Plan:
-    """Return the best plan of a job."""
     return Plan.model_validate_json(store.jobs.answer(job_id) or b"")
 
 

@@ -181,7 +181,6 @@ def draw_picture(problem: Problem, plan: Plan) -> tuple[ElementTree.Element, lis
 
 
 def rectangles(root: ElementTree.Element) -> int:
-    """Return the number of buffer rectangles in an SVG tree."""
     return sum(group.get("id", "").startswith("buffer-") for group in root.iter(f"{SVG}g"))
 
 

@@ -63,7 +63,6 @@ def test_a_stored_infeasible_answer_is_not_reused_for_a_smaller_problem_after_re
 
 
 def forge_plan(problem: Problem, status: str = "optimal") -> tuple[CompiledProblem, CachedPlan]:
-    """Return a cached plan that stacks all buffers and falsely claims to be optimal."""
     compiled = CompiledProblem.from_problem(problem)
     plan = solve(problem, time_limit_s=1.0)
     known = require_value(CachedPlan.from_result(compiled, SolveResult(plan), 1e6))

@@ -31,7 +31,6 @@ MEGABYTE = 2**20
 
 
 def noise(n_bytes: int) -> bytes:
-    """Return bytes that cannot be compressed."""
     return NOISE.randbytes(n_bytes)
 
 

@@ -139,7 +139,6 @@ def test_a_csv_plan_with_unknown_buffers_is_read_without_error() -> None:
 
 
 def archive(*names: str) -> bytes:
-    """Return a ZIP archive of empty files."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as packed:
         for name in names:

@@ -166,7 +166,6 @@ def cases(count: int = PROBLEMS) -> list[tuple[Problem, Plan, object]]:
 
 
 def cases_of(module: ModuleType) -> list[tuple[Problem, Plan, object]]:
-    """Return the test cases for the mutants of a module."""
     own = {overlaps: lifetime_cases(FEW + 2), claims: wrong_claims()}.get(module)
     if own is None:
         return cases()

@@ -13,7 +13,7 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.questions.sweep.combinations import SweepOptions
 from memplan.questions.sweep.combinations import sweep as run_sweep
-from memplan.questions.sweep.grid import Change, SweepPoint, plans_by_size, propagate_bounds, set_sizes
+from memplan.questions.sweep.grid import Change
 from memplan.solvers.portfolio.solve import solve
 from tests.support import oracle
 from tests.support.random_problems import random_problem
@@ -28,76 +28,63 @@ PROBLEM = Problem.model_validate(
 )
 
 
-def plan_problem(problem: Problem, start: Plan | None, **options: Any) -> Plan:
-    return solve(problem, start=start, **{"time_limit_s": 20.0} | options)
-
-
 def score(plan: Plan) -> tuple[float | None, ...]:
     return plan.cost, *(use.used for use in reversed(plan.pools))
 
 
+def swept_plans(problem: Problem, sizes: dict[str, Any]) -> list[tuple[dict[str, int], Plan]]:
+    """Return the sizes of each combination and its plan, after checking that it is valid and the best."""
+    answer = run_sweep(problem, sizes, options=SweepOptions(each_s=20.0, time_limit_s=200.0))
+    found = [(row.sizes, plan) for row, plan in zip(answer.points, answer.plans or (), strict=True)]
+    for chosen, plan in found:
+        sized = problem.with_capacity(chosen)
+        assert verify(sized, plan) == ()
+        assert score(plan) == oracle.best_score(sized)
+    return found
+
+
 def test_a_sweep_returns_the_optimal_plan_for_each_size_in_ascending_order() -> None:
-    points = propagate_bounds(list(plans_by_size(PROBLEM, {"fast": [9, 0, 4, 2, 4, 6]}, plan_problem)))
-    assert [point.sizes[0] for point in points] == [0, 2, 4, 6, 9]
-    for point in points:
-        sized = set_sizes(PROBLEM, {"fast": point.sizes[0]})
-        assert verify(sized, point.plan) == ()
-        assert score(point.plan) == oracle.best_score(sized)
-        assert (point.plan.pools[0].size,) == point.sizes
-        assert point.plan.cost_lower_bound == point.plan.cost
+    found = swept_plans(PROBLEM, {"fast": [9, 0, 4, 2, 4, 6]})
+    assert [sizes["fast"] for sizes, _ in found] == [0, 2, 4, 6, 9]
+    assert [plan.pools[0].size for _, plan in found] == [0, 2, 4, 6, 9]
+    assert all(plan.cost_lower_bound == plan.cost for _, plan in found)
 
 
 def test_a_larger_size_in_a_sweep_is_never_worse_even_without_search_time() -> None:
-    good = solve(set_sizes(PROBLEM, {"fast": 5}), time_limit_s=20)
-    points = list(
-        plans_by_size(PROBLEM, {"fast": range(5, 9)}, lambda problem, _: plan_problem(problem, good, time_limit_s=1e-9))
+    good = solve(PROBLEM.with_capacity({"fast": 5}), time_limit_s=20)
+    answer = run_sweep(PROBLEM, {"fast": range(5, 9)}, start=good, options=SweepOptions(each_s=1e-9))
+    assert [score(plan) for plan in answer.plans or ()] == [score(good)] * 4
+    assert all(
+        verify(row.problem_of(PROBLEM), plan) == () for row, plan in zip(answer.points, answer.plans or (), strict=True)
     )
-    assert [score(point.plan) for point in points] == [score(good)] * 4
-    assert all(verify(set_sizes(PROBLEM, {"fast": point.sizes[0]}), point.plan) == () for point in points)
-
-
-def test_a_sweep_propagates_lower_bounds_from_larger_to_smaller_sizes() -> None:
-    points = list(plans_by_size(PROBLEM, {"fast": (4, 5)}, plan_problem))
-    best = points[0].plan.model_copy(update={"cost": points[0].plan.cost})
-    unproved = best.model_copy(update={"status": "feasible", "cost_lower_bound": 1.0, "proof": None, "gap": 0.5})
-    told = propagate_bounds([SweepPoint((3,), unproved), SweepPoint((4,), best)])
-    assert (told[0].plan.status, told[0].plan.cost_lower_bound) == ("optimal", best.cost)
-    assert (told[0].plan.proof, told[0].plan.gap) == (best.proof, 0.0)
-    worse = unproved.model_copy(update={"cost": 99.0})
-    told = propagate_bounds([SweepPoint((3,), worse), SweepPoint((4,), best)])
-    assert (told[0].plan.status, told[0].plan.cost_lower_bound) == ("feasible", best.cost)
 
 
 def test_a_plan_of_another_problem_is_ignored_as_a_start() -> None:
     other = Problem.model_validate({"buffers": [{"id": "x", "size": 1, "start": 0, "end": 1}]})
     stranger = solve(other, time_limit_s=20)
-    broken = solve(set_sizes(PROBLEM, {"fast": 9}), time_limit_s=20)
+    broken = solve(PROBLEM.with_capacity({"fast": 9}), time_limit_s=20)
     for start in (stranger, broken):
-        assert solve(set_sizes(PROBLEM, {"fast": 0}), time_limit_s=20, start=start).status == "optimal"
-
-
-def test_a_sweep_of_an_unknown_pool_is_refused() -> None:
-    with pytest.raises(OptionError) as caught:
-        list(plans_by_size(PROBLEM, {"sram": [1]}, plan_problem))
-    assert str(caught.value) == 'sizes: must name a pool of the problem (fast, slow), got "sram"'
+        assert solve(PROBLEM.with_capacity({"fast": 0}), time_limit_s=20, start=start).status == "optimal"
 
 
 def test_sweep_plans_every_combination_of_the_sizes_of_several_pools() -> None:
     pools = [{"name": "fast", "size": 4}, {"name": "middle", "size": 4, "cost": 1}, {"name": "slow", "cost": 2}]
     problem = Problem.model_validate({"buffers": PROBLEM.buffers, "pools": pools, "objective": "cost"})
-    points = propagate_bounds(list(plans_by_size(problem, {"fast": (4, 0), "middle": (0, 3, 6)}, plan_problem)))
-    assert [point.sizes for point in points] == [(0, 0), (0, 3), (0, 6), (4, 0), (4, 3), (4, 6)]
-    for point in points:
-        sized = set_sizes(problem, dict(zip(("fast", "middle"), point.sizes, strict=True)))
-        assert verify(sized, point.plan) == ()
-        assert score(point.plan) == oracle.best_score(sized)
-    assert points[4].sizes == (4, 3)
+    found = swept_plans(problem, {"fast": (4, 0), "middle": (0, 3, 6)})
+    assert [tuple(sizes.values()) for sizes, _ in found] == [(0, 0), (0, 3), (0, 6), (4, 0), (4, 3), (4, 6)]
 
 
-@pytest.mark.parametrize("sizes", [{}, {"fast": range(40), "slow": range(40)}])
-def test_too_many_combinations_are_refused_before_any_is_planned(sizes: dict[str, range]) -> None:
-    with pytest.raises(OptionError, match="sweep: must have 1 to 1000 combinations of sizes"):
-        next(plans_by_size(PROBLEM, sizes, plan_problem))
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"sram": [1]}, 'sizes: must name a pool of the problem (fast, slow), got "sram"'),
+        ({"fast": range(40), "slow": range(40)}, "sizes: must have at most 1000 combinations, got 1600"),
+    ],
+)
+def test_unknown_pools_and_too_many_combinations_are_refused(sizes: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        run_sweep(PROBLEM, sizes)
+    assert str(caught.value) == message
 
 
 def test_a_sweep_over_changes_plans_each_combination() -> None:

@@ -30,7 +30,6 @@ STATUS, PEAK, BOUND, COST, COST_BOUND, MOVED, MOVED_BOUND, MISSED, LEAST = range
 
 
 def draw_rows(folder: Path, count: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Return the lines of the program for problems from a seed on."""
     made = folder / "places"
     flags = ["-std=c++20", "-Wall", "-Wextra", "-Werror", f"-I{HERE}", f"-Wl,-rpath,{LIBRARY.parent}"]
     subprocess.run(["g++", *flags, str(PROGRAM), str(LIBRARY), "-o", str(made)], check=True)

@@ -57,7 +57,6 @@ def draw_problem(seed: int, least: int, most: int) -> Problem:
 
 
 def lines_of(problem: Problem) -> Iterable[str]:
-    """Yield the lines of a problem in the format that the program reads."""
     prices = [(*pair, row.cost) for row in problem.reuse for pair in row.pairs]
     rows: list[Iterable[object]] = [(len(problem.buffers), len(problem.conflicts), len(prices), problem.pools[0].size)]
     for row in problem.buffers:

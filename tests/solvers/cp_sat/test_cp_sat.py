@@ -33,7 +33,6 @@ class Outcome:
 
 
 def outcomes(problems: Sequence[Problem], limit_s: float = 30.0, deterministic: bool = False) -> list[Outcome]:
-    """Solve problems one after the other in one child process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as child:
         tasks = [child.submit(_outcome, compile_problem(problem), limit_s, deterministic) for problem in problems]
         return [task.result() for task in tasks]

@@ -22,9 +22,19 @@ from memplan.solvers.search.incumbent import Search
 from tests.support import oracle
 from tests.support.depth import seeds
 from tests.support.oracle import best_score
-from tests.support.searches import exact_search
 from tests.support.tied_problems import priced_tied_problem, tied_problem
 from tests.support.tight_problems import FEATURES, full_load, tight_problem
+
+
+def exact_search(instance: Instance, work_limit: int = 10**7) -> Search:
+    return Search(
+        instance,
+        deadline=time.monotonic() + 60.0,
+        deterministic=True,
+        work_limit=work_limit,
+        trusted=frozenset({"core", "exact"}),
+    )
+
 
 HARD = full_load(3, 24)
 """A problem whose minimum peak is above its lower bound."""

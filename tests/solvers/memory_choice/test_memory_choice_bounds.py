@@ -82,7 +82,6 @@ def find(
 
 
 def random_choice_problem(seed: int, n: int = 8) -> tuple[Knapsack, I64]:
-    """Return a random knapsack and tight limits for its rows."""
     rng = np.random.default_rng(seed)
     mixed = {name for name in FEATURES if rng.random() < 0.5} | {"pools", "cost"}
     knapsack = knapsack_of(random_problem(seed, n, frozenset(mixed)))

@@ -105,7 +105,6 @@ def test_a_cancelled_reference_planner_reports_that_it_was_stopped() -> None:
 
 
 def place_nothing(problem: Problem, seed: int, stop_check: StopCheck) -> PlannerAnswer:
-    """A planner that places nothing and reports four buffers that fit nowhere."""
     return PlannerAnswer({}, stuck=(0, 1, 2, 3))
 
 

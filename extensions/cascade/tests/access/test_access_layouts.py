@@ -7,14 +7,21 @@ from typing import Any
 
 import pytest
 
-from memplan.extensions.cascade.access.access_graph import SAME, Window, sliding_window
+from memplan.extensions.cascade.access.access_graph import SAME, AccessGraph, Window, sliding_window
 from memplan.extensions.cascade.access.from_graph import access_graph
 from memplan.extensions.cascade.access.layouts import reshaped_layout
 from memplan.extensions.cascade.cascade import cascade
 from memplan.extensions.cascade.search.options import CascadeOptions
 from memplan.extensions.networks.operations.graph import OperationGraph, graph_from
-from tests.support.chains import graph_of
 from tests.support.newer_networks import convnext_tiny, vit
+
+
+def graph_of(shapes: list[list[int]], *ops: dict[str, Any]) -> AccessGraph:
+    """Return the graph of a chain of operations, one from each shape to the next."""
+    rows = [{"in": [k], "out": [k + 1], **op} for k, op in enumerate(ops)]
+    facts = [{"shape": shape, "dtype": "int8"} for shape in shapes]
+    sizes = [prod(shape) for shape in shapes]
+    return access_graph(graph_from({"size": sizes, "kept": [len(ops)], "tensors": facts, "ops": rows}))
 
 
 def test_access_maps_of_a_batch_read_the_same_rows_as_those_of_one_image() -> None:

@@ -76,7 +76,6 @@ def cases(rng: random.Random) -> Case:
 
 
 def graph_of(kind: str, attributes: dict[str, Any], inputs: list[Any], out: tuple[int, int, int]) -> OperationGraph:
-    """Return a graph of one operation."""
     shapes = [[1, *shape] for shape in (*inputs, out)]
     n = len(inputs)
     op = {"kind": kind, "attributes": attributes, "in": list(range(n)), "out": [n]}

@@ -132,7 +132,6 @@ def block(size: int, into: int, dtype: str = "int8") -> OperationGraph:
 
 
 def channel_cascade(graph: AccessGraph, first: int, end: int, tile: int) -> Cascade:
-    """Return a cascade that consists of one region along channels."""
     row = (first, end, 0, 0, 0, 0, KIND_CHANNELS, tile, 0, 0)
     return Cascade(graph, (region_of(graph, CascadeOptions(), row),))
 

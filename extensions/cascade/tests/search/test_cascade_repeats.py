@@ -124,7 +124,6 @@ def test_the_search_examines_equal_blocks_only_once() -> None:
 
 
 def _blocks(count: int) -> OperationGraph:
-    """Return a chain of equal residual blocks between two convolutions."""
     net = Network()
     x = net.conv(net.input(20, 20, 3), 4)
     for _ in range(count):

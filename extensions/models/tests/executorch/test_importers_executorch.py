@@ -35,7 +35,6 @@ def tensor(at: int | None = 0, *sizes: int, data: int = 0, kind: int = 6) -> Fie
 
 
 def tensors(*items: int) -> Fields:
-    """Return a value that is a list of tensors."""
     return {0: ("B", 10), 1: {0: list(items)}}
 
 
@@ -82,7 +81,6 @@ def import_program(data: bytes, **options: Any) -> ImportedProblem:
 
 
 def rows(found: ImportedProblem) -> Rows:
-    """Return each buffer's lifetimes and size."""
     return {str(row.id).removeprefix("main/"): (row.intervals, row.size) for row in found.problem.buffers}
 
 

@@ -50,7 +50,6 @@ def import_model(data: bytes, **options: Any) -> ImportedProblem:
 
 
 def rows(found: ImportedProblem) -> Rows:
-    """Return each buffer's lifetimes and size."""
     return {str(row.id).removeprefix("main/"): (row.intervals, row.size) for row in found.problem.buffers}
 
 

@@ -124,7 +124,7 @@ def test_recomputed_shapes_equal_those_of_the_runtime() -> None:
     network.depthwise(3)
     network.max_pool(2, 2)
     network.classify(4)
-    network.tensors[0].shapeSignature = [-1, -1, -1, 3]
+    network.graph.tensors[0].shapeSignature = [-1, -1, -1, 3]
     data = network.data()
     sizes = (3, 45, 64)
     found = set_sizes(read_tensors(data), dict(zip(open_dimensions(read_tensors(data)), sizes, strict=True)))

@@ -307,7 +307,6 @@ def test_scratch_of_one_operator_stays_with_it_in_another_order(name: str) -> No
 
 
 def export_order(data: bytes) -> bytes:
-    """Return the model with its first two operators in the other order."""
     found = read_tensors(data)
     rows = [operator("CUSTOM", [0], [2]), operator("RELU", [0], [1]), operator("ADD", [1, 2], [3])]
     assert [each.name for each in found.subgraphs[0].operators] == ["RELU", "CUSTOM", "ADD"]

@@ -5,7 +5,6 @@ import { openComparison } from "../comparison_view.js";
 import { pageOf } from "../document.js";
 import { fill, h, save } from "../dom.js";
 import { droppable } from "../drop.js";
-import { searchChart } from "../film_view.js";
 import { addressed } from "../link.js";
 import { openPlan } from "../plan_view.js";
 import { bytesText, nameText, percentText, sentenceText, sizeText } from "../text.js";
@@ -18,9 +17,6 @@ import { Session } from "./session.js";
 import { before, hasPlan, isRunning, said, shown } from "./state.js";
 
 /** @typedef {import("./state.js").State} State */
-
-/** The number of jobs on the first screen. */
-const RECENT = 8;
 
 /** The whole page. @param {{state: State, session: Session}} props */
 function App({ state, session }) {
@@ -96,34 +92,28 @@ function Share({ state, session }) {
     setCopied(true);
     setTimeout(() => setCopied(false), 2000);
   });
-  return html`<button type="button" disabled=${!hasPlan(entry)} title="One file with this plan, and the film of its search, that needs no service"
+  return html`<button type="button" disabled=${!hasPlan(entry)} title="One file with this plan, that needs no service"
     onClick=${keep}>Save page</button>
     <button type="button" disabled=${!entry?.job} title="The address of this job at this service" onClick=${copy}>${isCopied ? "Copied"
       : "Copy link"}</button>`;
 }
 
-/** The strip that shows a running job's peak and bound over time. @param {{watch: {began: number, limit: number}, entry: import("./state.js").Entry}} props */
+/** The strip that shows a running job's peak and bound. @param {{watch: {began: number, limit: number}, entry: import("./state.js").Entry}} props */
 function Watch({ watch, entry }) {
-  const chart = useRef(/** @type {HTMLElement | null} */ (null));
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 500);
     return () => clearInterval(timer);
   }, []);
   const seconds = Math.max(0, (now - watch.began) / 1000);
-  // What is told is of the plan that is drawn, so that the screen has one peak; the chart runs ahead of it.
-  const last = entry.plan ? { peak: bytesOf(entry.plan.peak), bound: bytesOf(entry.plan.lower_bound) } : entry.frames.at(-1);
-  useLayoutEffect(() => {
-    if (chart.current) fill(chart.current, entry.frames.length > 1
-      && /** @type {any} */ (searchChart(entry.frames, Math.max(240, chart.current.clientWidth), Math.max(seconds, watch.limit),
-        Math.min(seconds, watch.limit))));
-  });
+  // What is told is of the plan that is drawn, so that the screen has one peak.
+  const last = entry.plan ? { peak: bytesOf(entry.plan.peak), bound: bytesOf(entry.plan.lower_bound) } : entry.best;
   const gap = last?.peak && last.bound ? last.peak / last.bound - 1 : null;
   return html`<div class="watch"><dl>
     <dt>time</dt><dd>${seconds <= watch.limit ? `${seconds.toFixed(seconds < 10 ? 1 : 0)} of ${watch.limit} s` : `${Math.round(seconds)} s, finishing`}</dd>
     ${last && html`<dt>peak</dt><dd data-fact="peak" aria-live="polite">${last.peak === null ? "…" : bytesText(last.peak)}</dd><dt>no plan below</dt><dd
       data-fact="bound">${last.bound === null ? "…" : sizeText(last.bound)}</dd>
-      <dt>gap</dt><dd>${gap === null ? "…" : gap === 0 ? "none" : percentText(gap)}</dd>`}</dl><div class="chart" ref=${chart}></div></div>`;
+      <dt>gap</dt><dd>${gap === null ? "…" : gap === 0 ? "none" : percentText(gap)}</dd>`}</dl></div>`;
 }
 
 /** @param {any} value */
@@ -133,12 +123,6 @@ function bytesOf(value) {
 
 /** The first screen of the page. @param {{session: Session}} props */
 function Welcome({ session }) {
-  const [jobs, setJobs] = useState(/** @type {any[]} */ ([]));
-  useEffect(() => {
-    // Without a key where one is wanted, the first screen has no jobs, and requests none.
-    session.service.known(`/v1/jobs?limit=${RECENT}`).then((found) => setJobs((found?.jobs ?? []).filter((/** @type {any} */ job) => job.kind !== "convert")));
-  }, []);
-  const peak = (/** @type {any} */ job) => (job.progress?.peak ? `${sizeText(Number(job.progress.peak))}, ` : "");
   return html`<main class="view"><div class="welcome"><div class="target">
       <h2>Drop a model or a list of buffers</h2>
       <p>memplan gives each buffer its place in memory, says how near that is to the least there is, and what would lower it.</p>
@@ -146,19 +130,7 @@ function Welcome({ session }) {
       <button type="button" onClick=${() => session.example()}>Try an example</button>
       <div class="sample" role="img" aria-label="A plan: buffers as rectangles, offsets over program order"></div>
       <p class="quiet">TFLite, ONNX, ExecuTorch, HLO, IREE and TVM files, dumps of PyTorch and XLA, graphs, schedules,
-        and JSON or CSV of buffers. Problems and plans are read in this tab; other files by this service.</p></div>
-    ${jobs.length > 0 && html`<div class="recent"><h2>Last jobs</h2><ul>${jobs.map((job) => html`<li><button type="button"
-      onClick=${() => session.openJob(job.id)}>
-      ${nameText(`${job.kind === "plan" ? "" : `${job.kind} of `}${job.name ?? job.id.slice(0, 8)}`,
-        60)}</button><span class="quiet"> ${peak(job)}${job.plan_status ?? job.state}, ${agoText(job.created_at)}</span></li>`)}</ul></div>`}
-  </div></main>`;
-}
-
-/** @param {string} date */
-function agoText(date) {
-  const minutes = Math.max(0, (Date.now() - Date.parse(date)) / 60_000);
-  return minutes < 1 ? "just now" : minutes < 60 ? `${Math.round(minutes)} min ago` : minutes < 1440 ? `${Math.round(minutes / 60)} h ago`
-    : new Date(date).toLocaleDateString();
+        and JSON or CSV of buffers. Problems and plans are read in this tab; other files by this service.</p></div></div></main>`;
 }
 
 /** The shown picture, which is drawn again when its entry, plan or answer changes. @param {{state: State, session: Session}} props */

@@ -258,18 +258,17 @@ export class Session {
     const phase = (/** @type {import("./state.js").Phase} */ now) => {
       if (this.state.phase !== "stopping" && this.state.phase !== now) this.happened({ kind: "phase", phase: now });
     };
-    const began = Date.parse(job.created_at);
     let drawn = 0;
     for await (const { kind, data } of this.service.events(job.id, signal)) {
       if (kind === "lost") phase("lost");
       else if (kind !== "queued") phase("searching");
       if (kind === "progress") this.happened({ kind: "note", note: progressText(data) });
       if (kind !== "better" || job.kind !== "plan") continue;
-      const last = shown(this.state)?.frames.at(-1);
+      const last = shown(this.state)?.best;
       const [peak, bound] = [data.peak ?? last?.peak ?? null, data.lower_bound ?? last?.bound ?? null].map((value) => (value === null ? null : Number(value)));
       const isDue = Date.now() - drawn > DRAW_EVERY_MS;
-      const plan = isDue ? await this.fetched(job.id, signal) : null;
-      this.happened({ kind: "better", frame: { at: (Date.parse(data.at) - began) / 1000, peak, bound, plan } });
+      if (isDue) await this.fetched(job.id, signal);
+      this.happened({ kind: "better", best: { peak, bound } });
       if (isDue) drawn = Date.now();
     }
     if (!signal.aborted) await (job.kind === "plan" ? this.ended(job.id, signal) : this.answered(job.id, signal));
@@ -279,12 +278,9 @@ export class Session {
   async fetched(id, signal) {
     try {
       const plan = await this.service.get(`/v1/jobs/${id}/plan`, signal);
-      if (signal.aborted) return null;
-      this.happened({ kind: "planned", plan });
-      return plan;
+      if (!signal.aborted) this.happened({ kind: "planned", plan });
     } catch (error) {
       if (!(error instanceof Refusal && (error.status === 404 || error.status === 0)) && !signal.aborted) throw error;
-      return null;
     }
   }
 
@@ -293,10 +289,7 @@ export class Session {
     const job = await this.service.get(`/v1/jobs/${id}`, signal);
     await this.fetched(id, signal);
     if (signal.aborted) return;
-    const plan = shown(this.state)?.plan;
-    const [peak, bound] = [plan?.peak, plan?.lower_bound].map((value) => (value === undefined || value === null ? null : Number(value)));
-    this.happened({ kind: "better", frame: { at: secondsOf(job), peak, bound, plan: plan?.placements?.length ? plan : null } });
-    const errors = [job.error ?? plan?.explanation?.message].filter(Boolean);
+    const errors = [job.error ?? shown(this.state)?.plan?.explanation?.message].filter(Boolean);
     this.happened({ kind: "ended", note: endText(job), errors });
   }
 
@@ -370,10 +363,7 @@ export class Session {
     if (!entry) return [];
     if (state.isComparing) return [await this.comparison(state)];
     if (!entry.problem || !entry.plan) return [];
-    const film = entry.frames.length > 1 && { kind: "film", title: "film of the search", problem: entry.problem, names: entry.names,
-      frames: await Promise.all(entry.frames.map(async (frame) =>
-        ({ ...frame, inspection: frame.plan ? await this.verdict(entry.problem, frame.plan) : null }))) };
-    return [await this.judgedView(entry.problem, entry.plan, entry.name, entry.names), ...(film ? [film] : [])];
+    return [await this.judgedView(entry.problem, entry.plan, entry.name, entry.names)];
   }
 }
 

@@ -1,14 +1,14 @@
 // @ts-check
 // What the page over a service knows, and how it changes: one value, and one function from an event to the next value.
 
-/** @typedef {import("../film_view.js").Frame} Frame */
+/** @typedef {{peak: number | null, bound: number | null}} Best  bytes */
 /** @typedef {{value: any, lines: string}} Answer */
 /**
  * An opened problem or answer. `given` is the problem in the file, `problem` the one that the plan solves, with the requested capacity. An answer to another
  * question than `plan` has its `kind`, the name of what it is `about`, the `request` and the `answer`. `read` is the job that read the file and knows the
- * `names` of operations; `frames` are the peaks and bounds over the search; `than` is the position of the entry to compare with, if not the previous one.
+ * `names` of operations; `best` is what its search has found; `than` is the position of the entry to compare with, if not the previous one.
  * @typedef {{name: string, about?: string, given: any, problem: any, plan: any, names: any, job: string | null, read: string | null,
- *   kind: string | null, request: any, answer: Answer | null, frames: Frame[], graph?: any, than?: number,
+ *   kind: string | null, request: any, answer: Answer | null, best: Best | null, graph?: any, than?: number,
  *   view?: import("./questions.js").View}} Entry
  */
 /** @typedef {"idle" | "sending" | "waiting" | "searching" | "lost" | "stopping"} Phase */
@@ -32,7 +32,7 @@
 /**
  * @typedef {{kind: "opened", entry: Partial<Entry> & {name: string}}
  *   | {kind: "went", at: number} | {kind: "compared"} | {kind: "sending"} | {kind: "sent", job: string, problem: any, than?: number}
- *   | {kind: "following", began: number, limit: number} | {kind: "phase", phase: Phase} | {kind: "better", frame: Frame}
+ *   | {kind: "following", began: number, limit: number} | {kind: "phase", phase: Phase} | {kind: "better", best: Best}
  *   | {kind: "planned", plan: any} | {kind: "answered", part: Partial<Entry>} | {kind: "ended", note: string, errors: string[]}
  *   | {kind: "left", dialog: State["dialog"]} | {kind: "note", note: string} | {kind: "failed", errors: string[]} | {kind: "dismissed"}
  *   | {kind: "dialog", dialog: State["dialog"]} | {kind: "wrote", part: Partial<State>}} Event
@@ -74,7 +74,7 @@ export function said(state) {
 
 /** Return an entry without the data that the service also has. @param {Entry} entry @returns {Entry} */
 function lightened(entry) {
-  return entry.job ? { ...entry, given: null, problem: null, plan: null, answer: null, frames: [], graph: null } : entry;
+  return entry.job ? { ...entry, given: null, problem: null, plan: null, answer: null, graph: null } : entry;
 }
 
 /** Return the state after an event. @param {State} state @param {Event} event @returns {State} */
@@ -84,7 +84,7 @@ export function next(state, event) {
   switch (event.kind) {
     case "opened": {
       const { problem = null } = event.entry;
-      const blank = { given: problem, problem, plan: null, names: null, job: null, read: null, kind: null, request: null, answer: null, frames: [] };
+      const blank = { given: problem, problem, plan: null, names: null, job: null, read: null, kind: null, request: null, answer: null, best: null };
       const known = state.entries.map((one, k) => (k < state.entries.length - KEPT ? lightened(one) : one));
       return { ...state, ...RESTING, entries: [...known, { ...blank, ...event.entry }], at: known.length,
         phase: event.entry.kind && !event.entry.answer ? "waiting" : "idle" };
@@ -93,7 +93,7 @@ export function next(state, event) {
     case "compared": return { ...state, isComparing: true };
     case "sending": return { ...state, phase: "sending", errors: [], note: "" };
     case "sent": {
-      const part = { job: event.job, problem: event.problem, than: event.than, frames: [] };
+      const part = { job: event.job, problem: event.problem, than: event.than, best: null };
       // A view that has a plan is kept, so that the next plan can be compared with it.
       const isNew = hasPlan(entry) && entry?.job !== event.job;
       const entries = isNew ? [...state.entries, { .../** @type {Entry} */ (entry), ...part, plan: null }] : changed(part);
@@ -101,7 +101,7 @@ export function next(state, event) {
     }
     case "following": return { ...state, phase: "waiting", watch: { began: event.began, limit: event.limit } };
     case "phase": return { ...state, phase: event.phase };
-    case "better": return { ...state, entries: changed({ frames: [...(entry?.frames ?? []), event.frame] }) };
+    case "better": return { ...state, entries: changed({ best: event.best }) };
     case "planned": return { ...state, entries: changed({ plan: event.plan }) };
     case "answered": return { ...state, entries: changed(event.part) };
     case "ended": return { ...state, phase: "idle", watch: null, note: event.note, errors: event.errors };

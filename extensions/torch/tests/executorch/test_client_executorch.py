@@ -258,7 +258,6 @@ def test_padding_is_added_to_a_memory_that_a_delegate_uses(attention: Any, token
 
 
 def graph_of(*specs: Any) -> Any:
-    """Return a graph module that has one node for each spec."""
     graph = torch.fx.Graph()
     for k, spec in enumerate(specs):
         graph.placeholder(f"x{k}").meta["spec"] = spec

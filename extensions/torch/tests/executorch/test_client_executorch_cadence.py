@@ -41,7 +41,6 @@ def config() -> Any:
 
 @pytest.fixture(scope="module")
 def stock(attention: Any, tokens: Any, config: Any) -> Any:
-    """Return the program that Cadence's own planner produces."""
     import executorch.backends.cadence.aot.ops_registrations  # noqa: F401  # defines the operators of its constraints
 
     planning = memory_planning.CadenceMemoryPlanning(config, pass_utils.CompileMode.DEFAULT, 0)

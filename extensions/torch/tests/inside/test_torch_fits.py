@@ -46,7 +46,6 @@ STEPS = {
 
 
 def count_live_bytes(model: Any, inputs: Any, optimizer: Any, *, compiled: bool = False) -> int:
-    """Return the peak of live bytes in two steps on real tensors."""
     run = None
     if compiled:
         run = aot_module(model, interpret, interpret, partition_fn=min_cut_rematerialization_partition)

@@ -47,7 +47,6 @@ def add_regions(rng: random.Random, graph: OperationGraph, depth: int) -> Operat
 
 
 def min_peak_with_regions(graph: OperationGraph) -> int:
-    """Return the least peak over all orders of a graph and of its regions."""
     rows = []
     for row in graph.ops:
         given = max((peak_of(each.graph, range(len(each.graph.ops))) for each in row.regions), default=0)

@@ -1,4 +1,4 @@
-"""Write the published results of the zoo: a self-contained HTML page, and the tables in docs/benchmarks.md."""
+"""Write the published results of the zoo: the tables in docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from lab.zoo.planners import PLANNERS
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ROOT / "docs" / "benchmarks.md"
 _MARKED = re.compile(r"(<!-- zoo -->\n).*?(<!-- end zoo -->)", re.DOTALL)
-_TEMPLATE = Path(__file__).with_name("page.html")
 
 
 def lines(rows: list[table.Cells]) -> str:
@@ -38,21 +37,10 @@ def lines(rows: list[table.Cells]) -> str:
     )
 
 
-def page(text: str) -> str:
-    """Return the HTML page of the zoo; `text` is the content of the table's CSV file."""
-    names = ",".join(f'"{name}"' for name in PLANNERS)
-    template = _TEMPLATE.read_text(encoding="utf-8")
-    return template.replace("/* planners */", names).replace(
-        "/* table */", text.replace("</", "<\\/").replace("`", "'")
-    )
-
-
 def update_benchmarks(text: str, rows: list[table.Cells]) -> str:
     """Return the text of docs/benchmarks.md with the zoo's tables replaced by those of `rows`."""
     return _MARKED.sub(lambda marks: f"{marks[1]}{lines(rows)}\n{marks[2]}", text)
 
 
 def publish(path: Path) -> None:
-    """Write the HTML page next to a table's CSV file, and update the tables in docs/benchmarks.md."""
-    path.with_suffix(".html").write_text(page(path.read_text(encoding="utf-8")), encoding="utf-8")
     BENCHMARKS.write_text(update_benchmarks(BENCHMARKS.read_text(encoding="utf-8"), table.read(path)), encoding="utf-8")
