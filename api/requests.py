@@ -50,13 +50,12 @@ from memplan.questions.inputs.extent import MOST_EXPANDED, Extent, check_expande
 from memplan.questions.inputs.values import Input, InputValues, read_inputs
 from memplan.questions.plan.answers import problem_in_heaps
 from memplan.questions.plan.plan import PlanOptions
-from memplan.questions.question import Control, Question, QuestionOptions
+from memplan.questions.question import Question, QuestionOptions
 from memplan.questions.question.wire import read_object, read_question
 from memplan.questions.reading import (
     OF_PLANS,
     Reader,
     ReadOptions,
-    add_reading_facts,
     reading_of_plan,
     validate_options,
 )
@@ -161,21 +160,8 @@ class ParsedRequest:
         # Parsing a file of another system may crash, so only a child process parses such a file; pass it on unparsed.
         return each.from_json(sent) if importers.detect(data) else each.from_file(reader, data, "-", values)
 
-    def answer(self, control: Control) -> tuple[bytes, str | None]:
-        """Return the answer to the question, written as bytes, and its status; raises MemplanError.
-
-        The control's `note` receives interim answers in the same written form.
-        """
-        question, reader, note = self.question, self.reader(), control.note
-        values = self.input_values(reader)
-
-        def write_answer(answer: Any) -> tuple[bytes, str | None]:
-            return self._written_answer(values, add_reading_facts(answer, reader)), question.status(answer)
-
-        noting = None if note is None else lambda found: note(write_answer(found))
-        return write_answer(question.answer_verified(values, self.options, replace(control, note=noting)))
-
-    def _written_answer(self, values: InputValues, answer: Any) -> bytes:
+    def answer_bytes(self, values: InputValues, answer: Any) -> bytes:
+        """Return the bytes of an answer about the inputs `values`; a plan in the requested format."""
         if isinstance(self.options, Options) and self.options.format is not None and isinstance(answer, Plan):
             return write_in(self.options.format, answer, problem_in_heaps(values["problem"], answer))
         return self.question.write(answer)

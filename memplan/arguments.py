@@ -67,7 +67,9 @@ def check_arguments(function: F, verified: Callable[[dict[str, Any], Any, Any], 
         for name, classes in wrong_ones.items():
             raise OptionError(f"{name}: {_argument_error_text(function, name, bound.arguments[name], classes)}")
         if _CONTROL in signature.parameters:
-            bound.arguments[_CONTROL] = _local_control(bound.arguments.get(_CONTROL))
+            from memplan.solvers.search.control import Control
+
+            bound.arguments[_CONTROL] = replace(bound.arguments.get(_CONTROL) or Control(), is_local=True)
         control = bound.arguments.get(_CONTROL)
         if (options := bound.arguments.get(_OPTIONS)) is not None and hasattr(options, "refuse_idle"):
             options.refuse_idle({name for name, value in bound.arguments.items() if value is not None})
@@ -114,12 +116,6 @@ def _run_interruptibly(work: Callable[[], Any], cancelled: threading.Event) -> A
         cancelled.set()
         has_ended.wait(_END_S)
         raise
-
-
-def _local_control(control: Any) -> Any:
-    from memplan.solvers.search.control import Control
-
-    return replace(control or Control(), is_local=True)
 
 
 def _collect_options(signature: inspect.Signature, model: Any, named: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,11 +177,11 @@ def _public_signature(signature: inspect.Signature, fields: Mapping[str, Any]) -
 def _allowed_classes(function: Callable[..., Any]) -> Mapping[str, tuple[type, ...]]:
     """Return the classes allowed for each parameter; `object` (any value) if its annotation is not a set of classes."""
     # A return type may not be imported yet, so resolve only the annotations of parameters.
-    alike = types.FunctionType(function.__code__, function.__globals__)
     named = {each.name for each in inspect.signature(function).parameters.values() if each.kind not in _MANY}
-    alike.__annotations__ = {name: kind for name, kind in function.__annotations__.items() if name in named}
+    kinds = {name: kind for name, kind in function.__annotations__.items() if name in named}
+    alike = types.SimpleNamespace(__annotations__=kinds)
     classes = dict[str, tuple[type, ...]]()
-    for name, kind in get_type_hints(alike).items():
+    for name, kind in get_type_hints(alike, function.__globals__).items():
         members = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
         origins = tuple(_NUMBERS.get(member, get_origin(member) or member) for member in members)
         classes[name] = origins if all(isinstance(each, type) and each is not Any for each in origins) else (object,)

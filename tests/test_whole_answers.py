@@ -8,7 +8,7 @@ import pytest
 
 from memplan.api.options import Options
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.service.plan_service import answer_of
+from memplan.api.service.request_task import answer_of
 from memplan.arguments import check_arguments
 from memplan.planner.errors import InvalidPlanError
 from memplan.planner.model.plan import Plan

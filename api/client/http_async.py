@@ -104,10 +104,8 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
 
     async def plan(self, problem: Problem, options: Options = NO_OPTIONS) -> Plan:
         """Return the verified plan of a problem, made by `POST /v1/plan`."""
-        problem = _convert_inputs(_PLAN, {"problem": problem})["problem"]
-        content, limit_s = write_body(_PLAN, {"problem": problem}, options), options.time_limit_s
-        read = self._plan_reader(problem, is_plain=options.heaps is None)
-        return await self._send(read, "POST", _PLAN.path, content=content, limit_s=limit_s)
+        plan: Plan = await self.answer(_PLAN, _convert_inputs(_PLAN, {"problem": problem}), options)
+        return plan
 
     async def known_plan(self, problem: Problem) -> Plan | None:
         """Return the best plan that the service knows for a problem; None if it knows none.
@@ -127,11 +125,11 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
         def read(data: bytes) -> T:
             """Return the answer in a response's bytes; raises WrongAnswerError if a check refutes the answer."""
             answer: T = TypeAdapter(question.answer).validate_json(data)
-            if (wrong := question.refutes({**values, "options": options}, answer)) is not None:
-                raise WrongAnswerError(f"{question.name}: {wrong}")
             is_alone = question.name == _PLAN.name and values.keys() == {"problem"}
             if is_alone and isinstance(answer, Plan) and answer.heaps is None and getattr(options, "heaps", 1) is None:
                 check_plan(values["problem"], answer)
+            if (wrong := question.refutes({**values, "options": options}, answer)) is not None:
+                raise WrongAnswerError(f"{question.name}: {wrong}")
             return answer
 
         content = write_body(question, values, options)
@@ -149,9 +147,6 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
             certify, given, validate_options(certify.options, {"time_limit_s": options.time_limit_s})
         )
         return check_certificate(problem, plan, found.text)
-
-    def _plan_reader(self, problem: Problem, is_plain: bool = True) -> Callable[[bytes], Plan]:
-        return lambda data: check_plan(problem, read_plan(data, problem), is_plain)
 
     def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
         """Return the method that sends the question of this name; raises AttributeError for an unknown name."""
@@ -213,7 +208,9 @@ class AsyncClient(AbstractAsyncContextManager["AsyncClient"]):
 
     async def job_plan(self, job_id: str, problem: Problem) -> Plan | None:
         """Return a job's verified best plan so far (after the job's end, the final plan); None without a plan."""
-        return await self._fetch_if_found(self._plan_reader(problem), f"{_JOBS}/{job_id}/plan")
+        return await self._fetch_if_found(
+            lambda data: check_plan(problem, read_plan(data, problem)), f"{_JOBS}/{job_id}/plan"
+        )
 
     async def job_result(self, job_id: str) -> Any:
         """Return a job's best answer so far as parsed JSON; None if it has no answer."""

@@ -34,16 +34,13 @@ def _escape_strings(value: Any, asked: bytes) -> Any:
     return [_escape_strings(each, asked) for each in value] if isinstance(value, list) else value
 
 
-def check_plan(problem: Problem, plan: Plan | None, is_plain: bool = True) -> Plan:
-    """Return a plan that is valid and whose claims neither a lower bound nor a short search refutes.
-
-    With `is_plain` false, the claims are about a modified problem and are not checked. Raises WrongAnswerError.
-    """
+def check_plan(problem: Problem, plan: Plan | None) -> Plan:
+    """Return a plan that is valid and whose claims no bound or short search refutes; raises WrongAnswerError."""
     violations = () if plan is None else verify(problem, plan)
     if plan is None or violations:
         rule = f": {violations[0].message}" if violations else ""
         raise WrongAnswerError(f"plan: is not valid for this problem{rule}")
-    if not is_plain or plan.status not in ("optimal", "infeasible"):
+    if plan.status not in ("optimal", "infeasible"):
         return plan
     if verdicts.claim_checks(problem, plan, None, None).get("status") is None:
         from memplan.solvers.portfolio.solve import solve

@@ -23,11 +23,12 @@ from memplan.api.metrics import Metrics
 from memplan.api.readiness import Readiness, solves_a_tiny_problem
 from memplan.api.refusals import NotInTimeError
 from memplan.api.request_bodies import LARGE_BYTES, TooLargeError
+from memplan.api.requests import ParsedRequest, parse_request, stated_time_limit_s
 from memplan.api.service.admission import MOST, AdmissionQueue
-from memplan.api.service.answering import WorkService
+from memplan.api.service.answering import Answering
 from memplan.api.service.cache.plan_cache import PlanCache
 from memplan.api.service.cache.written_plans import WrittenPlans
-from memplan.api.service.plan_service import PlanService
+from memplan.api.service.request_task import parse_for_child
 from memplan.api.settings import Settings
 from memplan.api.store.api_key import Key
 from memplan.api.store.errors import FullDiskError
@@ -56,8 +57,7 @@ class Service:
     store: Store
     workers: Workers
     cache: PlanCache
-    solving: PlanService
-    working: WorkService
+    answering: Answering
     following: Following
     """These attributes exist while the service is open."""
 
@@ -107,8 +107,7 @@ class Service:
         self.workers = Workers(pool, MOST * self.queue.places + 1)
         stack.push_async_callback(to_thread.run_sync, pool.close)
         self.cache = await stack.enter_async_context(PlanCache.open_tended(self.store))
-        self.working = WorkService(self.workers, self.queue, self.cache, self.metrics)
-        self.solving = PlanService(self.cache, self.workers, self.queue, self.metrics, _THREADS)
+        self.answering = Answering(self.cache, self.workers, self.queue, self.metrics, self.run_work, _THREADS)
         self.following = await stack.enter_async_context(open_jobs(self.store, self.metrics, settings, pool))
         await to_thread.run_sync(pool.warm_up)
         self._enders.append(self.following.stop)
@@ -156,6 +155,20 @@ class Service:
                 return await to_thread.run_sync(work, limiter=self._threads, abandon_on_cancel=True)
         except TimeoutError:
             raise NotInTimeError("body: could not be read within its time limit") from None
+
+    async def parse_request(
+        self, kind: str, head: str, body: bytes, terms: tuple[str, ...] = (), arrived: float | None = None
+    ) -> tuple[ParsedRequest, str | None]:
+        """Return a parsed request, which may have the fields `terms`; a large one without inputs, but with a hash.
+
+        The hash is that of the problem if a plain plan is wanted, or else None. A large request that `arrived` at a
+        time must be parsed within its time limit, or NotInTimeError is raised.
+        """
+        if len(body) <= LARGE_BYTES:
+            return await self.run_work(partial(parse_request, kind, head, body, terms=terms), len(body)), None
+        limit_s = _READ_S if arrived is None else stated_time_limit_s(kind, head, body, self.settings)
+        due = Deadline.from_limit(limit_s, arrived)
+        return await self.parse_body(parse_for_child, body, kind, head, terms, deadline=due)
 
     async def parse_body(
         self, function: Callable[..., T], body: bytes, *given: Any, deadline: Deadline | None = None

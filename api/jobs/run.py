@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from memplan.api.faults import BODY
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.request_bodies import PLAN
-from memplan.api.service.answering import answer_request
+from memplan.api.service.request_task import RequestTask, run
 from memplan.api.store.errors import StoreError
 from memplan.api.store.job import Job, State, WorkAnswer
 from memplan.api.store.store import Store
@@ -82,13 +82,14 @@ class JobRun:
         if job.deadline_at is not None:
             limit_s = min(limit_s, max(_LEAST_S, job.deadline_at - time.time()))
         grace_s = _GRACE_S * 2**job.failures
-        what = job.kind, job.head, job.body, record, job.answer
-        task = Task(answer_request, what, job.kind, NEVER, limit_s=limit_s, grace_s=grace_s)
+        what = RequestTask(job.kind, job.head, job.body, record=record, before=job.answer)
+        file_bytes = None if job.n_buffers else len(job.body)  # Only files of other systems are stored without a count.
+        task = Task(run, (what,), job.kind, NEVER, limit_s=limit_s, grace_s=grace_s, file_bytes=file_bytes)
         answer: WorkAnswer = self._pool.run(task, self._write_reports, self.cancelled)
         if answer.known is not None:
             # The answer is valid even if the cache entry cannot be stored, so ignore the error.
             with suppress(StoreError):
-                plans.replace(name, record, answer.known)
+                plans.replace(name, record, answer.known.compress(name))
         return answer
 
     def _write_end(self, state: State, answer: WorkAnswer | None = None, error: str | None = None) -> State | None:

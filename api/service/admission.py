@@ -115,16 +115,11 @@ class AdmissionQueue:
         """Wait for a slot; return False if the request was cancelled before it got one. Raises FullError."""
         self.decide_request(wish)
         if not wish.is_decided.is_set():
-            events = [wish.is_decided] if cancelled is None else [wish.is_decided, cancelled]
-            waiting = [asyncio.ensure_future(event.wait()) for event in events]
             try:
-                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                await wait_for_any(wish.is_decided, *([] if cancelled is None else [cancelled]))
             except BaseException:
                 self.release_slot(wish)
                 raise
-            finally:
-                for each in waiting:
-                    each.cancel()
         if wish.refusal is not None:
             raise wish.refusal
         if wish.began is None:
@@ -295,6 +290,16 @@ class AdmissionQueue:
             first_s, whole_s = (_weighted_mean(old, new) for old, new in zip(before, took, strict=True))
             self._measured[place.sort] = first_s, whole_s, now
             self._usual_s += (took[0] - self._usual_s) / _USUAL
+
+
+async def wait_for_any(*events: asyncio.Event, limit_s: float = inf) -> None:
+    """Wait until one of the events is set, for at most `limit_s` seconds."""
+    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waiting, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waiting:
+            each.cancel()
 
 
 def _weighted_mean(old: float, new: float) -> float:

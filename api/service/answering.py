@@ -1,296 +1,419 @@
-"""Answers to requests of questions: each request waits for a slot, and a child process does the work."""
+"""Answers to all requests on one event loop: from the plan cache, in this process, or in a child process.
+
+```
+run ──> plan in pools? ──> cached? ──no──> is it searched for? ──no──> quick, in this process ──> queue ──> child
+         │ no               │ yes             │ yes: wait               │ proved                           │
+         │                  └─────────────────┴───── plan, verified, of the caller's own problem <─────────┘
+         └──> brief: in a thread; otherwise: queue ──> child
+```
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Hashable
-from dataclasses import replace
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Hashable
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic_core import from_json, to_json
+import anyio
+from anyio import CapacityLimiter, to_thread
 
-from memplan.api.metrics import Lookup, Metrics
+from memplan.api.metrics import LOOKUP, Lookup, Metrics
 from memplan.api.options import Options
-from memplan.api.refusals import NotInTimeError, UnavailableError
-from memplan.api.request_bodies import LARGE_BYTES, PLAN
-from memplan.api.requests import ParsedRequest, parse_request, write_in
-from memplan.api.service.admission import AdmissionQueue, Seat
-from memplan.api.service.cache.cached_plan import CachedPlan, result_of
+from memplan.api.refusals import FullError, NotInTimeError, NoTurnError, UnavailableError
+from memplan.api.requests import ParsedRequest
+from memplan.api.service.admission import AdmissionQueue, Seat, wait_for_any
+from memplan.api.service.cache.cached_plan import CachedPlan, empty_result, result_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.service.cache.plan_cache import PlanCache, join_entries
-from memplan.api.service.plan_service import answer_of, reason_to_answer, time_searched
+from memplan.api.service.cache.plan_cache import PlanCache
+from memplan.api.service.request_task import (
+    RequestTask,
+    is_cacheable,
+    plan_answer,
+    plan_options,
+    reason_to_answer,
+    run,
+    time_searched,
+)
 from memplan.api.store.job import WorkAnswer
-from memplan.api.store.stored_plan import StoredPlan
-from memplan.api.workers.forked import run_forked
-from memplan.api.workers.plan_search import search
-from memplan.api.workers.task import LostWorkersError, Task, TaskControl
+from memplan.api.store.stored_plan import StoredPlan, cache_name
+from memplan.api.workers.task import LostWorkersError, Task, TaskControl, TooMuchMemoryError
 from memplan.api.workers.workers import Workers
-from memplan.planner.model.plan import NO_PLACEMENTS, Plan
-from memplan.planner.model.problem import Problem
-from memplan.questions.plan.answers import write_plan
-from memplan.questions.question import Control
-from memplan.questions.reading import add_reading_facts
-from memplan.solvers.portfolio.options import SolveOptions
-from memplan.solvers.search.control import Deadline
-from memplan.solvers.search.result import Progress, SolveResult
+from memplan.planner.model.plan import StopReason
+from memplan.questions.plan.reason import add_reason
+from memplan.solvers.portfolio.one_search import OneSearch
+from memplan.solvers.search.control import Control, Deadline
+from memplan.solvers.search.result import SolveResult
 
-_ANSWER_S = 0.25
-"""The seconds reserved for returning an answer that a forked process computed from a foreign file."""
-_LEAST_S, _GRACE_S = 0.1, 0.3
-"""The minimum seconds for any request, and the seconds after its deadline in which its answer may still arrive."""
-OF_A_LINE = ("id",)
-"""The fields that a line of a batch may have besides its problem and options."""
+MAX_LOST = 3
+"""How many times a search is restarted from the best known plan after its child process died; other tasks: once."""
+_QUICK_S = 0.1
+"""The seconds of a quick search in this process before a child process continues it."""
+_QUICK_BUFFERS = 20_000
+"""The number of buffers above which a quick search runs only if a child process would have too little time."""
+_CARRIED_S = 1e-5
+"""The seconds per buffer for sending a problem to a child, verifying the plan there, and returning it."""
+_LEAST_S, _LEAST_ASKED_S, _GRACE_S = 0.02, 0.1, 0.3
+"""The minimum seconds of a search and of another task, and those after a deadline in which an answer may arrive."""
 _CARRY_S = 2e-7
-"""The seconds per byte of a large problem that are reserved for verifying and writing its plan."""
+"""The seconds per byte of a problem that a child needs to verify and write its plan."""
+_ROW_S = 2.5e-6
+"""The minimum seconds for parsing and compiling one row (a buffer or a pair)."""
+_SHORT_CELLS = 3_000
+"""The product of rows and pools up to which parsing and compiling are faster than handing them to a thread."""
+T = TypeVar("T")
+RunWork = Callable[..., Awaitable[Any]]
+"""The type of `Service.run_work`, which runs work in a thread if it is long."""
 
 
-class WorkService:
-    """Answers a server's requests in child processes, so that the event loop only moves bytes."""
+@dataclass(frozen=True, eq=False)
+class CallerRequest:
+    """A caller's request, parsed, until its answer.
 
-    def __init__(self, workers: Workers, queue: AdmissionQueue, cache: PlanCache, metrics: Metrics) -> None:
-        """Use the server's child processes, slots, plan cache and metrics; no large plan is being searched yet."""
-        self._workers, self._queue, self._cache, self._metrics = workers, queue, cache, metrics
-        self._running: dict[Hashable, _LargePlan] = {}
+    With an infinite deadline, it waits for a slot as long as necessary, and its time limit starts with the slot. Any
+    other request gets a FullError if the admission queue is full or no slot becomes free in time.
 
-    async def work(
+    task, asked: the request as it was sent, and parsed; a large body's inputs are absent, as only child processes parse
+    them.
+    cancelled: an event that ends the work early, with the best answer so far.
+    key_id, plan_key: the id of the caller's key, and the key whose known plans are used (None: plans of all keys).
+    is_large: True if only child processes parse the body.
+    problem_hash: the hash of the problem if the body is large and a plain plan is wanted.
+    """
+
+    task: RequestTask
+    asked: ParsedRequest
+    deadline: Deadline
+    cancelled: asyncio.Event
+    key_id: str | None = None
+    plan_key: str | None = None
+    is_large: bool = False
+    problem_hash: str | None = None
+
+    @property
+    def is_plain_plan(self) -> bool:
+        """True if one plan in pools is wanted, which the plan cache may know."""
+        return self.problem_hash is not None if self.is_large else self.asked.is_plain_plan
+
+    @property
+    def options(self) -> Options:
+        """The options of a request for a plan."""
+        return plan_options(self.asked)
+
+
+class Answering:
+    """Answers a server's requests: `run` combines plan cache, searches in this process, slots and child processes."""
+
+    def __init__(
         self,
-        request: tuple[str, str, bytes],
-        deadline: Deadline,
-        cancelled: asyncio.Event,
-        key_id: str | None = None,
-        *,
-        can_end: bool = True,
-    ) -> WorkAnswer:
-        """Return the answer to a request (kind, head, body) by the deadline, or soon after `cancelled` is set.
+        cache: PlanCache,
+        workers: Workers,
+        queue: AdmissionQueue,
+        metrics: Metrics,
+        run_work: RunWork,
+        quick_places: int,
+    ) -> None:
+        """Use the server's cache, child processes, slots and metrics, and threads for `quick_places` quick searches."""
+        self._cache, self._workers, self._queue, self._metrics = cache, workers, queue, metrics
+        self._run_work, self._places = run_work, CapacityLimiter(quick_places)
+        self._running: dict[Hashable, asyncio.Event] = {}
+        """An event per running search that is set when the search ends."""
+        self._shared: dict[Hashable, _SharedSearch] = {}
 
-        With `can_end`, other waiting requests may end the work early, with the best answer so far. If the child process
-        dies, the work is repeated once. Raises the question's errors, FullError if no slot becomes free, and
-        NotInTimeError without an answer in time.
+    async def run(self, call: CallerRequest) -> WorkAnswer:
+        """Return the answer by the deadline: for a plan, the best verified one or an explanation of why there is none.
+
+        When the call is cancelled, the best plan so far is returned. Raises the question's errors, FullError,
+        UnavailableError, and NotInTimeError without an answer in time.
         """
-        kind, _, body = request
-        deadline = Deadline(deadline.began, max(deadline.at, deadline.began + _LEAST_S))
+        asked, n_bytes = call.asked, len(call.task.body)
+        if call.problem_hash is not None:
+            return await self._large_plan(call, cache_name(call.problem_hash, call.plan_key))
+        if call.is_plain_plan:
+            return await self._plan(call)
+        if not (asked.is_foreign or call.is_large) and asked.question.is_brief(asked.extent, asked.options):
+            work = partial(run, TaskControl(call.deadline), call.task, asked)
+            answer: WorkAnswer = await self._run_work(work, n_bytes, is_short=False, deadline=call.deadline)
+            return answer
+        deadline = call.deadline
+        deadline = Deadline(deadline.began, max(deadline.at, deadline.began + _LEAST_ASKED_S))
         if deadline.remaining_s <= 0:
-            raise NotInTimeError(f"{kind}: must arrive completely within its time limit")
-        sort = kind, len(body).bit_length()
-        place = Seat(key_id, deadline.at, sort, can_end=can_end, arrived=deadline.began)
-        task = Task(answer_request, request, kind, deadline, grace_s=_GRACE_S, is_large=len(body) > LARGE_BYTES)
-        return await self._run_task(task, place, cancelled, noted=partial(self._queue.note_first, place))
+            raise NotInTimeError(f"{asked.kind}: must arrive completely within its time limit")
+        sort = asked.kind, n_bytes.bit_length()
+        can_end = asked.options.can_end
+        place = Seat(call.key_id, deadline.at, sort, can_end=can_end, arrived=deadline.began)
+        return await self._run_in_child(call, call.task, place)
 
-    async def plan(
-        self,
-        request: tuple[str, str, bytes],
-        problem_hash: str,
-        plan_format: str,
-        options: SolveOptions,
-        deadline: Deadline,
-        cancelled: asyncio.Event,
-        key_id: str | None = None,
+    async def _plan(self, call: CallerRequest) -> WorkAnswer:
+        """Return the plan of a problem that this process parses, from the cache or a search."""
+        asked, extent = call.asked, call.asked.extent
+        if extent.n_rows * _ROW_S > call.deadline.remaining_s:
+            raise NotInTimeError(f"{extent.n_rows} buffers could not be read, compiled and planned")
+
+        def compiled_problem() -> CompiledProblem:
+            return CompiledProblem.from_problem(asked.input_values()["problem"], call.plan_key)
+
+        is_short = extent.n_rows * extent.n_pools <= _SHORT_CELLS and not extent.n_expanded
+        problem: CompiledProblem = await self._run_work(
+            compiled_problem, len(call.task.body), is_short=is_short, deadline=call.deadline
+        )
+        LOOKUP.set("miss")
+        call.options.check()
+        if is_cacheable(problem.problem, call.options):
+            return await self._cached_or_searched(call, problem)
+        # A plan with a profile needs several searches or another instance, which a quick search does not support.
+        has_profile = call.options.profile_of(problem.problem) is not None or problem.problem.equal_use
+        return await self._full_search(call, problem, None, None if has_profile else self._quick_search(call, problem))
+
+    async def _cached_or_searched(self, call: CallerRequest, problem: CompiledProblem) -> WorkAnswer:
+        """Return the cached plan if it suffices, else search; equal simultaneous requests wait for one search."""
+        options, quick = call.options, None
+        key = problem.cache_name, options.time_limit_s, options.accept, options.seed
+        if problem.is_small and key not in self._running and self._cache.is_new(problem):
+            quick = self._quick_search(call, problem)
+            result = None if quick is None else await self._add_quick_reason(call, problem, quick.begin())
+            # A proved result cannot be improved, so skip the look-up in the store.
+            if result is not None and _is_enough(result):
+                self._metrics.looked_up("miss")
+                self._metrics.count_solve(result, options.solver, "server")
+                return await self._keep_result(call, problem, result)
+        cached, start = await self._find_cached(problem)
+        while (reason := reason_to_answer(cached, start, options, problem.problem)) is None:
+            if (ended := self._running.get(key)) is None:
+                self._metrics.looked_up("miss" if start is None else "started_from")
+                self._running[key] = asyncio.Event()
+                try:
+                    # A quick search would only repeat the one that found the cached plan.
+                    quick = None if start is not None else quick or self._quick_search(call, problem)
+                    return await self._full_search(call, problem, start, quick)
+                finally:
+                    self._running.pop(key).set()
+            self._metrics.looked_up("joined")
+            await wait_for_any(ended, call.cancelled, limit_s=max(0.0, call.deadline.remaining_s))
+            if not ended.is_set():
+                stop: StopReason = "cancelled" if call.cancelled.is_set() else "time_limit"
+                result = empty_result(problem, stop) if start is None else replace(start, stop_reason=stop)
+                return await self._plan_answer(call, problem, result)
+            cached, start = await self._find_cached(problem)
+        assert start is not None
+        self._metrics.looked_up("hit")
+        return await self._plan_answer(call, problem, replace(start, stop_reason=reason))
+
+    def _quick_search(self, call: CallerRequest, problem: CompiledProblem) -> OneSearch | None:
+        """Return a prepared quick search in this process; None for a large problem, which a child process plans.
+
+        A large problem is also searched here if the time left is too short for a child process.
+        """
+        left_s = call.deadline.remaining_s
+        is_large = len(problem.problem.buffers) > _QUICK_BUFFERS
+        if is_large and left_s >= _min_child_s(problem):
+            return None
+        limit_s = min(call.options.time_limit_s, inf if is_large else _QUICK_S, max(_LEAST_S, left_s))
+        control = Control(Deadline.from_limit(limit_s))
+        begun = problem.start or problem.instance
+        return OneSearch(problem.problem, call.options, control, is_quick=True, instance=begun)
+
+    async def _full_search(
+        self, call: CallerRequest, problem: CompiledProblem, start: SolveResult | None, quick: OneSearch | None
     ) -> WorkAnswer:
+        """Search quickly, then in a child process from the best known plan; raises FullError if neither gets a slot."""
+        best, began, tried_s = start, time.monotonic(), 0.0
+        if quick is not None:
+            with anyio.move_on_after(max(0.0, call.deadline.remaining_s)):
+                best = await to_thread.run_sync(quick.finish, limiter=self._places)
+                best = await self._add_quick_reason(call, problem, best)
+            tried_s = time.monotonic() - began
+            if best is not None:
+                self._metrics.count_solve(best, call.options.solver, "server")
+                if _is_enough(best):
+                    return await self._keep_result(call, problem, best)
+        if best is not None and call.deadline.remaining_s < _min_child_s(problem):
+            return await self._keep_result(call, problem, replace(best, stop_reason="time_limit"))
+        has_plan, heard = best is not None and bool(best.plan.placements), list[WorkAnswer]()
+        # If the search in this process found no plan, a child needs at least as much time.
+        least_s = _min_child_s(problem) + (0.0 if has_plan else tried_s)
+        can_end = not call.options.deterministic
+        place = Seat(call.key_id, call.deadline.at, least_s=least_s, can_end=can_end, has_answer=has_plan)
+        record = await self._run_brief(problem, partial(_record_of, problem, best)) if best and has_plan else None
+        try:
+            answer = await self._run_in_child(call, replace(call.task, record=record), place, heard)
+        except (FullError, UnavailableError, NotInTimeError, TooMuchMemoryError, LostWorkersError) as error:
+            known = None if not heard or heard[-1].known is None else heard[-1].known
+            best = best if known is None else result_of(known, problem) or best
+            if best is not None and best.plan.status == "infeasible":
+                return await self._keep_result(call, problem, best)  # This result explains why no plan fits.
+            has_plan = best is not None and bool(best.plan.placements)
+            is_busy = isinstance(error, NoTurnError) or call.deadline.remaining_s <= 0
+            if not has_plan and isinstance(error, FullError | TooMuchMemoryError | LostWorkersError):
+                raise
+            if isinstance(error, FullError) and not is_busy:
+                raise
+            # An unproved plan is more useful than an error, so return it.
+            reason: StopReason = "cancelled" if call.cancelled.is_set() else "time_limit"
+            found = replace(best or empty_result(problem), stop_reason=reason)
+            return await self._keep_result(call, problem, found)
+        if answer.known is None or (better := await self._keep_better(problem, answer.known)) is None:
+            return answer
+        return await self._plan_answer(call, problem, better)
+
+    async def _add_quick_reason(
+        self, call: CallerRequest, problem: CompiledProblem, found: SolveResult | None
+    ) -> SolveResult | None:
+        """Return the result. If a bound proves that no plan fits, a small problem's result gets an explanation."""
+        lack = None if found is None or found.bound is None else found.bound.nothing_fits
+        # Only child processes explain a bound that a search has proved, so return the result without an explanation.
+        if found is None or lack is None or lack.by is not None:
+            return found
+        if not problem.is_small or call.options.deterministic:
+            return found
+        control = Control(call.deadline.limit_to(_QUICK_S))
+        reason = partial(add_reason, problem.problem, found.plan, control, is_quick=True)
+        return replace(found, plan=await to_thread.run_sync(reason, limiter=self._places))
+
+    async def _large_plan(self, call: CallerRequest, name: str) -> WorkAnswer:
         """Return the plan of a large problem, parsed and searched in a child process, starting from the known plan.
 
-        Equal simultaneous requests share one search and its answer. With an infinite deadline, the time limit starts
-        when the request gets its slot.
+        Equal simultaneous requests share one search and its answer.
         """
-        name = *request, problem_hash, plan_format, deadline.at == inf
-        if is_new := (running := self._running.get(name)) is None:
-            work = partial(self._large_plan, request, problem_hash, plan_format, options, deadline, key_id)
-            running = self._running[name] = _LargePlan(work)
-            running.task.add_done_callback(lambda _: self._running.pop(name))
+        key = call.task.head, call.task.body, name, call.task.plan_format, call.deadline.at == inf
+        if is_new := (shared := self._shared.get(key)) is None:
+            shared = self._shared[key] = _SharedSearch(
+                lambda over: self._search_large(replace(call, cancelled=over), name)
+            )
+            shared.task.add_done_callback(lambda _: self._shared.pop(key))
         else:
             self._metrics.looked_up("joined")
-        answer, lookup = await running.answer(cancelled)
+        answer, lookup = await shared.answer(call.cancelled)
         self._metrics.looked_up(lookup if is_new else "hit")
         return answer
 
-    async def _large_plan(
-        self,
-        request: tuple[str, str, bytes],
-        problem_hash: str,
-        plan_format: str,
-        options: SolveOptions,
-        deadline: Deadline,
-        key_id: str | None,
-        cancelled: asyncio.Event,
-    ) -> tuple[WorkAnswer, Lookup]:
-        """Plan a large problem in a child process from the plan stored for `problem_hash`, and store a better plan."""
-        record = await self._cache.read_stored(problem_hash)
-        carry_s, limit_s = _CARRY_S * len(request[2]), options.time_limit_s
-        due, what = deadline.bring_forward(carry_s), (*request, record, plan_format)
-        task = Task(plan_apart, what, PLAN, due, limit_s=limit_s, grace_s=_GRACE_S + carry_s, is_large=True)
-        answer = await self._run_task(task, Seat(key_id, deadline.at, can_end=False), cancelled)
+    async def _search_large(self, call: CallerRequest, name: str) -> tuple[WorkAnswer, Lookup]:
+        """Plan a large problem in a child process from the plan stored as `name`, and store a better plan."""
+        record = await self._cache.read_stored(name)
+        place = Seat(call.key_id, call.deadline.at, can_end=False)
+        answer = await self._run_in_child(call, replace(call.task, record=record), place)
         if answer.known is not None:
-            await self._cache.replace(problem_hash, record, answer.known)
-        if answer.searched is None:
-            return answer, "hit"
-        self._metrics.count_solve(answer.searched, options.solver, "worker")
-        return answer, "miss" if record is None else "started_from"
+            await self._cache.replace(name, record, answer.known.compress(name))
+        return answer, "hit" if answer.searched is None else "miss" if record is None else "started_from"
 
-    async def _run_task(self, task: Task, place: Seat, cancelled: asyncio.Event, **heard: Any) -> WorkAnswer:
-        """Wait for a slot, and return the task's answer; a task whose child process is lost is run once more."""
-        if not await self._queue.wait_for_slot(place, cancelled):
-            raise UnavailableError(f"{task.what}: the request was cancelled before its work started")
-        run = partial(self._workers.run, task, cancelled, place.is_short if place.can_end else None, **heard)
+    async def _run_in_child(
+        self, call: CallerRequest, request: RequestTask, place: Seat, heard: list[WorkAnswer] | None = None
+    ) -> WorkAnswer:
+        """Wait for a slot, and return the answer of a child process; if one is lost, the work is repeated.
+
+        Interim answers are added to `heard`; a search is repeated from the last one. Other waiting requests may end the
+        work early, with its best answer so far, if the place `can_end`.
+        """
+        kind, asked, n_bytes, heard = request.kind, call.asked, len(request.body), [] if heard is None else heard
+        if not await self._queue.wait_for_slot(place, call.cancelled):
+            raise UnavailableError(f"{kind}: the request was cancelled before its work started")
+        is_plan = call.is_plain_plan
+        carry_s = _CARRY_S * n_bytes if is_plan else 0.0
+        task = Task(
+            run,
+            (replace(request, arrived=call.deadline),),
+            kind,
+            Deadline(call.deadline.began, max(place.due, time.monotonic() + _LEAST_S)).bring_forward(carry_s),
+            limit_s=asked.options.time_limit_s if is_plan or place.due == inf else None,
+            grace_s=_GRACE_S + carry_s,
+            is_search=is_plan and place.can_end,
+            is_large=call.is_large,
+            file_bytes=n_bytes if asked.is_foreign else None,
+        )
+        is_short, noted = place.is_short if place.can_end else None, partial(self._queue.note_first, place)
+
+        def hear(_reports: list[Any], best: WorkAnswer | None) -> None:
+            heard.extend([] if best is None else [best])
+
         try:
-            try:
-                answer: WorkAnswer = await run()
-            except LostWorkersError:
-                answer = await run()
+            for left in reversed(range(1 + (MAX_LOST if task.is_search else 1))):
+                try:
+                    answer: WorkAnswer = await self._workers.run(task, call.cancelled, is_short, hear, noted)
+                    break
+                except LostWorkersError:
+                    if not left:
+                        raise
+                if heard and heard[-1].known is not None:
+                    task = replace(task, arguments=(replace(task.arguments[0], record=heard[-1].known.compress("")),))
         finally:
-            self._queue.release_slot(place, is_measured=not cancelled.is_set())
+            self._queue.release_slot(place, is_measured=not call.cancelled.is_set())
+        if answer.searched is not None:
+            self._metrics.count_solve(answer.searched, call.options.solver, "worker")
         return answer
 
+    async def _keep_result(self, call: CallerRequest, problem: CompiledProblem, found: SolveResult) -> WorkAnswer:
+        """Keep a result in the cache if it is better than the known one, and return the better of both as an answer."""
+        if is_cacheable(problem.problem, call.options):
+            searched_s = time_searched(found, call.options)
+            cached = await self._run_brief(problem, partial(CachedPlan.from_result, problem, found, searched_s))
+            found = found if cached is None else await self._keep_better(problem, cached) or found
+        return await self._plan_answer(call, problem, found)
 
-class _LargePlan:
+    async def _keep_better(self, problem: CompiledProblem, found: CachedPlan) -> SolveResult | None:
+        """Keep a plan in the cache if it is better than the known one, or else return the known one as a result."""
+        known = self._cache.keep(problem, found)
+        if known.bound <= found.bound:
+            return None
+        again = await self._run_brief(problem, partial(result_of, known, problem))
+        return again and replace(again, stop_reason="proved" if again.plan.status == "optimal" else "time_limit")
+
+    async def _plan_answer(self, call: CallerRequest, problem: CompiledProblem, found: SolveResult) -> WorkAnswer:
+        write = partial(plan_answer, call.asked, problem, found, call.task.plan_format, call.deadline)
+        return await self._run_brief(problem, write)
+
+    async def _find_cached(self, problem: CompiledProblem) -> tuple[CachedPlan | None, SolveResult | None]:
+        """Return a problem's cached plan and this plan as a verified result; (None, None) without a valid plan."""
+        if (cached := await self._cache.find(problem)) is None:
+            return None, None
+        if (result := await self._run_brief(problem, partial(result_of, cached, problem))) is None:
+            self._cache.forget(problem)
+            return None, None
+        return cached, result
+
+    async def _run_brief(self, problem: CompiledProblem, work: Callable[[], T]) -> T:
+        return work() if problem.is_small else await to_thread.run_sync(work)
+
+
+class _SharedSearch:
     """The running search for a large problem's plan, shared by equal requests; it ends early once all are cancelled."""
 
     def __init__(self, work: Callable[[asyncio.Event], Coroutine[Any, Any, tuple[WorkAnswer, Lookup]]]) -> None:
         """Start `work` as a task; it gets an event that is set once no caller is left."""
-        self._over, self._callers = asyncio.Event(), 0
+        self._over, self._has_ended, self._callers = asyncio.Event(), asyncio.Event(), 0
         self.task = asyncio.create_task(work(self._over))
+        self.task.add_done_callback(lambda _: self._has_ended.set())
 
     async def answer(self, cancelled: asyncio.Event) -> tuple[WorkAnswer, Lookup]:
         """Return the search's answer; once all callers have cancelled, it is the best plan so far."""
         self._callers += 1
-        leaving = asyncio.create_task(cancelled.wait())
         try:
-            await asyncio.wait((self.task, leaving), return_when=asyncio.FIRST_COMPLETED)
+            await wait_for_any(self._has_ended, cancelled)
         finally:
-            leaving.cancel()
             self._callers -= 1
             if not self._callers:
                 self._over.set()
         return await asyncio.shield(self.task)
 
 
-def parse_for_child(body: bytes, kind: str, head: str, terms: tuple[str, ...] = ()) -> tuple[ParsedRequest, str | None]:
-    """Parse a request in a child process; return (request without inputs, problem hash if a plain plan is wanted)."""
-    asked = parse_request(kind, head, body, terms=terms)
-    is_plain = asked.is_plain_plan
-    return asked.drop_inputs(), CompiledProblem.from_problem(asked.input_values()["problem"]).hash if is_plain else None
+def _record_of(problem: CompiledProblem, result: SolveResult) -> StoredPlan | None:
+    known = CachedPlan.from_result(problem, result, 0.0)
+    return None if known is None else known.compress(problem.cache_name)
 
 
-def insert_old_plan(body: bytes, kind: str, head: str, plan_format: str, old: bytes) -> bytes:
-    """Return a request's body with all options, in which the plan to keep (`old`, JSON) replaces its hash."""
-    asked = parse_request(kind, head, body, terms=())
-    reading = {} if asked.reading is None else asked.reading.model_dump(mode="json", exclude_unset=True)
-    options = asked.options.model_dump(mode="json", exclude_defaults=True) | reading | {"format": plan_format}
-    return b'{"problem":%b,"options":%b,"keep":%b}' % (to_json(asked.fields["problem"]), to_json(options), old.strip())
+def _min_child_s(problem: CompiledProblem) -> float:
+    n_buffers = len(problem.problem.buffers)
+    return _LEAST_S + (_CARRIED_S * n_buffers if n_buffers > _QUICK_BUFFERS else 0.0)
 
 
-def answer_request(
-    control: TaskControl,
-    kind: str,
-    head: str,
-    body: bytes,
-    record: StoredPlan | None = None,
-    before: bytes | None = None,
-) -> WorkAnswer:
-    """Answer a request or a job; this function runs in a child process. Raises MemplanError.
+def _is_enough(found: SolveResult) -> bool:
+    """Return True if a child process could not improve the result.
 
-    The search for a plain plan starts from the cached plan `record`, or from `before`, the job's best answer so far.
+    An infeasible result is enough only if its explanation is irreducible and its sufficient pool size proved minimal.
     """
-    request = parse_request(kind, head, body)
-    if not request.is_plain_plan:
-        return answered_apart(request, control, len(body))
-
-    def write_result(plan: Plan, _problem: Problem) -> WorkAnswer:
-        facts = None
-        if plan.lower_bound is not None:
-            facts = Progress(0.0, plan.peak, plan.lower_bound, plan.solver or "").facts()
-        return WorkAnswer(write_plan(plan), plan.status, is_plan=True, facts=facts)
-
-    return _plan_answer(control, request, record, before, write_result)
-
-
-def plan_apart(
-    control: TaskControl, kind: str, head: str, body: bytes, record: StoredPlan | None, plan_format: str
-) -> WorkAnswer:
-    """Return the plan of a request without further inputs, written in `plan_format`; runs in a child process.
-
-    The search starts from the cached plan `record`. Raises MemplanError.
-    """
-    request = parse_request(kind, head, body, terms=OF_A_LINE)
-
-    def work_answer(plan: Plan, problem: Problem) -> WorkAnswer:
-        plan = plan if request.reading is None else add_reading_facts(plan, request.reader())
-        return WorkAnswer(write_in(plan_format, plan, problem), plan.status, is_plan=True)
-
-    return _plan_answer(control, request, record, None, work_answer)
-
-
-def _plan_answer(
-    control: TaskControl,
-    request: ParsedRequest,
-    record: StoredPlan | None,
-    before: bytes | None,
-    write: Callable[[Plan, Problem], WorkAnswer],
-) -> WorkAnswer:
-    """Return the cached plan `record` if it is good enough; otherwise, search for a plan.
-
-    The search starts from `before`, a job's best plan, or else from the cached plan; a deterministic search from
-    neither.
-    """
-    compiled, options = CompiledProblem.from_problem(request.input_values()["problem"]), request.options
-    assert isinstance(options, Options)
-
-    def work_answer(plan: Plan) -> WorkAnswer:
-        return write(plan, compiled.problem)
-
-    def answer(result: SolveResult) -> WorkAnswer:
-        """Return a result's verified plan as an answer; raises UnavailableError if it was cancelled without a plan."""
-        plan = answer_of(result, compiled, options, control.deadline)
-        if plan.stop_reason == "cancelled" and not plan.placements:
-            raise UnavailableError("plan: the request was cancelled before there was an answer")
-        return work_answer(plan)
-
-    is_usual = options.is_usual and options.profile_of(compiled.problem) is None
-    cached = CachedPlan.read(record) if is_usual else None
-    result = None if cached is None else result_of(cached, compiled)
-    if (reason := reason_to_answer(cached, result, options, compiled.problem)) is not None and result is not None:
-        return answer(replace(result, stop_reason=reason))
-    start = result.plan if result is not None and result.plan.placements else None
-    if before is not None:
-        start = Plan.model_validate(from_json(before))
-    # Earlier plans depend on clocks, so a deterministic search must not start from one.
-    start = None if options.deterministic else start
-    result = search(_reporting_control(control, work_answer), compiled.problem, options, start, compiled.instance)
-    to_cache = CachedPlan.from_result(compiled, result, time_searched(result, options)) if is_usual else None
-    known = None if to_cache is None else join_entries(compiled, to_cache, False, record)
-    searched = replace(
-        result, plan=result.plan.model_copy(update={"placements": NO_PLACEMENTS}), assignment=None, bound=None
-    )
-    return replace(answer(result), known=known, searched=searched)
-
-
-def _reporting_control(control: TaskControl, written_answer: Callable[[Plan], WorkAnswer]) -> TaskControl:
-    """Return the task's control, changed to report progress as event data, and best plans as answers."""
-
-    def report(said: Any) -> None:
-        control.report(said.facts() | {"elapsed_s": said.elapsed_s} if isinstance(said, Progress) else said)
-
-    def watch(best: Callable[[], SolveResult | None]) -> None:
-        control.watch(lambda: None if (best_now := best()) is None else written_answer(best_now.plan))
-
-    return replace(control, report=report, watch=watch)
-
-
-def answered_apart(request: ParsedRequest, control: Control, n_bytes: int) -> WorkAnswer:
-    """Return the answer to a parsed request; raises MemplanError.
-
-    If its input is a file of another system, a forked process answers it, because that file's reader may crash.
-    """
-    if not request.is_foreign:
-        return answer_question(request, control)
-    asked = Control(control.deadline.bring_forward(_ANSWER_S), control.cancelled)
-    return run_forked(lambda note: answer_question(request, replace(asked, note=note)), control, n_bytes, request.kind)
-
-
-def answer_question(request: ParsedRequest, control: Control) -> WorkAnswer:
-    """Return the answer to a parsed request, found in this process; raises MemplanError."""
-    is_plan, note = request.kind == PLAN, control.note
-    if note is not None:
-        control = replace(control, note=lambda found: note(WorkAnswer(found[0], found[1], is_plan)))
-    content, status = request.answer(control)
-    return WorkAnswer(content, status, is_plan)
+    if found.plan.status != "infeasible":
+        return found.stop_reason != "time_limit"
+    why = found.plan.explanation
+    return why is not None and bool(why.irreducible) and why.would_do is not None and why.would_do.proved

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Literal, get_args
 
+from pydantic_core import from_json, to_json
+
 State = Literal["queued", "running", "succeeded", "cancelled", "failed", "expired"]
 STATES: tuple[State, ...] = get_args(State)
 
@@ -95,6 +97,7 @@ class WorkAnswer:
     status: the status of the plan or answer; None if it has none.
     is_plan: True for a plan, which can later be found by its hash.
     facts: the quality of the answer (such as its gap), for the last progress report of a job.
+    is_proved: True for a plan that cannot be improved.
     known: the improved cache entry of the problem; None if the cache stays unchanged.
     searched: the result of the search for the plan, without placements; None if the cache answered.
     """
@@ -103,8 +106,20 @@ class WorkAnswer:
     status: str | None = None
     is_plan: bool = False
     facts: Mapping[str, Any] | None = None
+    is_proved: bool = False
     known: Any = None
     searched: Any = None
+
+    def pack(self) -> bytes:
+        """Return status and content as bytes that, unlike a pickle, may come from a process that is not trusted."""
+        return to_json([self.status, self.is_plan]) + b"\n" + self.content
+
+    @classmethod
+    def unpack(cls, data: bytes) -> WorkAnswer:
+        """Return the answer that was packed."""
+        head, _, content = data.partition(b"\n")
+        status, is_plan = from_json(head)
+        return cls(content, status, is_plan)
 
     @property
     def hash(self) -> str | None:

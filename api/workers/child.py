@@ -1,10 +1,11 @@
 """A child process of the pool: it runs one task at a time, reports progress, and ends when its parent ends.
 
-Tasks arrive on standard input; the message None requests the running task to end early.
+Tasks arrive on standard input; the message True or False requests the running task to end early, True for other tasks.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import logging.config
 import os
@@ -14,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from queue import SimpleQueue
@@ -25,13 +27,12 @@ from memplan.api.logs import count_refusals, log_config, log_context
 from memplan.api.readiness import load_all
 from memplan.api.workers.task import Task, TaskControl, error_report
 from memplan.api.workers.template import Line, fork_always
-from memplan.solvers.processes.harden import limit_memory
+from memplan.solvers.processes.harden import forbid_file_writing, limit_memory
 from memplan.solvers.processes.parent import Parent
-from memplan.solvers.search.control import Deadline
 
 Ids = tuple[str | None, str | None]
 """The ids of a task's request and job, which the lines of the log carry."""
-_TASKS = "memplan.api.service.answering"
+_TASKS = "memplan.api.service.request_task"
 """The module that defines most tasks; its name is a string because this layer must not import a higher one."""
 _REPORT_EVERY_S, _RESULT_EVERY_S = 0.25, 1.0
 
@@ -81,20 +82,22 @@ class _Child:
 
     def __init__(self, parent: Parent) -> None:
         """Use the connection to the parent; no task is running yet."""
-        self._parent, self._sending = parent, threading.Lock()
-        self._tasks: SimpleQueue[tuple[Task, Deadline, threading.Event, int, int, Ids]] = SimpleQueue()
+        self._parent, self._sending, self._is_trusted = parent, threading.Lock(), True
+        self._tasks: SimpleQueue[tuple[Task, TaskControl, int, int, Ids]] = SimpleQueue()
 
     def listen(self) -> None:
         """Receive tasks until the parent is gone; then end this process and all processes that it started."""
-        cancelled = threading.Event()
+        control = TaskControl()
         try:
             while True:
-                if (received := self._parent.next_task()) is None:
-                    cancelled.set()
+                if isinstance(received := self._parent.next_task(), bool):
+                    if received:
+                        control.is_cut.set()
+                    control.cancelled.set()
                 else:
                     task, due, *limits = received
-                    cancelled = threading.Event()
-                    self._tasks.put((task, due, cancelled, *limits))
+                    control = TaskControl(due, note=lambda found: self.send("noted", found))
+                    self._tasks.put((task, control, *limits))
         except (EOFError, pickle.UnpicklingError):
             if sys.platform == "win32":
                 os._exit(1)
@@ -105,36 +108,37 @@ class _Child:
         while True:
             self._run_task(*self._tasks.get())
 
-    def _run_task(
-        self, task: Task, due: Deadline, cancelled: threading.Event, most_bytes: int, niceness: int, ids: Ids
-    ) -> None:
+    def _run_task(self, task: Task, control: TaskControl, most_bytes: int, niceness: int, ids: Ids) -> None:
         """Run a task until it ends or is due, within `most_bytes` of memory; send the answer or error to the parent."""
         limit_memory(most_bytes)
         if niceness:
             os.nice(niceness)
         reporter = _Reporter(self.send)
-        control = TaskControl(
-            due, cancelled, reporter.report, note=lambda found: self.send("noted", found), watch=reporter.watch
-        )
+        if task.file_bytes is None:
+            control = replace(control, report=reporter.report, watch=reporter.watch)
+        else:
+            self._is_trusted = False
+            forbid_file_writing()
+            faulthandler.disable()
         try:
             with log_context(*ids):
                 answer = task.run(control, *task.arguments)
         except Exception as error:  # noqa: BLE001 - the parent process receives every error
             reporter.end()
-            self._send_error(error)
+            self.send_plain(*error_report(error))
         else:
             reporter.end()
             self.send("answer", answer)
 
     def send(self, kind: str, value: Any) -> None:
-        """Send the parent a message of this kind with a pickled value."""
-        data = np.frombuffer(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), np.uint8)
-        with self._sending:
-            self._parent.send([kind, data])
+        """Send the parent a message of this kind with a pickled value, or with a packed WorkAnswer."""
+        data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL) if self._is_trusted else value.pack()
+        self.send_plain(kind, np.frombuffer(data, np.uint8))
 
-    def _send_error(self, error: Exception) -> None:
+    def send_plain(self, *message: Any) -> None:
+        """Send the parent a message of JSON values and arrays."""
         with self._sending:
-            self._parent.send([*error_report(error)])
+            self._parent.send([*message])
 
 
 def main() -> None:
@@ -146,7 +150,7 @@ def main() -> None:
     fork_always(Line(fileno=0))
     gc.enable()
     child = _Child(Parent(is_kept=True))
-    count_refusals(partial(child.send, "refused"))
+    count_refusals(partial(child.send_plain, "refused"))
     threading.Thread(target=child.listen, daemon=True).start()
     child.work()
 

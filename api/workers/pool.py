@@ -7,6 +7,7 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import starmap
 from typing import Any
 
@@ -14,9 +15,11 @@ from memplan.api.faults import Fault, FaultError, Faults
 from memplan.api.logs import JOB, REFUSALS, REQUEST
 from memplan.api.refusals import NotInTimeError, UnavailableError
 from memplan.api.settings import Settings
+from memplan.api.store.job import WorkAnswer
 from memplan.api.workers.task import LostWorkersError, Task, TooMuchMemoryError
 from memplan.api.workers.template import ForkedChild, Template
 from memplan.planner import errors
+from memplan.solvers.processes.child import reading_memory
 from memplan.solvers.processes.folders import remove_leftover_folders
 
 _CANCEL_S = 3.0
@@ -95,10 +98,8 @@ class ChildPool:
         or no child starts, TooMuchMemoryError, and LostWorkersError if the child died.
         """
         child = self._take_child(task.what)
-        call = _Call(
-            child, task, cancelled or threading.Event(), is_short or threading.Event(), report, noted, self.faults
-        )
-        is_well = False
+        ends = cancelled or threading.Event(), is_short or threading.Event()
+        call, is_well = _Call(child, task, *ends, report, noted, self.faults), False
         try:
             outcome = call.outcome(self.most_bytes, self._niceness)
             is_well = True
@@ -108,7 +109,8 @@ class ChildPool:
         finally:
             child.limit()
             # A child cannot raise its lowered priority, and a killed child may still answer, so reuse no such child.
-            self._return_child(child, is_well and child.stopped_by is None and not call.is_nice and not task.is_large)
+            is_last = call.is_nice or task.is_large or task.file_bytes is not None
+            self._return_child(child, is_well and child.stopped_by is None and not is_last)
         if isinstance(outcome, errors.MemplanError):
             raise outcome
         return outcome
@@ -142,34 +144,34 @@ class ChildPool:
             else:
                 self._all.discard(child)
         if not is_kept:
-            child.close()
+            threading.Thread(target=child.close).start()  # An answer need not wait until its child has ended.
 
 
+@dataclass(eq=False)
 class _Call:
     """The run of one task in a child process, from sending the task until its answer or loss."""
 
-    def __init__(
-        self,
-        child: ForkedChild,
-        task: Task,
-        cancelled: threading.Event,
-        is_short: threading.Event,
-        report: Callable[[list[Any], Any], None] | None,
-        noted: Callable[[], None],
-        faults: Faults,
-    ) -> None:
-        """Store the task, its events and callbacks, and its deadline; `outcome` then sends the task to the child."""
-        self._child, self._task, self._report, self._note = child, task, report, noted
-        self._faults = faults
-        self._cancelled, self._is_short = cancelled, is_short
-        self._due = task.deadline_now()
-        self._noted: Any = None
-        self._stops_at: float | None = None
-        self._is_given = self._is_told = self.is_nice = False
+    _child: ForkedChild
+    _task: Task
+    _cancelled: threading.Event
+    _is_short: threading.Event
+    _report: Callable[[list[Any], Any], None] | None
+    _note: Callable[[], None]
+    _faults: Faults
+    _noted: Any = None
+    _stops_at: float | None = None
+    _is_given: bool = False
+    _is_told: bool = False
+    is_nice: bool = False
+
+    def __post_init__(self) -> None:
+        """Set the deadline and the memory limit; `outcome` then sends the task to the child."""
+        count = self._task.file_bytes
+        self._due, self._file_memory = self._task.deadline_now(), None if count is None else reading_memory(count)
 
     def outcome(self, most_bytes: int, niceness: int) -> Any:
         """Send the task to the child, and return its answer; raises an error if the child dies or is killed."""
-        self._child.limit(self._is_over, most_bytes)
+        self._child.limit(self._is_over, self._file_memory or most_bytes)
         self.is_nice = niceness > 0 and self._due.remaining_s >= _NICE_FROM_S
         ids = REQUEST.get(), JOB.get()
         self._child.give((self._task, self._due, most_bytes, niceness if self.is_nice else 0, ids))
@@ -182,19 +184,22 @@ class _Call:
                 if kind == "fault":
                     error = self._faults.note(FaultError(Fault(*value)), self._task.what)
                     return error if self._noted is None else self._noted  # The verified interim answer stays valid.
-                value = pickle.loads(value.data)
                 if kind == "refused":
                     REFUSALS.count(value)
                     continue
+                data = value.tobytes()
+                found: Any = WorkAnswer.unpack(data) if self._file_memory else pickle.loads(data)
                 if kind == "answer":
-                    return value
+                    return found
                 if kind == "noted":
                     if self._noted is None:
                         self._note()
-                    self._noted = value
+                    self._noted = found
                 elif self._report is not None:
-                    self._report(*value)
-        except (EOFError, ValueError):
+                    self._report(*found)
+        except (EOFError, ValueError) as error:
+            if isinstance(error, ValueError):  # The message was malformed, so the child may still run.
+                self._child.kill()
             if self._noted is not None and self._child.stopped_by == "over":
                 return self._noted
             raise self._loss_error() from None
@@ -207,7 +212,7 @@ class _Call:
         is_due = self._is_short.is_set() and (self._task.is_search or self._noted is not None)
         if (self._stops_at is not None or is_due) and self._is_given and not self._is_told:
             self._is_told = True
-            self._child.give(None)
+            self._child.give(not self._cancelled.is_set())
             if self._noted is not None:
                 self._stops_at = now + _END_S
         return (self._stops_at is not None and now > self._stops_at) or self._due.remaining_s < -self._task.grace_s
@@ -216,11 +221,15 @@ class _Call:
         """Return the error that explains why a child ended without an answer: memory, cancellation, time or a crash."""
         what, status = self._task.what, self._child.wait()
         if self._child.stopped_by == "memory":
-            return TooMuchMemoryError()
+            if self._file_memory is None:
+                return TooMuchMemoryError()
+            return errors.FormatError(f"file: must be parsed within {self._file_memory} bytes of memory, got more")
         if self._cancelled.is_set():
             return UnavailableError(f"{what}: the request was cancelled before there was an answer")
         if self._child.stopped_by == "over":
             return NotInTimeError(f"{what}: no answer arrived within its time limit")
+        if self._file_memory is not None:
+            return errors.FormatError(f"file: cannot be read: its reader ended with status {status}")
         return LostWorkersError(f"memplan: a worker ended with status {status}")
 
 

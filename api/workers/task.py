@@ -1,7 +1,8 @@
 """Tasks of child processes, and the errors that child processes report."""
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from memplan.api.faults import Fault, is_fault
@@ -26,9 +27,11 @@ class TaskControl(Control):
     """The control of a task in a child process, which can also report the task's best result.
 
     watch: a function to call once with `best()`, which returns the best result so far; reporting threads call `best`.
+    is_cut: an event that is set before `cancelled` if the task is to end for other waiting tasks.
     """
 
     watch: Callable[[Callable[[], Any]], object] = ignore_report
+    is_cut: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,8 @@ class Task:
     grace_s: the seconds after the deadline until the child is killed.
     is_search: True if it can end early with the best answer so far at any time.
     is_large: True if it needs much memory, which its child would not release; a new child replaces it afterwards.
+    file_bytes: the size of the file of another system that it reads; None without one. Such a file may crash its reader
+    or take it over, so its child has no other task, writes no file, and sends a WorkAnswer but no pickle.
     """
 
     run: Callable[..., Any]
@@ -51,6 +56,7 @@ class Task:
     grace_s: float = 0.25
     is_search: bool = False
     is_large: bool = False
+    file_bytes: int | None = None
 
     def deadline_now(self) -> Deadline:
         """Return the deadline of the answer if a child process starts the task now."""

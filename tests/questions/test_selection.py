@@ -11,10 +11,11 @@ import pytest
 import memplan
 from memplan.api.cli.main import main
 from memplan.api.request_bodies import JSON
-from memplan.api.requests import head_of, parse_request
+from memplan.api.requests import head_of
+from memplan.api.service.request_task import RequestTask, run
+from memplan.api.workers.task import TaskControl
 from memplan.planner.errors import OptionError
 from memplan.questions import QUESTIONS
-from memplan.questions.question import Control
 from memplan.questions.question.selection import Selection
 from tests.support.server import RunningServer
 
@@ -151,8 +152,8 @@ def test_a_plan_without_recorded_options_is_refused_and_the_error_names_the_miss
 
 
 def answer_request(kind: str, content: dict[str, Any], query: str = "") -> Any:
-    asked = parse_request(kind, head_of(JSON, query), json.dumps(content).encode())
-    return json.loads(asked.answer(Control.from_limit(10))[0])
+    task = RequestTask(kind, head_of(JSON, query), json.dumps(content).encode())
+    return json.loads(run(TaskControl.from_limit(10), task).content)
 
 
 def test_calls_about_a_plan_use_its_recorded_reading_options() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import json
 import random
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,19 +17,20 @@ from prometheus_client.parser import text_string_to_metric_families
 from lab.families import draw_tight_problem
 from memplan.api.metrics import Metrics
 from memplan.api.options import Options
+from memplan.api.request_bodies import JSON
+from memplan.api.requests import head_of, parse_request
 from memplan.api.service.admission import AdmissionQueue
-from memplan.api.service.cache.compiled_problem import CompiledProblem
+from memplan.api.service.answering import Answering, CallerRequest
 from memplan.api.service.cache.plan_cache import PlanCache
-from memplan.api.service.plan_service import PlanRequest, PlanService
+from memplan.api.service.request_task import RequestTask
 from memplan.api.store.store import Store
 from memplan.api.store.tables.jobs import JobCounts
-from memplan.api.workers.plan_search import PlanSearch
+from memplan.api.workers.task import Task, TaskControl
+from memplan.planner.formats.memplan_json import write_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.one_search import OneSearch
-from memplan.solvers.search.control import Control, Deadline
-from memplan.solvers.search.result import SolveResult
+from memplan.solvers.search.control import Deadline
 from tests.support.hard_requests import hard_request
 from tests.support.renaming import problem_data, respell
 from tests.support.workers import PatientWorkers
@@ -48,9 +49,9 @@ _METRICS = Metrics()
 
 @dataclass
 class Room:
-    """A plan service with one slot for a search, with its cache, workers and metrics."""
+    """A service with one slot for a search, with its cache, workers and metrics."""
 
-    solving: PlanService
+    answering: Answering
     cache: PlanCache
     workers: PatientWorkers
     metrics: Metrics
@@ -60,11 +61,11 @@ class Room:
         problem: Problem,
         options: Options = LONG,
         cancelled: asyncio.Event | None = None,
+        limit_s: float | None = None,
     ) -> Plan:
-        request = PlanRequest(CompiledProblem.from_problem(problem), options, Deadline.from_limit(options.time_limit_s))
-        plan = await self.solving.plan(request, cancelled or asyncio.Event())
-        assert verify(problem, plan) == ()
-        return plan
+        """Return the verified plan of a problem; the deadline is the time limit, unless `limit_s` is given."""
+        limit_s = options.time_limit_s if limit_s is None else limit_s
+        return await plan_of_service(self.answering, problem, options, limit_s, cancelled)
 
     def lookups(self) -> dict[str, float]:
         families = text_string_to_metric_families(self.metrics.render(JobCounts({}, {}, 0, 0.0, 0), {}).decode())
@@ -75,8 +76,8 @@ class Room:
 class EagerWorkers:
     """Workers that solve immediately, in this process."""
 
-    async def solve(self, asked: PlanSearch, cancelled: asyncio.Event, is_short: threading.Event) -> SolveResult:
-        return OneSearch(asked.problem, asked.options, Control(asked.deadline), start=asked.start).finish()
+    async def run(self, task: Task, *_: Any) -> Any:
+        return task.run(TaskControl(task.deadline_now()), *task.arguments)
 
 
 class AloneService:
@@ -84,14 +85,32 @@ class AloneService:
 
     def __init__(self, store: Store | None = None) -> None:
         self.cache = PlanCache(store)
-        self._solving = PlanService(self.cache, EagerWorkers(), AdmissionQueue(1, 0), _METRICS, 1)
+        self._answering = service_of(self.cache, EagerWorkers(), AdmissionQueue(1, 0), _METRICS)
 
     async def plan_problem(self, problem: Problem, time_limit_s: float = 10.0) -> Plan:
-        options = Options(time_limit_s=time_limit_s)
-        request = PlanRequest(CompiledProblem.from_problem(problem), options, Deadline.from_limit(time_limit_s))
-        plan = await self._solving.plan(request, asyncio.Event())
-        assert verify(problem, plan) == ()
-        return plan
+        """Return the verified plan of a problem."""
+        return await plan_of_service(self._answering, problem, Options(time_limit_s=time_limit_s), time_limit_s)
+
+
+def service_of(cache: PlanCache, workers: Any, queue: AdmissionQueue, metrics: Metrics) -> Answering:
+    """Return a service whose short work is done at once."""
+
+    async def run_work(work: Callable[[], Any], *_: Any, **__: Any) -> Any:
+        return work()
+
+    return Answering(cache, workers, queue, metrics, run_work, 1)
+
+
+async def plan_of_service(
+    service: Answering, problem: Problem, options: Options, limit_s: float, cancelled: asyncio.Event | None = None
+) -> Plan:
+    content = options.model_dump(mode="json", exclude_defaults=True)
+    body = b'{"problem":%b,"options":%b}' % (write_problem(problem), json.dumps(content).encode())
+    task, due = RequestTask("plan", head_of(JSON, ""), body), Deadline.from_limit(limit_s)
+    call = CallerRequest(task, parse_request(task.kind, task.head, body), due, cancelled or asyncio.Event())
+    plan = Plan.model_validate_json((await service.run(call)).content)
+    assert verify(problem, plan) == ()
+    return plan
 
 
 def cache_over(store: Store | None) -> PlanCache:
@@ -101,7 +120,7 @@ def cache_over(store: Store | None) -> PlanCache:
 @asynccontextmanager
 async def room(store: Store | None) -> AsyncIterator[Room]:
     cache, workers, metrics = cache_over(store), PatientWorkers(), Metrics()
-    yield Room(PlanService(cache, workers, AdmissionQueue(1, 1), metrics, 1), cache, workers, metrics)
+    yield Room(service_of(cache, workers, AdmissionQueue(1, 1), metrics), cache, workers, metrics)
 
 
 _MOST_S = 120

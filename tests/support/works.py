@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import time
-from collections.abc import Callable
 from typing import Any
 
 from memplan.api.logs import JOB, REQUEST
+from memplan.api.service.request_task import reader_errors
 from memplan.api.store.job import WorkAnswer
-from memplan.api.workers.forked import run_forked
 from memplan.api.workers.task import TaskControl
 from memplan.planner.errors import InvalidPlanError, OptionError, TimeOverError
 
@@ -21,6 +21,11 @@ def remaining_s(control: TaskControl) -> float:
 
 def niceness(_control: TaskControl) -> int:
     return os.nice(0)
+
+
+def process_id(_control: TaskControl) -> int:
+    """Return the id of the child."""
+    return os.getpid()
 
 
 def run_forever(_control: TaskControl) -> None:
@@ -88,10 +93,9 @@ def exit_child(_control: TaskControl, status: int) -> None:
     os._exit(status)
 
 
-def read_in_fork(control: TaskControl, kind: str) -> WorkAnswer:
-    """Read, in a fork, a file that makes its reader misbehave."""
-
-    def work(note: Callable[[WorkAnswer], None]) -> WorkAnswer:
+def read_file(control: TaskControl, kind: str) -> WorkAnswer:
+    """Read a file that makes its reader misbehave."""
+    with reader_errors():
         if kind == "is late":
             raise TimeOverError("time_limit_s: must be enough")
         if kind == "is asked wrongly":
@@ -101,12 +105,13 @@ def read_in_fork(control: TaskControl, kind: str) -> WorkAnswer:
         if kind == "writes":
             with open("/tmp/never", "w") as file:  # noqa: PTH123
                 file.write("x")
+        if kind == "is taken over":
+            setattr(WorkAnswer, "pack", lambda _: pickle.dumps(print))  # noqa: B010 - mypy knows the method
         if kind == "reads":
             log_refusal(control)
         if kind == "notes":
-            note(WorkAnswer(b"noted", "noted"))
+            assert control.note is not None
+            control.note(WorkAnswer(b"noted", "noted"))
         if kind in ("notes", "waits"):
             time.sleep(60)
         return WorkAnswer(b"read", "read")
-
-    return run_forked(work, control, 10, "convert")

@@ -7,7 +7,6 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from math import inf
 from typing import Any
@@ -26,11 +25,9 @@ from memplan.api.options import Options
 from memplan.api.refusals import UnavailableError
 from memplan.api.reports.plan_formats import PLAN_FORMATS
 from memplan.api.request_bodies import JSON, LARGE_BYTES, PLAN
-from memplan.api.requests import ParsedRequest, check_time_limit, head_of, parse_request, submissions_of, write_in
-from memplan.api.service.answering import OF_A_LINE, parse_for_child
-from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.service.plan_service import PlanRequest
-from memplan.api.store.stored_plan import cache_name
+from memplan.api.requests import ParsedRequest, check_time_limit, head_of, parse_request, submissions_of
+from memplan.api.service.answering import CallerRequest
+from memplan.api.service.request_task import OF_A_LINE, RequestTask
 from memplan.planner.errors import InputError, OptionError, excerpt
 from memplan.planner.model.plan import Plan
 from memplan.solvers.search.control import Deadline
@@ -113,12 +110,13 @@ class _Batch:
         try:
             if cancelled.is_set():
                 raise UnavailableError("memplan: the batch was cancelled before this submission started")
-            if (written := await self._plan_large_line(line, about, cancelled)) is None:
-                compiled, options = await self.service.run_work(partial(self._read_submission, line, about), len(line))
-                wanted = PlanRequest(compiled, options, Deadline.from_limit(inf), self.key_id)
-                plan = await self.service.solving.plan(wanted, cancelled)
-                write = partial(write_in, options.format or "json", plan, compiled.problem)
-                written = await self.service.run_work(write, len(line))
+            head = head_of(JSON, self.wanted.query)
+            asked, problem_hash = await self.service.parse_request(PLAN, head, line, OF_A_LINE)
+            options = self._check_options(asked, about)
+            task, due = RequestTask(PLAN, head, line, options.format or "json"), Deadline.from_limit(inf)
+            plan_key, is_large = self.service.plan_key(self.key_id), len(line) > LARGE_BYTES
+            call = CallerRequest(task, asked, due, cancelled, self.key_id, plan_key, is_large, problem_hash)
+            written = (await self.service.answering.run(call)).content
             selection = self.wanted.selection
             return _result_line(about, "plan", written if selection is None else selection.write(written))
         except Exception as error:  # noqa: BLE001 - one faulty submission must not stop the others
@@ -129,29 +127,6 @@ class _Batch:
         answer = error_answer(error) or error_answer(self.service.faults.note(error, "batch"))
         assert answer is not None
         return _result_line(about, "error", bytes(answer.body))
-
-    async def _plan_large_line(self, line: bytes, about: dict[str, Any], cancelled: asyncio.Event) -> bytes | None:
-        """Return the written plan of a submission so large that a child process parses it; None for a smaller one."""
-        if len(line) <= LARGE_BYTES:
-            return None
-        head, due = head_of(JSON, self.wanted.query), Deadline.from_limit(inf)
-        asked, problem_hash = await self.service.parse_body(parse_for_child, line, PLAN, head, OF_A_LINE)
-        options = self._check_options(asked, about)
-        if problem_hash is None:
-            return None
-        sent, plan_format = (PLAN, head, line), options.format or "json"
-        working = self.service.working
-        known = cache_name(problem_hash, self.service.plan_key(self.key_id))
-        answer = await working.plan(sent, known, plan_format, options, due, cancelled, self.key_id)
-        return answer.content
-
-    def _read_submission(self, line: bytes, about: dict[str, Any]) -> tuple[CompiledProblem, Options]:
-        """Return a submission's compiled problem and its options, and store its id in `about`; raises InputError."""
-        asked = parse_request(PLAN, head_of(JSON, self.wanted.query), line, terms=OF_A_LINE)
-        # Errors in the problem quote the submission's id, which `_check_options` stores, so check the options first.
-        options = self._check_options(asked, about)
-        key = self.service.plan_key(self.key_id)
-        return CompiledProblem.from_problem(asked.input_values()["problem"], key), options
 
     def _check_options(self, asked: ParsedRequest, about: dict[str, Any]) -> Options:
         """Return a submission's checked options, and store the submission's id in `about`; raises InputError."""

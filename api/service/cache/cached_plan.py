@@ -22,9 +22,8 @@ from memplan.planner.bounds.lower_bound import Witness
 from memplan.planner.instance.contents import traffic_unit
 from memplan.planner.instance.objective import Score, score
 from memplan.planner.model.buffer_table import I64, column
-from memplan.planner.model.plan import Plan, ProofKind, Status, StopReason
+from memplan.planner.model.plan import ProofKind, Status, StopReason
 from memplan.planner.verify.verifier import verify
-from memplan.solvers.portfolio.warm_start import assignment_of
 from memplan.solvers.search import to_plan
 from memplan.solvers.search.result import Assignment, SolveResult
 from memplan.solvers.search.to_plan import plan_of_assignment
@@ -69,18 +68,15 @@ class CachedPlan:
         Returns None for a result without a plan, or with an offset that cannot be lowered to a multiple of the unit.
         """
         plan, instance = result.plan, compiled.instance
-        if plan.status in ("infeasible", "unknown"):
+        assignment, bound = result.assignment, result.bound
+        if plan.status in ("infeasible", "unknown") or assignment is None or bound is None:
             return None
-        assignment = result.assignment or _assignment_of_plan(compiled, plan)
-        if assignment is None:
-            return None
-        bound = _stated_bound(compiled, plan) if result.bound is None else result.bound.score
         return cls(
             status=plan.status,
             pool=column(assignment.pool[compiled.order]),
             offset=column(assignment.offset[compiled.order]),
             used=tuple(int(end) for end in reversed(assignment.score[-len(instance.pools) :])),
-            bound=bound if plan.status == "feasible" else assignment.score,
+            bound=bound.score if plan.status == "feasible" else assignment.score,
             total=(plan.lower_bound or 0) // instance.unit,
             kind=None if plan.proof is None else plan.proof.kind,
             by=None if plan.proof is None else plan.proof.by,
@@ -216,19 +212,3 @@ def better_of(compiled: CompiledProblem, known: CachedPlan | None, found: Cached
         return best
     total = max(best.total, other.total)
     return replace(best, bound=other.bound, total=total, kind=other.kind, by=other.by, units=other.units)
-
-
-def _assignment_of_plan(compiled: CompiledProblem, plan: Plan) -> Assignment | None:
-    """Convert a plan's placements to an assignment with its score; None if they do not match the instance."""
-    assignment = assignment_of(compiled.problem, compiled.instance, plan.placements)
-    return (
-        None
-        if assignment is None
-        else Assignment(*assignment, score(compiled.instance, *assignment), plan.solver or "")
-    )
-
-
-def _stated_bound(compiled: CompiledProblem, plan: Plan) -> Score:
-    unit = compiled.instance.unit
-    least = tuple(-(-(pool.lower_bound or 0) // unit) for pool in reversed(plan.pools))
-    return least if compiled.problem.objective != "cost" else (plan.cost_lower_bound or 0.0, *least)

@@ -13,13 +13,16 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any, TypeVar
 
 from memplan.api.service.cache.cached_plan import CachedPlan, better_of
 from memplan.api.service.cache.compiled_problem import CompiledProblem
 from memplan.api.store.errors import StoreError
 from memplan.api.store.store import Store
 from memplan.api.store.stored_plan import StoredPlan
+from memplan.api.store.tables.plans import Plans
 
+T = TypeVar("T")
 _LOG = logging.getLogger("memplan")
 _FRESH_S = 2.0
 """The seconds for which an improvable entry is assumed current; afterwards, another server may have a better one."""
@@ -66,7 +69,7 @@ class PlanCache:
             self._memory.move_to_end(problem.cache_name)
             if cached.is_final or time.monotonic() - looked_at < _FRESH_S:
                 return cached
-        if (stored := await self._read_entry(problem.cache_name)) is None:
+        if (stored := CachedPlan.read(await self._read_record(problem.cache_name))) is None:
             return cached
         best = stored if cached is None else better_of(problem, cached, stored)
         self._remember(problem.cache_name, best)
@@ -77,17 +80,16 @@ class PlanCache:
 
         The plan comes from the store, so that all servers of the store give the same answer.
         """
-        await self.write()
-        return await self._read_entry(problem_hash, with_claims=True)
+        return CachedPlan.read(await self.read_stored(problem_hash), with_claims=True)
 
     async def read_stored(self, problem_hash: str) -> StoredPlan | None:
-        """Return the store's entry for a problem hash, in stored form; None without an entry or a working store."""
+        """Return the store's entry for a problem hash, in stored form; None without a valid one or a working store."""
         await self.write()
-        return await self._read_from_store(problem_hash)
+        return await self._read_record(problem_hash)
 
     async def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
         """Store the plan `found`, unless the entry `before`, from which its search started, has changed."""
-        await self._try_store("written", lambda store: store.plans.replace(problem_hash, before, found))
+        await self._try_store("written", lambda plans: plans.replace(problem_hash, before, found))
         self._held_bytes -= self._memory.pop(problem_hash, (None, 0.0, 0))[2]
 
     def keep(self, problem: CompiledProblem, found: CachedPlan) -> CachedPlan:
@@ -116,42 +118,29 @@ class PlanCache:
             for _ in range(_ROUNDS):
                 await asyncio.sleep(_GATHER_S)
                 await self.write()
-            await self._try_store("tidied", lambda store: store.plans.evict(_MOST_PLANS, _MOST_BYTES))
+            await self._try_store("tidied", lambda plans: plans.evict(_MOST_PLANS, _MOST_BYTES))
 
     async def write(self) -> None:
         """Write pending entries to the store; entries that the store refuses are dropped."""
         async with self._writing:
             if not self._unwritten:
                 return
-            plans, self._unwritten = self._unwritten, {}
-            changes = {name: partial(join_entries, *entry, name in self._wrong) for name, entry in plans.items()}
-            if await self._try_store("written", lambda store: store.plans.change(changes)):
-                self._wrong -= plans.keys()
+            entries, self._unwritten = self._unwritten, {}
+            changes = {name: partial(_joined_record, *entry, name in self._wrong) for name, entry in entries.items()}
+            written = await self._try_store("written", lambda plans: plans.change(changes))
+            self._wrong -= entries.keys() if self._store is None else written or set()
 
-    async def _try_store(self, what: str, work: Callable[[Store], object]) -> bool:
-        if self._store is None:
-            return True
-        try:
-            await self._store.run_in_thread(partial(work, self._store))
-        except StoreError as error:
-            _LOG.warning("known plans are not %s: %s", what, error)
-            return False
-        return True
-
-    async def _read_entry(self, problem_hash: str, *, with_claims: bool = False) -> CachedPlan | None:
-        """Return the store's plan for a problem hash; None without a plan, or if the plan was found invalid."""
+    async def _read_record(self, problem_hash: str) -> StoredPlan | None:
         if problem_hash in self._wrong:
             return None
-        return CachedPlan.read(await self._read_from_store(problem_hash), with_claims=with_claims)
+        return await self._try_store("looked up", lambda plans: plans.find(problem_hash))
 
-    async def _read_from_store(self, problem_hash: str) -> StoredPlan | None:
-        """Return the store's plan for a problem hash; None without a plan or store, or if the store fails."""
-        if self._store is None:
-            return None
+    async def _try_store(self, what: str, work: Callable[[Plans], T]) -> T | None:
+        """Return the result of work on the stored plans; None without a store or if it fails, which is logged."""
         try:
-            return await self._store.run_in_thread(partial(self._store.plans.find, problem_hash))
+            return None if self._store is None else await self._store.run_in_thread(partial(work, self._store.plans))
         except StoreError as error:
-            _LOG.warning("a plan could not be looked up: %s", error)
+            _LOG.warning("known plans are not %s: %s", what, error)
             return None
 
     def _remember(self, problem_hash: str, known: CachedPlan) -> None:
@@ -164,8 +153,8 @@ class PlanCache:
 
 def join_entries(
     problem: CompiledProblem, found: CachedPlan, is_wrong: bool, stored: StoredPlan | None
-) -> StoredPlan | None:
-    """Return the entry to store for a problem, the better of `found` and `stored`; None if `stored` should stay.
+) -> CachedPlan | None:
+    """Return the plan to store for a problem, the better of `found` and `stored`; None if `stored` should stay.
 
     With `is_wrong`, the stored entry is known to be invalid and is ignored.
     """
@@ -174,4 +163,9 @@ def join_entries(
     if cached is not None and is_proved and cached.score(problem) <= found.score(problem):
         return None  # The stored plan is not worse and claims to be optimal, so keep the stored plan.
     best = better_of(problem, cached, found)
-    return None if best is cached else best.compress(problem.cache_name)
+    return None if best is cached else best
+
+
+def _joined_record(problem: CompiledProblem, *entries: Any) -> StoredPlan | None:
+    best = join_entries(problem, *entries)
+    return None if best is None else best.compress(problem.cache_name)

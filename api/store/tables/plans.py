@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping, Set
+from dataclasses import asdict
 
 from sqlalchemy import Connection, delete, func, select
 
@@ -34,8 +34,8 @@ class Plans:
         with self._database.reading() as connection:
             return _find_plan(connection, problem_hash)
 
-    def change(self, changes: Mapping[str, Change]) -> None:
-        """Apply a function to the known plan (or None) of each problem hash, and store the plan that it returns.
+    def change(self, changes: Mapping[str, Change]) -> Set[str]:
+        """Apply a function to the known plan (or None) of each problem hash, store the plans, and return the hashes.
 
         If a function returns None, the known plan stays. A function may be called twice.
         """
@@ -51,12 +51,11 @@ class Plans:
                 better = changes[problem_hash](_find_plan(connection, problem_hash, is_locked=True))
                 if better is not None:
                     upsert_row(connection, schema.plans, _plan_row(better))
+        return changes.keys()
 
     def replace(self, problem_hash: str, before: StoredPlan | None, found: StoredPlan) -> None:
         """Store the plan `found`, unless the entry `before`, from which its search started, has changed."""
-        # A plan's stored name contains a part for the key, which the child process does not know, so set the name here.
-        named = replace(found, hash=problem_hash)
-        self.change({problem_hash: lambda now: named if now == before else None})
+        self.change({problem_hash: lambda now: found if now == before else None})
 
     def evict(self, most_plans: int, most_bytes: int) -> None:
         """Remove the least recently written plans until both limits are met; plans may use an eighth of a small disk.

@@ -15,12 +15,13 @@ import pytest
 
 import memplan
 from memplan.api.cli.main import main
-from memplan.api.requests import head_of, parse_request
+from memplan.api.requests import head_of
+from memplan.api.service.request_task import RequestTask, run
+from memplan.api.workers.task import TaskControl
 from memplan.extensions.models.tests import onnx_models
 from memplan.extensions.models.tests.tflite_files import two_halves
 from memplan.extensions.networks.operations.graph import write_graph
 from memplan.extensions.systems.tests.foreign_files import files
-from memplan.questions.question import Control
 from tests.support import networks
 
 ROOT = Path(__file__).parents[3]
@@ -178,8 +179,8 @@ def test_a_file_with_its_own_plan_is_accepted_in_python_and_over_http(monkeypatc
     assert (kept.moved, kept.stayed) == (1, 1)
     found = memplan.verify("onnxruntime-32466.onnx", "onnxruntime-32466.txt")
     assert (len(found.violations), str(found.unmendable)[:31]) == (1, "no plan is valid in these pools")
-    asked = parse_request("verify", head_of("application/octet-stream", f"name={name}"), Path(name).read_bytes())
-    assert json.loads(asked.answer(Control())[0])["violations"][0]["rule"] == "overlap"
+    task = RequestTask("verify", head_of("application/octet-stream", f"name={name}"), Path(name).read_bytes())
+    assert json.loads(run(TaskControl(), task).content)["violations"][0]["rule"] == "overlap"
 
 
 @pytest.mark.parametrize("given", ["onnxruntime-32466.onnx onnxruntime-32466.txt", "pytorch-187678.py.txt"])

@@ -204,6 +204,8 @@ def test_a_repeated_request_gets_the_same_answer_except_its_time(server: Running
 def test_the_response_cache_distinguishes_body_query_and_format(server: RunningServer) -> None:
     post_plan(server, {"buffers": _ROWS})
     assert post_plan(server, {"buffers": _ROWS}, accept="text/csv").headers["content-type"].startswith("text/csv")
+    in_json = post_plan(server, {"problem": {"buffers": _ROWS}, "options": {"format": "json"}}, accept="text/csv")
+    assert in_json.json()["status"] == "optimal"
     assert post_plan(server, {"buffers": _ROWS[:1]}).json()["peak"] == 8
     small = server.client.post("/v1/plan?capacity=11", content=json.dumps({"buffers": _ROWS}).encode())
     assert small.json()["status"] == "infeasible"

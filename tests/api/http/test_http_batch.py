@@ -149,3 +149,8 @@ def test_disconnecting_cancels_the_rest_of_a_batch_and_closes_its_stream(server:
         assert answer.status_code == 429
     assert wait_until(lambda: server.service.queue.busy_slots == 0 and server.service.streams.count == 0)
     assert post_batch(server, single_buffer(3))[0]["plan"]["peak"] == 3
+
+
+def test_a_batch_does_not_ignore_an_option_that_a_single_request_obeys(server: RunningServer) -> None:
+    (line,) = post_batch(server, {"problem": single_buffer(1), "options": {"plans": 2}})
+    assert line["error"]["detail"].startswith("plans: must be 1 unless")

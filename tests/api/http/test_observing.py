@@ -72,10 +72,10 @@ def test_an_internal_error_has_the_same_fault_id_in_response_log_and_metrics(
 ) -> None:
     name = "secret"
 
-    async def fail(*_: object) -> Plan:
+    async def fail(*_: object) -> None:
         raise KeyError(name)
 
-    monkeypatch.setattr(server.service.solving, "plan", fail)
+    monkeypatch.setattr(server.service.answering, "run", fail)
     body = json.dumps({"buffers": [{"id": "secret", "size": 31, "start": 0, "end": 1}]}).encode()
     headers = {"X-Request-ID": "r7", "content-type": "application/json"}
     answer = server.client.post("/v1/plan", content=body, headers=headers)

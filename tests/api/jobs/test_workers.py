@@ -101,7 +101,7 @@ def test_jobs_of_stopped_workers_are_continued_by_others_from_their_best_plan(st
     assert (job(store, job_id).state, job(store, job_id).attempts) == ("queued", 0)
     with job_workers(store, ready_pool):
         assert wait_for_end(store, job_id).state == "succeeded"
-    assert Plan.model_validate_json(ready_pool.tasks[0].arguments[4]).placements == LOOSE.placements
+    assert Plan.model_validate_json(ready_pool.tasks[0].arguments[0].before).placements == LOOSE.placements
 
 
 def test_a_job_of_a_dead_worker_is_taken_over_once(store: Store, ready_pool: Pool) -> None:
@@ -206,7 +206,7 @@ def test_a_later_equal_job_is_passed_the_known_plan(store: Store, ready_pool: Po
     with job_workers(store, ready_pool):
         first, again = (wait_for_end(store, submit(store)) for _ in range(2))
     assert (first.plan_status, again.plan_status) == ("optimal", "optimal")
-    assert [task.arguments[3] is None for task in ready_pool.tasks] == [True, False]
+    assert [task.arguments[0].record is None for task in ready_pool.tasks] == [True, False]
 
 
 @pytest.mark.skipif(obstacle() is not None, reason=str(obstacle()))

@@ -29,11 +29,11 @@ from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.verify.verifier import verify
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.search.result import SolveResult
 from tests.support.renaming import Data, problem_data, respell
 from tests.support.server import RunningServer
 from tests.support.strategies import raw_problems, tied_problems
 from tests.support.values import require_value
+from tests.support.workers import searched_result
 
 TWO = {"buffers": [{"id": "a", "size": 8, "start": 0, "end": 2}, {"id": "b", "size": 4, "start": 1, "end": 3}]}
 
@@ -44,7 +44,7 @@ def compile_data(data: Data) -> CompiledProblem:
 
 def check_translation(first: CompiledProblem, other: CompiledProblem) -> None:
     plan = solve(first.problem, solver="local-search", time_limit_s=0.05)
-    known = CachedPlan.from_result(first, SolveResult(plan), 1.0)
+    known = CachedPlan.from_result(first, searched_result(first, plan), 1.0)
     assert (known is None) == (plan.peak is None)
     if known is None:
         return
@@ -137,7 +137,8 @@ def test_an_optimality_proof_in_other_units_yields_to_a_plan_in_the_current_unit
 @pytest.mark.parametrize("size", [1, 8])
 def test_the_plan_cache_does_not_store_infeasible_results(size: int) -> None:
     tight = Problem.model_validate(TWO | {"pools": [{"name": "sram", "size": size}]})
-    assert CachedPlan.from_result(CompiledProblem.from_problem(tight), SolveResult(solve(tight)), 1.0) is None
+    compiled = CompiledProblem.from_problem(tight)
+    assert CachedPlan.from_result(compiled, searched_result(compiled, solve(tight)), 1.0) is None
     content = b'{"pool": null, "offset": null, "used": [], "total": 0}'
     older = StoredPlan("", zlib.compress(content), "infeasible", 1.0, 0)
     assert CachedPlan.read(older) is None
@@ -148,7 +149,7 @@ def test_cached_plan_offsets_are_rounded_down_to_multiples_of_the_unit() -> None
     plan = Plan.model_validate(
         {"placements": [{"id": "b", "pool": "default", "offset": 9}, {"id": "a", "pool": "default", "offset": 1}]}
     )
-    known = require_value(CachedPlan.from_result(asked, SolveResult(plan), 0.0))
+    known = require_value(CachedPlan.from_result(asked, searched_result(asked, plan), 0.0))
     assert known.used == (3,)
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from memplan.api.metrics import LOOKUP, Metrics
-from memplan.api.options import Options
+from memplan.api.request_bodies import JSON
+from memplan.api.requests import head_of, parse_request
 from memplan.api.service.admission import AdmissionQueue
-from memplan.api.service.answering import WorkService
+from memplan.api.service.answering import CallerRequest
 from memplan.api.service.cache.plan_cache import PlanCache
+from memplan.api.service.request_task import RequestTask
 from memplan.api.store.job import WorkAnswer
-from memplan.api.workers.workers import Workers
 from memplan.planner.model.plan import Plan
 from memplan.solvers.search.control import Deadline
 from memplan.solvers.search.result import SolveResult
+from tests.support.plan_services import service_of
 
 SEARCHED = SolveResult(Plan(status="feasible"))
 
@@ -44,11 +46,15 @@ def run_in_service(day: Callable[[WaitingWorkers, Callable[..., Awaitable[Any]]]
 
     async def run() -> None:
         workers = WaitingWorkers()
-        service = WorkService(cast(Workers, workers), AdmissionQueue(2, 4), PlanCache(None), metrics)
+        service = service_of(PlanCache(None), workers, AdmissionQueue(2, 4), metrics)
+        asked = parse_request("plan", head_of(JSON, ""), b'{"buffers":[]}').drop_inputs()
 
         async def ask(body: bytes, cancelled: asyncio.Event | None = None) -> tuple[bytes, str]:
             deadline, over = Deadline.from_limit(60.0), cancelled or asyncio.Event()
-            answer = await service.plan(("plan", "", body), "sha256:1", "json", Options(), deadline, over)
+            task = RequestTask("plan", "", body)
+            answer = await service.run(
+                CallerRequest(task, asked, deadline, over, is_large=True, problem_hash="sha256:1")
+            )
             return answer.content, LOOKUP.get()
 
         async with asyncio.timeout(60):

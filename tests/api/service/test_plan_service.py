@@ -16,12 +16,9 @@ from memplan.api.options import Options
 from memplan.api.refusals import FullError
 from memplan.api.service.cache.cached_plan import CachedPlan
 from memplan.api.service.cache.compiled_problem import CompiledProblem
-from memplan.api.service.plan_service import PlanRequest
 from memplan.api.store.store import Store
 from memplan.planner.errors import OptionError
 from memplan.planner.model.problem import Problem
-from memplan.solvers.search.control import Deadline
-from memplan.solvers.search.result import SolveResult
 from tests.support.hard_requests import hard_request
 from tests.support.plan_services import (
     HARD,
@@ -37,7 +34,7 @@ from tests.support.plan_services import (
 )
 from tests.support.renaming import problem_data, respell
 from tests.support.values import require_value
-from tests.support.workers import greedy_plan
+from tests.support.workers import greedy_plan, searched_result
 
 LARGE = Problem.model_validate(
     {"buffers": [{"id": k, "size": 1 + k % 9, "start": k, "end": k + 3} for k in range(20_001)]}
@@ -46,7 +43,7 @@ LARGE = Problem.model_validate(
 
 def cache_plan(problem: Problem, searched_s: float) -> tuple[CompiledProblem, CachedPlan]:
     compiled = CompiledProblem.from_problem(problem)
-    known = require_value(CachedPlan.from_result(compiled, SolveResult(greedy_plan(problem)), searched_s))
+    known = require_value(CachedPlan.from_result(compiled, searched_result(compiled, greedy_plan(problem)), searched_s))
     return compiled, known
 
 
@@ -169,11 +166,7 @@ async def test_time_in_the_queue_does_not_count_without_a_deadline(room: Room) -
     others = asyncio.create_task(room.plan_problem(HARD))
     await room.workers.is_asked.wait()
     problem = Problem.model_validate(hard_request(9)["problem"])
-    mine = asyncio.create_task(
-        room.solving.plan(
-            PlanRequest(CompiledProblem.from_problem(problem), LONG, Deadline.from_limit(inf)), asyncio.Event()
-        )
-    )
+    mine = asyncio.create_task(room.plan_problem(problem, limit_s=inf))
     await asyncio.sleep(0.5)  # time in the queue does not count against the limit
     assert len(room.workers.tasks) == 1
     room.workers.may_answer.set()
@@ -202,7 +195,7 @@ async def test_a_hard_request_is_continued_by_a_worker_from_the_quick_plan(room:
     (task,) = room.workers.tasks
     assert (plan.peak, plan.stop_reason) == (require_value(task.start).peak, "time_limit")
     assert 30 < task.deadline.remaining_s < 60
-    assert task.options.seed != LONG.seed
+    assert require_value(task.options).seed != LONG.seed
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,13 @@ from memplan.planner.model.problem import Problem
 from memplan.planner.model.problem_fields import BankUse, Pool, ReuseCost
 from memplan.planner.model.rows import Buffer, Value
 from memplan.solvers.portfolio.solve import solve
-from memplan.solvers.search.result import SolveResult
 from tests.support.cache_pairs import Verdicts, pairs
 from tests.support.depth import DEPTH
 from tests.support.oracle import best_score
 from tests.support.plan_services import AloneService
 from tests.support.renaming import Data, problem_data, scale
 from tests.support.values import require_value
+from tests.support.workers import searched_result
 
 TWO = Problem.model_validate({"buffers": [{"id": k, "size": 1024, "start": 0, "end": 1} for k in range(2)]})
 TOO_LARGE = Problem.model_validate({"buffers": [{"id": k, "size": 2**62, "start": 0, "end": 1} for k in range(2)]})
@@ -65,7 +65,7 @@ def test_a_stored_infeasible_answer_is_not_reused_for_a_smaller_problem_after_re
 def forge_plan(problem: Problem, status: str = "optimal") -> tuple[CompiledProblem, CachedPlan]:
     compiled = CompiledProblem.from_problem(problem)
     plan = solve(problem, time_limit_s=1.0)
-    known = require_value(CachedPlan.from_result(compiled, SolveResult(plan), 1e6))
+    known = require_value(CachedPlan.from_result(compiled, searched_result(compiled, plan), 1e6))
     sizes = compiled.instance.size[compiled.order]
     offset = sizes.cumsum() - sizes
     end = int(sizes.sum())
@@ -106,7 +106,7 @@ def test_a_cached_proof_is_reported_only_by_its_process_and_for_equal_sizes() ->
     compiled = CompiledProblem.from_problem(ABOVE_ITS_BOUND)
     plan = solve(ABOVE_ITS_BOUND)
     assert (plan.status, plan.peak, plan.proof is not None and plan.proof.kind) == ("optimal", 12, "search")
-    known = require_value(CachedPlan.from_result(compiled, SolveResult(plan), 1.0))
+    known = require_value(CachedPlan.from_result(compiled, searched_result(compiled, plan), 1.0))
     stored = require_value(CachedPlan.read(known.compress(compiled.hash)))
     other = CompiledProblem.from_problem(Problem.model_validate(scale(problem_data(ABOVE_ITS_BOUND), 3)))
     assert other.hash == compiled.hash

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -46,6 +47,10 @@ def task(run: Callable[..., Any], *arguments: Any, within_s: float = PATIENCE_S,
     return Task(run, arguments, "order", Deadline.from_limit(within_s), grace_s=grace_s)
 
 
+def reading(kind: str) -> Task:
+    return replace(task(works.read_file, kind), file_bytes=10)
+
+
 def test_a_task_is_limited_by_its_deadline_or_by_its_own_time_limit(pool: ChildPool) -> None:
     assert PATIENCE_S - 30 < pool.run(task(works.remaining_s)) < PATIENCE_S
     assert 0 < pool.run(Task(works.remaining_s, (), "order", NEVER, limit_s=2.0)) <= 2.0
@@ -58,15 +63,6 @@ def test_a_task_is_limited_by_its_deadline_or_by_its_own_time_limit(pool: ChildP
         (works.wrong_at_length, (), OptionError, "^size: x{20000}$"),
         (works.raise_fault, (), FaultError, "memplan: failed; memplan's log shows where, at fault [0-9a-f]{12}$"),
         (works.exhaust_memory, (), TooMuchMemoryError, "memplan: must be answered within the memory of one worker"),
-        (works.read_in_fork, ("is late",), TimeOverError, "^time_limit_s: must be enough$"),
-        (works.read_in_fork, ("is asked wrongly",), OptionError, "^base_address: must be given$"),
-        (works.read_in_fork, ("ends",), FormatError, "file: cannot be read: its reader ended with status 3"),
-        (
-            works.read_in_fork,
-            ("writes",),
-            FaultError,
-            "file: cannot be read because of a memplan fault; please report OSError at",
-        ),
     ],
 )
 def test_a_worker_process_reports_an_error_and_continues(
@@ -76,6 +72,25 @@ def test_a_worker_process_reports_an_error_and_continues(
     with pytest.raises(error, match=sentence):
         pool.run(task(run, *arguments))
     assert {child.pid for child in workers()} == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "sentence"),
+    [
+        ("is late", TimeOverError, "^time_limit_s: must be enough$"),
+        ("is asked wrongly", OptionError, "^base_address: must be given$"),
+        ("ends", FormatError, "file: cannot be read: its reader ended with status 3"),
+        ("is taken over", FormatError, "file: cannot be read: its reader ended with status -9"),
+        ("writes", FaultError, "file: cannot be read because of a memplan fault; please report OSError at"),
+    ],
+)
+def test_a_reader_of_another_systems_file_reports_an_error_and_gets_no_further_task(
+    pool: ChildPool, kind: str, error: type[MemplanError], sentence: str
+) -> None:
+    before = pool.run(task(works.process_id))
+    with pytest.raises(error, match=sentence):
+        pool.run(reading(kind))
+    assert pool.run(task(works.process_id)) != before
 
 
 def test_an_internal_error_of_a_worker_process_logs_its_stack_only_once(
@@ -105,7 +120,7 @@ def test_refused_plans_are_counted_in_each_kind_of_process(pool: ChildPool) -> N
     count_refusals(counted.append)
     works.log_refusal(TaskControl())
     pool.run(task(works.log_refusal))
-    pool.run(task(works.read_in_fork, "reads"))
+    pool.run(reading("reads"))
     assert counted == ["liar"] * 3
 
 
@@ -116,7 +131,7 @@ def test_log_lines_of_a_worker_process_carry_the_ids_of_its_task(pool: ChildPool
 
 
 def test_a_task_that_overruns_its_time_limit_is_killed_with_its_worker_process(pool: ChildPool) -> None:
-    assert pool.run(task(works.read_in_fork, "reads")).content == b"read"
+    assert pool.run(reading("reads")).content == b"read"
     began = time.monotonic()
     with pytest.raises(NotInTimeError, match="order: no answer arrived within its time limit"):
         pool.run(task(works.run_forever, within_s=0.3))
@@ -156,7 +171,7 @@ def test_a_task_answers_with_its_last_recorded_result_if_other_tasks_wait(pool: 
 def test_an_endless_reader_answers_with_its_last_recorded_result(pool: ChildPool) -> None:
     is_short = threading.Event()
     is_short.set()
-    assert pool.run(task(works.read_in_fork, "notes"), is_short=is_short).content == b"noted"
+    assert pool.run(reading("notes"), is_short=is_short).content == b"noted"
 
 
 def test_only_tasks_with_long_limits_run_at_lower_priority() -> None:
