@@ -233,7 +233,7 @@ class _Names:
         self._count = Counter(name for names in self._found for name in names)
 
     def id_of(self, subgraph: int, tensor: int) -> str:
-        """Return the name of a tensor if it can be an id, else `#subgraph/index`, with a printable name behind it."""
+        """Return the name of a tensor if it can be an id, else `#subgraph/index` before a printable name."""
         name = self._found[subgraph][tensor]
         is_good = name.isprintable() and not name.startswith("#")
         place = f"#{subgraph}/{tensor}{f' {name}' if is_good and name else ''}"

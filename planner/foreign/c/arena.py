@@ -78,7 +78,7 @@ def _pool_macros(pool: PlacedPool, prefix: str) -> str:
 
 
 def _runtime_macros(layout: VerifiedLayout, macro: str) -> str:
-    """Return macros with the bytes that the model's runtime takes beside the buffers; empty if they are unknown."""
+    """Return macros with the bytes that the model's runtime needs in addition to the buffers; empty if unknown."""
     options, rules = layout.options, None if layout.model is None else rules_of(layout.model)
     if rules is None or layout.model is None or (options is not None and options.dims):
         return ""
