@@ -318,7 +318,8 @@ def query_values(
 
 def merged_options(model: type[M], inside: Mapping[str, Any], asked: Mapping[str, Sequence[str]]) -> M:
     """Return an option model with the values from a body and a query; raises OptionError."""
-    lists = {name: values for name, values in asked.items() if takes_list(model, name)}
+    # A generated client sends an empty list as the text [].
+    lists = {name: [x for x in values if x != "[]"] for name, values in asked.items() if takes_list(model, name)}
     texts = {name: values for name, values in asked.items() if name in model.model_fields and name not in lists}
     if repeated := [name for name, values in texts.items() if len(values) > 1]:
         raise OptionError(

@@ -13,115 +13,16 @@ assert verify(problem, plan).valid
 ```
 
 Importing memplan loads no other module: a public name is imported on its first use. An extension that adds a question
-also adds public names; both are listed in the table of questions in `memplan.questions`.
+also adds public names; both are listed in the table of questions in `memplan.questions`. `python -m lab.stubs` writes
+the static types of the names.
 """
 
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memplan.extensions import TABLES
 from memplan.planner.extensions import register
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import ParamSpec, Protocol, TypeVar, overload
-
-    from memplan.extensions.cascade.answer import CascadeAnswer
-    from memplan.extensions.cascade.cascade import CascadeOptions
-    from memplan.extensions.cascade.cascade import cascade as _cascade
-    from memplan.extensions.cascade.timing.target import Target
-    from memplan.extensions.files.compare.compare import CompareOptions, ModelComparison
-    from memplan.extensions.files.compare.compare import compare as _compare
-    from memplan.extensions.files.convert.answer import Converted
-    from memplan.extensions.files.convert.convert import convert as _convert
-    from memplan.extensions.files.convert.options import ConvertOptions
-    from memplan.extensions.networks.files import read_graph
-    from memplan.extensions.networks.liveness.liveness import LivenessAnswer, LivenessOptions, Shadow
-    from memplan.extensions.networks.liveness.liveness import liveness as _liveness
-    from memplan.extensions.networks.operations.graph import OperationGraph
-    from memplan.extensions.networks.order.answer import OrderAnswer, Recomputed
-    from memplan.extensions.networks.order.options import OrderOptions
-    from memplan.extensions.networks.order.order import order as _order
-    from memplan.extensions.networks.order.search.solve import order_operations
-    from memplan.extensions.schedule.answer import ScheduleAnswer
-    from memplan.extensions.schedule.schedule import ScheduleOptions
-    from memplan.extensions.schedule.schedule import schedule as _schedule
-    from memplan.extensions.shapes.limits import ShapesLimits
-    from memplan.extensions.shapes.shapes import ShapesAnswer, ShapesOptions
-    from memplan.extensions.shapes.shapes import shapes as _shapes
-    from memplan.extensions.shapes.symbols.problem import SymbolicProblem
-    from memplan.extensions.shapes.verify_shapes import SymbolicOffsets, VerifiedShapes
-    from memplan.files import read_plan, read_problem, write_plan, write_problem
-    from memplan.planner import __version__
-    from memplan.planner.errors import (
-        FileError,
-        FormatError,
-        InputError,
-        InvalidPlanError,
-        MemplanError,
-        OperationsError,
-        OptionError,
-        PlanError,
-        ProblemError,
-    )
-    from memplan.planner.model.application import Application
-    from memplan.planner.model.objects import ObjectsProblem
-    from memplan.planner.model.plan import Explanation, Plan
-    from memplan.planner.model.problem import Problem
-    from memplan.planner.model.problem_fields import BankUse, Pool
-    from memplan.planner.model.rows import Buffer, OffsetMod, Placement, Relative
-    from memplan.planner.verify.violation import Violation
-    from memplan.questions.certify.certify import CertifyOptions
-    from memplan.questions.certify.certify import certify as _certify
-    from memplan.questions.check.check import CheckOptions
-    from memplan.questions.check.check import check as _check
-    from memplan.questions.explain.explain import ExplainAnswer
-    from memplan.questions.explain.explain import explain as _explain
-    from memplan.questions.explain.values import ExplainOptions, Repairs, WhatIf
-    from memplan.questions.plan.objects import ObjectsAnswer
-    from memplan.questions.plan.plan import PlanOptions
-    from memplan.questions.plan.plan import plan as _plan
-    from memplan.questions.question import Control
-    from memplan.questions.question.selection import select_fields
-    from memplan.questions.sweep.combinations import Sweep, SweepOptions
-    from memplan.questions.sweep.combinations import sweep as _sweep
-    from memplan.questions.sweep.grid import Change
-    from memplan.questions.verify.verify import Verdict, VerifyOptions
-    from memplan.questions.verify.verify import verify as _verify
-    from memplan.solvers.certificates.certify import Certificate, infeasible_core
-    from memplan.solvers.search.result import Progress
-
-    _Options = ParamSpec("_Options")
-    _Answer = TypeVar("_Answer", covariant=True)
-
-    class _TypedQuestion(Protocol[_Options, _Answer]):
-        """The static type of a question's function: options are keywords, and inputs may be paths or JSON objects."""
-
-        @overload
-        def __call__(self, subject: Any, /, *_: _Options.args, **options: _Options.kwargs) -> _Answer: ...
-        @overload
-        def __call__(self, *inputs: Any, **options: Any) -> _Answer: ...
-
-    def _typed_question(
-        question: Callable[..., _Answer], options: Callable[_Options, object]
-    ) -> _TypedQuestion[_Options, _Answer]:
-        raise NotImplementedError
-
-    cascade = _typed_question(_cascade, CascadeOptions)
-    certify = _typed_question(_certify, CertifyOptions)
-    check = _typed_question(_check, CheckOptions)
-    compare = _typed_question(_compare, CompareOptions)
-    convert = _typed_question(_convert, ConvertOptions)
-    explain = _typed_question(_explain, ExplainOptions)
-    liveness = _typed_question(_liveness, LivenessOptions)
-    order = _typed_question(_order, OrderOptions)
-    plan = _typed_question(_plan, PlanOptions)
-    schedule = _typed_question(_schedule, ScheduleOptions)
-    shapes = _typed_question(_shapes, ShapesOptions)
-    sweep = _typed_question(_sweep, SweepOptions)
-    verify = _typed_question(_verify, VerifyOptions)
-    solve = plan
 
 # fmt: off
 __all__ = [
@@ -243,8 +144,7 @@ def _import_attribute(name: str) -> object:
     return value
 
 
-if not TYPE_CHECKING:  # Type checkers accept any name if they see `__getattr__`, so hide `__getattr__`.
-    __getattr__ = _import_attribute
+__getattr__ = _import_attribute
 
 
 def _notebook_html(problem: Any, plan: Any) -> str | None:

@@ -11,8 +11,10 @@ from memplan.api.cli.flag_names import flag_text
 from memplan.api.cli.flags import PANEL_OF, Argument, flag_of
 from memplan.api.cli.help import SectionedCommand
 from memplan.planner.errors import InputError, add_way
+from memplan.planner.foreign.model_options import ModelOptions
 from memplan.questions import QUESTIONS
 from memplan.questions.question import Question
+from memplan.questions.reading import ReadOptions
 
 Keep = Callable[["CommandLine", Any], None]
 """A function that receives a command line and its answer."""
@@ -111,8 +113,11 @@ class CommandLine(NamedTuple):
             arguments.setdefault(files[0].name, arguments.get(own))
             if any(arguments.get(each.name) is None and each.required and each.absent is None for each in files):
                 return found[0]
-            models = [each.reading for each in files if each.reading is not None]
-            reading = [flag_of(*row) for model in models for row in model.model_fields.items()]
+            # The runtime plans the memory of a model's best form, so no option may place its buffers.
+            kind = ModelOptions if name == "convert" and "--fit" in more else ReadOptions
+            models = [target.options, *(each.reading for each in files if each.reading is not None)]
+            named = {key: about for model in models for key, about in model.model_fields.items()}
+            reading = [flag_of(key, about) for key, about in named.items() if key in kind.model_fields]
             parameters = [*(Argument(each.name) for each in files), *reading]
         words = self._command_words([each for each in parameters if not flags_for(each).intersection(more)], arguments)
         return f"`memplan {shlex.join([name, *words, *more])}`"
@@ -121,10 +126,11 @@ class CommandLine(NamedTuple):
         for each in parameters:
             value = given.get(each.name)
             if value is not None and value != each.default:
-                yield from _parameter_words(each, value)
+                yield from parameter_words(each, value)
 
 
-def _parameter_words(parameter: click.Parameter, value: Any) -> Iterator[str]:
+def parameter_words(parameter: click.Parameter, value: Any) -> Iterator[str]:
+    """Yield the words of a command line that set a parameter to a value, or to each of a list of values."""
     for one in value if isinstance(value, list) else [value]:
         if isinstance(parameter, click.Option):
             yield parameter.secondary_opts[0] if one is False else parameter.opts[0]

@@ -23,7 +23,7 @@ _METAVARS = {
     "alignments": "SIZE,SIZE",
     "barriers": "NAME",
     "budgets": "[NAME=]SIZE",
-    "capacity": "[NAME=]SIZE[@ADDRESS]",
+    "capacity": "[NAME=]SIZE[@ADDRESS][,cost=COST]",
     "copies": "[NAME=]NUMBER",
     "order": "A,B",
     "dims": "NAME=SIZE[,SIZE...]",

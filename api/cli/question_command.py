@@ -44,7 +44,7 @@ def _command_parameters(
     `flags` has the command's further flags; one with the name of a generated flag replaces that flag.
     """
     files = [each for each in question.inputs if each.from_file is not None]
-    inputs = {each.name for each in files}
+    inputs = {each.parameter for each in files}
     models = [question.options, *(each.reading for each in files if each.reading is not None)]
     named = ("a folder" if suffix == FOLDER else suffix for suffix in sorted({".json", *suffixes} - {""}))
     spelled = ("-o",) if "output" in question.options.model_fields else ("--output", "-o")
@@ -56,7 +56,6 @@ def _command_parameters(
         Flag("display", "--format", metavar=f"{'|'.join(formats)}|FIELDS", help=_FORMAT),
         *(*flags, SERVER, THREADS, QUIET),
     ]
-    # An input and an option may have the same name, such as `target`; then only the input gets the flag.
     # A command's own flags are listed last, so they replace generated flags of the same name.
     return list({parameter.name: parameter for parameter in parameters}.values())
 

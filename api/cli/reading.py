@@ -32,7 +32,7 @@ def parameters_of_inputs(question: Question[Any]) -> list[click.Parameter]:
             is_text = each.from_file is None
             metavar = each.metavar or (None if is_text else "FILE")
             parameters.append(
-                Flag(each.name, flags_of(each.name)[0], multiple=is_text, metavar=metavar, help=each.help)
+                Flag(each.parameter, flags_of(each.parameter)[0], multiple=is_text, metavar=metavar, help=each.help)
             )
             continue
         metavar = each.metavar or each.name.replace("_", "-").upper()
@@ -72,11 +72,11 @@ def _can_read(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> bo
 def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -> InputValues:
     """Return the inputs, read from files and texts in the question's order; raises InputError."""
     question = line.question
-    if [given.get(each.name) for each in question.inputs if each.from_file is not None].count(STANDARD) > 1:
+    if [given.get(each.parameter) for each in question.inputs if each.from_file is not None].count(STANDARD) > 1:
         raise OptionError("files: must read standard input at most once, got - twice")
     for each in question.inputs:
-        if each.required and each.absent is None and given.get(each.name) is None and not question.any_of:
-            raise OptionError(f"{flag_text(Option(each.name))}: is required ({each.help})")
+        if each.required and each.absent is None and given.get(each.parameter) is None and not question.any_of:
+            raise OptionError(f"{flag_text(Option(each.parameter))}: is required ({each.help})")
 
     def read(each: Input[Any], argument: Any, values: InputValues, reader: Reader) -> Any:
         """Return the value of an input from a file, or from the texts of an option; raises InputError."""
@@ -90,10 +90,12 @@ def _read_in_turn(line: CommandLine, reader: Reader, given: Mapping[str, Any]) -
                 return _require_own_output(line, each, argument, error)
             if each.named_by_flag and not Path(argument).suffix and str(error).endswith(here := f" in {Path.cwd()}"):
                 rule = f"must be the path of a file, got {excerpt(argument)}, which does not exist{here} ({each.help})"
-                raise FileError(f"{flag_text(Option(each.name))}: {rule}") from None
+                raise FileError(f"{flag_text(Option(each.parameter))}: {rule}") from None
             raise
 
-    settled = read_inputs(question.inputs, given, read, reader)
+    settled = read_inputs(
+        question.inputs, {each.name: given.get(each.parameter) for each in question.inputs}, read, reader
+    )
     problem = settled.get("problem")
     if isinstance(problem, Problem) and not len(problem.buffers) and reader.imported is None:
         raise ProblemError(f"{given['problem']}: buffers: must have at least one buffer to plan, got none")

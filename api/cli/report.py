@@ -12,7 +12,7 @@ from rich.table import Table
 
 from memplan.api.reports.solver_facts import OF_OTHERS, SolverFacts
 from memplan.planner.bounds.lower_bound import live_bytes
-from memplan.planner.errors import excerpt
+from memplan.planner.errors import excerpt, shorten
 from memplan.planner.instance.compile import compile_problem
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -39,6 +39,11 @@ def show_plan(problem: Problem, plan: Plan, stream: TextIO, completed: Callable[
         console.print(escape(line), soft_wrap=True)
     for line in live_bytes_chart(live_bytes(compile_problem(problem))):
         console.print(escape(line), soft_wrap=True)
+
+
+def _peak_text(plan: Plan) -> str:
+    least = None if plan.kept is None else plan.kept.peak_without_keeping
+    return "fewer bytes" if least is None else f"{least:,} bytes"
 
 
 def peak_lines(problem: Problem, plan: Plan) -> Iterator[str]:
@@ -68,7 +73,11 @@ def advice(problem: Problem, plan: Plan) -> Iterator[str]:
     elif plan.status == "unknown" and plan.stop_reason == "time_limit":
         yield "a longer --time-limit may find a plan"
     elif plan.status == "feasible" and plan.gap:
-        yield "less is not ruled out: a longer --time-limit may find it, or prove that there is none"
+        yield (
+            "less is not ruled out: a longer --time-limit may find it, or prove that there is none"
+            if plan.kept is None or not plan.kept.proved
+            else f"the fewest moves within --accept are proved; without old places, {_peak_text(plan)} would do"
+        )
 
 
 def show_solvers(facts: Iterable[SolverFacts]) -> None:
@@ -129,7 +138,7 @@ def live_bytes_chart(loads: list[tuple[int, int]]) -> list[str]:
 def display_name(name: Id) -> str:
     """Return a name for one terminal line: long names lose their middle, and unprintable ones are quoted."""
     text = str(name) if str(name).isprintable() else excerpt(name)
-    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME // 2]}...{text[3 - _LONGEST_NAME // 2 :]}"
+    return shorten(text, _LONGEST_NAME)
 
 
 def _yes_or_no(is_so: bool) -> str:

@@ -157,7 +157,7 @@ def refuse_files(line: CommandLine) -> bool:
     """
     arguments, command = line.given, line.command
     suffixes = {"", ".json", *command.forms, *command.beside}
-    files = [arguments.get(each.name) for each in line.question.inputs if each.from_file is not None]
+    files = [arguments.get(each.parameter) for each in line.question.inputs if each.from_file is not None]
     more = arguments.get("more")  # `more` lists input files in some commands and is a plain option in others.
     files += [*(more if isinstance(more, list) else ()), arguments.get("budgets_file")]
     read = {os.path.realpath(path) for path in files if path is not None}

@@ -136,11 +136,12 @@ def _call_descriptions() -> dict[str, dict[str, Any]]:
     """Return the OpenAPI descriptions, by path and method, of the calls that parse their bodies themselves."""
     contents = {**_PLAN_ANSWER["content"], JSON: {"schema": {}}, TEXT: {"schema": {"type": "string"}}}
     result = {"description": "The answer of the call of the job's kind.", "content": contents}
+    so_far = {**result, "description": "The best answer so far of a job that has not ended."}
     questions = {question.path: {"post": _question_description(question)} for question in QUESTIONS.values()}
     return questions | {
         "/v1/jobs": {"post": _job_description()},
         "/v1/jobs/{job_id}/plan": {"get": describe_selection({"responses": {"200": _PLAN_ANSWER}})},
-        "/v1/jobs/{job_id}/result": {"get": describe_selection({"responses": {"200": result}})},
+        "/v1/jobs/{job_id}/result": {"get": describe_selection({"responses": {"200": result, "202": so_far}})},
         "/v1/plans/{problem_hash}": {"get": describe_selection({})},
         "/v1/batch": {"post": {"parameters": question_request(QUESTIONS[PLAN])["parameters"]}},
     }

@@ -14,6 +14,7 @@ from math import ceil, log2
 
 import numpy as np
 
+from memplan.planner.errors import shorten
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Pool, Problem
 from memplan.planner.model.sizes import size_text
@@ -32,6 +33,10 @@ _COLOURS = {"above the bound": "#b2182b", "at the fullest time": "#c9742a", "at 
 _CHARACTER, _LINE, _ROW, _KEY = 6, 12, 16, 22
 """In pixels, the width of a character, the height of a line, of a row of the legend, and the width of its signs."""
 _LONGEST_LABEL = 24
+_DARK = "<style>@media (prefers-color-scheme: dark) { svg { filter: invert(0.9) hue-rotate(180deg) } }</style>"
+"""The picture's dark form, for readers who prefer one; hues stay as they are."""
+_ELLIPSIS, _LEAST_LABEL = "\N{HORIZONTAL ELLIPSIS}", 12
+"""What replaces the middle of a long label, and the characters below which a label is whole or left out."""
 _INSIDE = 'fill="white"'
 _BESIDE = 'fill="black" stroke="white" stroke-width="3" paint-order="stroke"'
 """Styles of labels: inside a rectangle, and across rectangles, where the text has a white outline."""
@@ -70,7 +75,7 @@ def draw(problem: Problem, plan: Plan) -> bytes:
         panel.scale = scale
     height = sum(panel.height for panel in panels)
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" font-family="sans-serif"'
-    lines = [f'{head} font-size="11">', f'<rect width="{_WIDTH}" height="{height}" fill="white"/>']
+    lines = [f'{head} font-size="11">{_DARK}', f'<rect width="{_WIDTH}" height="{height}" fill="white"/>']
     above = 0
     for panel in panels:
         lines.append(f'<g transform="translate(0 {above})">')
@@ -178,15 +183,15 @@ class _Panel:
         across, up = self.x(box.end) - self.x(box.start), self.y(box.low) - self.y(box.high)
         is_turned = up > across and up >= 4 * _CHARACTER
         room = int((up if is_turned else across) / _CHARACTER)
-        if min(up, across) < _LINE or room < (4 if is_large else len(text)):
+        if min(up, across) < _LINE or room < (min(_LEAST_LABEL, len(text)) if is_large else len(text)):
             return None
         x, y = (self.x(box.start) + self.x(box.end)) / 2, (self.y(box.low) + self.y(box.high)) / 2 + 3
         turned = f' transform="rotate(-90 {x:.2f} {y:.2f})"' if is_turned else ""
-        return text_at(x, y, shorten(text, room), f'text-anchor="middle" font-size="10" {_INSIDE}{turned}')
+        return text_at(x, y, shorten(text, room, _ELLIPSIS), f'text-anchor="middle" font-size="10" {_INSIDE}{turned}')
 
     def _label_beside(self, box: _Box) -> tuple[str, tuple[float, float, float, float]]:
         """Return a label centred on a wide box or next to a narrow one, and its four edges in pixels."""
-        label = shorten(str(self.problem.buffers.ids[box.row]), _LONGEST_LABEL)
+        label = shorten(str(self.problem.buffers.ids[box.row]), _LONGEST_LABEL, _ELLIPSIS)
         x, y = (self.x(box.start) + self.x(box.end)) / 2, (self.y(box.low) + self.y(box.high)) / 2 + 3
         anchor, width = "middle", _CHARACTER * len(label)
         if self.x(box.end) - self.x(box.start) < width:
@@ -266,12 +271,6 @@ def _legend_places(texts: Sequence[str]) -> list[tuple[float, int]]:
 def text_at(x: float, y: float, text: str, style: str = "") -> str:
     """Return an SVG text element that starts at the point (x, y), unless `style` sets another anchor."""
     return f'<text x="{x:.2f}" y="{y:.2f}" {style}>{_escape(text)}</text>'
-
-
-def shorten(text: str, most: int) -> str:
-    """Return a text of at most `most` (at least 4) characters; a longer text gets an ellipsis in its middle."""
-    head = (most - 1) // 2
-    return text if len(text) <= most else f"{text[:head]}\N{HORIZONTAL ELLIPSIS}{text[head + 1 - most :]}"
 
 
 def _escape(text: str) -> str:

@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from memplan.api.cli.flags import Argument, Flag, RangeType, time_limit
 from memplan.api.cli.help import SectionedCommand
+from memplan.api.cli.streams import refuse_unwritable, write_output
 from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.model.sizes import parse_size
 
@@ -42,8 +43,9 @@ _FILE = click.Path(path_type=Path)
             "-o",
             type=_FILE,
             metavar="RESULTS",
-            help="Append the rows to this file, and skip the runs that it has.",
+            help="Append the rows to this file, as CSV if it ends in .csv, and skip the runs that it has.",
         ),
+        Flag("plot", type=_FILE, metavar="FILE.svg", help="Draw quality and solved runs over time, for all rows."),
         Flag("compared", "--compare", type=(_FILE, _FILE), metavar="OLD NEW", help="Compare two files of results."),
     ],
 )
@@ -57,6 +59,7 @@ def bench(
     on: str | None,
     cold: bool,
     output: Path | None,
+    plot: Path | None,
     compared: tuple[Path, Path] | None,
 ) -> int | None:
     """Run solvers on suites, each run in a separate process, or compare two files of results.
@@ -78,10 +81,18 @@ def bench(
     if not suites and output is None:
         raise OptionError("bench: must have a SUITE to run, RESULTS to report on (-o) or --compare")
     require_time_limit(time_limit, "time-limit")
+    if plot is not None:
+        refuse_unwritable(str(plot))
+        if plot.suffix != ".svg":
+            raise OptionError(f"plot: must end in .svg, got {excerpt(str(plot))}")
     wanted = jobs(
         suites, _solver_names(solvers), _seed_numbers(seeds), time_limit, _size_in_bytes(memory_limit), is_warm=not cold
     )
     results = steps.run_all(wanted, at_once, output, on)
+    if plot is not None:
+        from memplan.extensions.bench.plot import draw_curves
+
+        write_output(str(plot), draw_curves(results))
     if not steps.report(results):
         return FOUND_WRONG
     # A failed run has no numbers to compare, so it must not look like a finished benchmark.

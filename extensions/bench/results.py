@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated, Literal
+from typing import IO, Annotated, Any, Literal, get_args
 
 from pydantic import AliasChoices, Field, ValidationError
 
@@ -89,14 +92,36 @@ def latest_rows(rows: Iterable[Result]) -> list[Result]:
     return list({row.key: row for row in rows}.values())
 
 
+_CSV = ".csv"
+"""The suffix of results as a table; a cell that is not text is written as JSON, and an empty one is a missing value."""
+
+
+def _parts(kind: Any) -> set[Any]:
+    return {kind}.union(*map(_parts, get_args(kind)))
+
+
+_TEXTS = {
+    name for name, row in Result.model_fields.items() if any(x is str or type(x) is str for x in _parts(row.annotation))
+}
+
+
+def _json_line(cells: dict[str, str]) -> bytes:
+    """Return a row of a table as JSON, which is checked later."""
+    parts = [(name, json.dumps(cell) if name in _TEXTS else cell) for name, cell in cells.items() if cell]
+    return ("{" + ",".join(f"{json.dumps(name)}:{cell}" for name, cell in parts) + "}").encode()
+
+
 def read_results(path: Path) -> list[Result]:
     """Return the rows of a results file; an incomplete last line is ignored. Raises FormatError for an invalid line."""
     try:
         lines = path.read_bytes().split(b"\n")[:-1]
     except OSError as error:
         raise FormatError(f"{path}: {error.strerror}") from error
+    if path.suffix == _CSV and lines:
+        csv.field_size_limit(1 << 30)  # A curve has many moments.
+        lines = list(map(_json_line, csv.DictReader(line.decode(errors="replace") for line in lines)))
     rows = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines, start=1 + (path.suffix == _CSV)):
         try:
             rows.append(Result.model_validate_json(line))
         except ValidationError as error:
@@ -123,6 +148,16 @@ def open_for_appending(path: Path) -> Iterator[tuple[list[Result], IO[bytes]]]:
 
 
 def write_result(file: IO[bytes], result: Result) -> None:
-    """Append one row to a results file, and flush the file."""
-    file.write(result.model_dump_json(exclude_none=True).encode() + b"\n")
+    """Append one row to a results file, as JSON or as CSV by its suffix, and flush the file."""
+    if Path(str(file.name)).suffix != _CSV:
+        file.write(result.model_dump_json(exclude_none=True).encode() + b"\n")
+    else:
+        values = result.model_dump(mode="json", exclude_none=True)
+        cells = [values.get(name, "") for name in Result.model_fields]
+        text = io.StringIO()
+        if not file.tell():
+            csv.writer(text, lineterminator="\n").writerow(Result.model_fields)
+        row = [cell if isinstance(cell, str) else json.dumps(cell) for cell in cells]
+        csv.writer(text, lineterminator="\n").writerow(row)
+        file.write(text.getvalue().encode())
     file.flush()

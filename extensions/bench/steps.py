@@ -81,6 +81,8 @@ def tell_comparison(old: Path, new: Path) -> bool:
     comparison = compare(read_results(old), read_results(new))
     for note in comparison.notes:
         print_message(note)
+    if not (comparison.improvements or comparison.regressions):
+        print_message(f"no change: {comparison.compared} runs of both files agree, within the tolerances")
     changes = [f"better: {sentence}" for sentence in comparison.improvements]
     changes += [f"WORSE: {sentence}" for sentence in comparison.regressions]
     write_output(None, "".join(f"{change}\n" for change in changes).encode())

@@ -37,6 +37,11 @@ def instances(suite: str) -> list[str]:
     """Return a suite's problem files, sorted, or the suite itself if it is a file; raises OptionError for no files."""
     path = Path(suite)
     if path.is_file():
+        with path.open("rb") as file:
+            head = file.readline(200)
+        if head.startswith((b'{"instance":', b"instance,solver,")):
+            rule = f"must be a problem or a folder of problems, got rows of results in {excerpt(suite)}"
+            raise OptionError(f"suite: {rule}: give them as -o, or two of them as --compare")
         return [suite]
     if not path.is_dir():
         raise OptionError(f"suite: must be a folder or a file, got {excerpt(suite)}")

@@ -202,7 +202,7 @@ def _example_body() -> dict[str, Any]:
 
 QUESTION = Question(
     cascade,
-    inputs=(replace(GRAPH, from_file=unaligned_graph), replace(TARGET, help=_TARGET)),
+    inputs=(replace(GRAPH, from_file=unaligned_graph), replace(TARGET, help=_TARGET, flag="machine")),
     lines=lines,
     exit_status=lambda found: 0 if found.points else 1,
     exits={0: "there are points", 1: "none is within the bounds"},

@@ -9,7 +9,7 @@ from memplan.api.cli.advice import CommandLine
 from memplan.api.cli.asking import Call, answer_of_call, end_call, read_call, write_answer, write_beside
 from memplan.api.cli.flags import Flag, integer
 from memplan.api.cli.question_command import command_of
-from memplan.api.cli.streams import FOLDER, PAGE, write_output
+from memplan.api.cli.streams import FOLDER, PAGE, print_message, write_output
 from memplan.extensions.cascade.cascade import QUESTION
 from memplan.extensions.networks.commands.order import load_writing, model_if_gained, refuse_no_model
 from memplan.planner.systems import systems
@@ -31,6 +31,9 @@ _SCHEDULE = ".schedule"
 def cascade(line: CommandLine) -> int:
     """Print the answer and write the output files; if a model is to be written, search that model's own access maps."""
     load_writing(line.given)
+    if (machine := line.given["target"] or "").endswith(".json"):
+        print_message(f"memplan: warning: --target FILE is deprecated since 1.1, write --machine {machine}")
+        line = line._replace(given={**line.given, "target": None, "machine": machine})
     call = read_call(line)
     graph, model = call.values["graph"], None
     refuse_no_model(call)

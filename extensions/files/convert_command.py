@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from memplan.api.cli.advice import CommandLine
@@ -15,6 +16,7 @@ from memplan.extensions.files.convert.options import TFLITE, target_of_name
 from memplan.planner.errors import OptionError, excerpt
 from memplan.planner.foreign.model_options import ModelOptions
 from memplan.planner.foreign.writing import EXPORTERS
+from memplan.questions.reading import ReadOptions
 
 _OUTPUT = (
     "Write the result to this file, or to standard output for -. Its suffix chooses the form. "
@@ -33,13 +35,17 @@ def convert(line: CommandLine) -> int:
         _write_files(output, answer)
     write_answer(call, answer, is_written=output is not None)
     if output is not None:
-        call.said += call.writing(lambda: _conversion_lines(output, answer, call.reader.options))
+        names = [call.files["file"], call.files["plan"]]
+        files = None if None in names else list(map(str, names))
+        call.said += call.writing(lambda: _conversion_lines(output, answer, call.reader.options, files))
     return end_call(call, answer)
 
 
 def _set_target(call: Call) -> None:
     """Set a call's target, C prefix and name from its file names. Raises OptionError for an unusable output file."""
     output, file = call.flags["output"], call.files["file"]
+    if output is not None and call.flags["program"]:
+        raise OptionError("program: applies only without -o, whose file has no other facts: leave one of them out")
     if output is not None and output != STANDARD:
         if Path(output).resolve() == Path(file or "").resolve():
             raise OptionError(f"output: must not be a file that the command reads, got {excerpt(output)}")
@@ -71,8 +77,11 @@ def _write_files(output: str, answer: Converted) -> None:
         write_output(target, data)
 
 
-def _conversion_lines(output: str, answer: Converted, options: ModelOptions) -> list[str]:
+def _conversion_lines(output: str, answer: Converted, options: ReadOptions, files: list[str] | None) -> list[str]:
     lines = list(facts(answer))
+    if answer.to == "c" and files is not None and options.capacity and all("@" in text for text in options.capacity):
+        words = shlex.join([*files, "-o", str(Path(output).with_suffix(".ld"))])
+        lines.append(f"`memplan convert {words}` writes the linker script that places the pools at their addresses")
     if answer.not_written is not None:
         lines.append(f"{output}: not written, as {answer.not_written}")
     elif answer.arena is not None:

@@ -170,8 +170,22 @@ def point_labels(result: CascadeAnswer) -> list[str]:
 
 def _cascade_point(point: CascadePoint, label: str) -> ChartPoint:
     stripes = point.model_dump(mode="json", include={"regions", "origins", "tensor_origins"})
-    made = (point.problem, point.plan, _buffer_roles(point), stripes)
+    words = _cascade_names(point)
+    problem = Problem.model_validate(
+        _rename_buffers(point.problem.model_dump(mode="json", exclude_defaults=True), words)
+    )
+    plan = Plan.model_validate(_rename_buffers(point.plan.model_dump(mode="json"), words))
+    made = (problem, plan, _buffer_roles(point), stripes)
     return ChartPoint(point.peak, point.macs_ratio, label, point.plan.status, None, *made)
+
+
+def _cascade_names(point: CascadePoint) -> dict[str, str]:
+    """Return the names of a cascade's buffers for people: those of their tensors, with the region that has a part."""
+    tensors = {f"t{k}": row.name or f"t{k}" for k, row in enumerate(point.cascade.graph.tensors)}
+    times = Counter(tensors.values())
+    unique = {name: word if times[word] == 1 else f"{word} ({name})" for name, word in tensors.items()}
+    parts = (str(each).partition(".") for each in point.problem.buffers.ids)
+    return {f"{name}{dot}{region}": f"{unique.get(name, name)}{dot}{region}" for name, dot, region in parts}
 
 
 def _buffer_roles(point: CascadePoint) -> ProgramNames:

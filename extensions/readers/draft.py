@@ -155,11 +155,14 @@ class OperationsDraft:
                 f"must name operators that run ({some}), or outputs of operations, got {excerpt(other)}",
             )
 
-    def view(self, op: str, source: str, result: str) -> None:
-        """Add a view of `source`: as an alias if this cannot change a result, else as an operation that copies."""
+    def view(self, op: str, source: str, result: str, others: Iterable[str] = ()) -> None:
+        """Add a view of `source`: as an alias if this cannot change a result, else as an operation that copies.
+
+        `others` are further values that this operation reads, such as a shape.
+        """
         if self._families[source] is self._families[result]:  # A second run of the operation adds no second view.
             return
-        self._join_tensors(op, source, result, self._separation_reason(source, result))
+        self._join_tensors(op, source, result, self._separation_reason(source, result), others)
 
     def hand_out(self, op: str, source: str, result: str) -> None:
         """Let the open branch return `source` as the result of its choice.
@@ -260,7 +263,7 @@ class OperationsDraft:
             if "loop" in row:
                 yield from self._facts_in(row["loop"], (*where, k, "loop"))
 
-    def _join_tensors(self, op: str, source: str, result: str, reason: str | None) -> None:
+    def _join_tensors(self, op: str, source: str, result: str, reason: str | None, reads: Iterable[str] = ()) -> None:
         """Merge the families of a view and its source or, if `reason` is given, add a copy and report the reason."""
         size = self._values[result].size
         if reason is None:
@@ -275,7 +278,7 @@ class OperationsDraft:
             for name in others.members:
                 self._families[name] = mine
             return
-        self.operation(op, (source,), (result,))
+        self.operation(op, (source, *reads), (result,))
         self._apart_sizes.append(size)
         if self.options.views == "alias":
             message = f"{op} {excerpt(result)}: takes {size} bytes beside {excerpt(source)}, because {reason}"

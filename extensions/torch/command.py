@@ -54,7 +54,9 @@ def terminal_lines(answer: FitsAnswer | SnapshotAnswer | GraphFits) -> Iterator[
         ("capacity", answer.capacity),
     ):
         if size is not None:
-            yield f"{name:<14}{size:>20,} bytes  {size_text(size):>10}"
+            is_more = name == "reserved" and answer.fits and size > (answer.capacity or size)
+            note = "  without a limit; within the capacity, cached segments are given back" if is_more else ""
+            yield f"{name:<14}{size:>20,} bytes  {size_text(size):>10}{note}"
     yield f"at the peak: {answer.running}"
     for role, size in answer.roles.items():
         yield f"  {role:<14}{size:>18,} bytes  {size_text(size):>10}"

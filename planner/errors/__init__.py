@@ -267,7 +267,13 @@ def excerpt(value: object) -> str:
             text = json.dumps(value)
     except (TypeError, ValueError):
         text = _repr_or_type(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shorten(text, 60)
+
+
+def shorten(text: str, most: int, mark: str = "...") -> str:
+    """Return a text of at most `most` characters; a longer text keeps both ends, and `mark` replaces its middle."""
+    head = (most - len(mark) + 1) // 2
+    return text if len(text) <= most else f"{text[:head]}{mark}{text[head + len(mark) - most :]}"
 
 
 def escape_controls(text: str) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from memplan.planner import __version__
-from memplan.planner.errors import OptionError, excerpt
+from memplan.planner.errors import OptionError, excerpt, shorten
 from memplan.planner.instance.canonical import problem_hash
 from memplan.planner.model.problem import Problem
 
@@ -22,7 +22,7 @@ def identifiers(names: Iterable[int | str]) -> tuple[str, ...]:
     Valid names are unchanged. If several other names become equal, all but the first get numbers.
     """
     names = tuple(names)
-    plain_names = [_FOREIGN.sub("_", str(name))[:_LONGEST] for name in names]
+    plain_names = [shorten(_FOREIGN.sub("_", str(name)), _LONGEST, "__") for name in names]
     # Valid names are unchanged, so every changed name must differ from all valid names.
     unchanged = {plain for name, plain in zip(names, plain_names, strict=True) if name == plain}
     taken: set[str] = set()

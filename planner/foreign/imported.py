@@ -196,6 +196,11 @@ class ImportedProblem:
         """The ids of a program's input and output buffers; None if the file has lifetimes only."""
         return None
 
+    @property
+    def state_ids(self) -> tuple[str, ...]:
+        """The ids of a program's buffers that keep their bytes between two runs, such as its variables."""
+        return ()
+
     def problem_in_place(self, spared: Sequence[str]) -> Problem:
         """Return the problem in which operations write outputs over inputs, except over the buffers `spared`.
 

@@ -43,9 +43,12 @@ def application_from(value: dict[str, Any]) -> Application:
 
     models = value["models"]
     if isinstance(models, dict):
-        read = {
-            name: read_operations(each).problem if poses_a_problem(each) and "functions" in each else each
+        programs = {
+            name: read_operations(each)
             for name, each in models.items()
+            if poses_a_problem(each) and "functions" in each
         }
-        value = {**value, "models": read}
+        value = {**value, "models": {**models, **{name: program.problem for name, program in programs.items()}}}
+        if kept := [f"{name}/{each}" for name, program in programs.items() for each in program.state_ids]:
+            value["persistent"] = [*value.get("persistent", ()), *kept]
     return Application.model_validate(value)

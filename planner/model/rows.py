@@ -255,6 +255,8 @@ class Buffer(Value):
     end_at_most: Bytes | None = None
     """The buffer ends at this offset of its pool or below it, such as the first 4 KiB that a DMA engine reaches; at
     least `size`."""
+    start_at_least: Bytes | None = None
+    """The buffer begins at this offset of its pool or above it, such as above a region for circular buffers."""
     forbid_pools: Annotated[tuple[Name, ...], WrapValidator(validate_in_parts)] = ()
     """The names of the pools in which the buffer must not be placed."""
 

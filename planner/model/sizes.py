@@ -106,17 +106,23 @@ def set_capacities(problem: Problem, capacities: Sequence[str]) -> Problem:
 
 
 def _pool_fields(text: str, problem: Problem, count: int) -> tuple[str, dict[str, Any]]:
-    """Parse a text `NAME=SIZE@ADDRESS`, one of `count`, into a pool's name and fields; only SIZE is required."""
+    """Parse `NAME=SIZE@ADDRESS,cost=COST`, one of `count`, into a pool's name and fields; only SIZE is required."""
+    text, has_cost, cost = text.partition(",cost=")
+    if has_cost and re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", cost) is None:
+        raise OptionError.from_rule(
+            "capacity", f"cost must be a number below 1000000000, such as 4, got {excerpt(cost)}"
+        )
+    fields = {"cost": float(cost)} if has_cost else {}
     name, equals, rest = text.rpartition("=")
     size_text, at, address = rest.partition("@")
     name, size = named_size(f"{name}{equals}{size_text}", problem, count)
     if not at:
-        return name, {"size": size}
+        return name, {"size": size, **fields}
     if address.strip("0").isdecimal():
         rule = "must be hexadecimal, or have a unit"
         raise OptionError.from_rule("capacity", f"base address {rule}, got {address} (did you mean 0x{address}?)")
     try:
-        return name, {"size": size, "base_address": parse_size(address)}
+        return name, {"size": size, "base_address": parse_size(address), **fields}
     except ValueError as error:
         raise OptionError.from_rule("capacity", f"base address {error}") from None
 

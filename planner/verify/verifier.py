@@ -164,10 +164,18 @@ def _end_sentence(most: int, offset: int, size: int, pool: Pool) -> str | None:
     return f"must end at {most} or below, got offset {offset} of {excerpt(pool.name)} with {size} bytes"
 
 
+def _start_sentence(least: int, offset: int, size: int, pool: Pool) -> str | None:
+    """Return the error sentence for a buffer that begins below its first allowed offset; None if it does not."""
+    if offset >= least:
+        return None
+    return f"must begin at {least} or above, got offset {offset} of {excerpt(pool.name)}"
+
+
 FIELD_RULES: Mapping[str, tuple[str, Callable[[Any, int, int, Pool], str | None]]] = {
     "no_cross": ("straddles", _page_border_sentence),
     "offset_mod": ("wrong-remainder", _remainder_sentence),
     "end_at_most": ("too-high", _end_sentence),
+    "start_at_least": ("too-low", _start_sentence),
     **extensions("checkers"),
 }
 """For each rare field of buffers, the rule's word, and the function that checks an offset in a pool."""

@@ -71,6 +71,10 @@ def _unknown_sentence(arena: RuntimeArena) -> str:
     return f"{what}: state it with {way}" if way else what
 
 
+_FAST, _SLOW = "sram", "psram"
+"""The names of the two memories that advice proposes."""
+
+
 def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failure]:
     """Return a failure if the arena exceeds its pool's budget, or may exceed it because of unknown kernels."""
     if arena.least <= budget and not arena.unknown:
@@ -81,7 +85,8 @@ def failure_of_arena(arena: RuntimeArena, pool: str, budget: int) -> list[Failur
     over = f"{arena.least - budget:,} above its budget of {budget:,}"
     message = f"pool {excerpt(pool)}: {arena.runtime}'s arena for this file is {arena.text}, {over}"
     way = (
-        f"; `memplan convert FILE --fit {budget} -o NEW.tflite` looks for a form that fits"
+        f"; `memplan convert --fit {budget} --output NEW.tflite` looks for a form that fits, and"
+        f" `memplan plan --pool {_FAST}={budget} --pool {_SLOW}=unlimited --output plan.json` uses two memories"
         if arena.flash and arena.runtime == _TFLM
         else ""
     )

@@ -39,7 +39,7 @@ class Input(Generic[T]):
     it is read, and raises InputError for counts that are too large. `reading` is the class of options for reading the
     file, and `refuse` raises OptionError for options that do not fit the value. An input that `is_foreign` is another
     system's file. The question itself parses this file, and a service does so in a child process. `about` describes the
-    field of a body if `help` describes files.
+    field of a body if `help` describes files. `flag` names the command's parameter if an option has the same `name`.
     """
 
     name: str
@@ -61,6 +61,12 @@ class Input(Generic[T]):
     reads_last: bool = False
     is_foreign: bool = False
     about: str = ""
+    flag: str = ""
+
+    @property
+    def parameter(self) -> str:
+        """The name of the command's parameter for this input."""
+        return self.flag or self.name
 
 
 def read_inputs(

@@ -21,7 +21,12 @@ from memplan.planner.model.finding import REFUSED, Finding
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import UNITS
-from memplan.questions.reading.adapting import ProblemOptions, adapt_problem, align_problem
+from memplan.questions.reading.adapting import (
+    ProblemOptions,
+    adapt_problem,
+    align_problem,
+    persistent_buffers,
+)
 
 if TYPE_CHECKING:
     from memplan.planner.model.application import Application
@@ -49,8 +54,10 @@ class ReadOptions(ProblemOptions, ModelOptions):
         return None if self.inclusive is None else "closed" if self.inclusive else "half-open"
 
 
-def refuse_files(files: Sequence[str], together: Sequence[str]) -> None:
-    """Raise OptionError for several files without `together`, and for a single file with `together`."""
+def refuse_files(files: Sequence[str], together: Sequence[str], persistent: Sequence[str] = ()) -> None:
+    """Raise OptionError for several files without `together`, and for a single file with `together` or `persistent`."""
+    if len(files) == 1 and persistent:
+        raise OptionError(f"persistent: applies only with several files, got {files[0]}", way="leave it out")
     if len(files) == 1 and together:
         raise OptionError(f"together: applies only with several files, got {files[0]}", way="leave it out")
     if (unit := next((each for each in files[1:] if each in UNITS and not Path(each).exists()), None)) is not None:
@@ -77,16 +84,23 @@ def names_of(paths: Sequence[str]) -> list[str]:
     return names
 
 
-def join_problems(problems: Sequence[tuple[str, Problem]], together: Sequence[str]) -> "Application":
+def join_problems(
+    problems: Sequence[tuple[str, Problem, Sequence[str]]], together: Sequence[str], persistent: Sequence[str] = ()
+) -> "Application":
     """Return several problems as an application whose models are named after their files; raises InputError.
 
-    `together` lists groups of models that may run at the same time, such as `asr,kws`, or is `none`.
+    Each problem is given with its file and the ids of its buffers that keep their bytes between runs. `together` lists
+    groups of models that may run at the same time, such as `asr,kws`, or is `none`. `persistent` names further buffers
+    that keep their bytes, as `model/id`.
     """
-    from memplan.planner.model.application import Application
+    from memplan.planner.model.application import Application, qualified_name
 
-    models = dict(zip(names_of([path for path, _ in problems]), (problem for _, problem in problems), strict=True))
+    names = names_of([path for path, _, _ in problems])
+    models = {name: problem for name, (_, problem, _) in zip(names, problems, strict=True)}
     groups = (text for text in together if text != NONE)
-    return Application(models=models, together=tuple(tuple(text.split(",")) for text in groups))
+    kept = [qualified_name(name, each) for name, (_, _, ids) in zip(names, problems, strict=True) for each in ids]
+    together_ = tuple(tuple(text.split(",")) for text in groups)
+    return Application(models=models, together=together_, persistent=(*kept, *persistent))
 
 
 def validate_options(model: type[M], given: Mapping[str, Any]) -> M:
@@ -165,6 +179,10 @@ class Reader:
         if self.imported is not None:
             self.warnings += idle_findings(self.options, self.imported, problem, found)
         return found
+
+    def ids_of_state(self, problem: Problem) -> tuple[str, ...]:
+        """Return the ids of the buffers of the problem just read that keep their bytes between two runs."""
+        return persistent_buffers(problem, self.imported, self.options)
 
     def _problem_read_plainly(self, data: bytes, name: str | None) -> Problem | None:
         """Return the problem read without the options that the plan recorded, if it has the plan's hash; else None."""
@@ -252,7 +270,8 @@ def add_reading_facts(answer: A, reader: Reader) -> A:
     if reader.options.target is not None and not hasattr(answer, "arena"):
         if refused := next((warning for warning in reader.warnings if warning.rule == REFUSED), None):
             raise FormatError(f"model: {refused.message}")
-        reader.warnings.append(Finding("no-effect", TARGET_NOTE, ()))
+        if reader.options.kernels in (None, "reference"):  # Other kernels have scratch, which changes the problem.
+            reader.warnings.append(Finding("no-effect", TARGET_NOTE, ()))
     # Dumping options needs the complete model, which is slow to build, so skip dumping if no option is set.
     fields = reader.options.model_dump(mode="json", exclude_defaults=True) if reader.options.model_fields_set else {}
     if isinstance(answer, Plan) and fields:

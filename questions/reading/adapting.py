@@ -36,8 +36,8 @@ class ProblemOptions(WireValue):
 
     capacity: SizeTexts = Field(
         (),
-        description="The size of the pool: bytes, 64kB or 1MiB, and its base address. With names, one for each pool, in"
-        " order of preference: sram=128KiB@0x20000000.",
+        description="The size of the pool: bytes, 64kB or 1MiB, its base address, and the cost of moving a byte."
+        " With names, one for each pool, in order of preference: sram=128KiB@0x20000000, psram=8MiB,cost=4.",
     )
     weights: Weights | None = Field(
         None,
@@ -65,7 +65,8 @@ class ProblemOptions(WireValue):
 
     in_place: bool = Field(
         False,
-        description="Let element-wise operations of a model write over an input that nothing reads later.",
+        description="Let element-wise operations of a model write over an input of the same size that"
+        " nothing reads later.",
     )
     spare: Texts = Field(
         (),
@@ -109,6 +110,21 @@ def adapt_problem(problem: Problem, read: ImportedProblem | None, options: Probl
     if options.order:
         problem = _apply_order(problem, options.order)
     return _add_pins(problem, options.pin) if options.pin else problem
+
+
+def persistent_buffers(problem: Problem, read: ImportedProblem | None, options: ProblemOptions) -> tuple[str, ...]:
+    """Return the ids of an adapted problem's buffers that keep their bytes between runs: state, constants, copies."""
+    if read is None and not options.copies:
+        return ()
+    texts = [text.rpartition("=")[0] for text in options.copies]
+    copied = {name for text in texts for name in ([text] if text else _inputs_and_outputs(read))}
+    kept = set() if read is None else {*read.state_ids, *(str(row["id"]) for row in (read.constants or ()))}
+
+    def is_copy(name: str) -> bool:
+        first = name.rpartition("#")[0] if name.rpartition("#")[2].isdecimal() else name
+        return not copied.isdisjoint((name, first, name.partition("/")[2], first.partition("/")[2]))
+
+    return tuple(name for name in map(str, problem.buffers.ids) if name in kept or is_copy(name))
 
 
 def align_problem(problem: Problem, alignment: int) -> Problem:

@@ -130,9 +130,8 @@ def ignored_rules(problem: Problem, instance: Instance) -> set[str]:
     features = set(instance.features & _LEFT_OUT)
     if any(not problem.buffers.size[i] for i in instance.unplaceable):
         features.add("places of zero-size buffers")
-    # An instance omits an `end_at_most` without effect, but checkers refuse the field, so look at the problem.
-    if problem.buffers.rules["end_at_most"]:
-        features.add("end_at_most")
+    # An instance omits a limit of offsets without effect, but checkers refuse the field, so look at the problem.
+    features |= {name for name in ("end_at_most", "start_at_least") if problem.buffers.rules[name]}
     return features | {"together"} if problem.together else features
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memplan.api.cli.advice import parameter_words
+from memplan.api.cli.flags import flag_of
+from memplan.api.cli.main import main
 from memplan.questions import QUESTIONS
 from memplan.questions.reading import ReadOptions
 from tests.support.option_matrix import (
@@ -68,3 +73,36 @@ def test_a_profile_of_several_pools_changes_the_answer(name: str) -> None:
     )
     rows = "points" if name == "sweep" else "pools"
     assert plain[rows] != changed[rows]
+
+
+_FILES = {
+    "plan": "json",
+    "explain": "json",
+    "check": "json",
+    "order": "graph",
+    "liveness": "program",
+    "convert": "tflite",
+}
+_NEEDED = {"check": ["--budget", "1KiB"], "explain": ["--capacity", "200"], "convert": ["-o", "out.json"]}
+
+
+@pytest.mark.parametrize("name", _FILES)
+def test_no_option_of_a_command_is_silently_ignored(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    example, fields = EXAMPLES[_FILES[name]], QUESTIONS[name].options.model_fields
+    Path(example.name).write_bytes(example.data)
+
+    def answer(words: list[str]) -> tuple[int, str, str]:
+        """Run the command, and return its exit status and what it prints, without times."""
+        status = main([name, example.name, *_NEEDED.get(name, []), *words])
+        out, err = capfd.readouterr()
+        return status, re.sub(r'"\\w+_s": ?[-+.0-9e]+', "", out), re.sub(r"[0-9.]+ s\\b", "", err)
+
+    plain, silent = answer([]), []
+    for option in OWN[name].keys() - BOUNDS.get(name, set()) - {"to"}:
+        values = OWN[name][option] if isinstance(OWN[name][option], tuple) else (OWN[name][option],)
+        flag = flag_of(option, fields[option])
+        silent += [option] if answer([*parameter_words(flag, list(values))]) == plain else []
+    assert silent == []

@@ -59,7 +59,8 @@ class Family:
         if any(row.offset not in (None, offset + distance) for distance, row in self.members):
             return False
         if any(
-            row.end_at_most is not None and offset + distance + row.size > row.end_at_most
+            (row.end_at_most is not None and offset + distance + row.size > row.end_at_most)
+            or offset + distance < (row.start_at_least or 0)
             for distance, row in self.members
         ):
             return False

@@ -66,7 +66,7 @@ def faults_of(problem: Problem, plan: Plan, name: str = "auto") -> Iterator[str]
 
 def _engine_faults(engine: str, problem: Problem, tally: Counter[str]) -> Iterator[str]:
     try:
-        plan = memplan.solve(problem, solver=engine, time_limit_s=2 * _SECONDS)
+        plan = memplan.solve(problem, solver=engine, time_limit_s=2 * _SECONDS)  # type: ignore[arg-type]
     except OptionError:
         tally[f"refused by {engine}"] += 1
         return

@@ -116,7 +116,8 @@ def _remainder(draft: Draft, k: int) -> Fields:
     modulus = draft.rng.choice((2, 3, 4))
     rule = {"offset_mod": {"modulus": modulus, "remainder": draft.rng.randrange(modulus)}}
     # without a draw of its own, so that the drawn problems with other kinds stay as they are
-    return rule | ({"end_at_most": draft.buffers[k]["size"] + 2 * modulus} if k % 3 == 1 else {})
+    rule |= {"end_at_most": draft.buffers[k]["size"] + 2 * modulus} if k % 3 == 1 else {}
+    return rule | ({"start_at_least": modulus - 1} if k % 4 == 2 else {})
 
 
 def _alias(draft: Draft, k: int) -> Fields:
@@ -219,7 +220,7 @@ KINDS: Mapping[str, tuple[tuple[str, ...], Callable[[Draft], bool]]] = {
         _buffer_kind(lambda d, k: {"relative": {"to": _earlier_buffer(d, k), "offset": d.rng.randint(-4, 6)}}, 0.4),
     ),
     "page": (("no_cross",), _buffer_kind(lambda d, _: {"no_cross": d.rng.choice((4, 5, 6, 8))})),
-    "remainder": (("offset_mod", "end_at_most"), _buffer_kind(_remainder)),
+    "remainder": (("offset_mod", "end_at_most", "start_at_least"), _buffer_kind(_remainder)),
     "conflicts": (("conflicts",), _entry_kind("conflicts", lambda d: d.sample_names(2))),
     "sharing": (("may_share",), _entry_kind("may_share", lambda d: d.sample_names(2))),
     "bank": (("bank", "bank_size"), _bank),

@@ -155,6 +155,8 @@ def _check_family(problem: Problem, family: Family, at: dict[int | str, Placemen
             wrong.append(f"remainder {row.id!r}")
         if row.end_at_most is not None and mine.offset + row.size > row.end_at_most:
             wrong.append(f"end {row.id!r}")
+        if row.start_at_least is not None and mine.offset < row.start_at_least:
+            wrong.append(f"start {row.id!r}")
         address, end = pool.base_address + mine.offset, mine.offset + row.size
         if address % row.alignment or address % pool.alignment:
             wrong.append(f"alignment {row.id!r}")

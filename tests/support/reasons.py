@@ -9,7 +9,7 @@ from memplan.planner.model.plan import RuleMember
 from memplan.planner.model.problem import Problem
 
 Id = int | str
-_FIELDS = ("offset", "alignment", "no_cross", "offset_mod", "end_at_most", "pools", "forbid_pools")
+_FIELDS = ("offset", "alignment", "no_cross", "offset_mod", "end_at_most", "start_at_least", "pools", "forbid_pools")
 
 
 def cut_down(problem: Problem, buffers: Collection[Id], rules: Collection[RuleMember]) -> Problem:

@@ -60,7 +60,8 @@ def retime(data: Data) -> Data:
 
 def scale(data: Data, k: int) -> Data:
     """Return the problem with all bytes multiplied by `k`."""
-    of_buffers = ("size", "alignment", "offset", "hint", "traffic", "alias_offset", "no_cross", "end_at_most")
+    limits = ("no_cross", "end_at_most", "start_at_least")
+    of_buffers = ("size", "alignment", "offset", "hint", "traffic", "alias_offset", *limits)
     of_pools = ("size", "alignment", "base_address", "bank_size")
     rows = []
     for row in data["buffers"]:

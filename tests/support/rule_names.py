@@ -16,6 +16,7 @@ KINDS = {
     "straddles": "page",
     "wrong-remainder": "remainder",
     "too-high": "end",
+    "too-low": "start",
     "relative-misplaced": "relative",
     "not-together": "together",
     "bank-clash": "bank",

@@ -40,6 +40,8 @@ def check(line: CommandLine) -> int:
     call = read_call(apply_budgets(line))
     _adjust_options(call)
     answer = answer_of_call(call)
+    told = [each.model_copy(update={"message": line.complete(each.message)}) for each in answer.failures]
+    answer = answer.model_copy(update={"failures": tuple(told)})  # Reports need commands that run as they are written.
     write_answer(
         call, answer, {suffix: lambda path: REPORTS[suffix_of(path)](answer) for suffix in REPORTS}, says_lines=True
     )
@@ -62,7 +64,7 @@ def _adjust_options(call: Call) -> None:
     if call.flags["save_baseline"] is not None and not call.flags["budgets"] and "baseline" not in call.values:
         call.change(budgets=(UNLIMITED,))  # The first run only saves a baseline, so accept any size.
     has_files = any(call.flags[name] is not None for name in ("save_plan", "save_baseline"))
-    call.change(with_plan=has_files or call.has_output(PAGE))
+    call.change(with_plan=call.flags["with_plan"] or has_files or call.has_output(PAGE))
 
 
 def _require_comparable_baseline(call: Call) -> None:

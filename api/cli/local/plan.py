@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from memplan.api.cli.advice import CommandLine
@@ -28,9 +30,11 @@ from memplan.api.cli.streams import (
 from memplan.api.reports.plan_formats import PLAN_FORMATS, write_plan
 from memplan.planner.errors import OptionError
 from memplan.planner.extensions import extensions
+from memplan.planner.foreign.arena import rules_of
 from memplan.planner.formats import FORMATS, memplan_json
 from memplan.planner.model.objects import ObjectsProblem
 from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 from memplan.questions import load_search
 from memplan.questions.plan.answers import further_plan_lines, heaps_line, place_lines, problem_in_heaps
 from memplan.questions.plan.plan import QUESTION
@@ -48,11 +52,17 @@ _TOGETHER = (
     "none, all of them run in turns."
 )
 
+_PERSISTENT = (
+    "With --together, a buffer that keeps its bytes while other models run, such as a/state; variables of a model,"
+    " constants that are planned, and copies keep theirs in any case."
+)
+
 
 @command_of(
     QUESTION,
     files_argument("Models that share the memory with it, or with -o FOLDER/ alone are planned each by itself."),
     Flag("together", multiple=True, metavar="NAMES", help=_TOGETHER),
+    Flag("persistent", multiple=True, metavar="MODEL/BUFFER", help=_PERSISTENT),
     Flag("order", multiple=True, metavar="best|A,B", help=_ORDER),
     ON,
     PROVE,
@@ -92,6 +102,8 @@ def plan(line: CommandLine) -> int:
     if answer.peak is not None and call.reader.imported is not None and "in-place-hint" in extensions("searches"):
         hint = call.writing(lambda: load_search("in-place-hint")(call.values["problem"], call.reader))
         call.said += [] if hint is None else [hint]
+    if answer.peak is not None and len(answer.pools) > 1 and call.reader.imported and rules_of(call.reader.data):
+        call.said += _next_steps(call)
     if answer.status == "infeasible" and not call.flags["quiet"] and "cascade-hint" in extensions("searches"):
         left_s = max(0.01, call.left_s())
         hint = call.writing(lambda: load_search("cascade-hint")(call.values["problem"], call.reader, left_s))
@@ -108,7 +120,7 @@ def _read_inputs_of(call: Call) -> Mapping[str, Any]:
     is_reordered = _BEST in (given["order"] or ())
     if is_reordered and given["more"]:
         raise OptionError("order: best must not be given with several files: order each, then plan the written files")
-    if given["more"] or given["together"]:
+    if given["more"] or given["together"] or given["persistent"]:
         return read_several(reader, given)
     if is_reordered:
         load_search("check-reorder")(given)
@@ -129,6 +141,24 @@ def _write_parts(call: Call, answer: Plan, path: str) -> None:
         )
 
 
+def _next_steps(call: Call) -> Iterator[str]:
+    """Yield that the runtime has a single arena, and the command that writes a plan in several memories as C."""
+    plans = [path for path in call.outputs if path.endswith(".json")]
+    name = str(call.files["problem"])
+    way = f"`memplan convert {shlex.join([name, *plans[:1]])} -o {Path(name).stem}_memory.c`" if plans else "C"
+    yield f"the runtime itself has one arena; your program calls the kernels in several, with the addresses of {way}"
+
+
+def _write_plan(call: Call, path: str, answer: Plan, problem: Problem) -> None:
+    """Write a plan's file in the form of its suffix; another `--format` is followed, and said."""
+    by_name = next((name for name, module in FORMATS.items() if path.lower().endswith(module.SUFFIX)), "json")
+    display = by_name if call.selection is not None else call.flags["display"]
+    form = by_name if display in (None, TABLE) else display
+    write_output(path, write_plan(answer, problem, form))
+    if PLAN_FORMATS[form].media_type != PLAN_FORMATS[by_name].media_type and Path(path).suffix in (".json", ".csv"):
+        call.say(f"warning: {path} is written as {form}, as --format says, not as its suffix says")
+
+
 def _show_plan(call: Call, answer: Plan) -> Plan:
     """Write a plan to the output files and the terminal; return the plan, with a reference to any certificate."""
     flags, problem = call.flags, call.values["problem"]
@@ -145,11 +175,12 @@ def _show_plan(call: Call, answer: Plan) -> Plan:
     if not plans and not is_table and call.selection is None:
         plans = [STANDARD]
     for path in plans:
-        by_name = next((name for name, module in FORMATS.items() if path.lower().endswith(module.SUFFIX)), "json")
-        write_output(path, write_plan(answer, problem, by_name if display in (None, TABLE) else display))
+        _write_plan(call, path, answer, problem)
     if not is_quiet:
         if answer.findings or answer.kept is not None:
             call.say(*warning_lines(answer.findings), *place_lines(answer))
+        if flags["profile"] is not None and answer.profile is None and len(problem.pools) == 1:
+            call.say("warning: no-effect: profile: the problem has one pool, so the option has no effect")
         if answer.heaps is not None:
             call.say(heaps_line(answer, answer.heaps))
         if answer.others is not None:

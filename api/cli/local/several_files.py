@@ -23,10 +23,13 @@ def read_several(reader: Reader, given: Mapping[str, Any]) -> Mapping[str, Any]:
     together, paths = given["together"] or (), [given["problem"], *(given["more"] or ())]
     if len(paths) > 1 and Path(whole := " ".join(paths)).exists():
         raise FileError(f"{paths[0]}: no such file; did you mean `memplan {shlex.join(['plan', whole])}`?")
-    refuse_files(paths, together)
-    read = [(path, read_as(path, lambda data: reader.problem(data, path))) for path in paths]  # noqa: B023 - run at once
+    refuse_files(paths, together, given["persistent"] or ())
+    read = []
+    for path in paths:
+        problem = read_as(path, lambda data: reader.problem(data, path))  # noqa: B023 - run at once
+        read.append((path, problem, reader.ids_of_state(problem)))
     reader.imported = None
-    reader.application = join_problems(read, together)
+    reader.application = join_problems(read, together, given["persistent"] or ())
     problem = reader.application.problem
     values: dict[str, Any] = {"problem": problem}
     if (keep := given["keep"]) is not None:

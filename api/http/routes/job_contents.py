@@ -62,11 +62,15 @@ async def plan(request: Request, job_id: str) -> Response:
 
 @_part_route("result")
 async def result(request: Request, job_id: str) -> Response:
-    """Return the best answer so far, or the final answer if the job has ended, as the call of the job's kind does.
+    """Return the answer of a job, as the call of its kind does; 202 with the best answer so far until the job ends.
 
     For `Accept: text/plain`, the answer consists of the lines that the command prints; plans have further formats.
     """
-    return await _shape_answer(request, await job_of_caller(request, job_id))
+    job = await job_of_caller(request, job_id)
+    response = await _shape_answer(request, job)
+    if job.state in OPEN and response.status_code == 200:
+        response.status_code, response.headers["Retry-After"] = 202, "1"
+    return response
 
 
 @_part_route("problem")

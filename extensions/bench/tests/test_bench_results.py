@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 import pytest
 
 from memplan.extensions.bench.measuring import measure
+from memplan.extensions.bench.plot import curves, draw_curves
 from memplan.extensions.bench.results import Moment, Result, latest_rows, open_for_appending, read_results, write_result
 from memplan.extensions.bench.running import jobs, remaining_tasks, run
 from memplan.extensions.bench.suites import instances, pose
@@ -27,10 +28,11 @@ def job(solver: str = "greedy", instance: str = "a.csv", seed: int = 1) -> Bench
     return BenchTask(instance, solver, seed, 1.0, 2**32)
 
 
-def test_a_written_row_can_be_read_at_once_and_unchanged(tmp_path: Path) -> None:
-    path = tmp_path / "results.jsonl"
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv"])
+def test_a_written_row_can_be_read_at_once_and_unchanged(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"results{suffix}"
     curve = (Moment(wall_time_s=0.0, lower_bound=60), Moment(wall_time_s=0.1, peak=64, lower_bound=60))
-    rows = [result(peak=64, curve=curve), result("cbc", outcome="late")]
+    rows = [result(peak=64, curve=curve), result("cbc", outcome="late", message="1.5, late")]
     with open_for_appending(path) as (_, file):
         for row in rows:
             write_result(file, row)
@@ -177,3 +179,29 @@ def test_an_unreadable_problem_file_is_named(tmp_path: Path) -> None:
 def test_public_problems_of_the_repository_can_be_read_as_suites(folder: str) -> None:
     for name in instances(str(public_problems.FOLDER / folder)):
         assert len(pose(name).problem.buffers) > 0
+
+
+def test_rows_given_as_a_suite_are_named_as_such(tmp_path: Path) -> None:
+    for name in ("rows.jsonl", "rows.csv"):
+        with open_for_appending(tmp_path / name) as (_, file):
+            write_result(file, result())
+        with pytest.raises(
+            OptionError, match=r"got rows of results in .*: give them as -o, or two of them as --compare"
+        ):
+            instances(str(tmp_path / name))
+
+
+def test_curves_are_the_mean_quality_and_the_share_of_solved_runs() -> None:
+    curve = (Moment(wall_time_s=0.1, peak=200, lower_bound=60),)
+    rows = [
+        result(peak=100, curve=curve, wall_time_s=1.0, status="optimal"),
+        result(instance="b.csv", peak=50, wall_time_s=2.0, status="feasible"),
+        result("late", outcome="late"),
+        result("other", instance="b.csv", peak=40, wall_time_s=0.5, status="optimal"),
+    ]
+    found = curves(rows)
+    assert found["greedy"] == ([(0.1, 0.25), (1.0, 0.5), (2.0, 0.9)], [(1.0, 0.5)])
+    assert found["late"] == ([], [])
+    assert found["other"] == ([(0.5, 1.0)], [(0.5, 1.0)])
+    drawn = draw_curves(rows).decode()
+    assert all(f">{text}</text>" in drawn for text in ("greedy", "late", "other", "0.1 s", "10 s"))

@@ -100,7 +100,7 @@ def test_bench_compare_prints_only_changes_and_exits_with_1_for_a_regression(
     old.write_text(row())
     new.write_text(row(peak=120))
     assert main(["bench", "--compare", str(old), str(old)]) == 0
-    assert capfd.readouterr() == ("", "")
+    assert capfd.readouterr() == ("", "no change: 1 runs of both files agree, within the tolerances\n")
     assert main(["bench", "--compare", str(old), str(new)]) == 1
     assert capfd.readouterr().out == f"WORSE: auto on {SUITE} (1 s): peak 100 -> 120 (+20.00%)\n"
     assert main(["bench", "--compare", str(new), str(old)]) == 0

@@ -14,6 +14,7 @@ from memplan.planner.foreign.layout import lay_out
 from memplan.planner.foreign.model_options import size_text
 from memplan.planner.foreign.writing import EXPORTERS, export
 from memplan.planner.formats import FORMATS, memplan_json
+from memplan.planner.model.finding import Finding
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.questions.check.arena import RuntimeArena
@@ -21,7 +22,7 @@ from memplan.questions.inputs import FILE, PLAN, Base64, problem_json
 from memplan.questions.inputs.values import InputValues
 from memplan.questions.plan.plan import plan as make_plan
 from memplan.questions.question import Control, Question, ignore_report
-from memplan.questions.reading import Reader
+from memplan.questions.reading import TARGET_NOTE, Reader
 
 _OF_DEPLOYMENT = ("fit", "macs", "c_array")
 _OF_SECTIONS = ("c", TFLITE)
@@ -64,9 +65,6 @@ def convert(
             raise OptionError.from_rule(name, rule, way="leave this option out")
     if target in PROGRAMS:
         options.refuse_for_programs(target)
-    if options.target is not None and target != TFLITE:
-        rule = f"applies only to {TFLITE}, because it changes the runtime's arena, got {target}"
-        raise OptionError.from_rule("target", rule, way="leave it out")
     has_names = options.c_array if is_deployed else target in EXPORTERS
     for name, is_used in (("prefix", has_names), ("section", has_names and target in _OF_SECTIONS)):
         if getattr(options, name) is not None and not is_used:
@@ -75,11 +73,13 @@ def convert(
         return deploy(file if isinstance(file, bytes) else memplan_json.write_problem(file), options, running)
     reader = Reader(options)
     problem = file if isinstance(file, Problem) else reader.problem(file, options.name)
+    if options.target is not None and options.kernels in (None, "reference") and target != "c":
+        reader.warnings.append(Finding("no-effect", TARGET_NOTE, ()))
     facts = facts_of_source(file, problem, reader, target)
-    if target in EXPORTERS:
+    if target in EXPORTERS or (plan is not None and target in FORMATS):
         return _export(problem, plan, reader, facts, options, running)
     if plan is not None:
-        raise OptionError(f"to: must be a format for plans ({', '.join(EXPORTERS)}), got {target}")
+        raise OptionError(f"to: must be a format for plans ({', '.join((*FORMATS, *EXPORTERS))}), got {target}")
     if target in PROGRAMS:
         return add_program(reader.imported, facts, target)
     if target != "json":
@@ -114,7 +114,8 @@ def _export(
     model = None if reader.imported is None else reader.data
     found = found.model_copy(update={"warnings": (*found.warnings, *alignment_notes(problem, plan, target))})
     layout = replace(lay_out(problem, plan, model, options), section=options.section)
-    files = export(target, layout, options.prefix or PurePath(options.name or "memplan").stem)
+    stem = options.prefix or PurePath(options.name or "memplan").stem
+    files = {"": FORMATS[target].write_plan(plan, problem)} if target in FORMATS else export(target, layout, stem)
     rules = None if target != TFLITE or model is None else rules_of(model)
     arenas = {} if rules is None or model is None else {"arena": files[""], "given": model}
     of_files = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from memplan.extensions.models.onnx.model import graphs_of, is_form, shape_of, subgraphs
+from memplan.extensions.models.onnx.model import graphs_of, is_form, is_known, shape_of, subgraphs
 from memplan.extensions.models.onnx.shapes import NodeShapes
 from memplan.extensions.networks.lifetimes.expansion import MAX_EXPANDED
 from memplan.extensions.shapes.symbols.numbers import SymbolicNumber, SymbolicNumbers
@@ -47,6 +47,11 @@ def load_with_shapes(data: bytes, options: ModelOptions) -> OnnxModel:
     set_dimension_sizes(
         model.graph, [value for graph in graphs_of(model.graph) for value in _graph_values(graph)], options, numbers
     )
+    for graph in graphs_of(model.graph):  # Inference completes an output, but not a second entry for it.
+        outputs = {value.name for value in graph.output}
+        entries = [value for value in graph.value_info if value.name not in outputs or is_known(value.type)]
+        del graph.value_info[:]
+        graph.value_info.extend(entries)
     if numbers is not None:
         from memplan.extensions.models.onnx.symbolic_shapes import SymbolicShapes
 

@@ -123,7 +123,7 @@ class _Program:
         names = [scope.ids[name] for name in outputs]
         is_view = node.op_type in _VIEWS and node.domain in STANDARD
         if is_view and len(names) == 1 and node.input and node.input[0] and inputs[0] not in self.values.constants:
-            self.draft.view(node.op_type, inputs[0], names[0])
+            self.draft.view(node.op_type, inputs[0], names[0], self.values.operands(inputs[1:]))
         else:
             self.draft.operation(node.op_type or what, self.values.operands(inputs), names)
 

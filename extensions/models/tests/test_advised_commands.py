@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import pickle
 import re
 import shlex
 import shutil
@@ -18,6 +19,7 @@ from memplan.api.requests import head_of
 from memplan.api.service.request_task import RequestTask, run
 from memplan.api.workers.task import TaskControl
 from memplan.extensions.models.tests import onnx_models
+from memplan.extensions.models.tests.tflite_files import two_halves
 from memplan.extensions.networks.operations.graph import write_graph
 from memplan.extensions.systems.tests.foreign_files import files
 from tests.support import networks
@@ -87,7 +89,10 @@ ELSEWHERE = {
     "writing:convert": "what an order of a model does not gain: the tests of convert",
     "options:solvers": "help of a flag",
     "core:core": "a comment in the file that it writes",
-    "arena:convert": "an arena above its budget: tflite/test_device_forms.py looks for a form that fits",
+    **dict.fromkeys(
+        ("arena:convert", "arena:plan", "plan:convert", "convert_command:convert"),
+        "the way from a chip to two memories, below",
+    ),
     "command:bench": "help of a flag",
     "command:plan": "help of a flag",
     "model_solution:convert": "a program of another problem: tests/solvers/mip/test_model_solution.py",
@@ -211,3 +216,59 @@ def test_every_command_that_a_message_advises_is_run_by_a_test_case() -> None:
     shown = {module for module, *_ in CASES}
     found = {f"{module}:{name}" for module, name in advice_texts() if module not in shown}
     assert found - set(ELSEWHERE) - {*MISTAKES.split()} == set()
+
+
+CHIP = "--target esp32s3 --kernels esp-nn"
+FIRST = "check --budget 7KiB;plan --capacity 6KiB;explain --capacity 6KiB --repairs 3"
+CARRIED = [
+    # what the first commands say about the reading, their file, and the commands
+    ("", "halves.tflite", FIRST),
+    (CHIP, "halves.tflite", FIRST),
+    (CHIP, "kws.tflite", "check --budget 20KiB;plan --capacity 20KiB;explain --capacity 20KiB --repairs 3"),
+    (
+        f"{CHIP} --capacity sram=16KiB@0x3fc90000 --capacity psram=1MiB@0x3c000000",
+        "kws.tflite",
+        "plan -o plan.json;explain --repairs 3",
+    ),
+    ("--dim N=1", "chain.onnx", "check --budget 9KiB;plan --capacity 9KiB;explain --capacity 9KiB --repairs 3"),
+    ("", "step.pickle", "fits --capacity 1KiB --advise;check --budget 1KiB;plan --capacity 1KiB"),
+]
+"""A snapshot, a model for no chip and for one whose kernels take scratch, two memories, and open dimensions."""
+
+
+@pytest.mark.parametrize(("said", "file", "lines"), CARRIED, ids=[f"{file} {said}" for said, file, _ in CARRIED])
+@pytest.mark.usefixtures("sample_folder")
+def test_what_was_said_once_reaches_each_command_that_is_printed(
+    said: str, file: str, lines: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Path("halves.tflite").write_bytes(two_halves())
+    shutil.copy(MODELS / "recorded" / "kws_dscnn_int8.tflite", "kws.tflite")
+    times = [{"action": "alloc", "addr": 512, "size": 4096}, {"action": "free_completed", "addr": 512, "size": 4096}]
+    Path("step.pickle").write_bytes(pickle.dumps({"segments": [], "device_traces": [times]}))
+
+    def advised_commands(line: str) -> list[str]:
+        """Run a command, which may find that nothing fits, and return the commands that it prints."""
+        assert main(shlex.split(line if line.startswith("fits") else f"{line} --time-limit 5")) in (0, 1), (
+            line,
+            capfd.readouterr(),
+        )
+        return [f"{name}{more}" for name, more in ADVISED.findall("\n".join(capfd.readouterr()))]
+
+    todo = [
+        f"{name} {file} {said} {more} --format table" for name, _, more in (x.partition(" ") for x in lines.split(";"))
+    ]
+    done = set[str]()
+    while todo:
+        if (line := todo.pop()) in done:
+            continue
+        done.add(line)
+        todo += advised_commands(line)
+        if line.endswith("NEW.tflite") and Path("NEW.tflite").exists():
+            assert main(shlex.split(f"check NEW.tflite {said} --budget {line.split()[-3]} -q")) == 0, line
+    advised = {line.split()[0] for line in done if not line.endswith(" table")}
+    if CHIP in said:
+        assert main(shlex.split(f"check {file} {CHIP} --budget 1KiB -o out.sarif -o out.json -q")) == 1
+        assert all(f"convert {file} {CHIP} --fit" in Path(f"out.{kind}").read_text() for kind in ("sarif", "json"))
+        assert all(CHIP in line or "plan.json -o" in line for line in done)
+        assert ("kws" in file) == any("/#scratch/" in path.read_text() for path in Path().glob("*_memory.h"))
+    assert advised or file == "step.pickle"

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from memplan.api.cli.main import main
+from memplan.extensions.models.tests.tflite_files import model, operator, subgraph, tensor
 from memplan.extensions.models.tests.tflite_networks import mobilenet_v1, mobilenet_v2, vgg
+from memplan.planner.foreign.programs import problem_from
+from memplan.solvers.portfolio.solve import solve
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 KWS = Path(__file__).parents[3] / "tests" / "models" / "recorded" / "kws_dscnn_int8.tflite"
@@ -27,6 +32,48 @@ def test_alternating_models_need_the_largest_arena_and_concurrent_models_the_sum
     files = KWS, EXAMPLES / "mobilenet_v2.csv"
     assert run_plan(capfd, *files, "--together", "none")["peak"] == 1505280
     assert run_plan(capfd, *files, "--together", "kws_dscnn_int8,mobilenet_v2")["peak"] == 1521280
+
+
+def shared_names(plan: dict[str, object]) -> set[str]:
+    """Return the names of the buffers, without their models, at the same bytes in two models."""
+    rows: list[dict[str, Any]] = plan["placements"]  # type: ignore[assignment]
+    twice = combinations(rows, 2)
+    both = [(a["id"].partition("/")[2], b["id"].partition("/")[2]) for a, b in twice if a["offset"] == b["offset"]]
+    return {name for name, other in both if name == other}
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "kept"),
+    [
+        ("state.tflite", (), {"main/state"}),
+        ("state.pte", (), {"main/#0"}),
+        ("recorded/kws_dscnn_int8.tflite", ("--weights", "ram"), {"main/arith.constant"}),
+        ("recorded/kws_dscnn_int8.tflite", ("--copies", "2"), {"main/x", "main/x#2"}),
+        ("state.tflite", ("--persistent", "m/main/x", "--persistent", "n/main/x"), {"main/x", "main/state"}),
+    ],
+)
+def test_bytes_that_last_between_calls_are_not_shared_by_models_in_turns(
+    name: str, flags: tuple[str, ...], kept: set[str], tmp_path: Path, capfd: Captured
+) -> None:
+    rows, suffix = [operator("ADD", [0, 1], [2]), operator("RELU", [2], [3])], Path(name).suffix
+    tensors = [tensor(each, [4], variable=each == "state") for each in ("x", "state", "s", "y")]
+    is_made = name == "state.tflite"
+    data = model(subgraph(tensors, [0], [3], rows)) if is_made else (KWS.parents[1] / name).read_bytes()
+    files = [tmp_path / f"m{suffix}", tmp_path / f"n{suffix}"]
+    for file in files:
+        file.write_bytes(data)
+    shared = shared_names(run_plan(capfd, *files, "--together", "none", *flags))
+    assert shared
+    assert shared.isdisjoint(kept)
+
+
+def test_an_application_in_json_keeps_the_persistent_buffers_of_its_operations() -> None:
+    state = {"id": "s", "size": 16, "persistent": True}
+    body = [{"op": "f", "inputs": ["s"], "outputs": ["y"]}]
+    main_ = {"buffers": [state, {"id": "y", "size": 48}], "results": ["y"], "body": body}
+    program = {"functions": {"main": main_}}
+    problem, _ = problem_from({"models": {"a": program, "b": program}})
+    assert solve(problem).peak == 80
 
 
 def test_the_part_of_each_model_is_a_valid_plan_of_its_file(tmp_path: Path, capfd: Captured) -> None:
@@ -99,6 +146,7 @@ def test_an_application_is_planned_like_any_other_problem(capfd: Captured) -> No
     ("arguments", "message"),
     [
         (["--together", "none"], "applies only with several files, got"),
+        (["--persistent", "a/x"], "persistent: applies only with several files, got"),
         ([str(KWS), "--together", "none", "--order", "best"], "order: best must not be given with several files"),
     ],
 )

@@ -17,7 +17,7 @@ from memplan.extensions.models.tflite.system import is_tflite
 from memplan.extensions.models.tflite.tflm_targets import HOST, Target
 from memplan.extensions.networks.operations.graph_facts import bits_of
 from memplan.extensions.readers.vocabulary import types_by_number
-from memplan.planner.errors import CUT_OFF, OTHER_KIND, FormatError, excerpt
+from memplan.planner.errors import CUT_OFF, OTHER_KIND, FormatError, excerpt, shorten
 
 _NAMES = """\
 ADD AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE EMBEDDING_LOOKUP FLOOR
@@ -180,12 +180,12 @@ class Model:
         if data is None:
             return None
         count = int.from_bytes(data[8:12], "little")
-        if count != len(self.tensors) or len(data) != 12 + 4 * count:
+        if count != len(self.tensors) or len(data) < 12 + 4 * count:
             raise FormatError(
                 f"model.metadata {OFFLINE_PLAN}: must have an offset for each of {len(self.tensors)} tensors, got "
                 f"{count} in {len(data)} bytes"
             )
-        return struct.unpack(f"<{count}i", data[12:])
+        return struct.unpack_from(f"<{count}i", data, 12)  # Some writers pad the entry, so ignore further bytes.
 
 
 def read_model(data: bytes) -> Model:
@@ -224,18 +224,20 @@ def _operator_name(code: Table) -> tuple[str, bool]:
 
 
 class _Names:
-    """The ids of all tensors of a model: names that are unique in the model, and positions for other tensors."""
+    """The ids of all tensors of a model: names that are unique in the model, and names after positions for others."""
 
     def __init__(self, graphs: list[Table]) -> None:
         """Read the names of all tensors, and count how often each name occurs."""
-        self._found = [[tensor.text(3, "name") for tensor in graph.tables(0, "tensors")] for graph in graphs]
+        tensors = (graph.tables(0, "tensors") for graph in graphs)
+        self._found = [[shorten(tensor.text(3, "name"), _NAME_LENGTH) for tensor in rows] for rows in tensors]
         self._count = Counter(name for names in self._found for name in names)
 
     def id_of(self, subgraph: int, tensor: int) -> str:
-        """Return the name of a tensor if it can be an id, else `#subgraph/index`."""
+        """Return the name of a tensor if it can be an id, else `#subgraph/index` before a printable name."""
         name = self._found[subgraph][tensor]
-        is_good = 0 < len(name) <= _NAME_LENGTH and name.isprintable() and not name.startswith("#")
-        return name if is_good and self._count[name] == 1 else f"#{subgraph}/{tensor}"
+        is_good = name.isprintable() and not name.startswith("#")
+        place = f"#{subgraph}/{tensor}{f' {name}' if is_good and name else ''}"
+        return name if is_good and name and self._count[name] == 1 else place
 
 
 def _read_subgraph(

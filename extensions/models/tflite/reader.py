@@ -207,7 +207,7 @@ class _Program:
         if name in _UNKNOWN:
             raise FormatError(f"{operator.path}: must not be {name}, because memplan does not know what it runs")
         if name in _VIEWS and inputs and len(outputs) == 1 and not scratch:
-            self.draft.view(name, inputs[0], outputs[0])
+            self.draft.view(name, inputs[0], outputs[0], inputs[1:])
         elif name == "IF":
             self._convert_if(operator, inputs, outputs)
         elif name in _LOOPS:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from memplan.extensions.networks.lifetimes import problem_of, read_before_written
+from memplan.extensions.networks.lifetimes import expand, problem_of, read_before_written
 from memplan.extensions.networks.lifetimes.weights import weights_of
 from memplan.extensions.networks.models.program_names import program_names
 from memplan.extensions.networks.operations.graph_facts import ProgramFacts
@@ -52,6 +52,11 @@ class ImportedProgram(ImportedProblem):
             name for name in (*entry.params, *entry.results) if entry.declarations[name].alias_of is None
         )
         return tuple(f"{self.operations.entry}/{name}" for name in ends)
+
+    @property
+    def state_ids(self) -> tuple[str, ...]:
+        """The ids of the buffers, of all called functions, that keep their bytes between two runs of the program."""
+        return tuple(row.id for row in expand(self.operations).variables if row.is_persistent)
 
     def problem_in_place(self, spared: Sequence[str]) -> Problem:
         """Return the problem if operations overwrite inputs not in `spared`; raises OptionError for unknown names."""

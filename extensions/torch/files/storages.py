@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from memplan.extensions.torch.files.allocator_settings import AllocatorSettings
 
-Role = Literal["parameters", "gradients", "optimizer", "inputs", "activations", "temporaries", "outputs"]
+Role = Literal["parameters", "gradients", "optimizer", "inputs", "activations", "temporaries", "outputs", "workspaces"]
 Phase = Literal["given", "forward", "backward", "optimizer"]
 ROLES: tuple[Role, ...] = get_args(Role)
 

@@ -89,12 +89,14 @@ def advice_of(step: StepMemory, device: FitsOptions) -> Advice:
     found = None
     if not isinstance(captures, str) and len(captures) > 1:
         found = best_captures(whole, captures, device, settings)
-    rows = [
+    settings_rows = [
         *_settings_rows(whole, device, settings),
         *_threshold_rows(whole, device, settings),
         *_priming_rows(whole, device, settings, reserved),
-        *_graph_rows(whole, device, settings, found),
     ]
+    most = now if reserved is None else reserved  # What costs more is no advice.
+    rows = [row for row in settings_rows if row.reserved <= most]
+    rows += _graph_rows(whole, device, settings, found)
     return Advice(
         reserved=now,
         blocks=_allocated_peak(whole, device, settings),
@@ -238,7 +240,7 @@ def _graph_rows(
         shared.tensors = [replace(row, private=(0, 1)) if row.private else row for row in step.tensors]
         reserved = _reserved_bytes(shared, device, settings)
         if reserved is not None:
-            note = "the graphs must run in turns, in the order of their captures"
+            note = "the graphs may run in any order, one at a time; read the outputs of each before another runs"
             yield AdviceRow(change="one pool for all graphs", reserved=reserved, line=handle, note=note)
     captures = captures_of(step)
     if found is None or isinstance(captures, str):

@@ -20,7 +20,7 @@ from memplan.extensions.torch.inside.advice import Advice, advice_of
 from memplan.extensions.torch.inside.captures import refuse_unknown_graphs
 from memplan.extensions.torch.inside.demand import (
     Simulation,
-    has_products,
+    add_workspace,
     live_peak_of,
     problem_of,
     simulate,
@@ -232,7 +232,7 @@ def fits_of_snapshot(data: bytes, **options: Any) -> SnapshotAnswer:
 
 def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
     """Return the answer whether a recorded step fits a device."""
-    began = time.monotonic()
+    began, step = time.monotonic(), add_workspace(step, device)
     live_peak, at = live_peak_of(step, device)
     alive = _alive_at(step, device, at)
     problem = problem_of(step, device)
@@ -246,7 +246,6 @@ def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
     roles = Counter[str]()
     for tensor in alive:
         roles[tensor.role] += tensor.size
-    workspace = device.cublas_workspace if device.is_simulated and has_products(step) else 0
     return FitsAnswer(
         advice=advice_of(step, device) if device.advise else None,
         fits=decided,
@@ -259,7 +258,7 @@ def judge_step(step: StepMemory, device: FitsOptions) -> FitsAnswer:
         status=plan.status,
         reserved=unlimited and unlimited.allocator.peak,
         reserved_most=most and most.allocator.peak,
-        roles={role: roles[role] for role in ROLES if roles[role]} | ({"workspaces": workspace} if workspace else {}),
+        roles={role: roles[role] for role in ROLES if roles[role]},
         running=_operation_text(step, at),
         alive=_largest_groups(alive),
         unknown=tuple(
@@ -279,7 +278,7 @@ def compare_with_snapshot(step: StepMemory, device: FitsOptions, steps: Mapping[
 
     Sizes are rounded up to the blocks of the allocator.
     """
-    recorded = max(steps.values(), key=lambda each: live_peak_of(each, device)[0])
+    recorded, step = max(steps.values(), key=lambda each: live_peak_of(each, device)[0]), add_workspace(step, device)
     sizes = []
     for each in (recorded, step):
         round_up = device.settings(each).round_size
@@ -344,7 +343,9 @@ def _verdict(step: StepMemory, device: FitsOptions, live_peak: int, plan: Plan) 
         return None, "no capacity is given"
     room = f"{size_text(usable)} for tensors"
     if live_peak > usable:
-        return False, f"proved: {size_text(live_peak)} are alive at once, more than {room}, wherever they lie"
+        own = sum(tensor.size for tensor in step.tensors if tensor.role == "workspaces")
+        part = f", {size_text(own)} of it cuBLAS's workspace (--cublas-workspace)" if own else ""
+        return False, f"proved: {size_text(live_peak)} are alive at once{part}, more than {room}, wherever they lie"
     if device.is_simulated:
         result = simulate(step, device, usable)
         most = simulate(step, device, usable, has_scratch=True)
@@ -361,7 +362,7 @@ def _verdict(step: StepMemory, device: FitsOptions, live_peak: int, plan: Plan) 
             way = f"; a plan of one arena needs {size_text(plan.peak)} and fits"
         return False, f"simulated: {result.stopped} cannot be allocated within {room}, as memory is in pieces{way}"
     if device.allocator == "cpu":
-        return True, f"counted: {size_text(live_peak)} are alive at once, within {room}"
+        return True, f"counted: storages of {size_text(live_peak)} at once, within {room}; scratch of kernels is not"
     if plan.peak is not None and plan.peak <= usable:
         return True, f"planned: one arena of {size_text(plan.peak)}, verified, within {room}"
     if (plan.lower_bound or 0) > usable:

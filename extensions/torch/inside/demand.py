@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 
 from memplan.extensions.torch.files.allocator_settings import AllocatorSettings
 from memplan.extensions.torch.files.caching_allocator import Block, CachingAllocator, OutOfMemoryError
@@ -20,6 +21,31 @@ from memplan.solvers.portfolio.solve import solve
 _PRODUCTS = ("aten.mm", "aten.addmm", "aten.bmm", "aten.baddbmm")
 _TRY_S = 2.0
 """The time limit in seconds for the plan of a step that is tried as a remedy."""
+
+
+def add_workspace(step: StepMemory, device: FitsOptions) -> StepMemory:
+    """Return a traced step with cuBLAS's workspace as a storage, allocated before the first matrix product."""
+    products = (k for k, event in enumerate(step.events) if event >= 0 and _is_product(step.tensors[event]))
+    at, size = next(products, None), device.cublas_workspace
+    if at is None or not size or device.allocator == "cpu" or step.most_reserved is not None:
+        return step
+    whole = copy(step)
+    whole.tensors = [
+        replace(
+            row,
+            start=row.start + (row.phase != "given" and row.start >= at),
+            end=None if row.end is None else row.end + (row.end >= at),
+        )
+        for row in step.tensors
+    ]
+    workspace = Storage(size, at, "forward", "cuBLAS's workspace", role="workspaces")
+    whole.tensors.append(workspace)
+    whole.events = [*step.events[:at], len(step.tensors), *step.events[at:]]
+    return whole
+
+
+def _is_product(tensor: Storage) -> bool:
+    return tensor.operation.startswith(_PRODUCTS)
 
 
 def live_peak_of(step: StepMemory, device: FitsOptions) -> tuple[int, int]:
@@ -58,7 +84,8 @@ def unsure_operators(step: StepMemory, device: FitsOptions) -> tuple[str, ...]:
 
 def is_sure_to_fit(step: StepMemory, device: FitsOptions) -> bool:
     """Return True if a step certainly fits the usable bytes of a device."""
-    live_peak, usable = live_peak_of(step, device)[0], device.usable_bytes or 0
+    step, usable = add_workspace(step, device), device.usable_bytes or 0
+    live_peak = live_peak_of(step, device)[0]
     if unsure_operators(step, device):
         return False
     if live_peak > usable or device.allocator == "cpu":
@@ -130,7 +157,6 @@ def simulate(
     if usable is None or sum(segment.size for segment in step.segments) <= usable:
         blocks |= _adopted_blocks(step, allocator, inputs)
         simulation.blocks |= {(block.address, block.address + block.size) for block in blocks.values()}
-    needs_workspace = device.cublas_workspace if step.most_reserved is None else 0
     for position, event in [*((-1, k) for k in inputs if k not in blocks), *enumerate(step.events)]:
         if position in step.released:
             allocator.release_free()
@@ -141,9 +167,6 @@ def simulate(
             allocator.free_block(blocks.pop(~event))
             continue
         try:
-            if needs_workspace and tensor.operation.startswith(_PRODUCTS):
-                allocator.malloc(needs_workspace)
-                needs_workspace = 0
             block = blocks[event] = allocator.malloc(tensor.size, tensor.stream, tensor.private)
             if has_scratch and tensor.scratch and device.kernel_workspace is None:
                 allocator.free_block(allocator.malloc(tensor.scratch, tensor.stream, tensor.private))
@@ -168,8 +191,3 @@ def _adopted_blocks(step: StepMemory, allocator: CachingAllocator, inputs: Mappi
         inside = [(address, size) for address, size in sizes.items() if address in segment]
         blocks |= {at[row.address]: row for row in allocator.adopt(segment.address, segment.size, pool, inside)}
     return blocks
-
-
-def has_products(step: StepMemory) -> bool:
-    """Return True if a step contains a matrix product."""
-    return any(tensor.operation.startswith(_PRODUCTS) for tensor in step.tensors)

@@ -22,7 +22,7 @@ from memplan.files import prefix_file_name
 from memplan.planner.errors import InputError, OptionError, excerpt
 from memplan.questions.reading import validate_options
 
-_FIELDS = ("model", "inputs", "loss", "targets", "optimizer")
+_FIELDS = ("model", "inputs", "loss", "targets", "optimizer", "step")
 
 
 def fits(
@@ -32,6 +32,7 @@ def fits(
     loss: Any = None,
     targets: Any = (),
     optimizer: Any = None,
+    step: Any = None,
     snapshot: bytes | None = None,
     **options: Any,
 ) -> FitsAnswer:
@@ -50,9 +51,13 @@ def fits(
     if device.together:
         raise OptionError("together: applies only to snapshots with CUDA graphs, got the step of a model")
     device.refuse_idle(())
-    if not device.is_simulated:
+    if device.allocator == "cpu":
         device.refuse_workspace(f"with the allocator {device.allocator}, which has none")
-    step = TorchStep(model, inputs, loss, targets, optimizer)
+    if step is not None and not (loss is None and callable(step) and (optimizer is None or callable(optimizer))):
+        raise OptionError(
+            "step: must be a function of model, optimizer and inputs, without loss, and optimizer a function"
+        )
+    step = TorchStep(model, inputs, loss, targets, optimizer, step)
     with prefix_file_name("snapshot"):
         beside = None if snapshot is None else recorded_steps(snapshot)
     run = partial(
@@ -66,7 +71,8 @@ def fits(
         return answer
     changing = sizes_of(step) if device.sizes is None else device.sizes
     tries = partial(is_sure_to_fit, device=device)
-    ways_ = find_remedies(step, recording, device.usable_bytes, tries, run, changing, 2 * device.time_limit_s)
+    room = device.usable_bytes - answer.roles.get("workspaces", 0)
+    ways_ = find_remedies(step, recording, room, tries, run, changing, 2 * device.time_limit_s)
     return answer.model_copy(update={"ways": ways_})
 
 

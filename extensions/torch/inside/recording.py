@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ import memplan
 from memplan.extensions.torch.files.storages import Phase, Role, StepMemory, Storage
 from memplan.extensions.torch.inside.kernels import SCRATCH_COPIES, RealKernels, is_scratch_taken
 
-_OF_TORCH, _OF_MEMPLAN = (str(Path(torch.__file__).parent), __file__, "<"), str(Path(memplan.__file__).parent)
+OF_TORCH, OF_MEMPLAN = (str(Path(torch.__file__).parent), __file__, "<"), str(Path(memplan.__file__).parent)
 """Prefixes of file names whose lines are not user code."""
 
 
@@ -58,12 +59,16 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
         self.names: tuple[str, ...] = ()
         self.last_step = 0
         self.kernels = RealKernels()
+        self._follows = self._updates = False
         self._alive: dict[int, tuple[int, Any]] = {}
         self._origins: dict[int, tuple[str, str]] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run an operation, replace its fake results by measured ones, and record it."""
         result = func(*args, **(kwargs or {}))
+        if self._follows:
+            is_backward = torch._C._current_autograd_node() is not None
+            self.phase = "optimizer" if self._updates else "backward" if is_backward else "forward"
         if func.namespace != "prim":
             result = self.kernels.result(func, args, kwargs or {}, result)
             self._record_operation(func, args, kwargs or {}, result)
@@ -87,6 +92,20 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
         for position, _ in self._alive.values():
             if self.tensors[position].phase == "forward" and self.tensors[position].role == "temporaries":
                 self.tensors[position].role = "activations"
+
+    @contextmanager
+    def following_phases(self, optimizers: Iterable[Any]) -> Iterator[None]:
+        """Derive the phase of each operation from what runs: an optimizer, a backward pass, or the forward pass."""
+        hooks = [each.register_step_pre_hook(partial(self._begin_update, True)) for each in optimizers]
+        hooks += [each.register_step_post_hook(partial(self._begin_update, False)) for each in optimizers]
+        self._follows = True
+        yield
+        self._follows = False
+        for hook in hooks:
+            hook.remove()
+
+    def _begin_update(self, is_begun: bool, *_: Any) -> None:
+        self._updates = is_begun
 
     def close(self) -> None:
         """End the recording; storages that are alive now get no end."""
@@ -161,9 +180,9 @@ class Recording(StepMemory, TorchDispatchMode):  # type: ignore[misc]  # Torch's
 
 def _user_line() -> str:
     frame: Any = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(_OF_TORCH):
+    while frame is not None and frame.f_code.co_filename.startswith(OF_TORCH):
         frame = frame.f_back
-    if frame is None or frame.f_code.co_filename.startswith(_OF_MEMPLAN):
+    if frame is None or frame.f_code.co_filename.startswith(OF_MEMPLAN):
         return ""
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 

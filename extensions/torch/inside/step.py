@@ -8,6 +8,8 @@ from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 import torch
@@ -20,7 +22,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode
 from torch.utils._pytree import tree_leaves, tree_map_only
 from torch.utils.checkpoint import checkpoint
 
-from memplan.extensions.torch.inside.recording import Recording
+from memplan.extensions.torch.inside.recording import OF_MEMPLAN, OF_TORCH, Recording
 from memplan.extensions.torch.inside.tracing import interpret
 from memplan.planner.errors import InputError, OptionError, excerpt
 
@@ -39,7 +41,8 @@ class TorchStep:
     `model` is a module, or a function without arguments that returns one. `inputs` are a tensor, a tuple of positional
     arguments or a dictionary of named ones. `loss` is called with the result and the `targets`; without it, the result
     is the loss or has the attribute `loss`. `optimizer` is a name of OPTIMIZERS, a class or function of parameters, or
-    an optimizer.
+    an optimizer. Instead of these, `step(model, optimizer, *inputs)` may be a whole step, with several backward passes;
+    `optimizer` is then a function of the model, which returns one optimizer or several of them.
     """
 
     model: Any
@@ -47,11 +50,12 @@ class TorchStep:
     loss: Callable[..., Any] | None = None
     targets: tuple[Any, ...] = ()
     optimizer: Any = None
+    step: Callable[..., Any] | None = None
 
     @property
     def is_training(self) -> bool:
         """True if the step computes gradients."""
-        return self.loss is not None or self.optimizer is not None
+        return self.loss is not None or self.optimizer is not None or self.step is not None
 
     def record(
         self,
@@ -90,9 +94,12 @@ class TorchStep:
             raise
         except Exception as error:
             text = excerpt(f"{type(error).__name__}: {error}"[:_MOST_SAID])
-            if self.loss is not None and not self.targets and "missing" in text:
+            has_targets = not isinstance(self.targets, (tuple, list)) or len(self.targets) > 0
+            if self.loss is not None and not has_targets and "missing" in str(error):
                 raise InputError(f"targets: must be given for this loss, got none: {text}") from error
-            raise InputError(f"{_stop_location(recording)}: must run on its inputs: {text}") from error
+            raise InputError(
+                f"{_stop_location(recording)}: must run on its inputs: {_line_of_user(error)}{text}"
+            ) from error
         finally:
             log.disabled = is_quiet
             recording.close()
@@ -105,13 +112,14 @@ class TorchStep:
         for name in checkpointed:
             module = named[name]
             module.forward = partial(checkpoint, module.forward, use_reentrant=False, preserve_rng_state=False)
-        parameters = list(model.parameters())
-        for group in optimizer.param_groups if foreach and optimizer is not None else ():
+        parameters, optimizers = list(model.parameters()), _optimizers(optimizer)
+        for group in (group for each in optimizers for group in each.param_groups if foreach):
             if group.get("foreach", True) is None and not group.get("fused"):
                 group["foreach"] = True
         found.track_modules(model)
         found.add_existing_storages((parameters, list(model.buffers())), "parameters")
-        found.add_existing_storages(optimizer.state.values() if optimizer is not None else (), "optimizer")
+        for each in optimizers:
+            found.add_existing_storages(each.state.values(), "optimizer")
         found.add_existing_storages((inputs, targets), "inputs")
         model = self._trace_model(model, inputs) if is_compiled else model
         with found:
@@ -123,10 +131,16 @@ class TorchStep:
         """Run one step; as in a user's function, local variables keep tensors alive until the end of the step."""
         model, optimizer, parameters = trained
         found.phase, found.last_step = "forward", len(found.operations)
-        if optimizer is not None:
+        if optimizer is not None and self.step is None:
             optimizer.zero_grad()
         with torch.set_grad_enabled(self.is_training):
             args, kwargs = _call_arguments(inputs)
+            if self.step is not None:
+                with found.following_phases(_optimizers(optimizer)):
+                    found.set_role(tree_leaves(_result_values(self.step(model, optimizer, *args, **kwargs))), "outputs")
+                found.set_role([parameter.grad for parameter in parameters], "gradients")
+                _set_state_roles(found, optimizer)
+                return
             result = model(*args, **kwargs)
             loss = result if self.loss is None else self.loss(result, *targets)
         found.set_role(tree_leaves((_result_values(result), _result_values(loss))), "outputs")
@@ -139,13 +153,7 @@ class TorchStep:
         if optimizer is not None:
             found.phase = "optimizer"
             optimizer.step()
-            for group in optimizer.param_groups:
-                on_host = not (group.get("capturable") or group.get("fused"))
-                for parameter in group["params"]:
-                    state = dict(optimizer.state.get(parameter, {}))
-                    count = state.pop("step", None)
-                    found.set_role(state, "optimizer")
-                    found.set_role([count], "optimizer", is_on_host=on_host)
+            _set_state_roles(found, optimizer)
 
     def _trace_model(self, model: Any, inputs: Any) -> Any:
         """Return a callable that runs the model's traced passes, partitioned to save the fewest bytes."""
@@ -185,6 +193,8 @@ class TorchStep:
     def _copied_optimizer(self, model: Any, memo: dict[int, Any]) -> Any:
         """Return the optimizer of a copied model; `memo` maps the ids of original tensors to their copies."""
         optimizer = self.optimizer
+        if self.step is not None:
+            return None if optimizer is None else optimizer(model)
         if isinstance(optimizer, torch.optim.Optimizer):
             return deepcopy(optimizer, memo)
         if optimizer is None:
@@ -199,6 +209,21 @@ class TorchStep:
         if not parameters:
             raise OptionError("optimizer: must have trainable parameters, got a model without any: omit the optimizer")
         return make(parameters)
+
+
+def _optimizers(optimizer: Any) -> list[Any]:
+    return [] if optimizer is None else list(optimizer) if isinstance(optimizer, (tuple, list)) else [optimizer]
+
+
+def _set_state_roles(found: Recording, optimizer: Any) -> None:
+    for each in _optimizers(optimizer):
+        for group in each.param_groups:
+            on_host = not (group.get("capturable") or group.get("fused"))
+            for parameter in group["params"]:
+                state = dict(each.state.get(parameter, {}))
+                count = state.pop("step", None)
+                found.set_role(state, "optimizer")
+                found.set_role([count], "optimizer", is_on_host=on_host)
 
 
 def _call_arguments(inputs: Any) -> tuple[Any, Any]:
@@ -251,6 +276,13 @@ def _scalar_loss(loss: Any) -> Any:
             "the result and the targets"
         )
     return scalar
+
+
+def _line_of_user(error: BaseException) -> str:
+    """Return the last line of the user's files in an error's traceback, as a prefix of the message; else empty."""
+    rows = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    own = [f"{Path(file).name}:{line}: " for file, line in rows if not file.startswith((*OF_TORCH, OF_MEMPLAN))]
+    return own[-1] if own else ""
 
 
 def _stop_location(found: Recording) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from math import gcd
 
 from memplan.planner.errors import FormatError, excerpt
+from memplan.planner.foreign.arena import HOST, rules_of
 from memplan.planner.foreign.c_names import (
     add_include_guard,
     comment_text,
@@ -62,6 +63,7 @@ _Static_assert(CHAR_BIT == 8, "bytes of 8 bits");
 
 def _header_text(layout: VerifiedLayout, prefix: str) -> str:
     pools = "".join(_pool_macros(pool, prefix) for pool in layout.used_pools)
+    pools += _runtime_macros(layout, prefix.upper())
     return pools + "".join(_buffer_macros(buffer, layout.pools[buffer.pool], prefix) for buffer in layout.buffers)
 
 
@@ -72,6 +74,19 @@ def _pool_macros(pool: PlacedPool, prefix: str) -> str:
         f"#define {macro}_POOL_SIZE_{pool.name} {constant(max(pool.extent, 1))}\n"
         f"#define {macro}_POOL_BASE_{pool.name} 0x{pool.pool.base_address:x}u\n"
         f"extern unsigned char {prefix}_pool_{pool.name}[{macro}_POOL_SIZE_{pool.name}];\n\n"
+    )
+
+
+def _runtime_macros(layout: VerifiedLayout, macro: str) -> str:
+    """Return macros with the bytes that the model's runtime needs in addition to the buffers; empty if unknown."""
+    options, rules = layout.options, None if layout.model is None else rules_of(layout.model)
+    if rules is None or layout.model is None or (options is not None and options.dims):
+        return ""
+    arena = rules.arena_of(layout.model, options)
+    return (
+        f"/* The runtime {arena.target or HOST}: its lasting data, and the most scratch of a kernel */\n"
+        f"#define {macro}_RUNTIME_TAIL {constant(arena.tail)}\n"
+        f"#define {macro}_RUNTIME_SCRATCH {constant(arena.scratch)}\n\n"
     )
 
 

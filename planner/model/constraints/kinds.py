@@ -21,7 +21,7 @@ from memplan.planner.model.constraints import (
 from memplan.planner.model.constraints.kept import Breaks, Id, KeptBuffers, OffsetRule, clearance_columns
 from memplan.planner.model.constraints.relative import partial_overlap_findings
 from memplan.planner.model.finding import Finding
-from memplan.planner.model.problem_fields import Pool, ProblemFields
+from memplan.planner.model.problem_fields import ADDRESS_SPACE, Pool, ProblemFields
 from memplan.planner.model.rows import Buffer
 
 Check = Callable[[ProblemFields], Breaks]
@@ -83,6 +83,7 @@ KINDS = (
     ConstraintKind(("no_cross",), offsets=lambda page, buffer, pool: OffsetRule(page=page)),
     ConstraintKind(("offset_mod",), offsets=lambda value, buffer, pool: OffsetRule(step=value[0], remainder=value[1])),
     ConstraintKind(("end_at_most",), offsets=lambda end, buffer, pool: OffsetRule(((0, end - buffer.size + 1),))),
+    ConstraintKind(("start_at_least",), offsets=lambda start, buffer, pool: OffsetRule(((start, ADDRESS_SPACE),))),
     *(ConstraintKind((name,), offsets=kind.offsets) for name, kind in extensions("kinds").items()),
 )
 

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from memplan import Buffer, Problem, solve
 from memplan.api.cli.main import main
+from memplan.api.cli.report import advice
+from memplan.planner.model.plan import KeptPlaces
 
 Captured = pytest.CaptureFixture[str]
 
@@ -72,3 +75,15 @@ def test_plan_keep_refuses_a_malformed_old_plan(files: Path, capfd: Captured) ->
     (files / "bad.json").write_text('{"placements": [{"id": "a"}]}')
     assert main(["plan", str(files / "new.csv"), "--keep", str(files / "bad.json")]) == 2
     assert "bad.json" in capfd.readouterr().err
+
+
+def test_what_is_proved_of_the_fewest_moves_ends_the_table_of_a_kept_plan() -> None:
+    problem = Problem(buffers=[Buffer(id="a", size=40, start=0, end=2)])
+    kept = KeptPlaces(
+        eps=0.02, least="buffers", stayed=1, moved=0, moved_bytes=0, least_moves=0, proved=True, peak_without_keeping=40
+    )
+    plan = solve(problem).model_copy(update={"status": "feasible", "gap": 0.02, "kept": kept})
+    assert [*advice(problem, plan)] == [
+        "the fewest moves within --accept are proved; without old places, 40 bytes would do"
+    ]
+    assert "a longer --time-limit may find it" in next(advice(problem, plan.model_copy(update={"kept": None})))

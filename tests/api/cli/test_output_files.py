@@ -89,3 +89,31 @@ def test_check_of_a_folder_writes_its_report_to_a_file(folder: Path, capfd: pyte
     Path("budgets.toml").write_text('["models/m.json"]\nbudget = "1KiB"\n')
     assert main(["check", "models", "--budgets", "budgets.toml", "-o", "r.json"]) == 0
     assert capfd.readouterr().err.splitlines()[-1] == "memplan: wrote r.json"
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_suffix_of_a_plan_decides_its_form_and_another_form_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "p.json", "-o", "out.csv", "--format", "status,peak", "-q"]) == 0
+    assert json.loads(capfd.readouterr().out) == {"status": "optimal", "peak": 412}
+    assert Path("out.csv").read_text().startswith("id,lower,upper,size,offset")
+    assert main(["plan", "p.json", "-o", "out.csv", "--format", "json"]) == 0
+    assert "warning: out.csv is written as json, as --format says" in capfd.readouterr().err
+    assert main(["plan", "p.json", "-o", "out.txt", "--format", "json"]) == 0
+    assert "warning" not in capfd.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_options_that_need_something_else_are_told(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "p.json", "--profile", "speed", "--format", "peak"]) == 0
+    assert "no-effect: profile: the problem has one pool" in capfd.readouterr().err
+    assert main(["check", "p.json", "--budget", "1KiB", "--with-plan", "--format", "plan"]) == 0
+    assert json.loads(capfd.readouterr().out)["plan"]["peak"] == 412
+
+
+@pytest.mark.usefixtures("folder")
+def test_pools_have_costs_on_the_command_line(capfd: pytest.CaptureFixture[str]) -> None:
+    pools = ["--pool", "sram=400,cost=0.5", "--pool", "psram=4KiB@0x100,cost=4"]
+    assert main(["plan", "p.json", *pools, "--profile", "speed", "--format", "cost", "-q"]) == 0
+    assert json.loads(capfd.readouterr().out) == {"cost": 400 * 0.5 + 12 * 4}
+    assert main(["plan", "p.json", "--pool", "sram=400,cost=low"]) == 2
+    assert 'cost must be a number below 1000000000, such as 4, got "low"' in capfd.readouterr().err

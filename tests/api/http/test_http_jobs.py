@@ -148,12 +148,15 @@ def test_a_job_streams_better_plans_and_keeps_the_best_one_when_cancelled(server
             if kinds.count("better") == 2:
                 break
         wait(server, job, lambda found: server.client.get(job["links"]["plan"]).status_code == 200)
+        so_far = server.client.get(job["links"]["result"])
+        assert (so_far.status_code, so_far.headers["retry-after"]) == (202, "1")
         cancelled = server.client.delete(job["links"]["self"])
         assert cancelled.status_code == 200
         kinds += [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
     assert (kinds[:2], kinds[-1], kinds.count("finished")) == (["queued", "started"], "finished", 1)
     found = wait_for_end(server, job)
     assert (found["state"], found["plan_status"]) == ("cancelled", "feasible")
+    assert server.client.get(job["links"]["result"]).status_code == 200
     plan = Plan.model_validate_json(server.client.get(job["links"]["plan"]).content)
     assert plan.peak == found["progress"]["peak"]
     assert verify(Problem.model_validate(hard_request()["problem"]), plan) == ()

@@ -158,6 +158,7 @@ FIELDS: dict[str, tuple[Any, ...]] = {
     "Buffer.no_cross": (4, 8),
     "Buffer.offset_mod": ({"modulus": 4, "remainder": 1}, {"modulus": 3, "remainder": 2}),
     "Buffer.end_at_most": (4, 9, 17),
+    "Buffer.start_at_least": (4, 9, 17),
     "Buffer.forbid_pools": (("fast",), ("slow",)),
     "Pool.name": ("other",),
     "Pool.size": (None, 4, 5, 7, 2**63 - 1),

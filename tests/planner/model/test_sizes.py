@@ -45,7 +45,7 @@ def test_parse_size_accepts_a_number_with_an_optional_unit(text: str, size: int)
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize(("text", "said"), [("", ""), ("9" * 5000, f"{'9' * 56}...")])
+@pytest.mark.parametrize(("text", "said"), [("", ""), ("9" * 5000, f"{'9' * 28}...{'9' * 27}")])
 def test_parse_size_refuses_text_that_is_not_a_size(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=f'^must be a size such as 4096, 64kB or 1MiB, got "{said}'):
         parse_size(text)

@@ -324,6 +324,19 @@ def test_a_buffer_ends_at_its_highest_offset_or_below_it() -> None:
         Problem.model_validate({"buffers": [rows[1] | {"end_at_most": 31}]})
 
 
+def test_a_buffer_begins_at_its_lowest_offset_or_above_it() -> None:
+    rows = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "l1", "size": 32, "start": 0, "end": 3}]
+    problem = Problem.model_validate({"buffers": [rows[0], rows[1] | {"start_at_least": 100}]})
+    plan = solve(problem)
+    assert (plan.status, plan.peak, plan.placement("l1").offset) == ("optimal", 132, 100)
+    placements = [{"id": "a", "pool": "default", "offset": 0}, {"id": "l1", "pool": "default", "offset": 99}]
+    found = verify(problem, Plan.model_validate({"placements": placements}))
+    assert [each.rule for each in found] == ["too-low"]
+    both = Problem.model_validate({"buffers": [rows[0], rows[1] | {"start_at_least": 100, "end_at_most": 131}]})
+    assert solve(both).status == "infeasible"
+    assert "start_at_least" in (certify(problem, plan).reason or "")
+
+
 @pytest.mark.parametrize("most", [40, 4096])
 def test_a_problem_with_a_highest_offset_has_no_certificate_even_if_every_plan_keeps_it(most: int) -> None:
     rows = [{"id": "a", "size": 64, "start": 0, "end": 3}, {"id": "b", "size": 32, "start": 0, "end": 3}]

@@ -108,7 +108,7 @@ def test_a_sweep_accepts_changes_as_json_objects() -> None:
     found = memplan.sweep(problem, changes=[[{"buffer": "a", "fields": {"size": 3}}, {"buffer": "a"}]])
     assert [row.peak for row in found.points] == [3, 0]
     with pytest.raises(OptionError, match=r"^changes\[0\]: must be a list, got "):
-        memplan.sweep(problem, changes=[{"buffer": "a"}])
+        memplan.sweep(problem, changes=[{"buffer": "a"}])  # type: ignore[list-item]
 
 
 def test_a_sweep_that_starts_from_a_plan_is_never_worse_than_it() -> None:

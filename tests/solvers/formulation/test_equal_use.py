@@ -219,7 +219,7 @@ def test_plans_of_equal_use_match_the_best_first_fit_over_all_orders(seed: int) 
     problem = draw_problem(seed)
     least = min_use(problem)
     for solver in ("auto", "exact"):
-        best = solve(problem, solver=solver, time_limit_s=60)
+        best = solve(problem, solver=solver, time_limit_s=60)  # type: ignore[arg-type]
         assert verify(problem, best).valid
         if least is None:
             assert best.status == "infeasible"

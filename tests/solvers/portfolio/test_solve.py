@@ -173,7 +173,7 @@ def test_deterministic_solves_repeat_the_same_json(solver: str) -> None:
 def test_an_overlapping_assignment_costs_its_solver_the_turn_and_is_logged(
     problem: Problem, status: str, liars: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    plan = memplan.plan(problem, solver="overlaps", time_limit_s=1)
+    plan = memplan.plan(problem, solver="overlaps", time_limit_s=1)  # type: ignore[arg-type]
     assert (plan.status, plan.disturbed_by, verify(problem, plan)) == (status, "engine-failure", ())
     assert re.search(rf"overlaps: its plan was refused: .* share bytes .*; {plan.problem_hash}", caplog.text)
     assert solve(problem, solver="overlaps", deterministic=True, time_limit_s=1).disturbed_by == "engine-failure"

@@ -78,7 +78,7 @@ def _planners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_user_planners_get_verification_and_lower_bounds(function: str, problem: Problem, peaks: list[int]) -> None:
-    plan = memplan.solve(problem, solver=f"mine:{function}", time_limit_s=20)
+    plan = memplan.solve(problem, solver=f"mine:{function}", time_limit_s=20)  # type: ignore[arg-type]
     assert (plan.status, [use.used for use in plan.pools], plan.solver) == ("optimal", peaks, f"mine:{function}")
     assert memplan.verify(problem, plan).valid
 
@@ -86,7 +86,7 @@ def test_user_planners_get_verification_and_lower_bounds(function: str, problem:
 @pytest.mark.slow
 def test_a_user_planner_that_breaks_rules_or_times_out_gives_no_plan() -> None:
     found = [
-        memplan.solve(PROBLEM, solver=f"mine:{name}", time_limit_s=limit_s)
+        memplan.solve(PROBLEM, solver=f"mine:{name}", time_limit_s=limit_s)  # type: ignore[arg-type]
         for name, limit_s in (("overlapping", 20), ("one_only", 20), ("sleepy", 0.5))
     ]
     assert [(plan.status, len(plan.placements)) for plan in found] == [("unknown", 0)] * 3
@@ -107,7 +107,7 @@ def test_a_user_planner_that_breaks_rules_or_times_out_gives_no_plan() -> None:
 )
 def test_errors_in_a_user_planner_are_reported(name: str, sentence: str) -> None:
     with pytest.raises(OptionError) as caught:
-        memplan.solve(PROBLEM, solver=name, time_limit_s=20)
+        memplan.solve(PROBLEM, solver=name, time_limit_s=20)  # type: ignore[arg-type]
     assert sentence in str(caught.value)
 
 
@@ -148,9 +148,9 @@ def test_invalid_return_values_of_a_user_planner_are_refused(answer: object, sen
 def test_a_planner_name_that_is_not_module_and_function_is_refused() -> None:
     for name in ("mine:", ":plan", "mine:a b", "a/b:c", "mine:a:b"):
         with pytest.raises(OptionError, match="must be MODULE:FUNCTION"):
-            memplan.solve(PROBLEM, solver=name)
+            memplan.solve(PROBLEM, solver=name)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="deterministic"):
-        memplan.solve(PROBLEM, solver="mine:stack", deterministic=True)
+        memplan.solve(PROBLEM, solver="mine:stack", deterministic=True)  # type: ignore[arg-type]
 
 
 def test_a_user_planner_is_refused_through_a_server(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:

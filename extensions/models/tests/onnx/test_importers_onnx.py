@@ -408,3 +408,9 @@ def test_an_output_that_is_a_map_of_labels_is_refused_with_a_remedy() -> None:
     data = helper.make_model(whole, opset_imports=opsets, ir_version=8).SerializeToString()
     with pytest.raises(FormatError, match=r"must be a dense tensor, got a sequence, .*: convert with zipmap=False"):
         read_model_graph(data, "m.onnx")
+
+
+def test_an_entry_without_sizes_for_an_output_does_not_hide_the_inferred_sizes() -> None:
+    whole = graph([node("Relu", "x", "y")], [value("x", (1, 4))], [value("y", ("n", "m"))])
+    whole.value_info.append(value("y", ("n", "m")))
+    assert import_model(helper.make_model(whole).SerializeToString()).problem.buffers.size.tolist() == [64, 64]

@@ -183,7 +183,7 @@ def test_a_tensor_keeps_its_offset_in_all_runs_of_its_subgraph() -> None:
 
 def test_tensors_without_a_unique_name_are_named_by_their_index() -> None:
     found = read_tensors(chain(tensor("", (1,)), tensor("same", (1,)), tensor("same", (1,)), tensor("#x", (1,))))
-    assert [row.id for row in found.tensors] == ["#0/0", "#0/1", "#0/2", "#0/3"]
+    assert [row.id for row in found.tensors] == ["#0/0", "#0/1 same", "#0/2 same", "#0/3"]
 
 
 def test_a_tflite_output_that_is_a_constant_is_copied() -> None:
@@ -196,6 +196,7 @@ def test_the_peak_of_the_offline_plan_in_a_file_is_reported() -> None:
     tensors = [X, tensor("k", (4,), constant=True), Y]
     graph = subgraph(tensors, [0], [2], [operator("ADD", [0, 1], [2])])
     assert import_model(model(graph, offline_plan=(0, 1, 3, 0, -1, 16))).own_peak == 32
+    assert import_model(model(graph, offline_plan=(0, 1, 3, 0, -1, 16, 0, 0))).own_peak == 32  # two words of padding
     assert import_model(model(graph, offline_plan=(0, 1, 3, 0, -1, -1))).own_peak is None
     assert import_model(model(graph)).own_peak is None
     with pytest.raises(FormatError, match="must have an offset for each of 3 tensors, got 2 in 20 bytes"):
@@ -285,3 +286,16 @@ def test_subgraphs_whose_nested_calls_grow_exponentially_are_refused(monkeypatch
     last = subgraph([X, tensor("c", (), 6), Y], [0, 1], [2], [operator("RELU", [0], [2])])
     with pytest.raises(FormatError, match="must be one of at most 2000 runs of operators"):
         import_model(model(*graphs, last))
+
+
+def test_a_shape_that_is_computed_is_alive_until_a_separate_view_reads_it() -> None:
+    tensors = [X, Y, tensor("shape", (4,)), Z]
+    data = model(
+        subgraph(
+            tensors,
+            [0],
+            [3],
+            [operator("RELU", [0], [2]), operator("RELU", [0], [1]), operator("RESHAPE", [1, 2], [3])],
+        )
+    )
+    assert rows(import_model(data, views="separate"))["shape"] == (((0, 3),), 16)
