@@ -32,7 +32,7 @@ def cascade(line: CommandLine) -> int:
     """Print the answer and write the output files; if a model is to be written, search that model's own access maps."""
     load_writing(line.given)
     if (machine := line.given["target"] or "").endswith(".json"):
-        print_message(f"memplan: warning: --target FILE is deprecated since 1.1, write --machine {machine}")
+        print_message(f"memplan: warning: --target names a chip, so write --machine {machine}")
         line = line._replace(given={**line.given, "target": None, "machine": machine})
     call = read_call(line)
     graph, model = call.values["graph"], None
