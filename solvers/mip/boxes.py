@@ -134,12 +134,7 @@ class Boxes:
     @cached_property
     def live_sets(self) -> list[list[int]]:
         """The maximal live sets, each as an ascending list of buffers."""
-        members: list[list[int]] = [[] for _ in range(self.instance.n_live_sets)]
-        lifetimes = zip(self.instance.lifetime_buffer, self.instance.start, self.instance.end, strict=True)
-        for lifetime_buffer, start, end in lifetimes:
-            for t in range(int(start), int(end)):
-                members[t].append(int(lifetime_buffer))
-        return [sorted(set(some)) for some in members]
+        return [self.instance.live_set_members(t).tolist() for t in range(self.instance.n_live_sets)]
 
     @cached_property
     def sharing(self) -> Sharing:

@@ -44,9 +44,8 @@ def write_model(problem: Problem, suffix: str, is_over: Callable[[], bool] = lam
             raise TimeOverError(f"time_limit_s: must suffice to write the whole program: {made}")
 
     program.look = require_time
-    text = _Text(
-        draft(boxes, question, program), ModelNames(problem, boxes, COLUMN_WORDS), ModelNames(problem, boxes, {})
-    )
+    draft(boxes, question, program)
+    text = _Text(program, column_names(problem, boxes, program), _ModelNames(problem, boxes, {}))
     head = _header_lines(problem, instance)
     lines = text.lp(head) if suffix == ".lp" else text.mps(head)
     return ("\n".join(_insert_look_calls(lines, require_time)) + "\n").encode("ascii")
@@ -91,13 +90,10 @@ def _header_lines(problem: Problem, instance: Instance) -> list[str]:
 
 
 class _Text:
-    """An integer program under construction, as a file's text; each row and each used column gets a name."""
+    """An integer program as a file's text; each row and each used column has a name."""
 
-    def __init__(self, program: Draft, columns: ModelNames, rows: ModelNames) -> None:
-        """Choose a name for each column that a row or the objective uses, and for each row."""
-        self.program = program
-        used = {at for row in program.rows for at, _ in row.entries} | {self.objective}
-        self.name = {at: columns.take(program.keys[at]) for at in sorted(used)}
+    def __init__(self, program: Draft, name: dict[int, str], rows: _ModelNames) -> None:
+        self.program, self.name = program, name
         self.row_name = {row.key: rows.take(row.key) for row in program.rows}
 
     @property
@@ -173,7 +169,7 @@ def _row_limit(row: LinearRow) -> int:
 
 _LONGEST_ID = 40
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]+")
-COLUMN_WORDS = {"offset": "o", "end": "e", "multiple": "steps"}
+_COLUMN_WORDS = {"offset": "o", "end": "e", "multiple": "steps"}
 """The abbreviations of words in column names."""
 WORDS = {
     "peak": ("qb", "(1) the peak is at or above every end"),
@@ -224,7 +220,14 @@ that names omit (n).
 """
 
 
-class ModelNames:
+def column_names(problem: Problem, boxes: Boxes, program: Draft) -> dict[int, str]:
+    """Return the name in files of each column that a row or the objective of a problem's program uses."""
+    names = _ModelNames(problem, boxes, _COLUMN_WORDS)
+    used = {at for row in program.rows for at, _ in row.entries} | {program.objective}
+    return {at: names.take(program.keys[at]) for at in sorted(at for at in used if at is not None)}
+
+
+class _ModelNames:
     """The names of columns or rows in LP and MPS files, each used once, such as `below_conv1_conv2`."""
 
     def __init__(self, problem: Problem, boxes: Boxes, words: Mapping[str, str]) -> None:
@@ -242,15 +245,7 @@ class ModelNames:
         parts = [self._words.get(str(word), str(word))]
         for kind, number in zip(WORDS[str(word)][0], numbers, strict=False):
             parts += self._number_words(kind, int(number))
-        name = "_".join(parts)
-        times = self._used[name] = self._used.get(name, 0) + 1
-        return name if times == 1 else self._take_numbered_name(name, times)
-
-    def _take_numbered_name(self, name: str, times: int) -> str:
-        while f"{name}_{times}" in self._used:
-            times += 1
-        self._used[f"{name}_{times}"] = 1
-        return f"{name}_{times}"
+        return _distinct_name("_".join(parts), self._used)
 
     def _number_words(self, kind: str, number: int) -> list[str]:
         """Return the words that stand for one number in a key: a buffer's id, a pool's name or a set's number.
@@ -268,15 +263,15 @@ class ModelNames:
 
 def _distinct_names(texts: list[str]) -> list[str]:
     """Return a distinct short name for each text, with letters, digits, dots and underscores only."""
-    short = [_NOT_IN_NAMES.sub("_", text)[:_LONGEST_ID] or "_" for text in texts]
-    names: list[str] = []
-    used = set(short)
-    seen: set[str] = set()
-    for text in short:
-        name, number = text, 2
-        # A name with a number may be the id of another buffer, so skip names in use.
-        while name in seen or (name != text and name in used):
-            name, number = f"{text}_{number}", number + 1
-        seen.add(name)
-        names.append(name)
-    return names
+    used: dict[str, int] = {}
+    return [_distinct_name(_NOT_IN_NAMES.sub("_", text)[:_LONGEST_ID] or "_", used) for text in texts]
+
+
+def _distinct_name(name: str, used: dict[str, int]) -> str:
+    times = used[name] = used.get(name, 0) + 1
+    if times == 1:
+        return name
+    while f"{name}_{times}" in used:
+        times += 1
+    used[f"{name}_{times}"] = 1
+    return f"{name}_{times}"

@@ -15,7 +15,7 @@ from memplan.planner.model.buffer_table import column
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.solvers.mip.draft import Draft
-from memplan.solvers.mip.model_file import COLUMN_WORDS, ModelNames, refuse_large
+from memplan.solvers.mip.model_file import column_names, refuse_large
 from memplan.solvers.mip.model_question import minimisation_of
 from memplan.solvers.mip.program import draft
 
@@ -37,9 +37,7 @@ def plan_of_solution(problem: Problem, data: bytes) -> Plan:
     refuse_large(instance)
     boxes, question = minimisation_of(instance)
     program = draft(boxes, question, Draft())
-    names = ModelNames(problem, boxes, COLUMN_WORDS)
-    used = {at for row in program.rows for at, _ in row.entries} | {program.objective}
-    name_of = {at: names.take(program.keys[at]) for at in sorted(at for at in used if at is not None)}
+    name_of = column_names(problem, boxes, program)
     values = _column_values(data.decode("utf-8", "replace"), {name: at for at, name in name_of.items()})
     pool, offset = np.zeros(boxes.n, np.int64), np.zeros(boxes.n, np.int64)
     for b in range(boxes.n):
