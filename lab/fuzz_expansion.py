@@ -197,11 +197,11 @@ def _numbers_read(name: str, data: bytes) -> list[int]:
 
     found, number = set[int](), File.number
 
-    def noted(self: File, at: int, kind: str, path: str) -> int:
+    def noted_number(self: File, at: int, kind: str, path: str) -> int:
         found.update((at,) if kind in "Ii" else ())
         return number(self, at, kind, path)  # type: ignore[arg-type]
 
-    File.number = noted  # type: ignore[method-assign,assignment]
+    File.number = noted_number  # type: ignore[method-assign,assignment]
     try:
         _ = read_format(name, data, ModelOptions()).problem
     finally:

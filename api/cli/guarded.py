@@ -17,7 +17,7 @@ from memplan.api.cli.running import WRONG_INPUT, OneCommand
 from memplan.api.cli.streams import STANDARD, is_terminal, print_message
 from memplan.planner.errors import InputError
 from memplan.planner.foreign.reading import detect
-from memplan.solvers.processes.watched import Limits, LostForkError, Watch, go_on_in_fork
+from memplan.solvers.processes.watched import ForkLimits, LostForkError, Watch, go_on_in_fork
 
 _MOST_BYTES, _MOST_A_BYTE = 3 << 27, 16
 """The memory of reading a file: 384 MiB, or 16 times the size of a large file, as in the service."""
@@ -45,7 +45,7 @@ def guarded_reading(paths: Sequence[str], limit_s: float | None) -> Iterator[Non
             _say_lost(lost)
             raise SystemExit(WRONG_INPUT) from None
     most = max(_MOST_BYTES, _MOST_A_BYTE * count)
-    _Guard.watch.limit(", ".join(paths), Limits(most, None if limit_s is None else limit_s + _GRACE_S))
+    _Guard.watch.limit(", ".join(paths), ForkLimits(most, None if limit_s is None else limit_s + _GRACE_S))
     try:
         yield
     finally:

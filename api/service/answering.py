@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import replace
 from functools import partial
@@ -32,6 +33,7 @@ from memplan.planner.model.problem import Problem
 from memplan.questions.plan.answers import write_plan
 from memplan.questions.question import Control
 from memplan.questions.reading import add_reading_facts
+from memplan.solvers.portfolio.one_search import answer_time_s
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.search.control import Deadline
 from memplan.solvers.search.result import Progress, SolveResult
@@ -42,8 +44,6 @@ _LEAST_S, _GRACE_S = 0.1, 0.3
 """The minimum seconds for any request, and the seconds after its deadline in which its answer may still arrive."""
 OF_A_LINE = ("id",)
 """The fields that a line of a batch may have besides its problem and options."""
-_CARRY_S = 2e-7
-"""The seconds per byte of a large problem that are reserved for verifying and writing its plan."""
 
 
 class WorkService:
@@ -116,9 +116,8 @@ class WorkService:
     ) -> tuple[WorkAnswer, Lookup]:
         """Plan a large problem in a child process from the plan stored for `problem_hash`, and store a better plan."""
         record = await self._cache.read_stored(problem_hash)
-        carry_s, limit_s = _CARRY_S * len(request[2]), options.time_limit_s
-        due, what = deadline.bring_forward(carry_s), (*request, record, plan_format)
-        task = Task(plan_apart, what, PLAN, due, limit_s=limit_s, grace_s=_GRACE_S + carry_s, is_large=True)
+        what = (*request, record, plan_format)
+        task = Task(plan_apart, what, PLAN, deadline, limit_s=options.time_limit_s, grace_s=_GRACE_S, is_large=True)
         answer = await self._run_task(task, Seat(key_id, deadline.at, can_end=False), cancelled)
         if answer.known is not None:
             await self._cache.replace(problem_hash, record, answer.known)
@@ -201,7 +200,8 @@ def answer_request(
             facts = Progress(0.0, plan.peak, plan.lower_bound, plan.solver or "").facts()
         return WorkAnswer(write_plan(plan), plan.status, is_plan=True, facts=facts)
 
-    return _plan_answer(control, request, record, before, write_result)
+    compiled = CompiledProblem.from_problem(request.input_values()["problem"])
+    return _plan_answer(control, request, compiled, record, before, write_result)
 
 
 def plan_apart(
@@ -209,20 +209,32 @@ def plan_apart(
 ) -> WorkAnswer:
     """Return the plan of a request without further inputs, written in `plan_format`; runs in a child process.
 
-    The search starts from the cached plan `record`. Raises MemplanError.
+    The search starts from the cached plan `record`. It leaves as much time for verifying and writing its plan as
+    reading the problem took. Raises MemplanError.
     """
+    began = time.monotonic()
     request = parse_request(kind, head, body, terms=OF_A_LINE)
+    compiled = CompiledProblem.from_problem(request.input_values()["problem"])
+    kept_s = time.monotonic() - began - answer_time_s(compiled.problem)
 
     def work_answer(plan: Plan, problem: Problem) -> WorkAnswer:
         plan = plan if request.reading is None else add_reading_facts(plan, request.reader())
         return WorkAnswer(write_in(plan_format, plan, problem), plan.status, is_plan=True)
 
-    return _plan_answer(control, request, record, None, work_answer)
+    return _plan_answer(
+        replace(control, deadline=control.deadline.bring_forward(max(0.0, kept_s))),
+        request,
+        compiled,
+        record,
+        None,
+        work_answer,
+    )
 
 
 def _plan_answer(
     control: TaskControl,
     request: ParsedRequest,
+    compiled: CompiledProblem,
     record: StoredPlan | None,
     before: bytes | None,
     write: Callable[[Plan, Problem], WorkAnswer],
@@ -232,7 +244,7 @@ def _plan_answer(
     The search starts from `before`, a job's best plan, or else from the cached plan; a deterministic search from
     neither.
     """
-    compiled, options = CompiledProblem.from_problem(request.input_values()["problem"]), request.options
+    options = request.options
     assert isinstance(options, Options)
 
     def work_answer(plan: Plan) -> WorkAnswer:

@@ -9,7 +9,7 @@ from itertools import islice, product
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
-from memplan.planner.model.buffer_table import column
+from memplan.planner.model.buffer_table import I64, column
 from memplan.planner.model.problem import Problem
 from memplan.solvers.core import plain
 from memplan.solvers.core.exact import ALONE_NODES, seed_of
@@ -42,8 +42,8 @@ def solve(instance: Instance, search: Search) -> None:
         pass
 
 
-def offer_first(instance: Instance, search: Search) -> None:
-    """Offer the plan of the first order in which all buffers fit, even if no time is left.
+def offer_first(instance: Instance, search: Search, flag: I64) -> None:
+    """Offer the plan of the first order in which all buffers fit, even if no time is left, unless the flag is set.
 
     An order takes some milliseconds per thousand buffers. Without this plan, a short time limit could yield none at
     all.
@@ -51,7 +51,7 @@ def offer_first(instance: Instance, search: Search) -> None:
     from memplan.solvers.packing.packer import Packer
     from memplan.solvers.packing.place import pins_collide, place
 
-    packer, traits = Packer(instance, column([0])), Traits(instance)
+    packer, traits = Packer(instance, flag), Traits(instance)
     if "pins" in instance.features and pins_collide(instance, packer):
         return
     for rule in islice(rules(instance), FIRST):

@@ -20,7 +20,7 @@ from memplan.solvers.processes.harden import die_with_parent
 _LOOK_EVERY_S = 0.01
 
 
-class Limits(NamedTuple):
+class ForkLimits(NamedTuple):
     """The most bytes of memory and seconds of a fork, of which those of the wall and of its CPU both count."""
 
     most_bytes: int
@@ -30,7 +30,7 @@ class Limits(NamedTuple):
 class LostForkError(Exception):
     """The watched fork died of a signal, or was killed at a limit, while it did `what`, within `limits`."""
 
-    def __init__(self, what: str, limits: Limits, cause: Literal["memory", "time"] | int) -> None:
+    def __init__(self, what: str, limits: ForkLimits, cause: Literal["memory", "time"] | int) -> None:
         """Store the limit that was exceeded, or the status of a fork that died."""
         super().__init__(what)
         self.what, self.limits, self.cause = what, limits, cause
@@ -42,7 +42,7 @@ class Watch:
 
     writing: int
 
-    def limit(self, what: str = "", limits: Limits | None = None) -> None:
+    def limit(self, what: str = "", limits: ForkLimits | None = None) -> None:
         """Set the limits of what the fork does from now on; without limits, it is only waited for."""
         os.write(self.writing, json.dumps([what, limits]).encode() + b"\n")
 
@@ -77,7 +77,7 @@ def go_on_in_fork() -> Watch:
 
 def _watch(pid: int, reading: int) -> int:
     """Wait for a fork's end and return its exit status; raises LostForkError, at its limits after killing it."""
-    limits: Limits | None = None
+    limits: ForkLimits | None = None
     what, began, cpu_began_s, heard = "", 0.0, 0.0, b""
     while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         if select.select([reading], [], [], _LOOK_EVERY_S)[0]:
@@ -86,10 +86,10 @@ def _watch(pid: int, reading: int) -> int:
             *lines, heard = (heard + part).split(b"\n")
             for line in lines:
                 what, said = json.loads(line)
-                limits = None if said is None else Limits(*said)
-                began, cpu_began_s = time.monotonic(), _used(pid)[1]
+                limits = None if said is None else ForkLimits(*said)
+                began, cpu_began_s = time.monotonic(), _usage(pid)[1]
         elif limits is not None:
-            size, cpu_s = _used(pid)
+            size, cpu_s = _usage(pid)
             passed_s = min(time.monotonic() - began, cpu_s - cpu_began_s)
             is_late = limits.limit_s is not None and passed_s > limits.limit_s
             if is_late or size > limits.most_bytes:
@@ -102,8 +102,8 @@ def _watch(pid: int, reading: int) -> int:
     return status
 
 
-def _used(pid: int) -> tuple[int, float]:
-    """Return a process's memory in bytes and its CPU seconds, as Linux tells them; zeros once it has ended."""
+def _usage(pid: int) -> tuple[int, float]:
+    """Return a process's memory in bytes and its CPU seconds, as Linux states them; zeros once it has ended."""
     with suppress(OSError, IndexError):
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
