@@ -34,7 +34,8 @@ _EVENT = b"}(X\x06\0\0\0actionX\x05\0\0\0allocX\x04\0\0\0addrJ\0\0\0\x10X\x04\0\
 class Reading(NamedTuple):
     """What a command did with a file: its exit status and sentences, its seconds, and its peak of memory in bytes.
 
-    As its time limit does, the seconds count the lesser of wall time and CPU time, for a busy machine.
+    As its time limit does, the seconds count the lesser of wall time and CPU time, for a busy machine. The limit counts
+    from the reading of the file, so the start of a command is not late.
     """
 
     status: int
@@ -47,7 +48,7 @@ class Reading(NamedTuple):
         """Why this is not as a stranger's file is to be treated; None if it is."""
         if self.peak > MOST_BYTES:
             return f"{self.peak >> 20} MiB"
-        if self.time_s > LIMIT_S + LATE_S:
+        if self.time_s > _start_time_s() + LIMIT_S + LATE_S:
             return f"{self.time_s:.2f} s"
         wrong = [line for line in self.said.splitlines() if "error: " in line]
         is_right = self.status in (0, 1) or (self.status == 2 and wrong and len(self.said) < 30_000)
@@ -75,6 +76,11 @@ def read_apart(
         said.seek(0)
         text = said.read().decode(errors="replace")
     return Reading(os.waitstatus_to_exitcode(status), text, time_s, usage.ru_maxrss << 10)
+
+
+@cache
+def _start_time_s() -> float:
+    return read_apart(b"id,lower,upper,size\na,0,1,4\n", "problem.csv").time_s
 
 
 def _draw_text(name: str) -> Callable[[random.Random], bytes]:
