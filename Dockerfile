@@ -39,7 +39,7 @@ RUN mkdir /var/lib/memplan
 FROM ${BASE}
 LABEL org.opencontainers.image.title="memplan" \
       org.opencontainers.image.description="A memory planner: a pool and an offset for every buffer, with a proof or an honest gap" \
-      org.opencontainers.image.licenses="Apache-2.0"
+      org.opencontainers.image.licenses="Apache-2.0 AND MIT AND ISC"
 COPY --from=build /opt/memplan /opt/memplan
 COPY --from=build --chown=10001:10001 /var/lib/memplan /var/lib/memplan
 ENV PATH=/opt/memplan/bin:$PATH \
