@@ -92,8 +92,8 @@ def _draw_text(name: str) -> Callable[[random.Random], bytes]:
             numbers, lines = list(re.finditer(rb"\d+", data)), data.splitlines(keepends=True)
             kind = chance.randrange(4)
             if kind <= 1 and numbers:
-                at = chance.choice(numbers)
-                data = data[: at.start()] + str(chance.choice(_LARGE)).encode() + data[at.end() :]
+                number = chance.choice(numbers)
+                data = data[: number.start()] + str(chance.choice(_LARGE)).encode() + data[number.end() :]
             elif kind == 2 and lines:
                 at, many = chance.randrange(len(lines)), chance.choice((2, 30, 1000))
                 data = b"".join((*lines[:at], *lines[at : at + chance.randint(1, 4)] * many, *lines[at:]))
@@ -207,7 +207,7 @@ def _numbers_read(name: str, data: bytes) -> list[int]:
         found.update((at,) if kind in "Ii" else ())
         return number(self, at, kind, path)  # type: ignore[arg-type]
 
-    File.number = noted_number  # type: ignore[method-assign,assignment]
+    File.number = noted_number  # type: ignore[method-assign]
     try:
         _ = read_format(name, data, ModelOptions()).problem
     finally:

@@ -90,7 +90,7 @@ def test_a_verdict_lists_the_checks_that_were_not_done_in_time() -> None:
 def test_a_plan_to_keep_is_noted_before_the_search_for_a_better_one() -> None:
     rows = [{"id": k, "size": 8, "start": 0, "end": 1} for k in range(60)]
     problem = Problem.model_validate({"buffers": rows})
-    places = {k: 8 * (59 - k) for k in range(60)}
+    places: dict[int | str, int] = {k: 8 * (59 - k) for k in range(60)}
     found = list[Plan]()
 
     def note(answer: Plan) -> None:

@@ -58,7 +58,7 @@ class _PlainUnpickler(pickle._Unpickler):
     of any kind, and does not let other threads run meanwhile; reading takes a third longer.
     """
 
-    dispatch: ClassVar[Mapping[int, Callable[[Any], None]]] = {
+    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = {
         **{code: load for code, load in _LOADS.items() if code not in _REFUSED},
         pickle.SETITEM[0]: _load_with_keys(pickle.SETITEM[0], slice(-2, -1)),
         pickle.SETITEMS[0]: _load_with_keys(pickle.SETITEMS[0], slice(0, None, 2)),
