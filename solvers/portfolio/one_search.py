@@ -20,9 +20,8 @@ from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.watchdog import watched
 from memplan.solvers.reference import table
 from memplan.solvers.search import to_plan
-from memplan.solvers.search.control import Control, Deadline, ignore_report
+from memplan.solvers.search.control import Control, ignore_report
 from memplan.solvers.search.incumbent import Accept, Search
-from memplan.solvers.search.meanwhile import polling_flag
 from memplan.solvers.search.result import SolveResult
 
 if TYPE_CHECKING:
@@ -164,9 +163,8 @@ class OneSearch:
         is_quick = instance.features <= registry.BY_NAME["greedy"].can
         if is_open and is_quick and search.is_over and not self._control.cancelled.is_set():
             most_s = inf if len(instance) <= _MOST_OF_FIRST else answer_time_s(self._problem) / 2
-            until = Deadline.from_limit(most_s)
-            with suppress(InvalidPlanError), polling_flag(lambda: until.remaining_s <= 0) as flag:
-                greedy.offer_first(instance, search, flag)
+            with suppress(InvalidPlanError):
+                greedy.offer_first(instance, search, most_s)
 
     def finish(self) -> SolveResult:
         """Run the remaining stages, in any thread, and return the result.
