@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from math import inf
 from typing import TYPE_CHECKING
 
 from memplan.planner.errors import InvalidPlanError, SolverFailedError
@@ -162,7 +161,7 @@ class OneSearch:
         is_open = search.best is None and search.infeasibility_witness is None and not instance.unplaceable
         is_quick = instance.features <= registry.BY_NAME["greedy"].can
         if is_open and is_quick and search.is_over and not self._control.cancelled.is_set():
-            most_s = inf if len(instance) <= _MOST_OF_FIRST else answer_time_s(self._problem) / 2
+            most_s = float("inf") if len(instance) <= _MOST_OF_FIRST else answer_time_s(self._problem) / 2
             with suppress(InvalidPlanError):
                 greedy.offer_first(instance, search, most_s)
 
