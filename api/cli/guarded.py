@@ -21,7 +21,7 @@ from memplan.solvers.processes.watched import ForkLimits, LostForkError, Watch, 
 
 _MOST_BYTES, _MOST_A_BYTE = 3 << 27, 16
 """The memory of reading a file: 384 MiB, or 16 times the size of a large file, as in the service."""
-_GRACE_S = 0.4
+_GRACE_S = 0.3
 """The seconds after a time limit in which a command that is not held up ends by itself."""
 
 
