@@ -33,14 +33,22 @@ RUN /opt/memplan/bin/pip uninstall --yes pip setuptools \
  && { ! command -v strip || find sqlalchemy ortools \
       -name '*.so*' -type f -exec strip --strip-unneeded {} +; }
 
-RUN mkdir /var/lib/memplan
+# Programs of packages which the service does not run: migrations are run by `memplan database`, tests of ONNX by none.
+RUN mkdir /var/lib/memplan \
+ && find /opt/memplan/bin -type f ! -name memplan -delete
 
 
-FROM ${BASE}
+# Without the engines, which are two thirds of all packages: own searches answer, and a request that names an engine is
+# refused. `docker build --target engines` keeps them.
+FROM build AS lean
+RUN cd /opt/memplan/lib/python3*/site-packages \
+ && rm -r ortools* highspy* pulp* pandas* absl* immutabledict*
+
+
+FROM ${BASE} AS runtime
 LABEL org.opencontainers.image.title="memplan" \
       org.opencontainers.image.description="A memory planner: a pool and an offset for every buffer, with a proof or an honest gap" \
-      org.opencontainers.image.licenses="Apache-2.0"
-COPY --from=build /opt/memplan /opt/memplan
+      org.opencontainers.image.licenses="Apache-2.0 AND MIT AND ISC"
 COPY --from=build --chown=10001:10001 /var/lib/memplan /var/lib/memplan
 ENV PATH=/opt/memplan/bin:$PATH \
     PYTHONUNBUFFERED=1 \
@@ -54,3 +62,11 @@ ENTRYPOINT ["memplan"]
 # Tried out of the box, it asks nobody for a key, and says so. Where others can reach it, leave that word out: see
 # docs/operations.md.
 CMD ["serve", "--host", "0.0.0.0", "--port", "8000", "--without-keys"]
+
+
+FROM runtime AS engines
+COPY --from=build /opt/memplan /opt/memplan
+
+
+FROM runtime
+COPY --from=lean /opt/memplan /opt/memplan

@@ -33,6 +33,7 @@ _NOW = {
     "callers_waiting": "Callers who wait for a place.",
     "open_streams": "Answers that stay open: events and batches.",
     "held_body_bytes": "Bytes of requests that were read and are not yet answered.",
+    "kept_bytes_limit": "Bytes that the store may keep of all jobs.",
     "disk_full": "1 while the disk of the database has no room for jobs.",
 }
 """The gauges of this server and their descriptions."""

@@ -38,6 +38,7 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "fronts": ("lab.cascade_rows", "fronts", 500),
     "enumeration": ("lab.cascade_rows", "enumeration", 500),
     **{name: ("lab.fuzz_importers", name, 100_000) for name in SEEDS},
+    "expansion": ("lab.fuzz_expansion", 2_000),
     "stops": ("lab.stops", "--count", 20_000),
     "service": ("lab.fuzz_service", "--count", 20_000),
     "clients": ("lab.clients",),

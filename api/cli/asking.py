@@ -3,13 +3,14 @@
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from memplan.api.cli.advice import CommandLine, Keep
 from memplan.api.cli.flags import BROWSER, TABLE, options_given
+from memplan.api.cli.guarded import guarded_reading
 from memplan.api.cli.reading import read_files
 from memplan.api.cli.running import FAULT, INTERRUPTED, WRONG_INPUT, graceful_interrupts, seconds_left
 from memplan.api.cli.streams import (
@@ -103,6 +104,12 @@ class Call:
                 return noted[-1]
             raise OptionError(f"time-limit: must be enough for {what}, got {self.limit_s:g}") from None
 
+    def reading_guard(self) -> AbstractContextManager[None]:
+        """Return a guard for a block that reads the command's files; the files of other systems are a stranger's."""
+        more = self.flags.get("more")  # `more` lists input files in some commands and is a plain option in others.
+        files = [*filter(None, self.files.values()), *(more if isinstance(more, list) else ())]
+        return guarded_reading(files, self.limit_s)
+
     def writing(self, work: Callable[[], Result]) -> Result:
         """Return the result of a function that writes extra files; raises OptionError if the time limit ends first."""
         return self.run_in_time(work, "the extra files", _WRITING_S)
@@ -156,7 +163,8 @@ def begin_call(line: CommandLine) -> Call:
 def read_call(line: CommandLine) -> Call:
     """Start a command line's call and read its input files within the time limit; raises InputError."""
     call = begin_call(line)
-    call.values = call.run_in_time(lambda: read_files(line, call.reader))
+    with call.reading_guard():
+        call.values = call.run_in_time(lambda: read_files(line, call.reader))
     return call
 
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from memplan.api.cli.running import FAULT, WRONG_INPUT, InterruptedRun, handle_signal, handle_signals
+from memplan.api.cli.running import FAULT, WRONG_INPUT, InterruptedRun, OneCommand, handle_signal, handle_signals
 from memplan.solvers.processes.threads import SETTING, max_threads
 
 _EXTRAS = {"serve": "server", "keys": "server", "database": "server", "worker": "server"}
@@ -21,6 +21,7 @@ _OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; by default, the arguments are those of this process."""
     if arguments is None:
+        OneCommand.is_run = True
         gc.disable()  # Imports create no garbage, so turn off garbage collection to save time.
         # Without this variable, pydantic would search every package for plugins, which is slow.
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

@@ -9,11 +9,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar
 
 WRONG_INPUT, FAULT, INTERRUPTED = 2, 70, 130
 """Exit statuses: wrong input, a fault of memplan (EX_SOFTWARE in sysexits.h), and an interrupt (128 + SIGINT)."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class OneCommand:
+    """Whether this process runs one command and nothing else, so that it may go on in a fork of itself."""
+
+    is_run: ClassVar[bool] = False
 
 
 class InterruptedRun(SystemExit):

@@ -129,6 +129,7 @@ class Service:
             "callers_waiting": self.queue.waiting_count,
             "open_streams": self.streams.count,
             "held_body_bytes": self.bodies.held,
+            "kept_bytes_limit": self.settings.max_kept_bytes,
             "disk_full": int(self.store.lacks_room),
         }
 

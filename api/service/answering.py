@@ -58,8 +58,6 @@ _CARRIED_S = 1e-5
 """The seconds per buffer for sending a problem to a child, verifying the plan there, and returning it."""
 _LEAST_S, _LEAST_ASKED_S, _GRACE_S = 0.02, 0.1, 0.3
 """The minimum seconds of a search and of another task, and those after a deadline in which an answer may arrive."""
-_CARRY_S = 2e-7
-"""The seconds per byte of a problem that a child needs to verify and write its plan."""
 _ROW_S = 2.5e-6
 """The minimum seconds for parsing and compiling one row (a buffer or a pair)."""
 _SHORT_CELLS = 3_000
@@ -311,14 +309,13 @@ class Answering:
         if not await self._queue.wait_for_slot(place, call.cancelled):
             raise UnavailableError(f"{kind}: the request was cancelled before its work started")
         is_plan = call.is_plain_plan
-        carry_s = _CARRY_S * n_bytes if is_plan else 0.0
         task = Task(
             run,
             (replace(request, arrived=call.deadline),),
             kind,
-            Deadline(call.deadline.began, max(place.due, time.monotonic() + _LEAST_S)).bring_forward(carry_s),
+            Deadline(call.deadline.began, max(place.due, time.monotonic() + _LEAST_S)),
             limit_s=asked.options.time_limit_s if is_plan or place.due == inf else None,
-            grace_s=_GRACE_S + carry_s,
+            grace_s=_GRACE_S,
             is_search=is_plan and place.can_end,
             is_large=call.is_large,
             file_bytes=n_bytes if asked.is_foreign else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -29,7 +30,7 @@ from memplan.questions.plan.plan import QUESTION
 from memplan.questions.plan.reason import REASON_S, add_reason
 from memplan.questions.question import Control
 from memplan.questions.reading import add_reading_facts
-from memplan.solvers.portfolio.one_search import OneSearch
+from memplan.solvers.portfolio.one_search import OneSearch, answer_time_s
 from memplan.solvers.portfolio.options import SolveOptions
 from memplan.solvers.portfolio.profiles import interim_result, solve_profile
 from memplan.solvers.portfolio.solve import search_plan
@@ -70,11 +71,12 @@ class RequestTask:
 
 def run(control: TaskControl, task: RequestTask, asked: ParsedRequest | None = None) -> WorkAnswer:
     """Return the answer to a request, which is parsed first unless `asked` is given; raises MemplanError."""
+    began = time.monotonic()
     asked = asked or parse_request(task.kind, task.head, task.body, terms=(*TERMS, *OF_A_LINE))
     if task.keep is not None:
         asked = replace(asked, fields={**asked.fields, "keep": from_json(task.keep)})
     if asked.is_plain_plan:
-        return _plain_plan(control, task, asked)
+        return _plain_plan(control, task, asked, began)
     if not asked.is_foreign:
         return _answer(asked, control)
     with reader_errors():
@@ -107,9 +109,13 @@ def _answer(asked: ParsedRequest, control: Control) -> WorkAnswer:
     return work_answer(question.answer_verified(values, asked.options, replace(control, note=noting)))
 
 
-def _plain_plan(control: TaskControl, task: RequestTask, asked: ParsedRequest) -> WorkAnswer:
-    """Return the known plan if it is good enough; otherwise, search for a plan, starting from the known one."""
+def _plain_plan(control: TaskControl, task: RequestTask, asked: ParsedRequest, began: float) -> WorkAnswer:
+    """Return the known plan if it is good enough; otherwise, search for a plan, starting from the known one.
+
+    The search leaves as much time for verifying and writing its plan as reading the problem has taken since `began`.
+    """
     problem, options = CompiledProblem.from_problem(asked.input_values()["problem"]), plan_options(asked)
+    kept_s = max(0.0, time.monotonic() - began - answer_time_s(problem.problem))
     is_cached = is_cacheable(problem.problem, options)
     cached = CachedPlan.read(task.record) if is_cached else None
     known = None if cached is None else result_of(cached, problem)
@@ -136,7 +142,10 @@ def _plain_plan(control: TaskControl, task: RequestTask, asked: ParsedRequest) -
     def watch(best: Callable[[], SolveResult | None]) -> None:
         control.watch(lambda: best_answer(best()))
 
-    found = search(replace(control, report=report, watch=watch), problem.problem, options, start, problem.instance)
+    due = control.deadline.bring_forward(kept_s)
+    found = search(
+        replace(control, deadline=due, report=report, watch=watch), problem.problem, options, start, problem.instance
+    )
     if found.stop_reason == "cancelled" and control.is_cut.is_set():
         found = replace(found, stop_reason="time_limit")
     if found.stop_reason == "cancelled" and not found.plan.placements:

@@ -42,6 +42,7 @@ from memplan.planner.errors.did_you_mean import (
 MAX_SHOWN = 100
 """The maximum number of sentences in one error; further ones are replaced by "and more"."""
 _MOST_BITS = 4096
+_MOST_SHOWN = 60
 
 
 class Option(NamedTuple):
@@ -261,19 +262,32 @@ def excerpt(value: object) -> str:
         value = value.decode(errors="backslashreplace")
     import json
 
+    # A value out of a pickle may contain one list any number of times, so show only as many parts as a line can.
+    value = _first_parts(value, [_MOST_SHOWN])
     try:
         text = json.dumps(value, ensure_ascii=False)
         if not text.isprintable():  # JSON may contain control characters, so escape them
             text = json.dumps(value)
     except (TypeError, ValueError):
         text = _repr_or_type(value)
-    return shorten(text, 60)
+    return shorten(text, _MOST_SHOWN)
 
 
 def shorten(text: str, most: int, mark: str = "...") -> str:
     """Return a text of at most `most` characters; a longer text keeps both ends, and `mark` replaces its middle."""
     head = (most - len(mark) + 1) // 2
     return text if len(text) <= most else f"{text[:head]}{mark}{text[head + len(mark) - most :]}"
+
+
+def _first_parts(value: object, left: list[int]) -> object:
+    """Return a value whose containers have only the first `left[0]` parts in total, which is counted down."""
+    left[0] -= 1
+    if isinstance(value, dict):
+        return {key: _first_parts(each, left) for key, each in value.items() if left[0] > 0}
+    if isinstance(value, list | tuple):
+        parts = [_first_parts(each, left) for each in value if left[0] > 0]
+        return tuple(parts) if isinstance(value, tuple) else parts
+    return value
 
 
 def escape_controls(text: str) -> str:

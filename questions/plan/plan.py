@@ -146,7 +146,7 @@ def _plan_again(problem: Problem, old: Plan, options: PlanOptions, running: Cont
         eps=DEFAULT_EPS if options.accept in (None, "fit") else f"{str(options.accept).removesuffix('%')}%",
         least=options.least,
         options=SolveOptions.model_construct(**{**options.fields(*SolveOptions.model_fields), **best}),
-        control=running.solve_control(),
+        control=replace(running.solve_control(), note=running.note),
     )
 
 

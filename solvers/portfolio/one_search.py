@@ -35,10 +35,18 @@ _VERIFY_S = 3e-6
 _VERIFY_CONFLICT_S = 1e-6
 """The seconds reserved for verifying one explicit conflict."""
 _MOST_OF_FIRST = 20_000
-"""The limit of buffers for which a quick plan, which takes about 0.1 s, is made even after the deadline."""
+"""The limit of buffers for which a quick plan, which takes about 0.1 s, is made even after the deadline.
+
+For more buffers it may take half of the time that is left for verifying and writing it.
+"""
 _JUDGE, _JUDGED_NODES = "few", 500
 """The solver that checks proofs of other solvers about few buffers, and the limit of its nodes."""
 _TRUSTED = frozenset(row.name for row in registry.SOLVERS if row.is_trusted)
+
+
+def answer_time_s(problem: Problem) -> float:
+    """Return the seconds that a search leaves for verifying and writing its plan."""
+    return _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
 
 
 class OneSearch:
@@ -67,8 +75,7 @@ class OneSearch:
         self._deadline = control.deadline if control.has_deadline else Control.from_limit(limit_s).deadline
         target = options.target()
         self._planner = planner or (None if options.solver == "auto" else table.find(options.solver))
-        answer_s = _VERIFY_S * len(problem.buffers) + _VERIFY_CONFLICT_S * len(problem.conflicts)
-        ends = self._deadline.bring_forward(answer_s).at
+        ends = self._deadline.bring_forward(answer_time_s(problem)).at
         # A deterministic search counts only the work of its stages, so skip the exact search that precedes them.
         is_short = is_quick or start is not None or target is not None or options.deterministic
         self._plain = None
@@ -126,9 +133,9 @@ class OneSearch:
                 self._search.offer(self._instance.pin, self._instance.pin, "empty")
         if self._plain is None:
             self._run_stages(self._stages[:1])
-            self._offer_first()
         elif not self._control.cancelled.is_set():
             self._offer_plain(self._plain)
+        self._offer_first()
         return self._result() if self._search.is_over else None
 
     def _verdict(self, pool: I64, offset: I64) -> str | None:
@@ -152,10 +159,11 @@ class OneSearch:
     def _offer_first(self) -> None:
         search, instance = self._search, self._instance
         is_open = search.best is None and search.infeasibility_witness is None and not instance.unplaceable
-        is_quick = len(instance) <= _MOST_OF_FIRST and instance.features <= registry.BY_NAME["greedy"].can
+        is_quick = instance.features <= registry.BY_NAME["greedy"].can
         if is_open and is_quick and search.is_over and not self._control.cancelled.is_set():
+            most_s = float("inf") if len(instance) <= _MOST_OF_FIRST else answer_time_s(self._problem) / 2
             with suppress(InvalidPlanError):
-                greedy.offer_first(instance, search)
+                greedy.offer_first(instance, search, most_s)
 
     def finish(self) -> SolveResult:
         """Run the remaining stages, in any thread, and return the result.

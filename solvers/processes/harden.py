@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import sys
 
 from memplan.solvers.processes.threads import SETTING
@@ -18,7 +19,7 @@ _NEEDED = frozenset(
     }
 )
 _NEEDED_PREFIXES = ("LC_", "PYTHON", "MALLOC_", "OMP_", "OPENBLAS_", "MKL_", "DASK_", "COV")
-_PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 4, 38
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 
 
 def plain_environment() -> dict[str, str]:
@@ -34,6 +35,11 @@ def forbid_inspection() -> None:
 def forbid_new_privileges() -> None:
     """Prevent this process and its future children from gaining privileges."""
     _set_process_option(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def die_with_parent() -> None:
+    """Let the system kill this process once the process that forked it is gone."""
+    _set_process_option(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def forbid_file_writing() -> None:

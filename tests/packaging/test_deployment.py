@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -15,9 +16,11 @@ import yaml
 
 from memplan.api.cli.commands import make_command
 from memplan.api.http.receiving import BODIES_HELD
+from memplan.api.metrics import Metrics
 from memplan.api.requests import max_bytes
 from memplan.api.service.admission import MOST
 from memplan.api.settings import PREFIX, Settings
+from memplan.api.store.tables.jobs import JobCounts
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docker" / "kubernetes"
@@ -279,8 +282,29 @@ def test_prometheus_authenticates_with_a_key_and_its_alerts_use_existing_metrics
     assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
     documented = (ROOT / "docs" / "operations.md").read_text()
     assert f"`{endpoint['authorization']['credentials']['key']}`" in documented
-    for group in yaml.safe_load((folder / "rules.yml").read_text())["groups"]:
-        for rule in group["rules"]:
-            named = re.findall(r"memplan_\w+", rule["expr"])
-            assert named
-            assert all(name in documented for name in named), rule
+    exposed = Metrics().render(JobCounts({}, {}, 0, 0.0, 0), {}).decode()
+    rules = [rule for group in yaml.safe_load((folder / "rules.yml").read_text())["groups"] for rule in group["rules"]]
+    panels = json.loads((folder / "dashboard.json").read_text())["panels"]
+    drawn = [target["expr"] for panel in panels for target in panel["targets"]]
+    for expression in (*(rule["expr"] for rule in rules), *drawn):
+        named = re.findall(r"\bmemplan_\w+", expression)
+        assert named or expression == 'absent(up{job="memplan"} == 1)'
+        for name in named:
+            assert re.sub("_(bucket|sum|count)$", "", name) in documented, name
+            assert f"# TYPE {re.sub('_(bucket|sum|count)$', '', name)} " in exposed, name
+
+
+def test_the_dashboard_has_the_fields_that_grafana_reads() -> None:
+    dashboard = json.loads((ROOT / "docker" / "prometheus" / "dashboard.json").read_text())
+    assert {"title", "uid", "schemaVersion", "templating", "time", "panels"} <= dashboard.keys()
+    (source,) = dashboard["templating"]["list"]
+    panels = dashboard["panels"]
+    assert (source["name"], source["type"], len({panel["id"] for panel in panels})) == ("source", "datasource", 12)
+    places = {
+        (cell["x"] + x, cell["y"] + y) for cell in (p["gridPos"] for p in panels) for x in range(8) for y in range(7)
+    }
+    assert len(places) == 12 * 56, "panels must not overlap"
+    assert max(x for x, _ in places) < 24
+    for panel in panels:
+        assert (panel["type"], panel["datasource"]["uid"]) == ("timeseries", "${source}")
+        assert [target["refId"] for target in panel["targets"]] == list("ABC"[: len(panel["targets"])])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,14 +18,33 @@ pytest.importorskip("material", reason="needs the extra docs")
 ROOT = Path(__file__).parents[2]
 
 
+def build_site(project: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Build the site of a checkout into a folder; a strict build fails on a warning, which `--quiet` would suppress."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    # mkdocs warns of a broken link or anchor, and a strict build fails on a warning.
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = build_site(ROOT, folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("link", ["missing.md", "plan.md#no-such-heading"])
+def test_a_broken_link_or_anchor_fails_the_build_of_the_site(link: str, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    for name in ("mkdocs.yml", "lab/site_pages.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    with (tmp_path / "docs" / "page.md").open("a", encoding="utf-8") as page:
+        page.write(f"\nSee [there]({link}).\n")
+    done = build_site(tmp_path, tmp_path / "site")
+    assert done.returncode == 1
+    assert f"'{link}'" in done.stdout + done.stderr
 
 
 @pytest.mark.slow

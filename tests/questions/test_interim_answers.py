@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
+from memplan.planner.foreign.imported import plan_of_offsets
+from memplan.planner.model.plan import Plan
+from memplan.planner.model.problem import Problem
 from memplan.questions import QUESTIONS
+from memplan.questions.plan.plan import PlanOptions
 from memplan.questions.question import Control
 from memplan.questions.question.wire import read_body_options, read_question
 
@@ -81,3 +85,21 @@ def test_a_verdict_lists_the_checks_that_were_not_done_in_time() -> None:
     assert second.better is not None
     assert [*QUESTIONS["verify"].lines(first)][-1] == "not done in time: better, again"
     assert QUESTIONS["verify"].exit_status(first) == 6
+
+
+def test_a_plan_to_keep_is_noted_before_the_search_for_a_better_one() -> None:
+    rows = [{"id": k, "size": 8, "start": 0, "end": 1} for k in range(60)]
+    problem = Problem.model_validate({"buffers": rows})
+    places: dict[int | str, int] = {k: 8 * (59 - k) for k in range(60)}
+    found = list[Plan]()
+
+    def note(answer: Plan) -> None:
+        found.append(answer)
+        raise StoppedError
+
+    keep = plan_of_offsets(problem, places)
+    assert keep is not None
+    with pytest.raises(StoppedError):
+        QUESTIONS["plan"].answer_verified({"problem": problem, "keep": keep}, PlanOptions(), Control(note=note))
+    assert found[0].placements.offset.tolist() == list(places.values())
+    assert (found[0].peak, found[0].kept and found[0].kept.moved) == (480, 0)

@@ -75,7 +75,8 @@ def plan(line: CommandLine) -> int:
     if has_several(line):
         return run_each(line)
     call = begin_call(line)
-    call.values = call.run_in_time(lambda: _read_inputs_of(call))
+    with call.reading_guard():
+        call.values = call.run_in_time(lambda: _read_inputs_of(call))
     problem, server, solver = (call.values.get("problem"), call.flags["server"], call.flags["solver"])
     if isinstance(problem, ObjectsProblem) and call.has_output(*_BESIDE):
         raise OptionError(f"output: must be JSON for shared objects, got {', '.join(call.outputs)}")

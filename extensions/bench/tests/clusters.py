@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -69,7 +70,8 @@ def _dask() -> Iterator[str]:
 
 @contextmanager
 def _ray(folder: Path) -> Iterator[str]:
-    port, sessions = free_port(), folder / "ray"
+    # A socket's path has at most 107 bytes, and Ray's are long: the folder of a test may be too deep.
+    port, sessions = free_port(), Path(tempfile.mkdtemp(prefix="ray", dir="/tmp"))
     command = [str(Path(sys.executable).with_name("ray")), "start", "--head", "--block", "--num-cpus=2"]
     command += [f"--port={free_port()}", f"--ray-client-server-port={port}", "--include-dashboard=false"]
     command += ["--min-worker-port=0", "--max-worker-port=0"]  # 0 means any free port.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -85,7 +86,8 @@ def parse(data: bytes) -> ModelProto:
     if not model.HasField("graph") or not model.ir_version:
         raise FormatError("model: must be an ONNX model with a graph, got no graph: is the file a Core ML model?")
     _require_valid_names(model)
-    _require_few_nodes(model)
+    _drop_large_constants(model)
+    _require_small_calls(model)
     return model
 
 
@@ -120,36 +122,56 @@ def _graph_values(graph: GraphProto) -> Iterator[ValueInfoProto]:
     yield from graph.output
 
 
-def _require_few_nodes(model: ModelProto) -> None:
-    """Raise FormatError if a model would have more than MAX_EXPANDED nodes after inlining its functions."""
+def _drop_large_constants(model: ModelProto) -> None:
+    """Remove the values of functions' large constants, which every call would copy; their sizes are all that counts."""
+    for node in (node for function in model.functions for node in function.node):
+        for attribute in node.attribute:
+            if attribute.t.ByteSize() > _LARGE_CONSTANT:
+                kept = ("dims", "data_type", "name")
+                for each, _ in attribute.t.ListFields():
+                    if each.name not in kept:
+                        attribute.t.ClearField(each.name)
+
+
+def _require_small_calls(model: ModelProto) -> None:
+    """Raise FormatError if a model would have too many nodes, or bytes of nodes, after inlining its functions."""
     bodies = {(function.domain, function.name): function.node for function in model.functions}
-    counts: dict[tuple[str, str], int] = {}
+    counts: dict[tuple[str, str], Counter[str]] = {}
     running: list[tuple[str, str]] = []
 
-    def count(nodes: list[NodeProto]) -> int:
-        total = 0
+    def count(nodes: Iterable[NodeProto], is_inside: bool = False) -> Counter[str]:
+        total = Counter[str]()
         for node in nodes:
-            total += 1 + sum(count(list(inner.node)) for _, inner in subgraphs(node))
+            total += Counter(nodes=1, bytes=_NODE_BYTES + (0 if is_inside else node.ByteSize()))
+            for _, inner in subgraphs(node):
+                total += count(inner.node, is_inside=True)
             key = (node.domain, node.op_type)
             if key in bodies:
                 total += count_nodes(key)
         return total
 
-    def count_nodes(key: tuple[str, str]) -> int:
-        """Return the number of nodes of the function `key` = (domain, name). Raises FormatError if it is recursive."""
+    def count_nodes(key: tuple[str, str]) -> Counter[str]:
+        """Return the counts of the function `key` = (domain, name). Raises FormatError if it is recursive."""
         if key in running or len(running) >= 50:
             raise FormatError(f"model.functions: must not be recursive or nested over 50 deep, got {excerpt(key[1])}")
         if key not in counts:
             running.append(key)
-            counts[key] = count(list(bodies[key]))
+            counts[key] = count(bodies[key])
             running.pop()
         return counts[key]
 
     for key in bodies:
         count_nodes(key)
-    total = count(list(model.graph.node))
-    if total > MAX_EXPANDED:
-        raise FormatError(f"model: must have at most {MAX_EXPANDED} nodes including its functions, got {total}")
+    total = count(model.graph.node)
+    most = {"nodes": MAX_EXPANDED, "bytes": max(_LEAST_INLINED, 16 * model.ByteSize())}
+    for what, got in total.items():
+        if got > most[what]:
+            raise FormatError(f"model: must have at most {most[what]} {what} including its functions, got {got}")
+
+
+_LARGE_CONSTANT = 1 << 10
+_NODE_BYTES, _LEAST_INLINED = 256, 1 << 26
+"""The bytes of a node besides its content, and the limit in bytes of a small file's nodes after inlining functions."""
 
 
 _MOST_DIMENSIONS = 1000

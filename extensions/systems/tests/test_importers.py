@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
+import pickle
+import random
+import struct
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
 import memplan
+from lab.fuzz_expansion import DRAWINGS, LIMIT_S, read_apart
 from lab.fuzz_importers import SEEDS, draw_faulty_file, outcome
 from memplan.api.cli.main import main
+from memplan.extensions.models.tests import onnx_models
 from memplan.extensions.models.tests.tflite_files import model, operator, subgraph, tensor
 from memplan.extensions.systems.tests.failing_reader import FAULTS
 from memplan.extensions.systems.tests.foreign_files import relax
@@ -70,6 +78,74 @@ def test_a_corrupted_file_is_read_or_refused_with_a_message(name: str) -> None:
     files = SEEDS[name]()
     found = {outcome(name, draw_faulty_file(name, files, seed)) for seed in seeds(100)}
     assert {"read", "FormatError"} <= found
+
+
+def _snapshot(traces: bytes) -> bytes:
+    return b"\x80\x04}(X\x08\0\0\0segments]X\x0d\0\0\0device_traces" + traces + b"u."
+
+
+def _lying_archive() -> bytes:
+    """Return an archive that says that its program has 10 bytes, and has 64 MiB."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("m/archive_format", b"pt2")
+        archive.writestr("m/models/model.json", b" " * (1 << 26))
+    data = bytearray(out.getvalue())
+    struct.pack_into("<I", data, data.rfind(b"PK\1\2") + 24, 10)
+    return bytes(data)
+
+
+def _called_often(constant: int, calls: int) -> bytes:
+    """Return an ONNX model that calls a function `calls` times, which holds a constant of `constant` bytes."""
+    from onnx import helper
+
+    content = helper.make_tensor("c", 1, [constant // 4], bytes(constant), raw=True)
+    body = [helper.make_node("Constant", [], ["c"], value=content), helper.make_node("Add", ["x", "c"], ["y"])]
+    function = helper.make_function("own", "F", ["x"], ["y"], body, [helper.make_opsetid("", 17)])
+    nodes = [helper.make_node("F", [f"v{k}"], [f"v{k + 1}"], domain="own") for k in range(calls)]
+    shape = (constant // 4,)
+    ends = [onnx_models.value(name, shape) for name in ("v0", f"v{calls}")]
+    return onnx_models.model_bytes(onnx_models.graph(nodes, ends[:1], ends[1:]), functions=[function])
+
+
+_EVENT = {"action": "alloc", "addr": 1 << 28, "size": 512, "stream": 0}
+_TRACES = "device_traces"
+_ALL_ALIKE = pickle.dumps({"segments": [], _TRACES: [trace := [_EVENT] * 1000, *[trace] * 1000]}, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="this system has no forks")
+@pytest.mark.parametrize(
+    ("data", "command", "sentence"),
+    [
+        (_snapshot(b"]r" + struct.pack("<I", 1 << 29)), "fits", "device_traces: must have events"),
+        (_snapshot(b"}" + b"K\1" + b"2\x86" * 34 + b"K\1s"), "fits", "got neither JSON nor a pickle"),
+        (
+            _snapshot(b"}" + b"K\1" + b"q\0h\0\x86" * 34 + b"K\1s"),
+            "fits",
+            "must have texts or numbers as keys, got ",
+        ),
+        (_snapshot(b"]q\1h\1a"), "fits", "device_traces[0][0]: must be an event with an action, got [[["),
+        (_snapshot(b"](](Nee"), "fits", "device_traces[0][0]: must be an event with an action, got null"),
+        (_ALL_ALIKE, "fits", "device_traces: must have separate rows, got one row 1001 times"),
+        (_lying_archive(), "plan", "archive: must be a complete ZIP archive"),
+        (_called_often(1 << 20, 2000), "plan", ""),
+    ],
+)
+def test_a_small_file_that_would_take_gigabytes_or_hours_is_read_or_refused(
+    data: bytes, command: str, sentence: str
+) -> None:
+    found = read_apart(data, "file", (command, *(("--time-limit", str(LIMIT_S)) if command == "plan" else ())))
+    assert (found.fault, sentence in found.said, found.status) == (None, True, 2 if sentence else 0)
+
+
+@pytest.mark.drawn
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of a process to others")
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_a_drawn_file_that_is_made_to_expand_stays_within_the_limits(name: str) -> None:
+    for seed in seeds(4):
+        assert read_apart(DRAWINGS[name](random.Random(seed))).fault is None, seed
 
 
 FAULT = "cannot be read because of a memplan fault; please report "

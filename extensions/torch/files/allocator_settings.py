@@ -100,7 +100,7 @@ def settings_of_snapshot(rows: Mapping[str, Any]) -> AllocatorSettings:
 
     Sizes that a snapshot has no field for are taken from its text of settings, which torch has accepted.
     """
-    text = " ".join(str(rows.get(name, "")) for name in _TEXTS)
+    text = " ".join(text for name in _TEXTS if isinstance(text := rows.get(name), str))
     sizes = {name: int(size) * _MIB for name, size in re.findall(r"(\w+_mb):(\d{1,6})\b", text)}
     by_size, most = rows.get("roundup_power2_divisions"), rows.get("max_split_size")
     parts = list(by_size.values()) if isinstance(by_size, dict) else []

@@ -77,7 +77,8 @@ def _program_json(data: bytes) -> bytes:
                 raise FormatError(
                     f"{names[0].filename}: must have at most {_MOST_BYTES} bytes, got {names[0].file_size}"
                 )
-            return archive.read(names[0])
+            with archive.open(names[0]) as member:  # An archive may state a smaller size than its content has.
+                return member.read(names[0].file_size + 1)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, EOFError, RuntimeError) as error:
         raise FormatError(f"archive: must be a complete ZIP archive, got {excerpt(str(error))}") from None
 

@@ -17,10 +17,10 @@ import json
 import pickle
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from memplan.extensions.torch.files.allocator_settings import ROUNDING, settings_of_snapshot
 from memplan.extensions.torch.files.storages import Segment, StepMemory, Storage
@@ -34,10 +34,36 @@ _PLAIN = ("oom", "snapshot", "annotate", _ASKED)
 """The actions that change neither a block nor a segment."""
 _CHANGES = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
 _SMALL_SEGMENT = 2 << 20
+_REFUSED = frozenset(pickle.DUP + pickle.EMPTY_SET + pickle.ADDITEMS + pickle.FROZENSET + pickle.BYTEARRAY8)
+"""The codes of a pickle that no snapshot needs, and with which a few bytes could take much memory."""
+_LOADS: Mapping[int, Callable[[Any], None]] = pickle._Unpickler.dispatch
 
 
-class _PlainUnpickler(pickle.Unpickler):
-    """An unpickler of numbers, texts and containers; raises FormatError for objects whose class would be imported."""
+def _load_with_keys(code: int, keys: slice) -> Callable[[Any], None]:
+    """Return the function that loads items of a dictionary if all keys, these places of the stack, are plain."""
+
+    def load(unpickler: Any) -> None:
+        for key in unpickler.stack[keys]:
+            if not isinstance(key, str | int | float):
+                raise FormatError(f"must have texts or numbers as keys, got {excerpt(key)}")
+        _LOADS[code](unpickler)
+
+    return load
+
+
+class _PlainUnpickler(pickle._Unpickler):
+    """An unpickler of numbers, texts and containers; raises FormatError for objects whose class would be imported.
+
+    It is Python's own, not the compiled one, which allocates a memo up to the greatest index in the file, hashes keys
+    of any kind, and does not let other threads run meanwhile; reading takes a third longer.
+    """
+
+    dispatch: ClassVar[dict[int, Callable[[Any], None]]] = {
+        **{code: load for code, load in _LOADS.items() if code not in _REFUSED},
+        pickle.SETITEM[0]: _load_with_keys(pickle.SETITEM[0], slice(-2, -1)),
+        pickle.SETITEMS[0]: _load_with_keys(pickle.SETITEMS[0], slice(0, None, 2)),
+        pickle.DICT[0]: _load_with_keys(pickle.DICT[0], slice(0, None, 2)),
+    }
 
     def find_class(self, module: str, name: str, /) -> NoReturn:
         raise FormatError(f"must contain plain values only, got an object of {excerpt(f'{module}.{name}')}")
@@ -108,7 +134,20 @@ def lifetime(tensor: Storage, last: int) -> tuple[int, int]:
 def recorded_steps(data: bytes) -> dict[int, StepMemory]:
     """Return the recorded step of each device with events, by device number; raises FormatError if there is none."""
     snapshot = _read_plain(data)
-    traces = {device: trace for device, trace in enumerate(_list_field(snapshot, "device_traces")) if trace}
+    traces = {
+        device: _list_field({path: trace}, path)
+        for device, trace in enumerate(_list_field(snapshot, "device_traces"))
+        for path in (f"device_traces[{device}]",)
+        if trace
+    }
+    _require_separate("device_traces", traces.values())
+    for device, trace in traces.items():
+        _require_separate(f"device_traces[{device}]", trace)
+        for k, event in enumerate(trace):
+            if not isinstance(event, dict) or not isinstance(event.get("action"), str):
+                raise FormatError(
+                    f"device_traces[{device}][{k}]: must be an event with an action, got {excerpt(event)}"
+                )
     if not traces:
         raise FormatError(
             "device_traces: must have events: start recording the memory history before taking the snapshot"
@@ -130,6 +169,13 @@ def _read_plain(data: bytes) -> Mapping[str, Any]:
     if not isinstance(value, dict) or "device_traces" not in value:
         raise FormatError("must be a snapshot: an object with the fields segments and device_traces")
     return value
+
+
+def _require_separate(path: str, rows: Iterable[Any]) -> None:
+    """Raise FormatError for a row that occurs twice as one object, of which a pickle could repeat any number."""
+    seen = Counter(map(id, rows))
+    if seen and seen.most_common(1)[0][1] > 1:
+        raise FormatError(f"{path}: must have separate rows, got one row {seen.most_common(1)[0][1]} times")
 
 
 def _list_field(value: Mapping[str, Any], name: str) -> Sequence[Any]:
@@ -181,17 +227,19 @@ class _SegmentLayout:
 def _recorded_step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any], is_only: bool) -> StepMemory:
     """Return a device's recorded step; events are read backward to find the initial state, then forward."""
     # If a snapshot records no completed frees, a block counts as free once its free was requested.
-    counts = Counter(str(event.get("action")) for event in trace if isinstance(event, dict))
+    counts = Counter(event["action"] for event in trace)
     freed = _FREED if any(counts[name] for name in _FREED) else (_ASKED,)
     events = [
         _event_row(event, f"device_traces[{device}][{k}]")
         for k, event in enumerate(trace)
-        if isinstance(event, dict) and event.get("action") in {"alloc", *freed, *_CHANGES}
+        if event["action"] in {"alloc", *freed, *_CHANGES}
     ]
     held, live = _last_state(snapshot, device, is_only)
     last = sorted(held.values(), key=lambda segment: segment.address)
     step = StepMemory(last_segments=tuple(last))
-    step.settings = settings_of_snapshot(snapshot.get("allocator_settings") or {})
+    step.settings = settings_of_snapshot(
+        settings if isinstance(settings := snapshot.get("allocator_settings"), dict) else {}
+    )
     for event in reversed(events):
         action, address = event["action"], event["addr"]
         if action == "alloc":
@@ -232,8 +280,8 @@ def _recorded_step(snapshot: Mapping[str, Any], device: int, trace: Sequence[Any
 def _notes_of(step: StepMemory, trace: Sequence[Any], counts: Mapping[str, int], twice: int) -> Iterator[str]:
     """Yield sentences on the gaps of a device's trace: failed allocations, missing history, unknown events."""
     if counts["oom"]:
-        first = next(row.get("size") for row in trace if isinstance(row, dict) and row.get("action") == "oom")
-        yield f"the recorded step ran out of memory {counts['oom']} times, first for {first} bytes"
+        first = next(row.get("size") for row in trace if row["action"] == "oom")
+        yield f"the recorded step ran out of memory {counts['oom']} times, first for {excerpt(first)} bytes"
     if given := sum(row.phase == "given" for row in step.tensors):
         yield (
             f"the history is incomplete: {given} storages are older and count in the order of their addresses, "
@@ -282,7 +330,10 @@ def _last_state(
 ) -> tuple[dict[int, Segment], dict[int, Storage]]:
     """Return a device's segments and allocated blocks at the end of the recording, both keyed by address."""
     held, live = dict[int, Segment](), dict[int, Storage]()
-    for k, row in enumerate(_list_field(snapshot, "segments")):
+    rows = _list_field(snapshot, "segments")
+    _require_separate("segments", rows)
+    _require_separate("segments", [row["blocks"] for row in rows if isinstance(row, dict) and row.get("blocks")])
+    for k, row in enumerate(rows):
         path = f"segments[{k}]"
         if isinstance(row, dict) and row.get("device", device if is_only else 0) != device:
             continue
@@ -290,10 +341,12 @@ def _last_state(
         held[segment.address] = segment
         address = segment.address
         for block in _list_field(row, "blocks"):
+            if not isinstance(block, dict):
+                raise FormatError(f"{path}.blocks: must be objects, got {excerpt(block)}")
             event = _event_row(
                 {"addr": block.get("address", address), **block, "stream": segment.stream}, f"{path}.blocks"
             )
-            if str(block.get("state")).startswith("active"):
+            if isinstance(state := block.get("state"), str) and state.startswith("active"):
                 asked = _requested_bytes(block, event["size"], f"{path}.blocks")
                 live[event["addr"]] = replace(_read_storage({**event, "size": asked}), block=event["size"])
             address = event["addr"] + event["size"]
@@ -309,11 +362,16 @@ def _requested_bytes(block: Mapping[str, Any], size: int, path: str) -> int:
 
 def _read_segment(row: Any, address: str, size: str, path: str) -> Segment:
     """Return a row's segment; fields `address` and `size` name its address and bytes. FormatError: not a number."""
-    length, graph = _number_field(row, size, path), row.get("segment_pool_id")
-    private = tuple(graph) if isinstance(graph, (tuple, list)) and any(graph) else None
+    length, private = _number_field(row, size, path), _private_pool(row.get("segment_pool_id"))
     kind = row.get("segment_type", "small" if length == _SMALL_SEGMENT else "large")
     stream = _number_field({"stream": 0, **row}, "stream", path)
     return Segment(_number_field(row, address, path), length, stream, kind == "small", private)
+
+
+def _private_pool(numbers: Any) -> tuple[int, ...] | None:
+    """Return the two numbers of a private pool; None for the shared pool (0, 0) and for other values."""
+    is_pair = isinstance(numbers, (tuple, list)) and len(numbers) == 2 and all(type(each) is int for each in numbers)
+    return tuple(numbers) if is_pair and any(numbers) else None
 
 
 def _event_row(event: Mapping[str, Any], path: str) -> dict[str, Any]:
@@ -326,16 +384,17 @@ def _read_storage(event: Mapping[str, Any]) -> Storage:
     """Return the storage that an event allocates or frees, marked as older than the step."""
     frames = event.get("frames")
     lines = [frame for frame in frames if isinstance(frame, dict)] if isinstance(frames, (list, tuple)) else []
-    own = (row for row in lines if str(row.get("filename")).endswith(".py") and "/torch/" not in row["filename"])
-    line = next((f"{row['filename']}:{row.get('line')}" for row in own), "")
-    label, pool = event.get("user_metadata"), event.get("pool_id")
+    names = ((name, row.get("line")) for row in lines if isinstance(name := row.get("filename"), str))
+    own = ((name, at) for name, at in names if name.endswith(".py") and "/torch/" not in name)
+    line = next((f"{name}:{at if isinstance(at, int | str) else None}" for name, at in own), "")
+    label = event.get("user_metadata")
     return Storage(
         event["size"],
         0,
         "given",
         line=line,
         stream=event["stream"],
-        private=tuple(pool) if isinstance(pool, (tuple, list)) and any(pool) else None,
+        private=_private_pool(event.get("pool_id")),
         label=label if isinstance(label, str) else "",
         address=event["addr"],
     )

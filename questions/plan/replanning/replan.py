@@ -81,6 +81,8 @@ def replan(
     is_free = chosen.deterministic and not control.has_deadline
     limit_s = max(SOONEST_S, HARD_STOP * chosen.time_limit_s) if is_free else chosen.time_limit_s
     deadline = control.deadline if control.has_deadline else Deadline.from_limit(limit_s)
+    if control.note is not None and old_plan is not None and not verify(problem, Plan(placements=old_plan.placements)):
+        control.note(_kept_plan(problem, old_plan, part, least, chosen).model_copy(update=findings))
     # Spend only three tenths of the time on the best peak: a worse peak raises the limit and keeps more places.
     part_s = _BASE_SHARE * chosen.time_limit_s if is_free else max(0.05, deadline.remaining_s * _BASE_SHARE)
     half = replace(control, deadline=NEVER if is_free else deadline.limit_to(part_s))
@@ -94,6 +96,16 @@ def replan(
     wished = old_places(question, old_plan, has_hints=True) if old_plan and table.has_any(table.hint) else old
     run = _Replan(problem, question, base, base.bound, old, wished, part, least, deadline, control, chosen).run
     return run().model_copy(update=findings)
+
+
+def _kept_plan(problem: Problem, plan: Plan, eps: Fraction, least: Least, options: SolveOptions) -> Plan:
+    """Return the answer that keeps all of a valid plan, without a search."""
+    control = Control(Deadline.from_limit(0.0))
+    control.cancelled.set()
+    base = OneSearch(problem, options, control, start=plan).finish()
+    assert base.bound is not None
+    old = old_places(problem, plan)
+    return _Replan(problem, problem, base, base.bound, old, old, eps, least, control.deadline, control, options).run()
 
 
 @dataclass(eq=False)

@@ -156,3 +156,41 @@ def test_an_interrupt_while_reading_input_prints_no_traceback(tmp_path: Path) ->
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, b"", b"")
+
+
+READS_CODE = """
+import sys, types
+from memplan.api.cli.main import main
+from memplan.planner.systems import FileReader, file_readers
+sys.modules["code"] = types.SimpleNamespace(read=lambda data, options: eval(data.partition(b":")[2]))
+file_readers()["code"] = FileReader("code", lambda data: data.startswith(b"code:"), "code")
+sys.exit(main())
+"""
+NEVER = "__import__('functools').reduce(lambda inner, _: (inner, inner), range(60), 1).__hash__()"
+
+
+def command_on_code(folder: Path, code: str) -> subprocess.Popen[str]:
+    """Start `memplan plan` on a file whose reader evaluates this expression."""
+    (folder / "model").write_text(f"code:{code}")
+    words = [sys.executable, "-c", READS_CODE, "plan", "model", "--time-limit", "1"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(words, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of a process to others")
+@pytest.mark.parametrize(
+    ("code", "status", "sentence"),
+    [
+        ("b'x' * (1 << 30)", 2, "memplan: error: model: must be parsed within 402653184 bytes of memory, got more\n"),
+        (NEVER, 2, "memplan: error: time-limit: must be enough for an answer, got 1\n"),
+        ("__import__('os').kill(__import__('os').getppid(), 2) or __import__('time').sleep(60)", 130, ""),
+        ("__import__('os').abort()", 2, "memplan: error: model: cannot be read: its reader ended with status -6\n"),
+    ],
+)
+def test_a_reader_in_c_that_grows_or_never_returns_or_dies_ends_with_one_sentence(
+    code: str, status: int, sentence: str, tmp_path: Path
+) -> None:
+    with command_on_code(tmp_path, code) as process:
+        _, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (status, sentence)

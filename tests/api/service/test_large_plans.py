@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -14,8 +15,9 @@ from memplan.api.requests import head_of, parse_request
 from memplan.api.service.admission import AdmissionQueue
 from memplan.api.service.answering import CallerRequest
 from memplan.api.service.cache.plan_cache import PlanCache
-from memplan.api.service.request_task import RequestTask
+from memplan.api.service.request_task import RequestTask, run
 from memplan.api.store.job import WorkAnswer
+from memplan.api.workers.task import TaskControl
 from memplan.planner.model.plan import Plan
 from memplan.solvers.search.control import Deadline
 from memplan.solvers.search.result import SolveResult
@@ -29,9 +31,11 @@ class WaitingWorkers:
 
     def __init__(self) -> None:
         self.may_end, self.tasks, self.cancelled = asyncio.Event(), 0, 0
+        self.deadlines: list[Deadline] = []
 
     async def run(self, task: Any, cancelled: asyncio.Event, *_: Any, **__: Any) -> WorkAnswer:
         self.tasks += 1
+        self.deadlines.append(task.deadline)
         ends = [asyncio.ensure_future(event.wait()) for event in (self.may_end, cancelled)]
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         self.cancelled += cancelled.is_set()
@@ -44,7 +48,7 @@ def run_in_service(day: Callable[[WaitingWorkers, Callable[..., Awaitable[Any]]]
     """Run a coroutine with fake workers and a function that requests the plan of a body; return the metrics."""
     metrics = Metrics()
 
-    async def run() -> None:
+    async def serve() -> None:
         workers = WaitingWorkers()
         service = service_of(PlanCache(None), workers, AdmissionQueue(2, 4), metrics)
         asked = parse_request("plan", head_of(JSON, ""), b'{"buffers":[]}').drop_inputs()
@@ -60,7 +64,7 @@ def run_in_service(day: Callable[[WaitingWorkers, Callable[..., Awaitable[Any]]]
         async with asyncio.timeout(60):
             await day(workers, ask)
 
-    asyncio.run(run())
+    asyncio.run(serve())
     return metrics
 
 
@@ -102,3 +106,22 @@ def test_the_shared_search_for_a_large_plan_continues_while_any_caller_waits(lea
         assert {content for content, _ in await asyncio.gather(*calls)} == {b"1"}
 
     run_in_service(day)
+
+
+def test_the_time_that_is_held_back_for_writing_does_not_grow_with_a_body_that_is_read_in_no_time() -> None:
+    async def day(workers: WaitingWorkers, ask: Callable[..., Awaitable[Any]]) -> None:
+        workers.may_end.set()
+        await ask(b"x" * 60_000_000)
+        assert workers.deadlines[0].remaining_s > 55
+
+    run_in_service(day)
+
+
+@pytest.mark.parametrize(("count", "left_s"), [(1, -1.0), (30_000, -1.0), (30_000, 0.2)])
+def test_a_stack_of_buffers_has_a_plan_even_if_reading_it_took_all_of_the_time(count: int, left_s: float) -> None:
+    buffers = [
+        {"id": "x" * (1 << 20 if count == 1 else 1) + str(k), "size": 9, "start": 0, "end": 1} for k in range(count)
+    ]
+    body = json.dumps({"problem": {"buffers": buffers}}).encode()
+    control = TaskControl(Deadline.from_parts(1.0, left_s))
+    assert run(control, RequestTask("plan", head_of(JSON, ""), body)).status == "optimal"
