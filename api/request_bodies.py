@@ -13,16 +13,7 @@ from typing import Any, get_args
 
 from memplan.api.options import NO_OPTIONS, Options
 from memplan.files import prefix_file_name
-from memplan.planner.errors import (
-    MAX_SHOWN,
-    FormatError,
-    InputError,
-    OptionError,
-    Sentence,
-    add_way,
-    excerpt,
-    path_of,
-)
+from memplan.planner.errors import MAX_SHOWN, FormatError, InputError, OptionError, Sentence, add_way, excerpt, path_of
 from memplan.planner.errors.did_you_mean import closest_word, did_you_mean, object_way, word_table
 from memplan.planner.foreign.reading import detect
 from memplan.planner.formats import FORMATS, memplan_json, minimalloc_csv

@@ -52,13 +52,7 @@ from memplan.questions.plan.answers import problem_in_heaps
 from memplan.questions.plan.plan import PlanOptions
 from memplan.questions.question import Question, QuestionOptions
 from memplan.questions.question.wire import read_object, read_question
-from memplan.questions.reading import (
-    OF_PLANS,
-    Reader,
-    ReadOptions,
-    reading_of_plan,
-    validate_options,
-)
+from memplan.questions.reading import OF_PLANS, Reader, ReadOptions, reading_of_plan, validate_options
 
 PLAN_HASH = "plan_hash"
 """The field that identifies the plan to keep by its hash, in place of the plan itself."""

@@ -21,18 +21,10 @@ EDITS = {
             "    ggml_gallocr_alloc_graph_impl(galloc, graph, node_buffer_ids, leaf_buffer_ids);\n",
             "    memplan_finish(galloc);\n",
         ),
-        (
-            "src/CMakeLists.txt",
-            "            ggml-alloc.c\n",
-            "            memplan.cpp\n",
-        ),
+        ("src/CMakeLists.txt", "            ggml-alloc.c\n", "            memplan.cpp\n"),
     ),
     "nntrainer": (
-        (
-            "nntrainer/tensor/manager.cpp",
-            "#include <optimized_v3_planner.h>\n",
-            "#include <memplan_planner.h>\n",
-        ),
+        ("nntrainer/tensor/manager.cpp", "#include <optimized_v3_planner.h>\n", "#include <memplan_planner.h>\n"),
         (
             "nntrainer/tensor/manager.cpp",
             "void Manager::finalizeTensorPool(TensorPool &pool, unsigned int start,\n"

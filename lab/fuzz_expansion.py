@@ -58,7 +58,7 @@ class Reading(NamedTuple):
 def read_apart(
     data: bytes, name: str = "file", command: Sequence[str] = ("plan", "--time-limit", f"{LIMIT_S}")
 ) -> Reading:
-    """Run a command on a file in a fork of this process, and return what it did."""
+    """Run a command on a file in a fork of this process, and return the measured reading."""
     from memplan.api.cli.main import main
 
     with tempfile.TemporaryDirectory() as folder, Path(folder, "said").open("w+b") as said:
@@ -253,7 +253,7 @@ DRAWINGS: Mapping[str, Callable[[random.Random], bytes]] = {
 
 
 def main(count: int, first: int = 0) -> None:
-    """Read `count` files, of all formats in turn, and print what was most."""
+    """Read `count` files, of all formats in turn, and print the largest memory and delay."""
     statuses, most, names = Counter[int](), (0, 0.0), list(DRAWINGS)
     for seed in range(first, first + count):
         name = names[seed % len(names)]

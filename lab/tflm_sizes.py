@@ -29,11 +29,7 @@ _FLAGS = [
     "-O0",
 ]
 _ARM = ["-mcpu=cortex-m4", "-mthumb"]
-ABIS = {
-    "arm": (_ARM, True),
-    "ilp32": ([*_ARM, "-fno-short-enums"], True),
-    "lp64": (["-DUSE_TFLM_COMPRESSION"], False),
-}
+ABIS = {"arm": (_ARM, True), "ilp32": ([*_ARM, "-fno-short-enums"], True), "lp64": (["-DUSE_TFLM_COMPRESSION"], False)}
 """Maps an ABI to (compiler flags, True for the Arm compiler); Xtensa, RISC-V and wasm32 use `ilp32`."""
 _MICRO = "tensorflow/lite/micro"
 _KERNELS = [

@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 
 from memplan.planner.extensions import extensions, import_object
 
-SYSTEMS: Mapping[str, str] = {
-    "c": "memplan.planner.foreign.c.system",
-}
+SYSTEMS: Mapping[str, str] = {"c": "memplan.planner.foreign.c.system"}
 """The module with the row of each system, by the system's name; files are recognised in this order."""
 ANY = frozenset({"capacity", "alignment", "cost"})
 """The features that a planner may ignore, because they add no rule of their own; the verifier finds violations."""

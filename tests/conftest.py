@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 _EXAMPLES = 25
 _ON_LOADED_MACHINES = [HealthCheck.too_slow]
 settings.register_profile(
-    "explore",
-    max_examples=_EXAMPLES * DEPTH,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=_ON_LOADED_MACHINES,
+    "explore", max_examples=_EXAMPLES * DEPTH, deadline=None, print_blob=True, suppress_health_check=_ON_LOADED_MACHINES
 )
 settings.register_profile("gate", settings.get_profile("explore"), derandomize=True, database=None)
 settings.load_profile("gate")

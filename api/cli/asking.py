@@ -86,11 +86,7 @@ class Call:
             print_message(f"memplan: {self.line.complete(text)}")
 
     def run_in_time(
-        self,
-        work: Callable[[], Result],
-        what: str = "an answer",
-        more_s: float = 0.0,
-        noted: Sequence[Result] = (),
+        self, work: Callable[[], Result], what: str = "an answer", more_s: float = 0.0, noted: Sequence[Result] = ()
     ) -> Result:
         """Return a function's result if it arrives within the time limit, or else the last interim answer.
 

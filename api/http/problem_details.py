@@ -25,14 +25,7 @@ from memplan.api.refusals import RefusalError, UnavailableError
 from memplan.api.request_bodies import MediaTypeError, TooLargeError
 from memplan.api.store.errors import FullDiskError, StoreError
 from memplan.api.workers.task import LostWorkersError
-from memplan.planner.errors import (
-    FormatError,
-    InputError,
-    OptionError,
-    TimeOverError,
-    excerpt,
-    sentences_of_options,
-)
+from memplan.planner.errors import FormatError, InputError, OptionError, TimeOverError, excerpt, sentences_of_options
 from memplan.planner.errors.did_you_mean import KNOWN_FIELDS, OtherWords, closest_word
 from memplan.planner.model.field_docs import DescribedFields
 from memplan.questions import QUESTIONS, former_names

@@ -50,7 +50,7 @@ _CHILD_SEED = 2**62
 
 @dataclass(frozen=True, eq=False)
 class RequestTask:
-    """A request as it was sent, and what is already known of its answer.
+    """A request in the form in which it was sent, with the known parts of its answer.
 
     plan_format: the format in which a plan in pools is written.
     record: the known plan from which a search starts.

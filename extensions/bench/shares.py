@@ -58,7 +58,7 @@ class LineResult:
 
 
 def run_share(share: Share) -> Sequence[LineResult]:
-    """Run a share on this machine, in a process of its own."""
+    """Run a share on this machine, in a separate process."""
     environment = {} if share.threads is None else {SETTING: share.threads}
     with ChildProcess(__name__, is_unwanted(), environment=environment) as child:
         child.give(share)

@@ -143,11 +143,7 @@ def find_planner(solver: str, time_limit_s: float, seed: int) -> tuple[Planner, 
     peer = peers.find(solver)
     if peer is None:
         return lambda problem, on_progress: solve(
-            problem,
-            time_limit_s=time_limit_s,
-            solver=solver,
-            seed=seed,
-            control=Control(report=on_progress),
+            problem, time_limit_s=time_limit_s, solver=solver, seed=seed, control=Control(report=on_progress)
         ), f"memplan {__version__}"
     if not peer.is_installed:
         raise OptionError(f"solver: {solver} needs {peer.distribution or peer.package}, which is not installed")

@@ -114,12 +114,7 @@ class _OrderPlanner:
         if written and (found := over.plan_repair("in-place", list(range(len(self.graph.ops))), written)) is not None:
             yield found
 
-    def plan_repair(
-        self,
-        kind: OrderChange,
-        order: Sequence[int],
-        operations: tuple[int, ...],
-    ) -> OrderRepair | None:
+    def plan_repair(self, kind: OrderChange, order: Sequence[int], operations: tuple[int, ...]) -> OrderRepair | None:
         """Return the repair that runs the operations in `order`; None if memplan finds no plan for this order."""
         live = peak_of(self.graph, order)
         if live > self.capacity:

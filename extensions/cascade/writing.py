@@ -109,11 +109,7 @@ def reordered_model(data: bytes, name: str | None, graph: OperationGraph, runnin
 
 
 def write_in_parts(
-    model: ModelInParts,
-    result: CascadeAnswer,
-    data: bytes,
-    options: ModelOptions,
-    ordered: bytes | None = None,
+    model: ModelInParts, result: CascadeAnswer, data: bytes, options: ModelOptions, ordered: bytes | None = None
 ) -> ModelForm:
     """Return the form with the smallest arena: split as in a point of `result`, or the reordered file `ordered`.
 

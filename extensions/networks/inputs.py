@@ -112,8 +112,7 @@ def _read_problem(reader: Reader, data: bytes, name: str, _question: InputValues
     reader.own_graph = _overwriting_graph(reader, read_graph(reader, data, name))
     if reader.options.inclusive is not None:
         raise OptionError(
-            "inclusive, half-open: apply only to problems, because a graph's lifetimes are known",
-            way="leave it out",
+            "inclusive, half-open: apply only to problems, because a graph's lifetimes are known", way="leave it out"
         )
     others = reader.options.model_copy(update={"in_place": False, "spare": ()})
     problem = problem_of_graph(reader.own_graph)

@@ -24,12 +24,7 @@ _NOT_SHOWN = {"proof", "shared", "bank_clashes", "findings", "options", "others"
 
 
 def plan_view(
-    problem: Problem,
-    plan: Plan,
-    *,
-    title: str = "plan",
-    names: ProgramNames = NO_NAMES,
-    most_pairs: int = MOST_PAIRS,
+    problem: Problem, plan: Plan, *, title: str = "plan", names: ProgramNames = NO_NAMES, most_pairs: int = MOST_PAIRS
 ) -> dict[str, Any]:
     """Return a plan as a view, in JSON: the problem and the plan in their formats, and the verifier's verdict.
 

@@ -151,8 +151,7 @@ class OperationsDraft:
         if other := next((name for name in self.options.scratch if name not in self._names_with_scratch), None):
             some = ", ".join(sorted(self._operator_names)[:MAX_LISTED]) or "none"
             raise OptionError.from_rule(
-                "scratch",
-                f"must name operators that run ({some}), or outputs of operations, got {excerpt(other)}",
+                "scratch", f"must name operators that run ({some}), or outputs of operations, got {excerpt(other)}"
             )
 
     def view(self, op: str, source: str, result: str, others: Iterable[str] = ()) -> None:

@@ -117,9 +117,7 @@ class RemovalBounds:
                     of_maker[maker] += graph.working_bytes[t]
             cheapest = sorted(of_maker, key=lambda u: (costs[u] / of_maker[u], u))
             self._beside[v] = _OperationMemory(
-                needed,
-                [0, *accumulate(of_maker[u] for u in cheapest)],
-                [0, *accumulate(costs[u] for u in cheapest)],
+                needed, [0, *accumulate(of_maker[u] for u in cheapest)], [0, *accumulate(costs[u] for u in cheapest)]
             )
 
     def memory_during(self, v: int) -> tuple[int, list[int], list[int]]:

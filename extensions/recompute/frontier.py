@@ -120,12 +120,7 @@ class _Search:
     """The search for programs of a graph from a given order; `most` is the maximum extra cost, or None."""
 
     def __init__(
-        self,
-        graph: OperationGraph,
-        costs: Sequence[int],
-        order: Sequence[int],
-        options: OrderOptions,
-        limit_s: float,
+        self, graph: OperationGraph, costs: Sequence[int], order: Sequence[int], options: OrderOptions, limit_s: float
     ) -> None:
         """Prepare the search for programs from a given order; `limit_s` is the time limit of the whole call."""
         self._graph, self._costs, self._order, self._options, self._limit_s = graph, costs, order, options, limit_s

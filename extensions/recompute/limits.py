@@ -205,11 +205,7 @@ def replan_lowest_points(
 
 
 def replan_points(
-    graph: OperationGraph,
-    costs: Sequence[int],
-    points: Sequence[RecomputedPoint],
-    control: Control,
-    within: int | None,
+    graph: OperationGraph, costs: Sequence[int], points: Sequence[RecomputedPoint], control: Control, within: int | None
 ) -> list[RecomputedPoint]:
     """Return the points and, of those whose plans exceed their live peaks, better plans found in the remaining time.
 

@@ -77,11 +77,7 @@ def point_of_order(
 
 
 def _ordered_point(
-    graph: OperationGraph,
-    costs: Sequence[int],
-    runs: Sequence[int],
-    control: Control,
-    is_ordered: bool,
+    graph: OperationGraph, costs: Sequence[int], runs: Sequence[int], control: Control, is_ordered: bool
 ) -> RecomputedPoint:
     """Plan a program and return its point; unless `is_ordered`, first search for a better order of its runs."""
     program = clone_graph(graph, runs)

@@ -226,7 +226,4 @@ def c_source(sized: CompiledSizes, found: OffsetPrograms) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-SOURCES: Mapping[str, Callable[[CompiledSizes, OffsetPrograms], str]] = {
-    "c": c_source,
-    "python": python_source,
-}
+SOURCES: Mapping[str, Callable[[CompiledSizes, OffsetPrograms], str]] = {"c": c_source, "python": python_source}

@@ -64,11 +64,7 @@ def curves(problem: SymbolicProblem, found: ProvedPrograms, is_over: Callable[[]
             points = [{**largest, name: value} for value in values]
             others = {other: value for other, value in largest.items() if other != name}
             yield Curve(
-                symbol=name,
-                at=others,
-                values=values,
-                peak=tuple(map(peak, points)),
-                bound=tuple(map(bound, points)),
+                symbol=name, at=others, values=values, peak=tuple(map(peak, points)), bound=tuple(map(bound, points))
             )
 
 

@@ -85,11 +85,7 @@ _TEXTS: tuple[tuple[bytes, str, str], ...] = (
         "MLIR of the dialect aie, whose buffers name tiles and banks, not lifetimes",
         "write its buffers as a problem, with a pool for each bank of a tile",
     ),
-    (
-        rb'((//|#)[^\n]*\n\s*)*(builtin\.)?module\b[^"]*[{@]',
-        "MLIR whose memory is not packed yet",
-        _PACKED,
-    ),
+    (rb'((//|#)[^\n]*\n\s*)*(builtin\.)?module\b[^"]*[{@]', "MLIR whose memory is not packed yet", _PACKED),
     (
         rb"(?s)(.*\n)?// -----// IR Dump",
         "a dump of IREE without stream.resource.pack, so that nothing is there to plan",
@@ -102,22 +98,14 @@ _TEXTS: tuple[tuple[bytes, str, str], ...] = (
         "a linear program (MPS or LP)",
         "give the model or the problem of it",
     ),
-    (
-        rb"[^{]*\b(unsigned char|uint8_t|char)\s+\w+\s*\[[^\]]*\][^=;]*=",
-        "C source with a model as an array",
-        _SOURCE,
-    ),
+    (rb"[^{]*\b(unsigned char|uint8_t|char)\s+\w+\s*\[[^\]]*\][^=;]*=", "C source with a model as an array", _SOURCE),
     (rb"(?s)\s*(#\s*include|#\s*ifndef|/\*.*?\*/\s*#)", "C source", _SOURCE),
     (
         rb"(?s)(#[^\n]*\n\s*)*(\"\"\".*?\"\"\"\s*)?(import|from) \w+",
         "Python source",
         "run it, and give the model that it writes",
     ),
-    (
-        rb'\{\s*"(format|modelTopology)"\s*:\s*("(layers|graph)-model"|\{)',
-        "a model of TensorFlow.js",
-        _OF_WHAT,
-    ),
+    (rb'\{\s*"(format|modelTopology)"\s*:\s*("(layers|graph)-model"|\{)', "a model of TensorFlow.js", _OF_WHAT),
     (rb'\{\s*"(class_name|module)"\s*:\s*"', "a configuration of Keras", _CONVERT),
     (rb'\{\s*"(cells|nbformat)"\s*:', "a notebook", "run it, and give the model that it writes"),
     (

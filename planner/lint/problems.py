@@ -218,9 +218,7 @@ def _report_overlapping_lifetimes(problem: Problem) -> Iterator[Finding]:
         name = table.ids[int(mine[k])]
         pair = f"[{start[k]}, {end[k]}) and [{start[k + 1]}, {end[k + 1]})"
         yield Finding(
-            "overlapping-lifetimes",
-            f"buffer {excerpt(name)}: lifetimes {pair} overlap, and are read as one",
-            (name,),
+            "overlapping-lifetimes", f"buffer {excerpt(name)}: lifetimes {pair} overlap, and are read as one", (name,)
         )
 
 

@@ -56,10 +56,7 @@ class CertificateAnswer(AnswerOfFile):
 
 
 def certify(
-    problem: Problem,
-    plan: Plan | None = None,
-    options: CertifyOptions = CertifyOptions(),
-    control: Control = Control(),
+    problem: Problem, plan: Plan | None = None, options: CertifyOptions = CertifyOptions(), control: Control = Control()
 ) -> CertificateAnswer:
     """Write a certificate that a plan is the best, or that nothing fits, which can be checked without memplan.
 

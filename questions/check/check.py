@@ -197,11 +197,7 @@ def _add_difference(found: Check, difference: Difference, options: CheckOptions)
 
 
 def check_plan(
-    problem: Problem | None,
-    plan: Plan,
-    budgets: Mapping[str, int],
-    baseline: Baseline | None,
-    tolerance: Tolerance,
+    problem: Problem | None, plan: Plan, budgets: Mapping[str, int], baseline: Baseline | None, tolerance: Tolerance
 ) -> Check:
     """Return the result of checking a plan against budgets and a baseline; the plan is assumed to be valid."""
     pools: tuple[CheckedPool, ...] = ()

@@ -21,12 +21,7 @@ from memplan.planner.model.finding import REFUSED, Finding
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
 from memplan.planner.model.sizes import UNITS
-from memplan.questions.reading.adapting import (
-    ProblemOptions,
-    adapt_problem,
-    align_problem,
-    persistent_buffers,
-)
+from memplan.questions.reading.adapting import ProblemOptions, adapt_problem, align_problem, persistent_buffers
 
 if TYPE_CHECKING:
     from memplan.planner.model.application import Application
@@ -44,8 +39,7 @@ class ReadOptions(ProblemOptions, ModelOptions):
     """The options for reading a problem: adaptations, the meaning of interval ends, and how a model is read."""
 
     inclusive: bool | None = Field(
-        None,
-        description="A buffer is still alive at its end. By default, the column name in a CSV decides this.",
+        None, description="A buffer is still alive at its end. By default, the column name in a CSV decides this."
     )
 
     @property

@@ -166,11 +166,7 @@ class Certificate:
 
 
 def certify(
-    problem: Problem,
-    plan: Plan,
-    *,
-    time_limit_s: float = TIME_LIMIT_S,
-    cancelled: threading.Event | None = None,
+    problem: Problem, plan: Plan, *, time_limit_s: float = TIME_LIMIT_S, cancelled: threading.Event | None = None
 ) -> Certificate:
     """Return a certificate, accepted by the independent checker, that a plan is optimal or its problem infeasible.
 

@@ -139,11 +139,7 @@ def recounted_cost(problem: Problem, plan: Plan, is_over: Callable[[], bool]) ->
 
 
 def claim_checks(
-    problem: Problem,
-    plan: Plan,
-    proof: ProofText | None,
-    proved: CheckerVerdict | None,
-    recounted: float | None = None,
+    problem: Problem, plan: Plan, proof: ProofText | None, proved: CheckerVerdict | None, recounted: float | None = None
 ) -> dict[str, By | None]:
     """Return the evidence that proves each claim of a valid plan, by field name; None for an unchecked claim.
 

@@ -130,13 +130,7 @@ def main() -> None:
     parent = Parent()
     task: EngineTask = parent.task
     search = Remote(
-        task.instance,
-        task.deadline,
-        task.seed,
-        task.deterministic,
-        task.work_limit,
-        best=task.best,
-        parent=parent,
+        task.instance, task.deadline, task.seed, task.deterministic, task.work_limit, best=task.best, parent=parent
     )
     search.proof = search.proof._replace(score=task.bound)
     try:

@@ -1,4 +1,4 @@
-"""The programs of a release fail where a platform is not tried, a tag is wrong, or what they need is missing."""
+"""The programs of a release fail where a platform is not tried, a tag is wrong, or a needed program is missing."""
 
 from __future__ import annotations
 

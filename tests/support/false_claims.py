@@ -1,4 +1,4 @@
-"""Solvers that make false claims, fail or never end; tests put them into the registry of their own process."""
+"""Solvers that make false claims, fail or never end; tests put them into the registry of their process."""
 
 from __future__ import annotations
 

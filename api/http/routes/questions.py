@@ -21,13 +21,7 @@ from memplan.api.metrics import LATE_S, LOOKUP
 from memplan.api.options import Options
 from memplan.api.refusals import NotInTimeError
 from memplan.api.request_bodies import JSON, LARGE_BYTES, PLAN
-from memplan.api.requests import (
-    PLAN_HASH,
-    check_time_limit,
-    head_of,
-    max_bytes,
-    stated_time_limit_s,
-)
+from memplan.api.requests import PLAN_HASH, check_time_limit, head_of, max_bytes, stated_time_limit_s
 from memplan.api.service.answering import CallerRequest
 from memplan.api.service.request_task import RequestTask
 from memplan.api.store.caller import Caller

@@ -16,10 +16,7 @@ from sqlalchemy.schema import CreateTable
 from memplan.api.store.errors import StoreError
 from memplan.api.store.schema import METADATA, REVISION, alembic_version, jobs, versions
 
-_NUMBERS = (
-    insert(versions).values(version=REVISION),
-    insert(alembic_version).values(version_num=str(REVISION)),
-)
+_NUMBERS = (insert(versions).values(version=REVISION), insert(alembic_version).values(version_num=str(REVISION)))
 
 
 def revision_of(connection: Connection) -> int | None:

@@ -7,17 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    and_,
-    delete,
-    func,
-    literal,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, literal, or_, select, update
 
 from memplan.api.store import schema
 from memplan.api.store.columns import pack, packed_value
@@ -246,10 +236,7 @@ def _write_state(
     if state in ENDED:
         values = {**values, "bytes": _JOBS.bytes + more}
     holds = and_(
-        _JOBS.id == job.id,
-        _JOBS.state == "running",
-        _JOBS.lease_holder == job.lease_holder,
-        _JOBS.lease == job.lease,
+        _JOBS.id == job.id, _JOBS.state == "running", _JOBS.lease_holder == job.lease_holder, _JOBS.lease == job.lease
     )
     change = update(schema.jobs).where(holds).values(**values, last_event=_JOBS.last_event + events)
     row = connection.execute(change.returning(_JOBS.last_event, more.label("more"))).one_or_none()

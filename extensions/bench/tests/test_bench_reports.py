@@ -33,13 +33,7 @@ ROWS = [
 def test_a_run_is_solved_at_the_best_bound_that_any_solver_proved() -> None:
     summary = Summary(ROWS)
     solved = {key: cell.n_solved for key, cell in summary.cells.items()}
-    assert solved == {
-        ("a", "ours"): 2,
-        ("b", "ours"): 0,
-        ("a", "theirs"): 0,
-        ("b", "theirs"): 1,
-        ("c", "theirs"): 0,
-    }
+    assert solved == {("a", "ours"): 2, ("b", "ours"): 0, ("a", "theirs"): 0, ("b", "theirs"): 1, ("c", "theirs"): 0}
 
 
 def test_a_run_without_a_solution_counts_as_twice_its_time_limit() -> None:

@@ -34,11 +34,7 @@ from memplan.planner.errors import InvalidPlanError
 
 
 def check_by_value(
-    cascade: Cascade,
-    offsets: Mapping[str, int],
-    peak: int,
-    seed: int = 0,
-    pause: Callable[[], None] = lambda: None,
+    cascade: Cascade, offsets: Mapping[str, int], peak: int, seed: int = 0, pause: Callable[[], None] = lambda: None
 ) -> int:
     """Run a cascade in an arena of `peak` bytes at the given offsets; return the number of values compared.
 

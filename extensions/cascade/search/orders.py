@@ -117,11 +117,7 @@ def _operation_graph(graph: AccessGraph, after: After) -> OperationGraph:
 
 
 def _region_graph(
-    graph: AccessGraph,
-    after: After,
-    regions: list[tuple[int, ...]],
-    peaks: list[int],
-    streamed: Collection[int],
+    graph: AccessGraph, after: After, regions: list[tuple[int, ...]], peaks: list[int], streamed: Collection[int]
 ) -> OperationGraph:
     """Return a graph whose operations are the regions; bytes kept inside a region count as working memory."""
     sizes = [0 if t in streamed else row.bytes for t, row in enumerate(graph.tensors)]

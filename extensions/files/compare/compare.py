@@ -327,8 +327,5 @@ QUESTION = Question(
     exit_status=lambda found: 0 if (found.memplan_with_views or found.memplan).peak is not None else 1,
     exits={0: "there is a plan", 1: "none was found"},
     status=lambda found: (found.memplan_with_views or found.memplan).status,
-    example={
-        "file": _EXAMPLE,
-        "options": {"name": "snapshot.json"},
-    },
+    example={"file": _EXAMPLE, "options": {"name": "snapshot.json"}},
 )

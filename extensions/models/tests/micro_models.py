@@ -27,7 +27,7 @@ _OPTIONS = {
 }
 _SETTINGS: dict[str, dict[str, float]] = {"LEAKY_RELU": {"alpha": 0.1}, "SOFTMAX": {"beta": 1.0}}
 _WITHOUT = {
-    *("PRELU", "RELU", "RELU6", "LOGISTIC", "TANH", "ELU", "SIN", "LOG", "SQRT", "RSQRT", "ROUND", "FLOOR", "CEIL"),
+    *("PRELU", "RELU", "RELU6", "LOGISTIC", "TANH", "ELU", "SIN", "LOG", "SQRT", "RSQRT", "ROUND", "FLOOR", "CEIL")
 }
 _SAME_FLOAT = ("ABS", "CEIL", "COS", "ELU", "EXP", "FLOOR", "LOG", "NEG", "ROUND", "RSQRT", "SIN", "SQRT", "SQUARE")
 _SAME = (

@@ -51,20 +51,12 @@ CASES: list[tuple[str, str, int, list[str]]] = [
     ("advice", "verify plan.json two.json", 2, ["verify two.json plan.json"]),
     ("advice", "convert plan.json two.json --to ld -o a.ld", 2, ["convert two.json plan.json --to ld --output a.ld"]),
     ("problems", "plan pinned.csv --capacity 4KiB -o out.json", 0, ["verify pinned.csv --capacity 4KiB --better"]),
-    (
-        "report",
-        "plan two.json --capacity 64 --format table",
-        1,
-        ["explain two.json --capacity 64 --repairs 3"],
-    ),
+    ("report", "plan two.json --capacity 64 --format table", 1, ["explain two.json --capacity 64 --repairs 3"]),
     (
         "hint",
         "plan chain.onnx --dim N=1 --capacity 9KiB --format table",
         1,
-        [
-            "explain chain.onnx --dim N=1 --capacity 9KiB --repairs 3",
-            "cascade chain.onnx --dim N=1 --fit 9216",
-        ],
+        ["explain chain.onnx --dim N=1 --capacity 9KiB --repairs 3", "cascade chain.onnx --dim N=1 --fit 9216"],
     ),
     ("lines", "explain graph.json --repairs 3 --capacity 12KiB --format table", 0, ["cascade graph.json"]),
     (

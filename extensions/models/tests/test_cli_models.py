@@ -214,11 +214,7 @@ def test_convert_writes_a_model_with_its_plan(views: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "flags", "arena"),
     [
-        (
-            "recorded/kws_dscnn_int8.tflite",
-            ["--macs", "+25%"],
-            "24,208 bytes on host (64-bit, reference kernels)",
-        ),
+        ("recorded/kws_dscnn_int8.tflite", ["--macs", "+25%"], "24,208 bytes on host (64-bit, reference kernels)"),
         ("variable.tflite", [], ""),
     ],
 )

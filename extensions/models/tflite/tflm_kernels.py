@@ -13,13 +13,7 @@ from math import prod
 
 from memplan.extensions.models.tflite.model import BITS, DTYPES, Operator, Subgraph, TfliteTensor
 from memplan.extensions.models.tflite.tflm_cmsis import cmsis_preparation, data_type_of, scales_of
-from memplan.extensions.models.tflite.tflm_targets import (
-    Size,
-    Target,
-    facts_by_operator,
-    kernel_facts,
-    operators_with,
-)
+from memplan.extensions.models.tflite.tflm_targets import Size, Target, facts_by_operator, kernel_facts, operators_with
 from memplan.extensions.models.tflite.tflm_vendors import is_on_npu
 from memplan.planner.foreign.imported import element_count
 

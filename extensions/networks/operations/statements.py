@@ -112,10 +112,7 @@ def _validate_by_kind(value: Any, _handler: ValidatorFunctionWrapHandler) -> Any
 
 
 Statement: TypeAlias = Operation | Call | Branches | Repetition | Alloc | Free
-Body = Annotated[
-    tuple[Annotated[Statement, WrapValidator(_validate_by_kind)], ...],
-    WrapValidator(validate_in_parts),
-]
+Body = Annotated[tuple[Annotated[Statement, WrapValidator(_validate_by_kind)], ...], WrapValidator(validate_in_parts)]
 
 for _model in (Operation, Branches, Repetition):
     _model.model_rebuild()

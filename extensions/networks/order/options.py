@@ -8,11 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from memplan.extensions.networks.inputs import read_graph
 from memplan.extensions.networks.operations.graph import OperationGraph
-from memplan.extensions.networks.operations.graph_variants import (
-    allow_overwriting,
-    count_resident,
-    tensor_named,
-)
+from memplan.extensions.networks.operations.graph_variants import allow_overwriting, count_resident, tensor_named
 from memplan.planner.errors import Option, OptionError, excerpt
 from memplan.planner.model.rows import Alignment, Bytes
 from memplan.planner.model.sizes import parse_size, rule_error, share_of

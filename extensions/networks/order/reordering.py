@@ -79,11 +79,7 @@ def _json_fields(data: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def reorder_program(
-    operations: Operations,
-    control: Control,
-    facts: ProgramFacts | None = None,
-) -> ReorderedFile:
+def reorder_program(operations: Operations, control: Control, facts: ProgramFacts | None = None) -> ReorderedFile:
     """Reorder the statements of a program's entry so that its buffers need fewer bytes, and plan these buffers.
 
     Buffers are then alive from their first to their last use, whatever `alloc` and `free` state. Branches, loops and

@@ -179,10 +179,7 @@ def test_the_page_plans_its_example_and_dropped_files_with_the_same_peaks_as_mem
     [
         ({"pools": [{"size": 100}]}, "infeasible: 128 bytes are alive at time 0, and the memory has 100"),
         ({"pools": [{"size": 130, "reserved": [[0, 8]]}]}, "infeasible: no plan keeps all rules within the 130 b"),
-        (
-            {"buffers": [{**SMALL, "offset": 0}, {**SMALL, "id": "b", "offset": 8}]},
-            "infeasible: a and b contradict",
-        ),
+        ({"buffers": [{**SMALL, "offset": 0}, {**SMALL, "id": "b", "offset": 8}]}, "infeasible: a and b contradict"),
         ({"buffers": [{**SMALL, "offset": 4, "alignment": 8}]}, "infeasible: a contradicts itself"),
         ({"buffers": [{**SMALL, "size": 2**61}]}, "row 0: sizes, alignments, "),
     ],

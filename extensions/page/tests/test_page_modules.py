@@ -47,9 +47,7 @@ TSC = [
     "--moduleResolution",
     "bundler",
 ]
-VENDORED = {
-    "preact.js": "6a81f412be59aaa3b7927657877dcbca248a98134fd544e240d19067600e989c",
-}
+VENDORED = {"preact.js": "6a81f412be59aaa3b7927657877dcbca248a98134fd544e240d19067600e989c"}
 """The SHA-256 hash of each bundle of another project that the page includes."""
 
 

@@ -120,11 +120,7 @@ _ALL_ALIKE = pickle.dumps({"segments": [], _TRACES: [trace := [_EVENT] * 1000, *
     [
         (_snapshot(b"]r" + struct.pack("<I", 1 << 29)), "fits", "device_traces: must have events"),
         (_snapshot(b"}" + b"K\1" + b"2\x86" * 34 + b"K\1s"), "fits", "got neither JSON nor a pickle"),
-        (
-            _snapshot(b"}" + b"K\1" + b"q\0h\0\x86" * 34 + b"K\1s"),
-            "fits",
-            "must have texts or numbers as keys, got ",
-        ),
+        (_snapshot(b"}" + b"K\1" + b"q\0h\0\x86" * 34 + b"K\1s"), "fits", "must have texts or numbers as keys, got "),
         (_snapshot(b"]q\1h\1a"), "fits", "device_traces[0][0]: must be an event with an action, got [[["),
         (_snapshot(b"](](Nee"), "fits", "device_traces[0][0]: must be an event with an action, got null"),
         (_ALL_ALIKE, "fits", "device_traces: must have separate rows, got one row 1001 times"),

@@ -217,11 +217,7 @@ def better_order(recording: Recording, capacity: int | None, time_limit_s: float
         if again is not None and again.is_within and again.points:
             recomputed, extra = again.points[-1].peak, again.extra_cost / max(again.cost, 1)
     return BetterOrder(
-        given_peak=answer.given_peak,
-        peak=peak,
-        lower_bound=answer.lower_bound,
-        recomputed=recomputed,
-        extra_cost=extra,
+        given_peak=answer.given_peak, peak=peak, lower_bound=answer.lower_bound, recomputed=recomputed, extra_cost=extra
     )
 
 

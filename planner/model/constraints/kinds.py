@@ -76,9 +76,7 @@ KINDS = (
     ),
     ConstraintKind(("together", "relative"), {0: together.unknown_names}, together.columns),
     ConstraintKind(
-        ("same_offset", "equal_use"),
-        {0: same_offset.unknown_names, 5: same_offset.contradictions},
-        same_offset.columns,
+        ("same_offset", "equal_use"), {0: same_offset.unknown_names, 5: same_offset.contradictions}, same_offset.columns
     ),
     ConstraintKind(("no_cross",), offsets=lambda page, buffer, pool: OffsetRule(page=page)),
     ConstraintKind(("offset_mod",), offsets=lambda value, buffer, pool: OffsetRule(step=value[0], remainder=value[1])),

@@ -10,12 +10,7 @@ import numpy as np
 
 from memplan.planner.instance.instance import Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
-from memplan.solvers.cp_sat.boxes import (
-    AddressBoxes,
-    address_boxes,
-    choose_pools,
-    colocated_buffers_live_in_one_pool,
-)
+from memplan.solvers.cp_sat.boxes import AddressBoxes, address_boxes, choose_pools, colocated_buffers_live_in_one_pool
 from memplan.solvers.cp_sat.model import offsets_are_legal
 from memplan.solvers.heuristics.ejection import Places
 from memplan.solvers.processes.threads import threads_of_one

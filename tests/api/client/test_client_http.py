@@ -222,9 +222,7 @@ def test_every_error_response_becomes_an_error_with_the_messages_of_its_body() -
     assert isinstance(refusal_of(503, b"[]"), BusyError)
 
 
-GRAPH = graph_from(
-    {"size": [8, 8, 8, 8, 1, 1], "kept": [4, 5], "ops": [*({"out": [k]} for k in range(4)), *SUMS]},
-)
+GRAPH = graph_from({"size": [8, 8, 8, 8, 1, 1], "kept": [4, 5], "ops": [*({"out": [k]} for k in range(4)), *SUMS]})
 
 
 def test_the_client_orders_operations_and_checks_the_answer(client: Client) -> None:

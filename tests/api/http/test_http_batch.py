@@ -114,11 +114,7 @@ def test_batch_options_apply_per_submission_or_to_all_through_the_query(server: 
         line["plan"]["wall_time_s"]
         for line in post_batch(server, single_buffer(1), single_buffer(2), deterministic="true")
     ] == [None, None]
-    results = post_batch(
-        server,
-        {"problem": single_buffer(1), "options": {"format": "triples"}},
-        single_buffer(2),
-    )
+    results = post_batch(server, {"problem": single_buffer(1), "options": {"format": "triples"}}, single_buffer(2))
     assert results[0]["plan"] == [["a", "default", 0]]
     assert results[1]["plan"]["peak"] == 2
 

@@ -99,8 +99,7 @@ def test_an_empty_value_is_not_treated_as_the_base_of_a_view() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "own", "bound"),
-    [("choice", 320, 192), ("loop", 416, 384), ("state", 160, 160), ("thirds", 448, 400)],
+    ("name", "own", "bound"), [("choice", 320, 192), ("loop", 416, 384), ("state", 160, 160), ("thirds", 448, 400)]
 )
 def test_the_memory_plan_in_an_executorch_program_is_imported(name: str, own: int, bound: int) -> None:
     found = import_program((MODELS / f"{name}.pte").read_bytes())

@@ -232,14 +232,8 @@ RELU, TOO_LARGE = operator("RELU", [0], [1]), -(-((2**31 - 1) ** 3 * 4) // 16) *
         (b"\xff\0\0\0TFL3", "model: must lie in the file (8 bytes), got bytes 255 to 259: is the file cut short?"),
         (model(), "model.subgraphs: must not be empty"),
         (chain(X, tensor("y", (-1, 4))), '{}.tensors[1].shape[0]: must be at least 0 for tensor "y", got -1'),
-        (
-            chain(X, tensor("y", (1,), STRING)),
-            "{}.tensors[1].type: must have a size known before the run, got strings",
-        ),
-        (
-            chain(X, UNKNOWN),
-            "{}.tensors[1].type: must have a size known before the run, got type 99",
-        ),
+        (chain(X, tensor("y", (1,), STRING)), "{}.tensors[1].type: must have a size known before the run, got strings"),
+        (chain(X, UNKNOWN), "{}.tensors[1].type: must have a size known before the run, got type 99"),
         (
             chain(X, tensor("y", [2**31 - 1] * 3)),
             f"{{}}.tensors[1].shape: must take at most 4611686018427387904 bytes, got {TOO_LARGE}",

@@ -69,14 +69,7 @@ def branching_model(times: int) -> bytes:
     return model(subgraph(tensors, [0, 1], list(range(2, 2 + times)), choices), AVERAGED)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ModelOptions(),
-        ModelOptions(alignment=64),
-        ModelOptions(views="separate"),
-    ],
-)
+@pytest.mark.parametrize("options", [ModelOptions(), ModelOptions(alignment=64), ModelOptions(views="separate")])
 @pytest.mark.parametrize(("data", "name"), [(LATE, "CUSTOM"), (branching_model(1), "MEAN")], ids=["late", "branched"])
 def test_the_graph_of_a_model_has_the_live_bytes_of_its_problem(data: bytes, name: str, options: ModelOptions) -> None:
     found = read_model(data, options=options.model_copy(update={"scratch": {name: GIVEN[name]}}))

@@ -114,9 +114,7 @@ def _lifetime_events(problem: Problem, found: Sequence[Tensor]) -> Iterator[tupl
     for position in range(len(table)):
         root = problem.roots.get(position, (position, 0))[0]
         low, high = table.first[position], table.first[position + 1]
-        stretches[index[root]].extend(
-            zip(table.start[low:high].tolist(), table.end[low:high].tolist(), strict=True),
-        )
+        stretches[index[root]].extend(zip(table.start[low:high].tolist(), table.end[low:high].tolist(), strict=True))
     for i, mine in enumerate(stretches):
         last: int | None = None
         for start, end in sorted(mine):
