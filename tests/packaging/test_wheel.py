@@ -75,11 +75,7 @@ def modules(names: Set[str]) -> set[str]:
 def tracked_files() -> set[str]:
     """Return the version-controlled files of the package, as their paths in the wheel."""
     listed = subprocess.run(
-        ["git", "ls-files", "memplan", *LINKED.values()],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
+        ["git", "ls-files", "memplan", *LINKED.values()], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.split()
     names = {name if name.startswith("memplan/") else f"memplan/{_place_in_package(name)}" for name in listed}
     shown = subprocess.run(

@@ -68,18 +68,16 @@ PATCH: Patch = {
             "Iterable[tuple[Id, Id, int]]]] = {}\n",
             "Iterable[tuple[Id, Id, int]]]] = {\n"
             '    "distance": lambda problem: ((*row.buffers, row.bytes) for row in problem.distance)\n}\n',
-        ),
+        )
     ],
-    "tests/support/families.py": [
-        ("    return 0 if conflict_by_name(problem, first, second) else None\n", KEPT_FREE),
-    ],
+    "tests/support/families.py": [("    return 0 if conflict_by_name(problem, first, second) else None\n", KEPT_FREE)],
     "tests/support/tied_problems.py": [
         (
             "    return found\n",
             "    for _ in range(rng.randint(1, 2)):\n"
             '        found.append(("distance", {"buffers": rng.sample(range(n), 2), "bytes": rng.randint(0, 5)}))\n'
             "    return found\n",
-        ),
+        )
     ],
 }
 

@@ -32,14 +32,7 @@ PLACES = {
     "view": ("int", 32),
     "ünë": ("sram-1", 4),
 }
-NAMES = {
-    "main/conv 1": "main_conv_1_2",
-    "main_conv_1": "main_conv_1",
-    7: "7_2",
-    "7": "7",
-    "view": "view",
-    "ünë": "_n_",
-}
+NAMES = {"main/conv 1": "main_conv_1_2", "main_conv_1": "main_conv_1", 7: "7_2", "7": "7", "view": "view", "ünë": "_n_"}
 
 
 def layout_of(

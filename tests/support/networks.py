@@ -64,12 +64,7 @@ class Network:
             out = [(sizes[a] + before[a] + behind[a] - reach[a]) // strides[a] + 1 for a in (0, 1)]
         channels = channels or into
         weights = {"conv2d": (channels, *kernel, into // groups), "depthwise_conv2d": (1, *kernel, into)}.get(kind, ())
-        attributes = {
-            "kernel": kernel,
-            "strides": strides,
-            "dilations": dilations,
-            "pads": (*before, *behind),
-        }
+        attributes = {"kernel": kernel, "strides": strides, "dilations": dilations, "pads": (*before, *behind)}
         more = {"groups": groups} if groups > 1 else {}
         return self.add_op(kind, [x], (1, *out, channels), weights, **attributes, **more)
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 PROFILED = {
-    "buffers": [
-        {"id": "x", "size": 100, "start": 0, "end": 1},
-        {"id": "y", "size": 64, "start": 1, "end": 2},
-    ],
+    "buffers": [{"id": "x", "size": 100, "start": 0, "end": 1}, {"id": "y", "size": 64, "start": 1, "end": 2}],
     "pools": [{"name": "fast", "size": 64}, {"name": "slow"}],
 }
 POOL_OF_Y = {"speed": "fast", "balanced": "fast", "size": "slow"}

@@ -64,8 +64,7 @@ def verdict(folder: Path, problem: Problem, certificate: str) -> tuple[int, str]
 
 
 @pytest.mark.parametrize(
-    ("change", "status"),
-    [(str, 0), (raise_price, 3), (repeat_part, 2), (drop_buffer, 2), (remove_scale, 2)],
+    ("change", "status"), [(str, 0), (raise_price, 3), (repeat_part, 2), (drop_buffer, 2), (remove_scale, 2)]
 )
 def test_checker_refuses_a_changed_price_certificate(
     change: Callable[[str], str], status: int, text: str, tmp_path: Path

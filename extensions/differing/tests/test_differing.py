@@ -93,11 +93,7 @@ def test_each_alternative_plan_is_the_cheapest_that_differs_and_lists_are_comple
     [
         ({"plans": 2}, {"objective": "peak"}, "must be 1 unless the objective is"),
         ({"plans": 2}, {"reuse": []}, "must be 1 unless the objective is"),
-        (
-            {"plans": 2},
-            {"pools": [{"name": "a", "size": 6}, {"name": "b"}]},
-            "in which each buffer may be in one pool",
-        ),
+        ({"plans": 2}, {"pools": [{"name": "a", "size": 6}, {"name": "b"}]}, "in which each buffer may be in one pool"),
         (
             {"plans": 2},
             {

@@ -208,10 +208,7 @@ def test_an_alias_extends_the_lifetime_of_its_buffer_in_the_object() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "message"),
-    [
-        ({"lifetimes": [[0, 1], [3, 4]]}, "one lifetime without a hole"),
-        ({}, "one lifetime without a hole"),
-    ],
+    [({"lifetimes": [[0, 1], [3, 4]]}, "one lifetime without a hole"), ({}, "one lifetime without a hole")],
 )
 def test_rules_that_shared_objects_cannot_keep_are_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ProblemError, match=message):

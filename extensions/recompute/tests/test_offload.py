@@ -99,10 +99,7 @@ def test_links_of_extreme_speeds_are_accepted() -> None:
 
 
 WRONG: dict[str, tuple[list[tuple[str, int, int]], str]] = {
-    "before": (
-        [("run", 0, 0), ("run", 1, 8)],
-        "steps[1]: must start at 9 or later, got 8",
-    ),
+    "before": ([("run", 0, 0), ("run", 1, 8)], "steps[1]: must start at 9 or later, got 8"),
     "order": ([("run", 1, 0)], "steps[0]: must run after operation 0"),
     "unsent": ([("run", 0, 0), ("fetch", 0, 9)], "steps[1]: tensor 0 must have been sent before it is fetched"),
     "sending": ([("run", 0, 0), ("send", 0, 9), ("fetch", 0, 12)], "steps[2]: tensor 0 must have been sent"),

@@ -19,14 +19,7 @@ from memplan.extensions.shapes.limits import ShapesLimits
 from memplan.extensions.shapes.offset_programs import Evaluator, OffsetPrograms
 from memplan.extensions.shapes.search import certificate, search
 from memplan.extensions.shapes.search.certificate import lower_bound_forms
-from memplan.extensions.shapes.shapes import (
-    LEAST_VERIFIED,
-    QUESTION,
-    VERIFIED_AT,
-    ShapesAnswer,
-    ShapesOptions,
-    shapes,
-)
+from memplan.extensions.shapes.shapes import LEAST_VERIFIED, QUESTION, VERIFIED_AT, ShapesAnswer, ShapesOptions, shapes
 from memplan.extensions.shapes.symbolic_input import EXAMPLE
 from memplan.extensions.shapes.symbols.comparing import samples
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem

@@ -17,11 +17,7 @@ from memplan.extensions.shapes.shapes import ShapesOptions, shapes
 from memplan.extensions.shapes.symbolic_input import EXAMPLE
 from memplan.extensions.shapes.symbols.problem import SymbolicProblem
 from memplan.extensions.shapes.verify_programs import value_of
-from memplan.extensions.shapes.verify_shapes import (
-    SymbolicOffsets,
-    VerifiedShapes,
-    verify_shapes,
-)
+from memplan.extensions.shapes.verify_shapes import SymbolicOffsets, VerifiedShapes, verify_shapes
 from memplan.planner.errors import PlanError, ProblemError
 from memplan.planner.model.plan import Plan
 from memplan.planner.model.problem import Problem
@@ -174,8 +170,7 @@ def test_an_answer_contains_pins_aliases_and_conflicts_and_the_checker_needs_the
     assert answer["status"] == "optimal"
     assert answer["unchecked"] is None
     _, (table, source, view, total, log) = Evaluator(
-        SymbolicProblem.model_validate(RULES),
-        programs_in(answer),
+        SymbolicProblem.model_validate(RULES), programs_in(answer)
     ).offsets({"n": 3})
     assert (table, source, view, {total, log}) == (0, 64, 112, {64, 112})
     changes: list[dict[str, Any]] = [{"views": []}, {"pins": []}, {"apart": []}]

@@ -140,10 +140,7 @@ def _relax(model: DrawnModel) -> bytes:
             body += [f"t{t}: {kind(t)} = p{k}[{j}]" for j, t in enumerate(step.outputs)]
         else:
             rows, columns = model.shapes[step.outputs[0]]
-            call = {
-                "concat": f"R.concat(({given}), axis=1)",
-                VIEW: f"R.reshape({given}, R.shape([{rows}, {columns}]))",
-            }
+            call = {"concat": f"R.concat(({given}), axis=1)", VIEW: f"R.reshape({given}, R.shape([{rows}, {columns}]))"}
             made = call.get(step.kind) or f"{calls[step.kind]}({given})"
             body.append(f"t{step.outputs[0]}: {kind(step.outputs[0])} = {made}")
     body.append(f"return ({', '.join(f't{t}' for t in model.results)},)")

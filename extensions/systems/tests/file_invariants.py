@@ -128,8 +128,7 @@ def _order_faults(file: AskedFile) -> Iterator[str]:
     if found.placed_peak is not None and found.placed_peak < found.peak and found.status == PROVED:
         yield f"order: its plan takes {found.placed_peak} bytes, though {found.peak} are proved to be the least"
     over = file.answer_or_none(
-        "order in place",
-        lambda: order(graph, OrderOptions(time_limit_s=SECONDS, deterministic=True, in_place=True)),
+        "order in place", lambda: order(graph, OrderOptions(time_limit_s=SECONDS, deterministic=True, in_place=True))
     )
     if over is not None and over.peak > found.lower_bound and over.status == PROVED and found.peak < over.peak:
         yield f"order: {over.peak} bytes in place, {found.peak} without"

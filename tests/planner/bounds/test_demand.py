@@ -40,13 +40,7 @@ STEPS = [buffer_row("a", 5, 0, 2), buffer_row("b", 7, 1, 3), buffer_row("c", 3, 
 
 
 @pytest.mark.parametrize(
-    ("pairs", "peak"),
-    [
-        ([], 12),
-        ([["a", "b"]], 10),
-        ([["b", "c"]], 12),
-        ([["a", "b"], ["b", "c"]], 7),
-    ],
+    ("pairs", "peak"), [([], 12), ([["a", "b"]], 10), ([["b", "c"]], 12), ([["a", "b"], ["b", "c"]], 7)]
 )
 def test_the_lower_bound_counts_only_the_larger_of_two_sharing_buffers(pairs: list[list[str]], peak: int) -> None:
     assert bound(*STEPS, may_share=pairs) == peak

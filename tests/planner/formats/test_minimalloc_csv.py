@@ -144,10 +144,7 @@ def test_csv_export_refuses_ids_that_differ_only_in_type() -> None:
 
 
 def test_a_written_csv_plan_sorts_rows_and_keeps_lifetimes_and_alignment() -> None:
-    rows = [
-        {"id": "holes", "size": 8, "lifetimes": [[4, 6], [0, 1]], "alignment": 4},
-        {"id": "never", "size": 2},
-    ]
+    rows = [{"id": "holes", "size": 8, "lifetimes": [[4, 6], [0, 1]], "alignment": 4}, {"id": "never", "size": 2}]
     problem = Problem.model_validate({"buffers": rows, "pools": [{"name": "fast"}, {"name": "slow"}]})
     written = b"id,lower,upper,size,alignment,offset,pool\nnever,,,2,1,8,slow\nholes,0,6,8,4,0,fast\n"
     plan = minimalloc_csv.read_plan(written, problem)

@@ -192,10 +192,7 @@ def test_zero_size_buffers_are_placed_without_raising_the_peak() -> None:
 
 
 POOLS = [{"name": "fast", "cost": 1}, {"name": "slow", "cost": 2.5}]
-ROWS = [
-    {"id": "a", "size": 40, "start": 0, "end": 2},
-    {"id": "b", "size": 20, "start": 1, "end": 3, "traffic": 7},
-]
+ROWS = [{"id": "a", "size": 40, "start": 0, "end": 2}, {"id": "b", "size": 20, "start": 1, "end": 3, "traffic": 7}]
 
 
 def instance(**fields: Any) -> Instance:

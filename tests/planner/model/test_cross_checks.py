@@ -65,10 +65,7 @@ def test_pools_with_disjoint_address_ranges_or_devices_are_accepted(pools: list[
 
 @pytest.mark.parametrize(
     ("link", "field"),
-    [
-        (lambda to: {"alias_of": to}, "alias_of"),
-        (lambda to: {"relative": {"to": to, "offset": 4}}, "relative.to"),
-    ],
+    [(lambda to: {"alias_of": to}, "alias_of"), (lambda to: {"relative": {"to": to, "offset": 4}}, "relative.to")],
     ids=["aliases", "relative buffers"],
 )
 def test_every_buffer_of_a_cycle_is_reported(link: Callable[[int | str], dict[str, Any]], field: str) -> None:

@@ -143,7 +143,7 @@ ROWS = st.lists(
             "size": st.integers(0, 2**62),
             "start": st.integers(-(2**63), 0),
             "end": st.integers(1, 2**63 - 1),
-        },
+        }
     ),
     min_size=1,
     max_size=5,

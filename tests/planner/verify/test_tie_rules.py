@@ -52,18 +52,12 @@ def relative(to: str, offset: int) -> dict[str, Any]:
         (
             problem(A, B | relative("a", 4), pools=TWO),
             [("a", "x", 0), ("b", "x", 8)],
-            (
-                "relative-misplaced",
-                'buffer "b": must lie 4 bytes from "a", at offset 4 of "x", got offset 8 of "x"',
-            ),
+            ("relative-misplaced", 'buffer "b": must lie 4 bytes from "a", at offset 4 of "x", got offset 8 of "x"'),
         ),
         (
             problem(A, B | relative("a", 4), pools=TWO),
             [("a", "x", 0), ("b", "y", 4)],
-            (
-                "relative-misplaced",
-                'buffer "b": must lie 4 bytes from "a", at offset 4 of "x", got offset 4 of "y"',
-            ),
+            ("relative-misplaced", 'buffer "b": must lie 4 bytes from "a", at offset 4 of "x", got offset 4 of "y"'),
         ),
         (
             problem(A | {"no_cross": 8}, pools=[{"name": "x", "base_address": 2}]),

@@ -172,10 +172,7 @@ PLACES = (("a", "x", 0), ("b", "y", 0))
         ({"cost_lower_bound": 8.5}, "cost_lower_bound: must be at most the cost (8.0), got 8.5"),
         ({"pools": [{"name": "x", "used": 5}]}, "pools[0].used: must be 4, the largest end offset, got 5"),
         ({"pools": [{"name": "x", "size": 5}]}, "pools[0].size: must be null as in the problem, got 5"),
-        (
-            {"pools": [{"name": "y"}, {"name": "y"}]},
-            'pools[1].name: must be unique (first at pools[0]), got "y"',
-        ),
+        ({"pools": [{"name": "y"}, {"name": "y"}]}, 'pools[1].name: must be unique (first at pools[0]), got "y"'),
         ({"pools": [{"name": "z"}]}, 'pools[0].name: must be a pool of the problem, got "z"'),
         (
             {"pools": [{"name": "y", "lower_bound": 4}]},

@@ -126,8 +126,7 @@ def test_verify_checks_claims_of_infeasibility_or_lists_them_as_not_checked() ->
 
 
 @pytest.mark.parametrize(
-    "wanted",
-    [{"weighted": {"weights": {"fast": 1000, "slow": 1}, "sum": 0.0}}, {"cost_limit": 1e9}],
+    "wanted", [{"weighted": {"weights": {"fast": 1000, "slow": 1}, "sum": 0.0}}, {"cost_limit": 1e9}]
 )
 def test_a_certificate_does_not_confirm_claims_of_a_plan_with_other_objectives(wanted: dict[str, Any]) -> None:
     plan, text = certified_plan(TWO, profile="size")

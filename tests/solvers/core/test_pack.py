@@ -57,10 +57,7 @@ def test_the_pack_kernel_and_the_python_packer_agree_with_naive_packing(features
         instance = compile_problem(random_problem(seed, 14, features, capacity=None if seed else 45))
         order = column(np.random.default_rng(seed).permutation(len(instance)))
         packers: list[Packer | PlainPacker] = [PlainPacker(instance), Packer(instance, RUNNING)]
-        packers += [
-            PackerOfBlocks(instance, 1, False),
-            PackerOfBlocks(instance, 2, True),
-        ]
+        packers += [PackerOfBlocks(instance, 1, False), PackerOfBlocks(instance, 2, True)]
         for q in range(len(instance.pools)):
             mine = column(order[instance.allowed[q, order]])
             for best_fit in (False, True):

@@ -100,11 +100,7 @@ FEATURES = ("holes", "conflicts", "pools", "alignment", "pins", "reserved", "cos
 
 def make_search(problem: Problem, seed: int = 0, work_limit: int = 100_000) -> Search:
     return Search(
-        compile_problem(problem),
-        deadline=time.monotonic() + 60,
-        seed=seed,
-        deterministic=True,
-        work_limit=work_limit,
+        compile_problem(problem), deadline=time.monotonic() + 60, seed=seed, deterministic=True, work_limit=work_limit
     )
 
 

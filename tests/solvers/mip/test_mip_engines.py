@@ -13,10 +13,7 @@ from tests.support.depth import DEPTH
 from tests.support.engine_batch import Job, run_jobs
 from tests.support.tied_problems import priced_tied_problem, tied_problem
 
-TAKEN = {
-    "cbc": "MIPStart provided solution with cost",
-    "highs": "MIP start solution is feasible, objective value is",
-}
+TAKEN = {"cbc": "MIPStart provided solution with cost", "highs": "MIP start solution is feasible, objective value is"}
 """The words in each engine's log if it accepts the start."""
 
 

@@ -17,10 +17,7 @@ from memplan.solvers.search.result import SolveResult
 from tests.support import oracle
 from tests.support.orientations import costs_that_fit
 
-IN_ORDER = (
-    "reference:cadence-greedy-by-size-with-hierarchy",
-    "reference:cadence-position-based-greedy-with-hierarchy",
-)
+IN_ORDER = ("reference:cadence-greedy-by-size-with-hierarchy", "reference:cadence-position-based-greedy-with-hierarchy")
 SPILLS = Problem(
     buffers=[
         {"id": "wide", "size": 8, "start": 0, "end": 2},

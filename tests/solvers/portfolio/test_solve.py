@@ -142,10 +142,7 @@ def test_cancelling_keeps_the_best_plan(liars: None) -> None:
 
     started = time.monotonic()
     plan = solve(
-        RING,
-        solver="waits",
-        time_limit_s=60,
-        control=Control(cancelled=cancelled, report=cancel_at_first_plan),
+        RING, solver="waits", time_limit_s=60, control=Control(cancelled=cancelled, report=cancel_at_first_plan)
     )
     assert time.monotonic() - started < 5 + GRACE_S
     assert (plan.status, plan.stop_reason, plan.peak) == ("feasible", "cancelled", 6)

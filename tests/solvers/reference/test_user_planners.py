@@ -70,13 +70,7 @@ def _planners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("function", "problem", "peaks"),
-    [
-        ("stack", PROBLEM, [12]),
-        ("in_pools", TWO_POOLS, [8, 4]),
-    ],
-)
+@pytest.mark.parametrize(("function", "problem", "peaks"), [("stack", PROBLEM, [12]), ("in_pools", TWO_POOLS, [8, 4])])
 def test_user_planners_get_verification_and_lower_bounds(function: str, problem: Problem, peaks: list[int]) -> None:
     plan = memplan.solve(problem, solver=f"mine:{function}", time_limit_s=20)  # type: ignore[arg-type]
     assert (plan.status, [use.used for use in plan.pools], plan.solver) == ("optimal", peaks, f"mine:{function}")

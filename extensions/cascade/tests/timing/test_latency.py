@@ -108,10 +108,7 @@ def operation_figures(
             spans = (
                 (rows, columns)
                 if not is_striped
-                else (
-                    read.rows.input_range(*rows, source.rows),
-                    read.columns.input_range(*columns, source.columns),
-                )
+                else (read.rows.input_range(*rows, source.rows), read.columns.input_range(*columns, source.columns))
             )
             moved += length(spans[0]) * length(spans[1]) * source.pixel
     if row.outputs[0] in over and row.outputs[0] not in held:

@@ -118,10 +118,7 @@ def _drop_last(made: Stripes) -> Stripes:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (
-            _drop_last,
-            "must be tiles of one operation that cover its output exactly once",
-        ),
+        (_drop_last, "must be tiles of one operation that cover its output exactly once"),
         (None, "must be a single operation that cannot be split, as it runs whole"),
     ],
 )

@@ -43,10 +43,7 @@ CASES = {
         "a 0-2 3-4, b 1-3, c 3-5",
     ),
     "behind branches": (function(op("-> a"), choice([op()], [op(), op()], []), op("a ->"), a=1), "a 0-5"),
-    "written in each branch": (
-        function(choice([op(), op("-> a")], [op(), op("-> a")]), op("a ->"), a=1),
-        "a 1-2 3-5",
-    ),
+    "written in each branch": (function(choice([op(), op("-> a")], [op(), op("-> a")]), op("a ->"), a=1), "a 1-2 3-5"),
     "anew in each iteration": (function(loop(op("-> a"), op("a ->"), op()), op(), a=1), "a 0-2"),
     "across iterations": (function(loop(op(), op("a ->"), op("-> a"), op()), op(), a=1), "a 0-4"),
     "before a loop": (function(op("-> a"), loop(op(), op("-> a"), op()), op(), a=1), "a 0-4"),
@@ -214,11 +211,7 @@ WRONG = [
     ("a second alloc", [ALLOC, ALLOC, op("-> a")], "must be free when it is allocated, got main/1"),
     ("a second free", [ALLOC, op("-> a"), FREE, FREE], "must be allocated when it is freed, got main/3"),
     ("a free without alloc", [FREE, op("-> a")], "must be allocated when it is freed, got main/0"),
-    (
-        "an alloc in one branch only",
-        [choice([ALLOC], []), op("-> a")],
-        "must be allocated when it is used, got main/1",
-    ),
+    ("an alloc in one branch only", [choice([ALLOC], []), op("-> a")], "must be allocated when it is used, got main/1"),
     (
         "a free in one branch only",
         [ALLOC, choice([FREE], []), op("-> a")],

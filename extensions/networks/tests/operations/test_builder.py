@@ -29,11 +29,7 @@ def test_program_builder_writes_calls_loops_and_choices() -> None:
         main.call(f, a)
     main.add({"free": [a]})
     branches = choice([op("q -> b", name="b"), op("b ->", name="use")], [op("q -> q", name="change")])
-    body = [
-        call("f", "x -> q"),
-        loop(branches | {"inputs": ["x"]}, call("f", "q -> q_2"), trips=3),
-        {"free": ["q"]},
-    ]
+    body = [call("f", "x -> q"), loop(branches | {"inputs": ["x"]}, call("f", "q -> q_2"), trips=3), {"free": ["q"]}]
     scratch = op("p -> q", temporaries="q_temporary", name="q")
     whole = program(
         function(*body, takes="x", x=4, q=4, b=2, q_2=4),

@@ -16,7 +16,7 @@ from tests.support.operation_graphs import add_pairs, random_graph
 GRAPHS = 40
 EQUIVALENT = {
     "in_place: if is_dead and output in graph.new_tensors[operation] and 0 < size[output] <= size[tensor]:"
-    " -> 0 <= size[output] <= size[tensor]": "a zero-size output saves no bytes",
+    " -> 0 <= size[output] <= size[tensor]": "a zero-size output saves no bytes"
 }
 """The mutants that change no result, each with the reason."""
 Case = tuple[Callable[..., object], tuple[object, ...]]

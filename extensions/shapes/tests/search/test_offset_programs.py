@@ -135,8 +135,7 @@ def _is_optimal(lives: list[tuple[int, int]], order: tuple[int, ...]) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("worst", "index"),
-    [([1.01, 1.000002, 1.0], 2), ([1.01, 1.0003, 1.00015], 1), ([1.0, 1.0], 0), ([1.2], 0)],
+    ("worst", "index"), [([1.01, 1.000002, 1.0], 2), ([1.01, 1.0003, 1.00015], 1), ([1.0, 1.0], 0), ([1.2], 0)]
 )
 def test_first_optimal_adds_an_offset_program_only_if_optimal_or_clearly_better(worst: list[float], index: int) -> None:
     assert first_optimal(worst) == index

@@ -78,10 +78,7 @@ def test_element_accesses_are_reads_or_writes_and_a_bare_name_counts_as_both() -
         ),
         (kernel(0).replace(b"a: 0, b: 0", b'a: 0, b: "x"'), "address_map: must map each buffer to an integer"),
         (kernel(0).replace(b'"size_map"', b'"sizes"'), "size_map: must map each buffer to an integer"),
-        (
-            kernel(0).replace(b"b: 512", b"d: 512"),
-            'buffer "b": must have a memory and a size in size_map',
-        ),
+        (kernel(0).replace(b"b: 512", b"d: 512"), 'buffer "b": must have a memory and a size in size_map'),
         (kernel(0).replace(b"b: 512", b"b: 99999999999999999999"), 'buffer "b": must be 0 to .* bytes, got 9'),
     ],
 )

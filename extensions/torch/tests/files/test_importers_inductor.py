@@ -54,11 +54,7 @@ def test_buffers_in_pools_are_read_with_their_sizes_and_lifetimes() -> None:
     assert detect(data, "output_code.py") == "inductor"
     model = read_model(data)
     rows = {row.id: (row.size, row.start, row.end, row.pools) for row in model.solved_problem.buffers}
-    assert rows == {
-        "buf0": (64, 4, 6, ("pool1",)),
-        "buf1": (32, 5, 8, ("pool1",)),
-        "buf2": (64, 7, 10, ("pool1",)),
-    }
+    assert rows == {"buf0": (64, 4, 6, ("pool1",)), "buf1": (32, 5, 8, ("pool1",)), "buf2": (64, 7, 10, ("pool1",))}
     assert (model.own_peak, violations(model)) == (96, [])
 
 

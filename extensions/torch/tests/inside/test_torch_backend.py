@@ -145,11 +145,7 @@ def test_torch_finds_the_backend_by_its_entry_point(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"budget": 1}, "budget"),
-        ({"inner": "triton"}, "inner: must be .*inductor"),
-    ],
+    ("options", "said"), [({"budget": 1}, "budget"), ({"inner": "triton"}, "inner: must be .*inductor")]
 )
 def test_unknown_options_of_the_backend_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(OptionError, match=said):

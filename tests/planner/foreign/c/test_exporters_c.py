@@ -32,9 +32,7 @@ STRICT = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1"]
 BASES = {"sram-1": 0x20000000, "int": 0x30000010}
 COMPILERS = [
     pytest.param(
-        [name, *options],
-        marks=pytest.mark.skipif(shutil.which(name) is None, reason=f"needs {name}"),
-        id=name,
+        [name, *options], marks=pytest.mark.skipif(shutil.which(name) is None, reason=f"needs {name}"), id=name
     )
     for name, options in (("gcc", ["-fno-pie"]), ("arm-none-eabi-gcc", ["-mcpu=cortex-m4", "-mthumb"]))
 ]

@@ -72,10 +72,7 @@ def apply_orders(graph: OperationGraph, orders: tuple[RegionOrder, ...], path: t
 
 
 def test_order_finds_the_best_orders_of_regions() -> None:
-    for found in (
-        order_operations(CALL, deterministic=True),
-        order_and_place(CALL, Control(counted_s=10.0)),
-    ):
+    for found in (order_operations(CALL, deterministic=True), order_and_place(CALL, Control(counted_s=10.0))):
         assert (found.given_peak, found.peak, found.lower_bound, found.status) == (206, 107, 107, "optimal")
         assert [region.path for region in found.regions] == [(0, 0)]
         assert peak_of(found.ordered or CALL, found.order) == 107
