@@ -13,7 +13,7 @@ import sysconfig
 import tarfile
 import venv
 import zipfile
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -65,11 +65,6 @@ def content(wheel: Path) -> dict[str, bytes]:
     """Return the contents of the files in a wheel, by name, without the wheel's own list of files."""
     with zipfile.ZipFile(wheel) as archive:
         return {name: archive.read(name) for name in archive.namelist() if name != f"{ABOUT}/RECORD"}
-
-
-def modules(names: Set[str]) -> set[str]:
-    """Return the names that are files of the package `memplan`."""
-    return {name for name in names if name.startswith("memplan/")}
 
 
 def tracked_files() -> set[str]:
@@ -126,7 +121,7 @@ def test_the_wheel_contains_exactly_the_files_in_version_control(wheel: Path) ->
         for folder in folders(ROOT)
         for place in (library_of(folder), library_of(folder).with_name("sources.txt"))
     }
-    assert modules(content(wheel).keys()) == tracked_files() | made
+    assert {name for name in content(wheel) if name.startswith("memplan/")} == tracked_files() | made
 
 
 def test_the_wheel_is_tagged_for_its_platform_and_any_python_3(wheel: Path) -> None:

@@ -14,7 +14,6 @@ Id = int | str
 
 
 def rows_of(problem: Problem) -> dict[str, Any]:
-    """Return a problem as its JSON object."""
     found: dict[str, Any] = problem.model_dump(mode="json", exclude_defaults=True)
     return found
 

@@ -95,7 +95,6 @@ def _buffer(rng: np.random.Generator, i: int, n: int, features: frozenset[str], 
 
 
 def _pairs(rng: np.random.Generator, ids: list[int], count: int) -> list[list[int]]:
-    """Return random pairs of ids, each pair once."""
     found = {tuple(sorted(pair)): None for pair in rng.choice(ids, (count, 2)).tolist() if pair[0] != pair[1]}
     return [[int(a), int(b)] for a, b in found]
 

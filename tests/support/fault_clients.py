@@ -73,7 +73,6 @@ class Client:
         return job
 
     def plan(self, name: str) -> bytes:
-        """Return the plan of a job, as the bytes of the response."""
         return self.call("GET", f"/v1/jobs/{name}/plan").content
 
     def wait(self, name: str, patience_s: float = _PATIENCE_S) -> dict[str, Any]:

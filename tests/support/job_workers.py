@@ -82,7 +82,6 @@ def submit(store: Store, deterministic: bool = False, **said: object) -> str:
 
 
 def new_job(deterministic: bool = False, **said: object) -> Job:
-    """Return the problem as a new job."""
     query = f"time_limit_s=5&deterministic={str(deterministic).lower()}"
     body = write_problem(PROBLEM)
     new = read_new_job(body, "application/json", query, Settings(), {})
@@ -108,6 +107,5 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 
 def wait_for_end(store: Store, job_id: str) -> Job:
-    """Wait until a job has ended, and return it."""
     wait_until(lambda: job(store, job_id).finished_at is not None)
     return job(store, job_id)

@@ -111,7 +111,6 @@ def request(method: str, url: str, timeout_s: float = 30.0, **said: Any) -> http
 
 
 def answers(url: str) -> bool:
-    """Return True if a server answers GET on a URL with 200."""
     try:
         return request("GET", url, 5.0).status_code == 200
     except httpx.TransportError:

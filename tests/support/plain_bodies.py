@@ -63,7 +63,6 @@ class PlainBodies(Bodies):
     """The bodies of one pool, each with its members, its grid, its pages and its barred offsets."""
 
     def body_of(self, i: int) -> Body:
-        """Return the body of buffer `i`."""
         return self._body(self.members(int(self.lead[i])))
 
     def _body(self, members: list[int]) -> Body:

@@ -88,7 +88,6 @@ class AloneService:
         self._answering = service_of(self.cache, EagerWorkers(), AdmissionQueue(1, 0), _METRICS)
 
     async def plan_problem(self, problem: Problem, time_limit_s: float = 10.0) -> Plan:
-        """Return the verified plan of a problem."""
         return await plan_of_service(self._answering, problem, Options(time_limit_s=time_limit_s), time_limit_s)
 
 

@@ -12,7 +12,6 @@ Data = dict[str, Any]
 
 
 def problem_data(problem: Problem) -> Data:
-    """Return a problem as its JSON object, with its pools."""
     data: Data = json.loads(problem.model_dump_json(exclude_defaults=True))
     return {"pools": [{"name": "default"}]} | data
 

@@ -64,7 +64,6 @@ class Command:
         return CommandResult(status, out, err)
 
     def file(self, name: str, content: Body | str | bytes) -> Path:
-        """Write a file, and return its path."""
         path = self.folder / name
         text = content if isinstance(content, str | bytes) else json.dumps(content)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())

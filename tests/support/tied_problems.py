@@ -30,7 +30,6 @@ def priced_tied_problem(seed: int, most: int = 5) -> Problem:
 
 
 def draw_tied_problem(rng: random.Random, most: int, name: str | None = None) -> Problem:
-    """Return a random tied problem."""
     asked = {rule for rule in ALL if rng.random() < 0.4}
     names = rng.choice((["one"], ["fast", "slow"], ["fast", "slow"]))
     data: dict[str, Any] = {

@@ -24,7 +24,6 @@ def niceness(_control: TaskControl) -> int:
 
 
 def process_id(_control: TaskControl) -> int:
-    """Return the id of the child."""
     return os.getpid()
 
 
@@ -42,7 +41,6 @@ def noted_for_ever(control: TaskControl) -> None:
 
 
 def wait_for_cancellation(control: TaskControl, progress: list[Any]) -> str:
-    """Report progress, and wait for the cancellation."""
     for one in progress:
         control.report(one)
     control.watch(lambda: "best")

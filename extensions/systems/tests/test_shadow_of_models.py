@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -50,11 +49,6 @@ def test_other_formats_are_read_without_operations(name: str) -> None:
     assert models(name, "alias") == []
 
 
-def replace_rows(problem: Problem, rows: list[dict[str, Any]]) -> Problem:
-    """Return a copy of a problem with the given rows as its buffers."""
-    return Problem.model_validate({"buffers": rows, "pools": problem.pools})
-
-
 @pytest.mark.parametrize("views", ["alias", "separate"])
 @pytest.mark.parametrize("name", TELL_OPERATIONS)
 def test_shadow_execution_of_every_model_accepts_its_plan(name: str, views: Views) -> None:
@@ -80,7 +74,7 @@ def shortened_lifetimes(problem: Problem) -> Iterator[tuple[Problem, Plan, Buffe
                 wrong = [dict(kept) for kept in rows]
                 wrong[victim] |= {"end": row.end - 1, "offset": 0}
                 wrong[thief] |= {"offset": 0}
-                mistaken = replace_rows(problem, wrong)
+                mistaken = Problem.model_validate({"buffers": wrong, "pools": problem.pools})
                 yield mistaken, solve(mistaken), row
                 break
 

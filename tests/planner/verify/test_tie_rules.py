@@ -108,7 +108,6 @@ def test_the_verifier_reports_violated_constraints_between_buffers(
 
 
 def test_the_gap_between_members_of_a_rigid_group_is_free_for_other_buffers() -> None:
-    """The bytes between two members of a rigid group are free for other buffers."""
     value = problem(A, B | relative("a", 10), C)
     assert rules_and_messages(value, ("a", "default", 0), ("b", "default", 10), ("c", "default", 5)) == []
     (wrong,) = rules_and_messages(value, ("a", "default", 0), ("b", "default", 10), ("c", "default", 9))

@@ -40,15 +40,12 @@ def naive_pack(instance: Instance, q: int, order: I64, best_fit: bool) -> list[i
 
 def conflict(instance: Instance, i: int, j: int) -> bool:
     lives = [
-        list(zip(instance.start[a:b].tolist(), instance.end[a:b].tolist(), strict=True)) for a, b in ends(instance)
+        list(zip(instance.start[a:b].tolist(), instance.end[a:b].tolist(), strict=True))
+        for a, b in zip(instance.first[:-1].tolist(), instance.first[1:].tolist(), strict=True)
     ]
     first = instance.conflict_first
     is_named = j in instance.conflict[first[i] : first[i + 1]].tolist()
     return is_named or any(a < d and c < b for a, b in lives[i] for c, d in lives[j])
-
-
-def ends(instance: Instance) -> list[tuple[int, int]]:
-    return list(zip(instance.first[:-1].tolist(), instance.first[1:].tolist(), strict=True))
 
 
 @pytest.mark.parametrize("features", MIXES, ids=lambda mix: "+".join(sorted(mix)) or "plain")

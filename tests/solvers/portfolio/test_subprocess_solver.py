@@ -35,7 +35,6 @@ def wait_for_pids(path: Path) -> list[int]:
 
 
 def run_solver(solver: SolverRow, limit_s: float = 20) -> Search:
-    """Run a solver on the problem with a gap, and return its search."""
     instance = instance_with_a_gap()
     search = search_for(instance, limit_s)
     run_isolated(solver, instance, search)

@@ -21,12 +21,11 @@ def compare_peaks(operations: Operations, reading: Reading = Reading()) -> tuple
     return compare_readings(operations, reading, Control.from_limit(10))
 
 
-def peaks(found: tuple[PlannedPeak, ...]) -> list[tuple[str, str, str, int | None, int | None]]:
-    return [(row.liveness, row.temporaries, row.planning, row.peak, row.lost_bytes) for row in found]
-
-
 def test_compare_readings_returns_the_peak_of_each_variant() -> None:
-    assert peaks(compare_peaks(program(MAIN, f=F))) == [
+    assert [
+        (row.liveness, row.temporaries, row.planning, row.peak, row.lost_bytes)
+        for row in compare_peaks(program(MAIN, f=F))
+    ] == [
         ("usage", "nested", "global", 110, 0),
         ("scope", "nested", "global", 210, 100),
         ("usage", "lifted", "global", 200, 90),

@@ -23,10 +23,6 @@ SPACE = {
 }
 
 
-def space() -> Space:
-    return Space.from_symbols(SPACE)
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -41,7 +37,7 @@ def space() -> Space:
     ],
 )
 def test_equal_expressions_have_the_same_normal_form(one: str, other: str) -> None:
-    here = space()
+    here = Space.from_symbols(SPACE)
     assert parse_expression(one, here, "size") == parse_expression(other, here, "size")
 
 

@@ -44,10 +44,6 @@ def printed_workspace(sizes: Mapping[str, int], conflicts: Mapping[str, Sequence
     return UsmpWorkspace(infos, (None,))
 
 
-def peak(task: UsmpWorkspace, placements: Mapping[int, tuple[int, int]]) -> int:
-    return max(offset + task.buffers[i].size for i, (_, offset) in placements.items())
-
-
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_all_planners_need_140_bytes_for_the_linear_chain(algorithm: str) -> None:
     assert pool_uses(tvm.problem_of_conflicts(tvm.LINEAR, tvm.LINEAR_CONFLICTS), algorithm) == [140]
@@ -58,7 +54,10 @@ def test_planners_need_as_many_bytes_as_tvm_for_the_asymmetric_fan_out() -> None
     by_size, _ = place_above_conflicts(task, order_by_size(task), go_on)
     by_conflicts, _ = place_above_conflicts(task, order_by_conflicts(task), go_on)
     climbed, _ = hill_climb(task, go_on)
-    assert [peak(task, placements) for placements in (by_size, by_conflicts, climbed)] == [190, 320, 190]
+    assert [
+        max(offset + task.buffers[i].size for i, (_, offset) in placements.items())
+        for placements in (by_size, by_conflicts, climbed)
+    ] == [190, 320, 190]
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
