@@ -59,7 +59,7 @@ def _set_target(call: Call) -> None:
 
 
 def _write_files(output: str, answer: Converted) -> None:
-    """Write the files of an answer to the output file, or to its folder. Raises OptionError for an unusable file name."""
+    """Write the files of an answer to the output file, or near it. Raises OptionError for an unusable file name."""
     kind = "problem" if answer.to == "json" else answer.to
     files = {file.suffix: file.data for file in answer.files} or {"": answer.documents[kind]}
     if output == STANDARD:
