@@ -48,7 +48,7 @@ RUN cd /opt/memplan/lib/python3*/site-packages \
 FROM ${BASE} AS runtime
 LABEL org.opencontainers.image.title="memplan" \
       org.opencontainers.image.description="A memory planner: a pool and an offset for every buffer, with a proof or an honest gap" \
-      org.opencontainers.image.licenses="Apache-2.0 AND MIT AND ISC"
+      org.opencontainers.image.licenses="Apache-2.0 AND MIT"
 COPY --from=build --chown=10001:10001 /var/lib/memplan /var/lib/memplan
 ENV PATH=/opt/memplan/bin:$PATH \
     PYTHONUNBUFFERED=1 \
