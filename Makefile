@@ -46,8 +46,8 @@ $(VENV)/service.ready: requirements.lock $(BUILT_FROM) | $(BIN)/uv
 	wait $$compiled && exit $$installed
 	@touch $@
 
-# Beside the lock file: a torch for processors alone, as registries have gigabytes for GPUs; what models are run in; TVM,
-# Dask and Ray, whose tests take a minute; what checks the types of the page's modules. Where one cannot be had, its tests are skipped, and say so.
+# Beside the lock file: a torch for processors alone, as registries have gigabytes for GPUs; what models are run in; TVM
+# and Dask; what checks the types of the page's modules. Where one cannot be had, its tests are skipped, and say so.
 $(VENV)/tests.ready: requirements-dev.lock $(BUILT_FROM) | $(BIN)/uv
 	@echo "installing memplan with all that tests need into $(VENV)"
 	@{ npm install --silent --no-save --prefix $(VENV)/node 'typescript@7.0.2' >/dev/null 2>&1 \
@@ -57,7 +57,7 @@ $(VENV)/tests.ready: requirements-dev.lock $(BUILT_FROM) | $(BIN)/uv
 	$(INSTALL) 'torch==2.13.0+cpu' 'executorch==1.5.1' 2>/dev/null || echo "could not install executorch"; \
 	$(INSTALL) 'onnxruntime==1.31.1' 'ai-edge-litert==2.3.0' 'tflite-micro==0.dev20261023182759' 2>/dev/null \
 	    || echo "could not install runtimes"; \
-	$(INSTALL) 'apache-tvm==0.27.0.post1' 'distributed==2026.8.0' 'ray[client]==2.60.0' 2>/dev/null \
-	    || echo "could not install TVM and clusters"; \
+	$(INSTALL) 'apache-tvm==0.27.0.post1' 'distributed==2026.8.0' 2>/dev/null \
+	    || echo "could not install TVM and Dask"; \
 	wait $$typed; wait $$compiled && exit $$installed
 	@touch $@

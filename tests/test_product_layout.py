@@ -19,6 +19,7 @@ MANY_IMPORTS = {
     "api/http/openapi.py",
     "api/http/submissions.py",
     "api/http/problem_details.py",
+    "api/service/request_task.py",
     "api/http/routes/batch.py",
     "api/http/routes/job_contents.py",
     "api/http/routes/jobs.py",

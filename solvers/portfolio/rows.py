@@ -7,7 +7,7 @@ from typing import cast
 
 from memplan.planner.errors.extras import is_installed
 from memplan.planner.extensions import import_object
-from memplan.planner.instance.instance import CONSTRAINTS, PLAIN, Instance
+from memplan.planner.instance.instance import PLAIN, Instance
 from memplan.solvers.search.incumbent import Search
 
 Solver = Callable[[Instance, Search], None]
@@ -15,7 +15,9 @@ Solver = Callable[[Instance, Search], None]
 
 EVERYTHING = frozenset(PLAIN)
 """The instance features that a solver supports by default."""
-PACKED = frozenset(CONSTRAINTS) - {"same-offset", "equal-use"}
+PACKED = frozenset(
+    {"relative", "sharing", "pages", "intervals", "banks", "bank-weights", "reuse", "clearances", "together"}
+)
 """The features of constraint kinds that packers support, and engines too, as packers place their solutions."""
 
 

@@ -133,7 +133,7 @@ proved = 0
 for seed in seeds(16, 100):
     problem = tied_problem(seed, most=5)
     least = oracle.best_score(problem)
-    for solver in ("greedy", "local-search", "exact", "core", "auto"):
+    for solver in ("greedy", "local-search", "exact", "core", "memory-choice", "auto"):
         if not compile_problem(problem).features <= registry.BY_NAME.get(solver, registry.BY_NAME["greedy"]).can:
             continue
         plan = solve(problem, solver=solver, time_limit_s=0.1 if solver in ("greedy", "local-search") else 1)
@@ -143,7 +143,7 @@ for seed in seeds(16, 100):
         proved += plan.status in ("optimal", "infeasible")
         if plan.status == "optimal" and problem.objective == "peak" and len(problem.pools) == 1:
             assert least == (plan.peak,), (seed, solver)
-    for solver in ("lemmas", "memory-choice"):
+    for solver in ("lemmas",):
         if any(len({*row.buffers}) == 2 for row in problem.distance if all(
             problem.buffers.size[problem.root_of(name)] > 0 for name in row.buffers)):
             with pytest.raises(OptionError, match="does not support .*clearances"):
