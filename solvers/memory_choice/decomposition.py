@@ -17,7 +17,7 @@ import numpy as np
 from memplan.planner.instance.instance import Bool, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.exact import FEATURES, branch_and_bound
-from memplan.solvers.formulation.stricter import stricter
+from memplan.solvers.formulation.stricter import restrict_rules, stricter
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.memory_choice.choice_search import ChoiceSearch
@@ -35,7 +35,7 @@ from memplan.solvers.memory_choice.multipliers import (
     refit,
 )
 from memplan.solvers.memory_choice.program import ProgramSolver
-from memplan.solvers.memory_choice.windows import StackRefutations, Windows, windows_of
+from memplan.solvers.memory_choice.windows import StackRefutations, Windows, suits_windows
 from memplan.solvers.search.goals import COST, Goals
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.result import Progress
@@ -156,6 +156,8 @@ _MOST_IN_TURN = 1_000
 """The most items for which windows leave half of the time to exact searches."""
 _LAST_PATIENCE = 200
 """The window searches without a gain after which exact searches, or the end of the search, follow."""
+_RESTRICTED_SHARE = 0.5
+"""The share of the time for plans without pages, sharing and prices."""
 _MOST_ALIVE = 40
 """The mean number of buffers that are alive at a time up to which windows come first."""
 _PACK_S = 2.0
@@ -178,14 +180,31 @@ def solve(instance: Instance, search: Search) -> None:
         search.log(f"{NAME}: the sizes or costs add up to more than its numbers hold")
         return
     decomposition = Decomposition(knapsack, search)
+    _solve_restricted(instance, search)
     # The executor's block ends first, so that the program's choice is packed before its process ends.
     with decomposition.program, ThreadPoolExecutor(1, thread_name_prefix=NAME) as beside:
         _solve_in_rounds(decomposition, beside)
 
 
+def _solve_restricted(instance: Instance, search: Search) -> None:
+    """Offer plans of the instance without pages, sharing and prices of pairs, which are plans of the instance."""
+    restricted = restrict_rules(instance)
+    if restricted is instance or search.is_over:
+        return
+    inner = search.child(restricted, _RESTRICTED_SHARE)
+
+    def offer_plan(_: Progress) -> None:
+        if inner.best is not None:
+            search.offer(inner.best.pool, inner.best.offset, inner.best.by)
+
+    inner.on_progress = offer_plan
+    if not inner.is_over:
+        solve(restricted, inner)
+
+
 def _solve_in_rounds(decomposition: Decomposition, beside: Executor) -> None:
     knapsack, search = decomposition.knapsack, decomposition.search
-    windows = windows_of(knapsack, search)
+    windows = Windows(knapsack, search) if suits_windows(knapsack.instance) else None
     # Windows place buffers quickly where few are alive; else they have no space, so pack all buffers at once first.
     is_packed_first = windows is None or knapsack.mean_alive > _MOST_ALIVE
     if is_packed_first:
@@ -194,9 +213,7 @@ def _solve_in_rounds(decomposition: Decomposition, beside: Executor) -> None:
         windows = None
     if not is_packed_first:
         decomposition.pack_at_once(beside)
-    # Windows place buffers apart that may share bytes, so other plans may be cheaper.
-    is_searched = windows is None or "sharing" in knapsack.instance.features
-    choice_search = ChoiceSearch(knapsack, search, decomposition.multipliers) if is_searched else None
+    choice_search = None if windows else ChoiceSearch(knapsack, search, decomposition.multipliers)
     if choice_search:
         choice_search.start(NAME)
     for work, effort in ROUNDS:
@@ -205,7 +222,7 @@ def _solve_in_rounds(decomposition: Decomposition, beside: Executor) -> None:
         if choice_search:
             choice_search.improve(NAME)
         decomposition.improve_cost_bound()
-        if windows and not choice_search:
+        if windows:
             decomposition.search_on(windows, _PATIENCE[-1])
         else:
             decomposition.leave_room(work)

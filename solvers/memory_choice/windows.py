@@ -8,8 +8,6 @@ core/windows.hpp.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from memplan.planner.instance.instance import Instance
@@ -17,7 +15,7 @@ from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.core import windows as core
 from memplan.solvers.core.exact import seed_of
 from memplan.solvers.core.tables import Reference
-from memplan.solvers.formulation.stricter import relax_offset_rules, restrict_rules
+from memplan.solvers.formulation.stricter import relax_offset_rules
 from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import NoGood
 from memplan.solvers.packing.orders import RULES, Traits
@@ -40,17 +38,9 @@ _STEPS_A_UNIT = 16
 _RULES = (RULES[3], RULES[1], RULES[7])
 
 
-def windows_of(knapsack: Knapsack, search: Search) -> Windows | None:
-    """Return the window search of an instance with costs and many buffers; None if it does not support the rules.
-
-    Rules that it does not support are replaced by stricter ones where possible.
-    """
-    if knapsack.instance.objective != "cost" or len(knapsack.instance) < _LEAST:
-        return None
-    strict = restrict_rules(knapsack.instance)
-    if not strict.features <= FEATURES:
-        return None
-    return Windows(knapsack if strict is knapsack.instance else replace(knapsack, instance=strict), search)
+def suits_windows(instance: Instance) -> bool:
+    """Return True if an instance has costs, many buffers, and only features that the window search supports."""
+    return instance.objective == "cost" and len(instance) >= _LEAST and instance.features <= FEATURES
 
 
 class StackRefutations:

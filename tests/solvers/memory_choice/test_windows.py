@@ -15,7 +15,7 @@ from memplan.planner.verify.verifier import verify
 from memplan.solvers.memory_choice import decomposition, windows
 from memplan.solvers.memory_choice.decomposition import Decomposition
 from memplan.solvers.memory_choice.knapsack import Knapsack
-from memplan.solvers.memory_choice.windows import StackRefutations, Windows, windows_of
+from memplan.solvers.memory_choice.windows import StackRefutations, Windows, suits_windows
 from memplan.solvers.portfolio.solve import solve
 from memplan.solvers.search.incumbent import Search
 from memplan.solvers.search.to_plan import plan_of_assignment
@@ -81,7 +81,7 @@ def begin_windows(problem: Problem, work: int = 400_000) -> Windows:
 def test_window_searches_yield_valid_plans_near_the_cost_bound(kind: str) -> None:
     problem = draw_problem(7, 150, kind)
     knapsack, search = make_search(problem)
-    assert windows_of(knapsack, search) is not None
+    assert suits_windows(knapsack.instance)
     found, choice = Windows(knapsack, search), Decomposition(knapsack, search)
     assert choice.search_windows_first(found)
     assert search.best is not None
