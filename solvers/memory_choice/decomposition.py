@@ -180,17 +180,20 @@ def solve(instance: Instance, search: Search) -> None:
         search.log(f"{NAME}: the sizes or costs add up to more than its numbers hold")
         return
     decomposition = Decomposition(knapsack, search)
-    _solve_restricted(instance, search)
+    if _solve_restricted(instance, search) and search.deterministic:
+        decomposition.spent += int(_RESTRICTED_SHARE * search.work_limit)
     # The executor's block ends first, so that the program's choice is packed before its process ends.
     with decomposition.program, ThreadPoolExecutor(1, thread_name_prefix=NAME) as beside:
         _solve_in_rounds(decomposition, beside)
 
 
-def _solve_restricted(instance: Instance, search: Search) -> None:
-    """Offer plans of the instance without pages, sharing and prices of pairs, which are plans of the instance."""
+def _solve_restricted(instance: Instance, search: Search) -> bool:
+    """Offer plans without pages, sharing and prices of pairs, which are plans of the instance; return False if it has
+    none of these.
+    """
     restricted = restrict_rules(instance)
     if restricted is instance or search.is_over:
-        return
+        return False
     inner = search.child(restricted, _RESTRICTED_SHARE)
 
     def offer_plan(_: Progress) -> None:
@@ -200,6 +203,7 @@ def _solve_restricted(instance: Instance, search: Search) -> None:
     inner.on_progress = offer_plan
     if not inner.is_over:
         solve(restricted, inner)
+    return True
 
 
 def _solve_in_rounds(decomposition: Decomposition, beside: Executor) -> None:

@@ -117,7 +117,7 @@ _ALL_ALIKE = pickle.dumps({"segments": [], _TRACES: [trace := [_EVENT] * 1000, *
 
 
 @pytest.fixture(scope="module")
-def small() -> Iterator[Callable[..., Reading]]:
+def reading_of() -> Iterator[Callable[..., Reading]]:
     """Return `read_apart` in a small process, as the memory of this one would count in its forks."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         yield lambda *given: pool.submit(read_apart, *given).result()
@@ -139,9 +139,9 @@ def small() -> Iterator[Callable[..., Reading]]:
     ],
 )
 def test_a_small_file_that_would_take_gigabytes_or_hours_is_read_or_refused(
-    small: Callable[..., Reading], data: bytes, command: str, sentence: str
+    reading_of: Callable[..., Reading], data: bytes, command: str, sentence: str
 ) -> None:
-    found = small(data, "file", (command, *(("--time-limit", str(LIMIT_S)) if command == "plan" else ())))
+    found = reading_of(data, "file", (command, *(("--time-limit", str(LIMIT_S)) if command == "plan" else ())))
     assert (found.fault, sentence in found.said, found.status) == (None, True, 2 if sentence else 0)
 
 
@@ -149,9 +149,11 @@ def test_a_small_file_that_would_take_gigabytes_or_hours_is_read_or_refused(
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the memory of a process to others")
 @pytest.mark.parametrize("name", DRAWINGS)
-def test_a_drawn_file_that_is_made_to_expand_stays_within_the_limits(small: Callable[..., Reading], name: str) -> None:
+def test_a_drawn_file_that_is_made_to_expand_stays_within_the_limits(
+    reading_of: Callable[..., Reading], name: str
+) -> None:
     for seed in seeds(4):
-        assert small(DRAWINGS[name](random.Random(seed))).fault is None, seed
+        assert reading_of(DRAWINGS[name](random.Random(seed))).fault is None, seed
 
 
 FAULT = "cannot be read because of a memplan fault; please report "
