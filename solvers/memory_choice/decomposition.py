@@ -162,8 +162,8 @@ _MOST_ALIVE = 40
 """The mean number of buffers that are alive at a time up to which windows come first."""
 _PACK_S = 2.0
 """The seconds left for packing the choice of an integer program."""
-_QUICK_WORK = 100_000
-"""The work for each packing of a choice near the cheapest one."""
+_QUICK_WORK, _PACKED_PART = 100_000, 16
+"""The work for each packing of a choice near the cheapest one, and one part in this many of the allowed work."""
 _ROOMS = (0, 1, 4, 16, 64, 160, 320)
 """The parts of a pool, of _WHOLE, that are left free one after another until a choice can be packed."""
 _WHOLE, _MOST_ROOM = 1024, 64
@@ -312,8 +312,9 @@ class Decomposition:
         limit = self.knapsack.limits(self.ends)
         if self.first.home is None:
             self.first = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
-        if self._is_open(self.first):
-            self.first = self._relax(self.first, self.ends, limit, self.nogoods, self.dearest)
+        if self._is_over() or not self._is_open(self.first):
+            return
+        self.first = self._relax(self.first, self.ends, limit, self.nogoods, self.dearest)
         if self.first.home is None or self._is_over():
             return
         left = self.search.remaining_s
@@ -329,16 +330,16 @@ class Decomposition:
 
     def _pack_near(self, home: I64) -> None:
         """Offer the plan of a choice close to `home` that leaves as small a part of each pool free as possible."""
-        rooms = [1] * len(self.ends)
+        rooms, most = [1] * len(self.ends), self.search.work_limit // _PACKED_PART
         while not self._is_over():
             ends = [end - end * _ROOMS[room] // _WHOLE for end, room in zip(self.ends, rooms, strict=True)]
             near = refit(self.knapsack, home, self.knapsack.limits(ends), self._stop_flag())
-            failed = None if near is None else self._pack_pools(near, COST, 0, _QUICK_WORK)
+            failed = None if near is None else self._pack_pools(near, COST, 0, min(_QUICK_WORK, most))
             if failed is None or rooms[failed] + 1 == len(_ROOMS):
                 break
             rooms[failed] += 1
         if max(rooms) == 1 and not self._is_over():
-            self._pack_pools(home, COST, 0, ROUNDS[0][0])
+            self._pack_pools(home, COST, 0, min(ROUNDS[0][0], most))
 
     def search_windows_first(self, windows: Windows) -> bool:
         """Improve plans near a cheap choice of pools, window by window, and also raise the bound on the cost.
