@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 from memplan.solvers.processes.harden import die_with_parent
 
 _LOOK_EVERY_S = 0.01
+_FORWARDED = (signal.SIGINT, signal.SIGTERM)
 
 
 class ForkLimits(NamedTuple):
@@ -53,7 +54,10 @@ def go_on_in_fork() -> Watch:
     In this process, LostForkError is raised if the fork exceeds its limits, or dies within them.
     """
     reading, writing = os.pipe()
+    # A signal that arrives before this process can forward it waits.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
     if (pid := os.fork()) == 0:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
         os.setpgid(0, 0)
         die_with_parent()
         os.close(reading)
@@ -69,8 +73,9 @@ def go_on_in_fork() -> Watch:
         os.kill(os.getpid(), signal.SIGSTOP)
         os.kill(pid, signal.SIGCONT)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _FORWARDED:
         signal.signal(number, forward)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
     signal.signal(signal.SIGTSTP, pause)
     os._exit(_watch(pid, reading))
 
