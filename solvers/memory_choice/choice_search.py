@@ -18,7 +18,7 @@ from memplan.planner.instance.instance import F64, Bool
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 from memplan.solvers.formulation.pair_rules import pairs_of
 from memplan.solvers.heuristics.greedy import preference
-from memplan.solvers.memory_choice.knapsack import Knapsack, item_lifetimes
+from memplan.solvers.memory_choice.knapsack import Knapsack
 from memplan.solvers.memory_choice.multipliers import Multipliers
 from memplan.solvers.packing.orders import RULES, Traits
 from memplan.solvers.packing.packer import Packer, packing_work
@@ -83,7 +83,7 @@ class ChoiceSearch:
         """
         knapsack = self.knapsack
         home = np.full(knapsack.n_items, ABSENT)
-        spans = item_lifetimes(knapsack)
+        spans = _item_lifetimes(knapsack)
         for q in self.pools[:-1]:
             capacity = (part * knapsack.row_capacities[q].capacity_below(self.instance.pools[q].capacity)).astype(
                 np.int64
@@ -152,3 +152,11 @@ def _ratios(knapsack: Knapsack, multipliers: Multipliers, pools: tuple[int, ...]
         gain = np.where(np.isfinite(own[q]), later - np.where(np.isfinite(own[q]), own[q], 0), -np.inf)
         ratio[q] = np.clip(gain / np.where(np.isfinite(taken[q]), taken[q], 1.0), -1e12, 1e12)
     return ratio
+
+
+def _item_lifetimes(knapsack: Knapsack) -> list[list[tuple[int, int, int]]]:
+    spans: list[list[tuple[int, int, int]]] = [[] for _ in range(knapsack.n_items)]
+    columns = (knapsack.item_of_lifetime, knapsack.lifetime_buffer, knapsack.start, knapsack.end)
+    for j, i, start, end in zip(*(values.tolist() for values in columns), strict=True):
+        spans[j].append((i, start, end))
+    return spans

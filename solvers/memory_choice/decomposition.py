@@ -301,6 +301,10 @@ class Decomposition:
             self.multipliers, floor = self._first_bound(COST)
             self.floor = max(self.floor, floor)
 
+    def _choose_first(self) -> None:
+        if self.first.home is None:
+            self.first = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
+
     def pack_at_once(self, beside: Executor) -> None:
         """Offer plans near the cheapest choice, each pool packed as a whole, if the cost counts.
 
@@ -310,8 +314,7 @@ class Decomposition:
         if not self.goals.has_cost or self._is_over() or (reached is not None and self.floor >= reached):
             return
         limit = self.knapsack.limits(self.ends)
-        if self.first.home is None:
-            self.first = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
+        self._choose_first()
         if self._is_over() or not self._is_open(self.first):
             return
         self.first = self._relax(self.first, self.ends, limit, self.nogoods, self.dearest)
@@ -346,8 +349,7 @@ class Decomposition:
 
         A window is a few buffers that are placed anew between all others. Returns True if there is a plan.
         """
-        if self.first.home is None:
-            self.first = self._find_cheapest_choice(self.ends, self.multipliers, self.nogoods, self.dearest)
+        self._choose_first()
         choice = self.first
         if choice.home is None or self._is_over() or not windows.begin(choice.home):
             return False

@@ -263,12 +263,3 @@ def _covering_cliques(instance: Instance, timeless: I64) -> list[list[int]]:
         covered.update(clique)
         cliques.append(clique)
     return cliques
-
-
-def item_lifetimes(knapsack: Knapsack) -> list[list[tuple[int, int, int]]]:
-    """Return, for each item, the lifetimes of its buffers as tuples (buffer, first row, end row)."""
-    spans: list[list[tuple[int, int, int]]] = [[] for _ in range(knapsack.n_items)]
-    columns = (knapsack.item_of_lifetime, knapsack.lifetime_buffer, knapsack.start, knapsack.end)
-    for j, i, start, end in zip(*(values.tolist() for values in columns), strict=True):
-        spans[j].append((i, start, end))
-    return spans
