@@ -313,11 +313,10 @@ class Decomposition:
         reached = self.goals.best_value(COST) if self.goals.has_cost else None
         if not self.goals.has_cost or self._is_over() or (reached is not None and self.floor >= reached):
             return
-        limit = self.knapsack.limits(self.ends)
         self._choose_first()
         if self._is_over() or not self._is_open(self.first):
             return
-        self.first = self._relax(self.first, self.ends, limit, self.nogoods, self.dearest)
+        self.first = self._relax(self.first, self.ends, self.nogoods, self.dearest)
         if self.first.home is None or self._is_over():
             return
         left = self.search.remaining_s
@@ -541,11 +540,12 @@ class Decomposition:
     def _is_open(self, choice: PoolChoice) -> bool:
         return (choice.home is None or choice.cost > choice.bound) and self.goals.has_cost and not self.goals.proved
 
-    def _relax(self, choice: PoolChoice, ends: list[int], limit: I64, nogoods: list[NoGood], most: int) -> PoolChoice:
+    def _relax(self, choice: PoolChoice, ends: list[int], nogoods: list[NoGood], most: int) -> PoolChoice:
         """Return a cheaper choice of at most `most` steps near the integer program's relaxation, or else `choice`.
 
         If the pools are whole, its multipliers are kept if they prove more.
         """
+        limit = self.knapsack.limits(ends)
         relaxed = self.program.relax(limit, nogoods)
         if relaxed is None:  # Without the engine, each item is put where it is cheapest by the own multipliers.
             prices = np.where(self.knapsack.homes, self.multipliers.prices(self.knapsack), np.iinfo(np.int64).max)

@@ -24,7 +24,6 @@ from memplan.solvers.processes.child import ChildProcess
 from memplan.solvers.processes.parent import Parent
 from memplan.solvers.search.incumbent import Search
 
-_ENGINE = "highspy"
 _MOST_ENTRIES = 4_000_000
 """The limit of entries in all rows; larger programs would take minutes."""
 _ROW_SCALE = 1e5
@@ -130,7 +129,7 @@ class ProgramSolver:
         """Start no process yet."""
         self.knapsack, self.search = knapsack, search
         # The engine's work cannot be counted, so a search by work has none.
-        self.is_ready = is_installed(_ENGINE) and not search.deterministic and not search.counts_processor
+        self.is_ready = is_installed("highspy") and not search.deterministic and not search.counts_processor
         self._child: ChildProcess | None = None
         self._program: ChoiceProgram | None = None
 
