@@ -72,9 +72,10 @@ def lower_bound(instance: Instance) -> Bound:
     # The instance already lists the buffers that fit into no pool, so the witness of infeasibility names no buffers.
     lacks = [Witness("capacity")] if instance.unplaceable else (packing.overflow() for packing in packings)
     nothing_fits = next(filter(None, lacks), None)
+    # Buffers with several lifetimes may conflict pairwise without ever being alive together.
     # Members of a clique add up to a peak only if they cannot share bytes and all lie in the same pool.
-    has_names = not instance.features.isdisjoint({"conflicts", "clearances"})
-    has_cliques = has_names and instance.features.isdisjoint({"relative", "sharing", "pools"})
+    has_pairs = not instance.features.isdisjoint({"conflicts", "clearances", "holes"})
+    has_cliques = has_pairs and instance.features.isdisjoint({"relative", "sharing", "pools"})
     clique = heavy_clique(instance) if has_cliques else None
     forced = _single_buffer_ends(instance)
     ends: list[int] = []

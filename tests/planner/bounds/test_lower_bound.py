@@ -51,6 +51,10 @@ def test_buffers_named_by_a_witness_conflict_pairwise(problem: Problem) -> None:
             assert all(any(start <= time < end for start, end in family.intervals) for family in members)
 
 
+HOLES = ([[0, 1], [2, 3]], [[0, 1], [4, 5]], [[2, 3], [4, 5]])
+"""Lifetimes that overlap in pairs, at three different times."""
+
+
 @pytest.mark.parametrize(
     ("found", "score", "kind"),
     [
@@ -66,6 +70,7 @@ def test_buffers_named_by_a_witness_conflict_pairwise(problem: Problem) -> None:
         (bound(A | {"alignment": 6}, pools=[{"base_address": 4}]), (3,), "largest-buffer"),
         (bound(A, C, conflicts=[["a", "c"]]), (3,), "clique"),
         (bound(*({"id": k, "size": 5 + k} for k in range(3)), conflicts=[[0, 1], [1, 2], [2, 0]]), (18,), "clique"),
+        (bound(*({"id": k, "size": 5 + k, "lifetimes": HOLES[k]} for k in range(3))), (18,), "clique"),
         (bound(A, B, pools=[{"name": "x", "size": 4}, {"name": "y"}]), (3, 4), "live-set"),
         (bound(A, B, pools=[{"name": "x", "cost": 2}, {"name": "y"}], objective="cost"), (0.0, 0, 7), "live-set"),
     ],
