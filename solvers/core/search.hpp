@@ -3,10 +3,11 @@
 // An instance is divided into independent components. The search works on the component with the highest peak, which
 // alone determines the peak, until no component is above the bound. A run that exhausts the search proves a new bound.
 // In turn, easier problems are searched: nearly full components with their slack filled, which finds placements, and
-// cores of components, which proves bounds.
+// cores of components, which proves bounds. With mixed alignments, placements are also repaired.
 #pragma once
 #include "cores.hpp"
 #include "dummies.hpp"
+#include "ejection_rounds.hpp"
 
 namespace memplan {
 
@@ -90,6 +91,7 @@ class ExactSearch {
     Rounds rounds;
     DummyRounds dummies;
     CoreRounds cores;
+    EjectionRounds ejections;
     bool is_in_round = false;
     Kind kind = kAtBound;
     int order = 0;
@@ -99,7 +101,8 @@ class ExactSearch {
         : random(seed),
           rounds(allocator, random, is_first),
           dummies(allocator, parts, c, rounds, random),
-          cores(allocator, parts, c, rounds, random) {}
+          cores(allocator, parts, c, rounds, random),
+          ejections(allocator, rounds, random) {}
   };
   Allocator &allocator_;
   Parts &parts_;
@@ -123,7 +126,8 @@ class ExactSearch {
     Work *work = new (works_.data + c) Work(allocator_, parts_, c, seed_ + 977 * static_cast<u64>(c), is_first_);
     Standing &mine = standings_[c];
     mine.is_begun = true;
-    if (!work->rounds.begin(parts_.laid_out(c), is_over) || !work->dummies.begin() || !work->cores.begin())
+    if (!work->rounds.begin(parts_.laid_out(c), is_over) || !work->dummies.begin() || !work->cores.begin() ||
+        !work->ejections.begin())
       return is_over() ? Ready::kOver : Ready::kFailed;
     work->rounds.start_descent(mine.has_offset ? mine.offset : nullptr, mine.peak);
     return Ready::kReady;
@@ -148,6 +152,11 @@ class ExactSearch {
         nodes += spent;
         if (work.cores.has_failed()) return TurnOutcome::kFailed;
         if (found.outcome == kExhausted) return rule_out(found.need);
+        return found.outcome == kFound ? take(c, found.offset) : TurnOutcome::kPaused;
+      }
+      if (const Standing &mine = standings_[c]; mine.has_offset && work.ejections.is_due()) {
+        const RunResult found = work.ejections.round(mine.offset, mine.peak, bound, end - nodes, spent, is_over);
+        nodes += spent;
         return found.outcome == kFound ? take(c, found.offset) : TurnOutcome::kPaused;
       }
       work.kind = rounds.next_kind(), work.limit = rounds.begin_round(work.kind);

@@ -142,6 +142,18 @@ def test_the_exact_search_fills_the_slack_of_nearly_complete_plans() -> None:
     assert oracle.check(problem, list(lift(problem, search.instance, search.best.pool, search.best.offset))) == []
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_exact_search_packs_mixed_alignments_near_the_bound_in_little_work(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for k in range(100):
+        start, size, life = int(rng.integers(40)), int(2 ** rng.uniform(8, 18)), int(rng.choice([1, 2, 3, 5, 8, 13]))
+        alignment = int(rng.choice([16, 16, 512, 4096, 65536]))
+        rows.append({"id": k, "size": size, "start": start, "end": start + life, "alignment": alignment})
+    search = solve_instance(compile_problem(Problem.model_validate({"buffers": rows})), work_limit=200_000)
+    assert require_value(search.best).score[-1] < 1.02 * search.bound[-1]
+
+
 def test_threads_of_the_exact_search_can_start_on_the_same_component() -> None:
     instance = compile_problem(full_load(9, n=400, live=12))
     search = make_search(instance, deterministic=False)
