@@ -25,6 +25,8 @@ class Spaces(NamedTuple):
     alignment: Rows
     lowest: Rows
     highest: Rows
+    page: Rows  # length of the pages of which the buffer must be inside one, or 0
+    page_shift: Rows  # what is added to an offset before it is divided into pages
     price: Rows
     lifetime_buffer: I64  # (m,): number of the buffer of each lifetime
     start: I64

@@ -25,7 +25,7 @@ from memplan.solvers.search.incumbent import Search
 
 NAME = "memory-choice:windows"
 _PLACED = {"holes", "conflicts", "pools", "capacity", "alignment", "pins", "ranges", "reserved", "cost"}
-FEATURES = frozenset(_PLACED | {"relative", "together"})
+FEATURES = frozenset(_PLACED | {"relative", "together", "pages"})
 """The features of instances that the search supports."""
 _LEAST = 40
 """The number of buffers from which windows come first; fewer buffers are packed as a whole."""
@@ -185,6 +185,8 @@ def _window_spaces(knapsack: Knapsack, instance: Instance) -> core.Spaces:
         alignment=instance.alignment,
         lowest=instance.lowest,
         highest=instance.highest,
+        page=instance.page,
+        page_shift=instance.page_shift,
         price=price,
         lifetime_buffer=column(instance.lifetime_buffer),
         start=instance.start,
