@@ -43,6 +43,8 @@ struct Spaces {
   Array<i64> end;
   Array<i64> conflict_first;
   Array<i64> conflict;
+  Array<i64> share_first;
+  Array<i64> share;
   Array<i64> together;
   Array<i64> lead;
   Array<i64> distance;
@@ -232,7 +234,9 @@ class Search {
   i64 children_of_state() const {
     i64 count = 0;
     for (i64 q = 0; q < p(); ++q) count += is_free(q) ? 1 : 2 * kGaps;
-    return count;
+    i64 partners = 0;
+    for (i64 i = 0; i < n(); ++i) partners = std::max(partners, spaces_.share_first[i + 1] - spaces_.share_first[i]);
+    return count + partners;
   }
   i64 price(i64 i) const { return spaces_.price[run_.pool[i]][i]; }
   bool is_fixed(i64 i) const { return mates_first_[spaces_.together[i] + 1] - mates_first_[spaces_.together[i]] > kLeast; }
@@ -513,6 +517,16 @@ class Search {
         else if (spaces_.start[m] > row.end)
           holes[gaps++] = {static_cast<std::size_t>(k), row.end, spaces_.start[m]};
         row.end = spaces_.end[m];
+      }
+      // Where a placed buffer lies in a partner at its offset, only the partner occupies bytes.
+      for (i64 y = spaces_.share_first[i]; !is_loose && y < spaces_.share_first[i + 1]; ++y) {
+        const i64 j = spaces_.share[y], other = row_of[j] - 1;
+        if (other < count_ || run_.offset[j] != run_.offset[i] || other > k) continue;
+        const memplan_buffer &partner = buffers[other];
+        if (partner.begin >= row.end || row.begin >= partner.end) continue;
+        if (row.size > partner.size || lives_first_[i + 1] - lives_first_[i] != 1 || lives_first_[j + 1] - lives_first_[j] != 1) return false;
+        (row.begin < partner.begin ? row.end : row.begin) = row.begin < partner.begin ? partner.begin : partner.end;
+        if (row.begin >= row.end) return false;
       }
       if (is_loose) {
         row.alignment = spaces_.alignment[q][i], row.lowest = spaces_.lowest[q][i];
@@ -804,6 +818,11 @@ class Search {
         offer(low, gap.high - gap.low - size);
         if (high > low) offer(high, gap.high - gap.low - size);
       }
+      for (i64 k = spaces_.share_first[i]; k < spaces_.share_first[i + 1]; ++k) {
+        const i64 j = spaces_.share[k], y = place_[j] - 1;
+        const Place partner = y < 0 ? Place{run_.pool[j], run_.offset[j]} : y < x ? places[y] : Place{kAbsent, 0};
+        if (partner.pool == q && !is_tied && may_share(i, q, partner.at, places, x)) offer(partner.at, 0);
+      }
     }
   }
 
@@ -821,6 +840,27 @@ class Search {
       cursor = std::max(cursor, next.high);
     }
     if (top > cursor) gaps_[gap_count_++] = {cursor, top};
+  }
+
+  // Return whether a buffer may have the offset of a partner: it keeps its own rules, and overlaps only partners there.
+  bool may_share(i64 i, i64 q, i64 at, const Place *places, i64 x) {
+    if (lowest_legal(q, i, at) != at || at > spaces_.highest[q][i] || at + spaces_.size[i] > spaces_.capacity[q]) return false;
+    const auto meets = [&](i64 low, i64 high) { return low < at + spaces_.size[i] && at < high; };
+    for (i64 r = spaces_.reserved_first[q]; r < spaces_.reserved_first[q + 1]; ++r)
+      if (meets(spaces_.reserved[r][0], spaces_.reserved[r][1])) return false;
+    for (i64 k = near_first_[i]; k < near_first_[i + 1]; ++k) {
+      const i64 j = near_[k], y = place_[j] - 1;
+      if (y >= x) continue;
+      const Place other = y < 0 ? Place{run_.pool[j], run_.offset[j]} : places[y];
+      if (other.pool == q && meets(other.at, other.at + spaces_.size[j]) && !(other.at == at && are_partners(i, j))) return false;
+    }
+    work_ += 1 + near_first_[i + 1] - near_first_[i];
+    return true;
+  }
+
+  bool are_partners(i64 i, i64 j) const {
+    const i64 *const first = spaces_.share.data + spaces_.share_first[i], *const last = spaces_.share.data + spaces_.share_first[i + 1];
+    return std::find(first, last, j) != last;
   }
 
   // Cut the gaps at the borders of a buffer's pages, and keep the parts that have space for it.

@@ -34,6 +34,8 @@ class Spaces(NamedTuple):
     # (n + 1,): start of each buffer's conflicts (symmetric) in `conflict`, then the end of the last
     conflict_first: I64
     conflict: I64
+    share_first: I64  # the same for the buffers that may have one offset while both are alive
+    share: I64
     together: I64  # (n,): for each buffer, the first buffer of the group that must be in one memory
     lead: I64
     distance: I64

@@ -29,15 +29,11 @@ def stricter(instance: Instance) -> tuple[Instance, bool]:
 
 
 def restrict_rules(instance: Instance) -> Instance:
-    """Return an instance without sharing and priced pairs; its plans are plans of `instance` and may pay prices."""
-    changed = dict[str, Any]()
-    if "sharing" in instance.features:
-        changed |= {"share_first": np.zeros_like(instance.share_first), "share": instance.share[:0]}
-    if len(instance.priced_pairs):
-        changed |= {
-            name: getattr(instance, name)[:0] for name in ("soft_pairs", "soft_weight", "reuse_pairs", "reuse_price")
-        }
-    return replace(instance, **changed) if changed else instance
+    """Return an instance without priced pairs; its plans are plans of `instance` and may pay prices."""
+    if not len(instance.priced_pairs):
+        return instance
+    names = ("soft_pairs", "soft_weight", "reuse_pairs", "reuse_price")
+    return replace(instance, **{name: getattr(instance, name)[:0] for name in names})
 
 
 def split_pools(instance: Instance) -> tuple[Instance, I64]:

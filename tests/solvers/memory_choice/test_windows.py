@@ -36,7 +36,7 @@ def draw_problem(seed: int, n: int, kind: str = "", alignments: tuple[int, ...] 
         if kind == "mixed":
             row["alignment"] = rng.choice([64, 1024])
         if kind == "paged":
-            row["no_cross"] = 4096
+            row["no_cross"] = 8192
         if kind == "confined" and rng.random() < 0.1:
             row["pools"] = ["sram", "dram"]
         if kind == "holes" and rng.random() < 0.3:
@@ -92,7 +92,7 @@ def test_window_searches_yield_valid_plans_near_the_cost_bound(kind: str) -> Non
     plan = plan_of_assignment(problem, knapsack.instance, search.best, search.proof)
     assert not verify(problem, plan)
     # The bound ignores padding by alignments, so the cost may exceed it slightly.
-    assert search.best.score[0] <= (1.4 if kind == "mixed" else 1.3) * search.bound[0] + 1
+    assert search.best.score[0] <= (1.6 if kind == "paged" else 1.4 if kind == "mixed" else 1.3) * search.bound[0] + 1
 
 
 def test_exact_packings_of_wide_windows_reach_the_cheapest_choice() -> None:
