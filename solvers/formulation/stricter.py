@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from memplan.planner.instance.instance import ON, Axis, CompiledPool, Instance
+from memplan.planner.instance.columns import Axis
+from memplan.planner.instance.instance import ON, CompiledPool, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 
 _MOST_PARTS = 16
