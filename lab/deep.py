@@ -28,6 +28,7 @@ PROGRAMS: Mapping[str, tuple[str | int, ...]] = {
     "constraints": ("lab.agreement", 20_000, "--constraints"),
     "pairs": ("lab.agreement", 20_000, "--pairs"),
     "kinds": ("lab.meeting_kinds", 100_000),
+    "joins": ("lab.joins", 1_000),
     "known plans": ("lab.known_plans", 20_000, "--every", 10),
     "checkers": ("lab.checkers_agreement", 20_000),
     "orders": ("lab.order_agreement", 10_000),

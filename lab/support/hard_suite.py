@@ -40,8 +40,13 @@ GENERATED = (
     *(f"tight:n=60,live=8,seed={seed}" for seed in range(2)),
     "tight:n=100,live=10,seed=0",
 )
-SCRATCHPADS = tuple(f"{letter} {percent}" for letter in "ACHK" for percent in (50, 80))
-"""Names of problems: a MiniMalloc file's letter, and the size of the fast memory in percent of the live peak."""
+STEPS = ("resnet50_b8", "convnext_tiny_b4")
+"""The names of the files of training steps in `examples/problems/torch_train`."""
+SCRATCHPADS = (
+    *(f"{letter} {percent}" for letter in "ACHK" for percent in (50, 80)),
+    *(f"{step} {percent}" for step in STEPS for percent in (20, 50, 80)),
+)
+"""Names of problems: a MiniMalloc file's letter or a training step, and the fast memory in percent of the live peak."""
 
 
 def scratchpad(name: str) -> Problem:
@@ -50,7 +55,8 @@ def scratchpad(name: str) -> Problem:
     Each byte of a buffer in the slow memory costs two to four transfers.
     """
     letter, percent = name.split()
-    table, rng = problem(letter).buffers, random.Random(1)
+    whole = pose(str(FOLDER.parent / "torch_train" / f"{letter}.csv")) if letter in STEPS else problem(letter)
+    table, rng = whole.buffers, random.Random(1)
     change = np.zeros(int(table.end.max()) + 1, dtype=np.int64)
     np.add.at(change, table.start, table.size)
     np.subtract.at(change, table.end, table.size)

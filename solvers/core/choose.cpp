@@ -261,7 +261,7 @@ class Choosing {
   // Return whether windows and stacks know all rules of the problem.
   bool is_bare() const {
     const auto is_other = [](const memplan_buffer &each) {
-      if (each.size == 0 || each.no_cross > 0) return true;
+      if (each.size == 0) return true;
       if (each.pin == MEMPLAN_FREE) return false;
       return each.pin < each.lowest || (each.limit > 0 && each.pin > each.limit - each.size) ||
              (each.alignment > 1 && each.pin % each.alignment != 0);
@@ -383,11 +383,12 @@ class Choosing {
     const choice::ChoiceItems &knapsack = items_.knapsack;
     const i64 n = count(), p = memories(), links = static_cast<i64>(problem_.pair_count);
     windows::Spaces made{};
-    for (Rows<i64> *each : {&made.homes, &made.alignment, &made.lowest, &made.highest}) *each = arena.rows<i64>(p, n);
+    for (Rows<i64> *each : {&made.homes, &made.alignment, &made.lowest, &made.highest, &made.page, &made.page_shift}) *each = arena.rows<i64>(p, n);
     for (Array<i64> *each : {&made.size, &made.together, &made.distance}) *each = arena.array<i64>(n);
     made.price = knapsack.price, made.lifetime_buffer = items_.life_buffer;
     made.start = items_.start, made.end = items_.end;
     made.conflict_first = arena.array<i64>(n + 2), made.conflict = arena.array<i64>(2 * links);
+    made.share_first = arena.array<i64>(n + 1), made.share = arena.array<i64>(0);
     made.capacity = arena.array<i64>(p), made.reserved_first = arena.array<i64>(p + 1);
     std::size_t ranges = 0;
     for (i64 q = 0; q < p; ++q) ranges += problem_.memories[q].reserved_count;
@@ -399,6 +400,7 @@ class Choosing {
       made.size[i] = buffer.size, made.together[i] = i;
       for (i64 q = 0; q < p; ++q) {
         made.homes[q][i] = knapsack.homes[q][i], made.alignment[q][i] = step;
+        made.page[q][i] = buffer.no_cross;
         made.lowest[q][i] = buffer.pin != MEMPLAN_FREE ? buffer.pin : (buffer.lowest + step - 1) / step * step;
         made.highest[q][i] = buffer.pin != MEMPLAN_FREE ? buffer.pin : buffer.limit > 0 ? buffer.limit - buffer.size : kFar;
       }

@@ -25,6 +25,7 @@ inline constexpr i64 kLeastRepacked = 20, kMostRepacked = 160;  // fewest and mo
 inline constexpr i64 kRepackDoublings = 9;  // limits of such a packing: kLeastPackWork nodes, twice as many, and so on
 inline constexpr i64 kRises = 4;  // windows of which one may raise the cost
 inline constexpr i64 kPackCost = 500, kNodeWork = 4, kRowWork = 50;  // steps of a packing, its nodes, and its buffers
+inline constexpr i64 kPages = 64, kMostCuts = 1'000;  // pages tried for an offset, and borders of pages within gaps
 inline constexpr i64 kMostPairs = 8'000'000;      // most pairs of conflicting buffers
 
 // See the tables of the same names in windows.py.
@@ -34,12 +35,16 @@ struct Spaces {
   Rows<i64> alignment;
   Rows<i64> lowest;
   Rows<i64> highest;
+  Rows<i64> page;
+  Rows<i64> page_shift;
   Rows<i64> price;
   Array<i64> lifetime_buffer;
   Array<i64> start;
   Array<i64> end;
   Array<i64> conflict_first;
   Array<i64> conflict;
+  Array<i64> share_first;
+  Array<i64> share;
   Array<i64> together;
   Array<i64> lead;
   Array<i64> distance;
@@ -102,7 +107,7 @@ class Search {
     order(arena);
     list_mates();
     list_near(arena);
-    if (!has_too_many_ && !arena.has_failed) walls_ = arena.uncleared<Range>(p() * most_near_ + spaces.reserved.size), gaps_ = arena.uncleared<Range>(most_near_ + spaces.reserved.size + largest_ + 1);
+    if (!has_too_many_ && !arena.has_failed) walls_ = arena.uncleared<Range>(p() * most_near_ + spaces.reserved.size), gaps_ = arena.uncleared<Range>(most_near_ + spaces.reserved.size + largest_ + kMostCuts), cut_ = arena.uncleared<Range>(gaps_.size);
   }
 
   bool has_too_many() const { return has_too_many_; }
@@ -215,7 +220,7 @@ class Search {
   Array<Place> places_{nullptr, 0}, next_places_{nullptr, 0};  // `largest_` placements per state
   Array<u64> seen_;
   Array<Child> children_;
-  Array<Range> gaps_{nullptr, 0}, walls_{nullptr, 0};
+  Array<Range> gaps_{nullptr, 0}, cut_{nullptr, 0}, walls_{nullptr, 0};
   Rows<Range> loose_walls_;
   Array<i64> loose_count_, wall_first_;
   Array<double> price_sum_;
@@ -229,7 +234,9 @@ class Search {
   i64 children_of_state() const {
     i64 count = 0;
     for (i64 q = 0; q < p(); ++q) count += is_free(q) ? 1 : 2 * kGaps;
-    return count;
+    i64 partners = 0;
+    for (i64 i = 0; i < n(); ++i) partners = std::max(partners, spaces_.share_first[i + 1] - spaces_.share_first[i]);
+    return count + partners;
   }
   i64 price(i64 i) const { return spaces_.price[run_.pool[i]][i]; }
   bool is_fixed(i64 i) const { return mates_first_[spaces_.together[i] + 1] - mates_first_[spaces_.together[i]] > kLeast; }
@@ -256,9 +263,8 @@ class Search {
   // Return the lowest offset of a memory where a buffer meets no conflicting buffer; kAbsent if there is none.
   i64 lowest_free(i64 q, i64 i) {
     if (is_free(q)) return 0;
-    const i64 size = spaces_.size[i], step = spaces_.alignment[q][i], lowest = spaces_.lowest[q][i];
-    const i64 highest = std::min(spaces_.highest[q][i], spaces_.capacity[q] - size);
-    i64 count = 0, at = lowest;
+    const i64 size = spaces_.size[i], highest = std::min(spaces_.highest[q][i], spaces_.capacity[q] - size);
+    i64 count = 0, at = lowest_legal(q, i, 0);
     for (i64 k = spaces_.reserved_first[q]; k < spaces_.reserved_first[q + 1]; ++k)
       walls_[count++] = {spaces_.reserved[k][0], spaces_.reserved[k][1]};
     for (i64 k = near_first_[i]; k < near_first_[i + 1]; ++k)
@@ -266,8 +272,26 @@ class Search {
     std::sort(walls_.data, walls_.data + count, [](Range a, Range b) { return a.low < b.low; });
     work_ += count + 1;
     for (i64 k = 0; k < count && walls_[k].low < at + size; ++k)
-      if (walls_[k].high > at) at = lowest - floor_div(lowest - walls_[k].high, step) * step;
+      if (walls_[k].high > at) at = lowest_legal(q, i, walls_[k].high);
     return at <= highest ? at : kAbsent;
+  }
+
+  // Return the lowest offset from `at` on that a buffer may have by its own rules; kMost if it crosses too many pages.
+  i64 lowest_legal(i64 q, i64 i, i64 at) const {
+    const i64 lowest = spaces_.lowest[q][i], step = spaces_.alignment[q][i];
+    for (i64 tries = 0; tries < kPages; ++tries) {
+      at = lowest - floor_div(lowest - std::max(at, lowest), step) * step;
+      const i64 next = next_page(q, i, at);
+      if (next >= at + spaces_.size[i]) return at;
+      at = next;
+    }
+    return kMost / 2;
+  }
+
+  // Return the offset above `at` where the next page of a buffer begins.
+  i64 next_page(i64 q, i64 i, i64 at) const {
+    const i64 page = spaces_.page[q][i], shift = spaces_.page_shift[q][i];
+    return page == 0 ? kMost : (floor_div(at + shift, page) + 1) * page - shift;
   }
 
   static u64 mixed(u64 value) {
@@ -494,11 +518,23 @@ class Search {
           holes[gaps++] = {static_cast<std::size_t>(k), row.end, spaces_.start[m]};
         row.end = spaces_.end[m];
       }
+      // Where a placed buffer lies in a partner at its offset, only the partner occupies bytes.
+      for (i64 y = spaces_.share_first[i]; !is_loose && y < spaces_.share_first[i + 1]; ++y) {
+        const i64 j = spaces_.share[y], other = row_of[j] - 1;
+        if (other < count_ || run_.offset[j] != run_.offset[i] || other > k) continue;
+        const memplan_buffer &partner = buffers[other];
+        if (partner.begin >= row.end || row.begin >= partner.end) continue;
+        if (row.size > partner.size || lives_first_[i + 1] - lives_first_[i] != 1 || lives_first_[j + 1] - lives_first_[j] != 1) return false;
+        (row.begin < partner.begin ? row.end : row.begin) = row.begin < partner.begin ? partner.begin : partner.end;
+        if (row.begin >= row.end) return false;
+      }
       if (is_loose) {
         row.alignment = spaces_.alignment[q][i], row.lowest = spaces_.lowest[q][i];
         row.limit = spaces_.capacity[q];
         if (spaces_.highest[q][i] < row.limit - row.size) row.limit = spaces_.highest[q][i] + row.size;
         if (spaces_.highest[q][i] == row.lowest) row.pin = row.lowest;
+        if (spaces_.page[q][i] != 0 && spaces_.page_shift[q][i] % spaces_.page[q][i] != 0) return false;
+        row.no_cross = spaces_.page[q][i];
         // An offset range that does not begin at a multiple of the alignment cannot be stated here, so give up.
         if (spaces_.lowest[q][i] % row.alignment != 0 && row.pin == MEMPLAN_FREE) return false;
         const i64 lead = row_of[spaces_.lead[i]] - 1;
@@ -751,6 +787,7 @@ class Search {
         continue;
       }
       list_gaps(q);
+      if (spaces_.page[q][i] != 0) cut_gaps(q, i);
       work_ += 1 + gap_count_ / 2;
       const i64 lowest = spaces_.lowest[q][i], step = spaces_.alignment[q][i], highest = spaces_.highest[q][i];
       const bool is_tied = mate != kAbsent && spaces_.lead[window_[mate]] == spaces_.lead[i];
@@ -781,6 +818,11 @@ class Search {
         offer(low, gap.high - gap.low - size);
         if (high > low) offer(high, gap.high - gap.low - size);
       }
+      for (i64 k = spaces_.share_first[i]; k < spaces_.share_first[i + 1]; ++k) {
+        const i64 j = spaces_.share[k], y = place_[j] - 1;
+        const Place partner = y < 0 ? Place{run_.pool[j], run_.offset[j]} : y < x ? places[y] : Place{kAbsent, 0};
+        if (partner.pool == q && !is_tied && may_share(i, q, partner.at, places, x)) offer(partner.at, 0);
+      }
     }
   }
 
@@ -798,6 +840,39 @@ class Search {
       cursor = std::max(cursor, next.high);
     }
     if (top > cursor) gaps_[gap_count_++] = {cursor, top};
+  }
+
+  // Return whether a buffer may have the offset of a partner: it keeps its own rules, and overlaps only partners there.
+  bool may_share(i64 i, i64 q, i64 at, const Place *places, i64 x) {
+    if (lowest_legal(q, i, at) != at || at > spaces_.highest[q][i] || at + spaces_.size[i] > spaces_.capacity[q]) return false;
+    const auto meets = [&](i64 low, i64 high) { return low < at + spaces_.size[i] && at < high; };
+    for (i64 r = spaces_.reserved_first[q]; r < spaces_.reserved_first[q + 1]; ++r)
+      if (meets(spaces_.reserved[r][0], spaces_.reserved[r][1])) return false;
+    for (i64 k = near_first_[i]; k < near_first_[i + 1]; ++k) {
+      const i64 j = near_[k], y = place_[j] - 1;
+      if (y >= x) continue;
+      const Place other = y < 0 ? Place{run_.pool[j], run_.offset[j]} : places[y];
+      if (other.pool == q && meets(other.at, other.at + spaces_.size[j]) && !(other.at == at && are_partners(i, j))) return false;
+    }
+    work_ += 1 + near_first_[i + 1] - near_first_[i];
+    return true;
+  }
+
+  bool are_partners(i64 i, i64 j) const {
+    const i64 *const first = spaces_.share.data + spaces_.share_first[i], *const last = spaces_.share.data + spaces_.share_first[i + 1];
+    return std::find(first, last, j) != last;
+  }
+
+  // Cut the gaps at the borders of a buffer's pages, and keep the parts that have space for it.
+  void cut_gaps(i64 q, i64 i) {
+    i64 count = 0;
+    for (i64 k = 0; k < gap_count_; ++k)
+      for (i64 low = gaps_[k].low; low < gaps_[k].high && count < cut_.size;) {
+        const i64 high = std::min(gaps_[k].high, next_page(q, i, low));
+        if (high - low >= spaces_.size[i]) cut_[count++] = {low, high};
+        low = high;
+      }
+    std::swap(gaps_, cut_), gap_count_ = count;
   }
 
   // Keep the best partial placements that differ in their effect on later buffers; return their number.

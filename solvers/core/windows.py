@@ -25,6 +25,8 @@ class Spaces(NamedTuple):
     alignment: Rows
     lowest: Rows
     highest: Rows
+    page: Rows  # length of the pages of which the buffer must be inside one, or 0
+    page_shift: Rows  # what is added to an offset before it is divided into pages
     price: Rows
     lifetime_buffer: I64  # (m,): number of the buffer of each lifetime
     start: I64
@@ -32,6 +34,8 @@ class Spaces(NamedTuple):
     # (n + 1,): start of each buffer's conflicts (symmetric) in `conflict`, then the end of the last
     conflict_first: I64
     conflict: I64
+    share_first: I64  # the same for the buffers that may have one offset while both are alive
+    share: I64
     together: I64  # (n,): for each buffer, the first buffer of the group that must be in one memory
     lead: I64
     distance: I64

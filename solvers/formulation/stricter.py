@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import replace
-from itertools import islice
-from math import gcd, lcm
 from typing import Any
 
 import numpy as np
 
-from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.columns import Axis
+from memplan.planner.instance.instance import ON, CompiledPool, Instance
 from memplan.planner.model.buffer_table import ABSENT, I64, column
 
-_MOST_STARTS = 10_000
-"""The most offsets that are tried for a buffer or a rigid group within pages."""
+_MOST_PARTS = 16
+"""The most pools of an instance after its pools are divided at reserved ranges."""
 _MOST_PAGES = 1_000
 """The most pages below the capacity of a pool; beyond, lists of ranges would be long."""
 
@@ -32,21 +30,47 @@ def stricter(instance: Instance) -> tuple[Instance, bool]:
 
 
 def restrict_rules(instance: Instance) -> Instance:
-    """Return an instance without pages, sharing and priced pairs; its plans are plans of `instance` and may pay prices.
+    """Return an instance without priced pairs; its plans are plans of `instance` and may pay prices."""
+    if not len(instance.priced_pairs):
+        return instance
+    names = ("soft_pairs", "soft_weight", "reuse_pairs", "reuse_price")
+    return replace(instance, **{name: getattr(instance, name)[:0] for name in names})
 
-    A buffer with a page gets an alignment that divides the page and is at least its size. Buffers that may share bytes
-    do not.
+
+def split_pools(instance: Instance) -> tuple[Instance, I64]:
+    """Return (an instance in which a reserved range separates two pools, the number of each pool in `instance`).
+
+    Offsets stay as they are. Each plan is a plan of `instance`, and the reverse if no buffers must be in one pool. If
+    the cost does not count, pools are not divided, as this would change what their ends are.
     """
-    changed = dict[str, Any]()
-    if "sharing" in instance.features:
-        changed |= {"share_first": np.zeros_like(instance.share_first), "share": instance.share[:0]}
-    if len(instance.priced_pairs):
-        changed |= {
-            name: getattr(instance, name)[:0] for name in ("soft_pairs", "soft_weight", "reuse_pairs", "reuse_price")
-        }
-    if "pages" in instance.features:
-        changed |= _alignments_for_pages(instance)
-    return replace(instance, **changed) if changed else instance
+    parts = [
+        (q, low, high)
+        for q, pool in enumerate(instance.pools)
+        for low, high in _free_ranges(pool)
+        if low < high or not pool.is_limited
+    ]
+    if instance.objective != "cost" or not len(instance.pools) < len(parts) <= _MOST_PARTS:
+        return instance, np.arange(len(instance.pools))
+    of = column([q for q, _, _ in parts])
+    pools = tuple(
+        instance.pools[q]._replace(
+            capacity=high,
+            is_limited=instance.pools[q].is_limited or high < instance.pools[q].capacity,
+            reserved=column(np.array([[0, low]] if low else [], dtype=np.int64).reshape(-1, 2)),
+        )
+        for q, low, high in parts
+    )
+    changed: dict[str, Any] = {name: getattr(instance, name)[of] for name in ON[Axis.POOL_AND_BUFFER]}
+    low, high = (column([part[k] for part in parts])[:, None] for k in (1, 2))
+    first = np.maximum(changed["lowest"], low)
+    changed["allowed"] = changed["allowed"] & (first <= np.minimum(instance.highest[of], high - instance.size))
+    return replace(instance, pools=pools, **changed), of
+
+
+def _free_ranges(pool: CompiledPool) -> list[tuple[int, int]]:
+    """Return the ranges of a pool between its reserved ranges."""
+    ends = [0, *pool.reserved.ravel().tolist(), pool.capacity]
+    return list(zip(ends[::2], ends[1::2], strict=True))
 
 
 def relax_offset_rules(instance: Instance) -> Instance:
@@ -58,49 +82,6 @@ def relax_offset_rules(instance: Instance) -> Instance:
     changed = {name: getattr(instance, name)[:0] for name in names}
     changed |= {"bank_first": np.zeros_like(instance.bank_first), "page": none, "page_shift": none}
     return replace(instance, barred=np.full_like(instance.barred, ABSENT), barred_ranges=(), **changed)
-
-
-def _alignments_for_pages(instance: Instance) -> dict[str, Any]:
-    alignment, lowest, allowed = instance.alignment.copy(), instance.lowest.copy(), instance.allowed.copy()
-    groups: dict[int, list[int]] = defaultdict(list)
-    for i, anchor in enumerate(instance.anchor.tolist()):
-        groups[anchor].append(i)
-    for members in groups.values():
-        for q in range(len(alignment)):
-            paged = [i for i in members if instance.page[q, i] and instance.pin[i] < 0]
-            if not paged or not allowed[q, members[0]]:
-                continue
-            period, first = _first_within_pages(instance, q, members, paged)
-            for i in members:
-                allowed[q, i] = first is not None
-                if first is not None:
-                    alignment[q, i], lowest[q, i] = period, first + int(instance.distance[i])
-    none = np.zeros_like(instance.page)
-    return {"alignment": alignment, "lowest": lowest, "allowed": allowed, "page": none, "page_shift": none}
-
-
-def _first_within_pages(instance: Instance, q: int, members: list[int], paged: list[int]) -> tuple[int, int | None]:
-    """Return (a period, the first offset of a rigid group's lowest member) so that no period later crosses a page.
-
-    The offset is None if the group crosses a page at all offsets, or at all of the first _MOST_STARTS.
-    """
-    anchor = int(instance.anchor[members[0]])
-    step, page, shift = (values[q].tolist() for values in (instance.alignment, instance.page, instance.page_shift))
-    size, distance = instance.size.tolist(), instance.distance.tolist()
-    period = step[anchor]
-    for i in paged:
-        parts = page[i] // size[i] if len(members) == 1 else 1
-        while page[i] % parts:
-            parts -= 1
-        period = lcm(period, page[i] // parts)
-    lowest = int(instance.lowest[q, anchor])
-    for first in islice(range(lowest, lowest + period, step[anchor]), _MOST_STARTS):
-        # Within a period that divides the page, all later offsets are at the same place of a part of a page.
-        if all(
-            (first + distance[i] + shift[i]) % gcd(period, page[i]) + size[i] <= gcd(period, page[i]) for i in paged
-        ):
-            return period, first
-    return period, None
 
 
 def _ranges_for_pages(instance: Instance) -> Instance:

@@ -17,7 +17,7 @@ import numpy as np
 from memplan.planner.instance.instance import Bool, CompiledPool, Instance
 from memplan.planner.model.buffer_table import I64, column
 from memplan.solvers.exact import FEATURES, branch_and_bound
-from memplan.solvers.formulation.stricter import restrict_rules, stricter
+from memplan.solvers.formulation.stricter import restrict_rules, split_pools, stricter
 from memplan.solvers.formulation.subinstance import part_of
 from memplan.solvers.heuristics import greedy, local_search
 from memplan.solvers.memory_choice.choice_search import ChoiceSearch
@@ -157,7 +157,7 @@ _MOST_IN_TURN = 1_000
 _LAST_PATIENCE = 200
 """The window searches without a gain after which exact searches, or the end of the search, follow."""
 _RESTRICTED_SHARE = 0.5
-"""The share of the time for plans without pages, sharing and prices."""
+"""The share of the time for plans without sharing, prices and reserved ranges."""
 _MOST_ALIVE = 40
 """The mean number of buffers that are alive at a time up to which windows come first."""
 _PACK_S = 2.0
@@ -188,21 +188,26 @@ def solve(instance: Instance, search: Search) -> None:
 
 
 def _solve_restricted(instance: Instance, search: Search) -> bool:
-    """Offer plans without pages, sharing and prices of pairs, which are plans of the instance; return False if it has
-    none of these.
+    """Offer plans without sharing, prices of pairs and reserved ranges, which are plans of the instance; return False
+    if it has none of these.
     """
     restricted = restrict_rules(instance)
-    if restricted is instance or search.is_over:
+    parts, pool_of = split_pools(restricted)
+    if parts is instance or search.is_over:
         return False
-    inner = search.child(restricted, _RESTRICTED_SHARE)
+    # If no buffers must be in one pool, the parts of the pools have all plans, so their bound is a bound.
+    is_equal = restricted is instance and instance.features.isdisjoint({"relative", "together"})
+    inner = search.child(parts, _RESTRICTED_SHARE)
 
     def offer_plan(_: Progress) -> None:
         if inner.best is not None:
-            search.offer(inner.best.pool, inner.best.offset, inner.best.by)
+            search.offer(pool_of[inner.best.pool], inner.best.offset, inner.best.by)
+        if is_equal:
+            search.offer_bound((inner.bound[0], *[0] * len(instance.pools)), NAME)
 
     inner.on_progress = offer_plan
     if not inner.is_over:
-        solve(restricted, inner)
+        solve(parts, inner)
     return True
 
 

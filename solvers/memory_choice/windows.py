@@ -25,7 +25,7 @@ from memplan.solvers.search.incumbent import Search
 
 NAME = "memory-choice:windows"
 _PLACED = {"holes", "conflicts", "pools", "capacity", "alignment", "pins", "ranges", "reserved", "cost"}
-FEATURES = frozenset(_PLACED | {"relative", "together"})
+FEATURES = frozenset(_PLACED | {"relative", "together", "pages", "sharing"})
 """The features of instances that the search supports."""
 _LEAST = 40
 """The number of buffers from which windows come first; fewer buffers are packed as a whole."""
@@ -49,7 +49,8 @@ class StackRefutations:
     def __init__(self, knapsack: Knapsack) -> None:
         self.knapsack = knapsack
         looser = relax_offset_rules(knapsack.instance)
-        self.spaces = Reference(_window_spaces(knapsack, looser)) if looser.features <= FEATURES else None
+        is_known = looser.features <= FEATURES - {"sharing"}
+        self.spaces = Reference(_window_spaces(knapsack, looser)) if is_known else None
 
     def find(self, home: I64, ends: list[int]) -> list[NoGood]:
         """Return no-goods: sets of items whose buffers, in any stacking order in pool q, end above ends[q]."""
@@ -185,12 +186,16 @@ def _window_spaces(knapsack: Knapsack, instance: Instance) -> core.Spaces:
         alignment=instance.alignment,
         lowest=instance.lowest,
         highest=instance.highest,
+        page=instance.page,
+        page_shift=instance.page_shift,
         price=price,
         lifetime_buffer=column(instance.lifetime_buffer),
         start=instance.start,
         end=instance.end,
         conflict_first=instance.conflict_first,
         conflict=instance.conflict,
+        share_first=instance.share_first,
+        share=instance.share,
         together=instance.colocation,
         lead=instance.anchor,
         distance=instance.distance,

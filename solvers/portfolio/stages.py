@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from memplan.planner.errors import InvalidPlanError, OptionError, UnbuiltError
-from memplan.planner.instance.instance import Instance
+from memplan.planner.instance.instance import Instance, counts_cost
 from memplan.solvers.exact import MAX_LIFETIMES
 from memplan.solvers.portfolio import registry
 from memplan.solvers.portfolio.registry import SolverRow
@@ -94,6 +94,9 @@ def stages_of_solver(instance: Instance, solver: str) -> list[list[SolverRow]]:
     # The exact search uses all remaining time, so leave out the engines after it.
     if is_exact_next and instance.is_small_numbered and len(instance.start) <= MAX_LIFETIMES:
         rows = [[row for row in stage if not row.is_isolated] for stage in rows]
+    if counts_cost(instance.objective) and len(instance.pools) > 1 and instance.is_small_numbered:
+        # Beside the choice of pools, packing in orders would only take its processor time.
+        rows = [[row for row in stage if row.name != "local-search"] for stage in rows]
     suited = [[row for row in stage if _suits(row, instance)] for stage in rows]
     if not any(suited):
         missing = instance.features - registry.BY_NAME["greedy"].can
