@@ -196,14 +196,15 @@ class Reader:
                 plan = memplan_json.parse(plan) if b'"read_with"' in plan else None
         if isinstance(plan, Mapping):
             plan = plan.get("plan", plan)
-        get = plan.get if isinstance(plan, Mapping) else lambda name: getattr(plan, name, None)
-        if isinstance(record := get("read_with"), Mapping):
+        names = ("read_with", "problem_hash")
+        fields = plan if isinstance(plan, Mapping) else {name: getattr(plan, name, None) for name in names}
+        if isinstance(record := fields.get("read_with"), Mapping):
             said = self.options.model_fields_set
             self.recorded = {name: value for name, value in record.items() if name not in said}
-            self.plain, self.plan_hash = self.options, get("problem_hash")
+            self.plain, self.plan_hash = self.options, fields.get("problem_hash")
             unsaid = validate_options(ReadOptions, self.recorded)
-            fields = {name: getattr(unsaid, name) for name in unsaid.model_fields_set}
-            self.options = self.options.model_copy(update=fields)
+            changes = {name: getattr(unsaid, name) for name in unsaid.model_fields_set}
+            self.options = self.options.model_copy(update=changes)
 
     def _problem_read_plainly(self, data: bytes, name: str | None) -> Problem | None:
         """Return the problem of a file to which the recorded options are applied already; else None."""

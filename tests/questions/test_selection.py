@@ -10,8 +10,8 @@ import pytest
 
 import memplan
 from memplan.api.cli.main import main
-from memplan.api.request_bodies import JSON
-from memplan.api.requests import head_of
+from memplan.api.request_bodies import JSON, body_shape
+from memplan.api.requests import head_of, parse_request, takes_list
 from memplan.api.service.request_task import RequestTask, run
 from memplan.api.workers.task import TaskControl
 from memplan.planner.errors import OptionError
@@ -185,3 +185,19 @@ def test_the_record_of_how_a_problem_was_read_stands_in_the_problem_and_in_its_p
     assert main(["check", "p.json", "--baseline", "base.json"]) == 0
     assert f"the problem is read with {' '.join(OPTIONS[-2:])}" in capfd.readouterr().err
     assert json.loads((folder / "base.json").read_text())["problem"]["read_with"] == full.read_with
+
+
+@pytest.mark.parametrize("kind", ["plan", "order"])
+def test_an_empty_list_that_is_sent_for_an_option_equals_its_default(kind: str) -> None:
+    shape = body_shape(kind)
+    models = [model for model in (shape.options, shape.reading) if model is not None]
+    body = json.dumps(QUESTIONS[kind].example).encode()
+    lists = [name for model in models for name in model.model_fields if takes_list(model, name)]
+    assert lists
+    for name in lists:
+        (plain, in_query) = (parse_request(kind, head_of(JSON, query), body) for query in ("", f"{name}=[]"))
+        whole = {"problem": PROBLEM} if kind == "plan" else QUESTIONS[kind].example
+        in_body = parse_request(kind, head_of(JSON, ""), json.dumps({**whole, "options": {name: []}}).encode())
+        for asked in (in_query, in_body):
+            assert asked.options == plain.options, name
+            assert asked.reading is None or asked.reading == type(asked.reading)(), name

@@ -50,11 +50,7 @@ const list = /** @type {HTMLTextAreaElement} */ (h("textarea", { rows: 9, cols: 
   value: EXAMPLE, oninput: () => { title = "buffers"; } }));
 const capacity = input({ type: "text", size: 10, placeholder: "as given", spellcheck: "false" });
 const seconds = input({ type: "number", min: 0.1, max: MOST_SECONDS, step: "any", value: 5 });
-const chooser = input({ type: "file", accept: ".csv,.json", "aria-label": "a file of buffers", onchange: () => {
-  const files = [...(chooser.files ?? [])];
-  chooser.value = ""; // a file that is mended and opened again under its name is a new choice
-  take(files);
-} });
+const chooser = input({ type: "file", accept: ".csv,.json", "aria-label": "a file of buffers", onchange: () => take([...(chooser.files ?? [])]) });
 const said = h("p", { role: "status" });
 const given = h("details", { open: true }, h("summary", {}, "Buffers in CSV or JSON"), list);
 const stage = h("div");
@@ -103,4 +99,5 @@ const form = h("form", { class: "bar", onsubmit: (/** @type {Event} */ event) =>
 } }, given, h("label", {}, "file", chooser), h("label", {}, "capacity", capacity), h("label", {}, "seconds at most", seconds),
 h("button", { type: "submit" }, "Plan"), said);
 fill(page, form, stage);
+document.getElementById("frame")?.remove();
 droppable(document.body, take);
